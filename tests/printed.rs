@@ -19,7 +19,7 @@ fn the_plugins_types_are_fresh() {
 
 #[test]
 fn the_api_is_fresh() {
-    let api = scene_schemas::api::openapi();
+    let api = scene_schemas::api::openapi_document();
     printed::check("scene-schemas/openapi.json", &vectors::pretty(&api));
 }
 

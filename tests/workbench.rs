@@ -67,7 +67,7 @@ fn generated_paths_are_those_of_the_scene() {
 fn the_benchmarks_operations_can_be_planned() {
     let dom = generated::generated(22_000);
     let mut scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
-    let (base, blobs) = (Fingerprint::of(b""), BlobStore::default());
+    let (base, blobs) = (Fingerprint::hash_bytes(b""), BlobStore::default());
     let list = operations::operations(&dom);
     assert_eq!(list.lines().count(), 1_000);
     for (call, line) in list.lines().enumerate() {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{KeptConflict, MergeView};
+use scene_schemas::api::{MergeView, RecordedConflict};
 use serde::{Deserialize, Serialize};
 
 pub use self::git::{WorkTree, program_command};
@@ -38,7 +38,7 @@ struct StateFile {
     file: PathBuf,
     /// Its hash as the merge left it.
     written: Fingerprint,
-    conflicts: Vec<KeptConflict>,
+    conflicts: Vec<RecordedConflict>,
 }
 
 /// A path that Git merges, and where.
@@ -57,7 +57,7 @@ pub struct MergeState {
     /// The file that the merge wrote.
     file: PathBuf,
     written_hash: Fingerprint,
-    conflicts: Vec<KeptConflict>,
+    conflicts: Vec<RecordedConflict>,
 }
 
 /// The three places of a merge.
@@ -94,7 +94,7 @@ impl MergeState {
             }
             None => (state_folder(output), place_file::real_path(output)?, None),
         };
-        let (written, conflicts) = (Fingerprint::of(b""), Vec::new());
+        let (written, conflicts) = (Fingerprint::hash_bytes(b""), Vec::new());
         let state = Self { folder, in_git, file, written_hash: written, conflicts };
         let failed = || format!("{} cannot be written", state.folder.display());
         fs::create_dir_all(&state.folder).with_context(failed)?;
@@ -117,7 +117,7 @@ impl MergeState {
         conflicts: &[MergeConflict],
     ) -> anyhow::Result<Self> {
         self.written_hash = place_file::hash_place_file(output)?;
-        let kept = |conflict| KeptConflict { conflict: to_view(conflict), choice: None };
+        let kept = |conflict| RecordedConflict { conflict: to_view(conflict), choice: None };
         self.conflicts = conflicts.iter().map(kept).collect();
         self.save()?;
         if let Some(GitPath { tree, path }) = &self.in_git {
@@ -132,7 +132,7 @@ impl MergeState {
     /// What `change` says; or the merge is gone, or there is no room.
     pub fn update_decisions(
         &mut self,
-        change: impl FnOnce(&mut [KeptConflict]) -> anyhow::Result<()>,
+        change: impl FnOnce(&mut [RecordedConflict]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let failed = || format!("the merge of {} is over, or cannot be changed", self.name());
         let lock = File::create(self.folder.join(LOCK_FILE)).with_context(failed)?;
@@ -177,7 +177,7 @@ impl MergeState {
     }
 
     /// Its conflicts, in order.
-    pub fn conflicts(&self) -> &[KeptConflict] {
+    pub fn conflicts(&self) -> &[RecordedConflict] {
         &self.conflicts
     }
 
@@ -194,7 +194,7 @@ impl MergeState {
     /// What the state is known by as long as it is there.
     pub fn merge_id(&self) -> String {
         let folder = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
-        let hash = Fingerprint::of(folder.as_os_str().as_encoded_bytes()).to_string();
+        let hash = Fingerprint::hash_bytes(folder.as_os_str().as_encoded_bytes()).to_string();
         hash.chars().filter(char::is_ascii_alphanumeric).take(16).collect()
     }
 
@@ -359,7 +359,7 @@ pub fn count_blocking_conflicts(path: &str, content: &[u8]) -> anyhow::Result<Op
     let Some(state) = read_merge(tree.merge_folder(path)?, Some(&tree))? else {
         return Ok(None);
     };
-    let hash = Fingerprint::of(content);
+    let hash = Fingerprint::hash_bytes(content);
     let inputs = state.merge_inputs();
     // One side as a whole is a decision too, and what `git merge --abort` puts back.
     let is_one_side = [inputs.ours, inputs.theirs, inputs.base]

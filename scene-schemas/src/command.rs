@@ -62,14 +62,14 @@ pub struct Fingerprint(pub String);
 
 impl Fingerprint {
     /// The fingerprint of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn hash_bytes(bytes: &[u8]) -> Self {
         let mut hashing = FingerprintHasher::default();
-        hashing.add(bytes);
+        hashing.update(bytes);
         hashing.finish()
     }
 
     /// The first twelve digits, for people.
-    pub fn short(&self) -> &str {
+    pub fn short_hex(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
 }
@@ -80,7 +80,7 @@ pub struct FingerprintHasher(sha2::Sha256);
 
 impl FingerprintHasher {
     /// Takes the next bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
         sha2::Digest::update(&mut self.0, bytes);
     }
 
@@ -182,10 +182,10 @@ impl AssetContents {
         let mut scripts = self.scripts.iter().peekable();
         for (at, (name, parent)) in self.names.iter().zip(&self.parents).enumerate() {
             let text = scripts.next_if(|script| script.at as usize == at + 1);
-            let hash = text.map(|script| Fingerprint::of(script.text.as_bytes()).0);
+            let hash = text.map(|script| Fingerprint::hash_bytes(script.text.as_bytes()).0);
             let (class, hash) = (self.class_of(at), hash.unwrap_or_default());
             let line = format!("{parent}\t{class}\t{}:{name}\t{hash}\n", name.len());
-            hashing.add(line.as_bytes());
+            hashing.update(line.as_bytes());
         }
         hashing.finish()
     }
@@ -333,7 +333,7 @@ impl Command {
     }
 
     /// The number of the first instance that it makes in its proposal.
-    pub fn made_as(&self) -> Option<u32> {
+    pub fn new_instance_number(&self) -> Option<u32> {
         let (Self::Create { id, .. }
         | Self::Clone { id, .. }
         | Self::Restore { id, .. }

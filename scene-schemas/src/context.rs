@@ -9,12 +9,12 @@ use crate::path::InstancePath;
 /// The scripts that may matter for what a person asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Context {
+pub struct TaskContext {
     /// Those that the model is told of, the most important first.
     pub scripts: Vec<ContextScript>,
     /// The best of those that were left out; they count into the budget too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left: Vec<ContextLeft>,
+    pub left: Vec<ExcludedScript>,
     /// How many more were left out, and are not named.
     #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
     pub left_more: u32,
@@ -50,7 +50,7 @@ pub struct ContextScript {
 /// A script that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ContextLeft {
+pub struct ExcludedScript {
     /// Which.
     pub path: InstancePath,
     /// Why it would fit, and why it was left out, in a person's words.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
 use crate::command::{Fingerprint, Target};
-pub use crate::context::{Context, ContextLeft, ContextScript};
+pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
+pub use crate::interaction_mode::InteractionMode;
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
-pub use crate::stance::Stance;
 
 /// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
 #[derive(
@@ -41,10 +41,10 @@ pub enum Entry {
         mode: Mode,
         /// What they attached.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        attached: Vec<Attached>,
+        attached: Vec<AttachmentSnapshot>,
         /// How far the model may go.
-        #[serde(default, skip_serializing_if = "Stance::is_act")]
-        stance: Stance,
+        #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
+        stance: InteractionMode,
         /// The task before it in the same conversation, where it goes on with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<Seq>,
@@ -58,7 +58,7 @@ pub enum Entry {
     /// Vector has chosen the scripts that a model is told of at the beginning.
     Context {
         /// Which, and why.
-        context: Box<Context>,
+        context: Box<TaskContext>,
     },
     /// The person said something more while the work went on, or answered a question.
     Asked {
@@ -66,12 +66,12 @@ pub enum Entry {
         text: String,
         /// What they attached.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        attached: Vec<Attached>,
+        attached: Vec<AttachmentSnapshot>,
     },
     /// A model is about to be asked; written before anything is sent.
     Requested {
         /// What it is sent, so that it can be rebuilt exactly.
-        request: Box<Requested>,
+        request: Box<ModelRequestRecord>,
     },
     /// The model has answered; what it said and called stands behind this.
     Replied {
@@ -309,7 +309,7 @@ pub struct Guards {
 /// What a model is sent. Together with the entries before it, it gives the request byte for byte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Requested {
+pub struct ModelRequestRecord {
     /// The model: `PROVIDER/MODEL`.
     pub model: String,
     /// How hard it is to think, where it is told.
@@ -389,9 +389,9 @@ impl Place {
     }
 
     /// The session that it is to the daemon, where that has it open: a file by what is written.
-    pub fn session(&self) -> SessionId {
+    pub fn session_id(&self) -> SessionId {
         let named = |kind: &str, file: &str| {
-            SessionId(format!("{kind}-{}", Fingerprint::of(file.as_bytes()).short()))
+            SessionId(format!("{kind}-{}", Fingerprint::hash_bytes(file.as_bytes()).short_hex()))
         };
         match self {
             Self::File(place) => named("file", place.out.as_ref().unwrap_or(&place.file)),
@@ -401,7 +401,7 @@ impl Place {
     }
 
     /// The file, where it is one.
-    pub fn file(&self) -> Option<&FilePlace> {
+    pub fn file_place(&self) -> Option<&FilePlace> {
         match self {
             Self::File(file) => Some(file),
             Self::Open(_) | Self::Project(_) => None,
@@ -409,7 +409,7 @@ impl Place {
     }
 
     /// The open place, where it is one.
-    pub fn open(&self) -> Option<&StudioPlace> {
+    pub fn studio_place(&self) -> Option<&StudioPlace> {
         match self {
             Self::Open(open) => Some(open),
             Self::File(_) | Self::Project(_) => None,
@@ -456,7 +456,7 @@ pub struct FilePlace {
 /// Something of the place that a person attached to what they ask for, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Attached {
+pub enum AttachmentSnapshot {
     /// An instance.
     Instance {
         /// Which.
@@ -514,9 +514,9 @@ pub enum Attached {
     },
 }
 
-impl Attached {
+impl AttachmentSnapshot {
     /// What it is, in a person's words.
-    pub fn sentence(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Instance { target, class } => format!("{} ({class})", target.path),
             Self::File { path, text, .. } => format!("{path} ({} bytes)", text.len()),

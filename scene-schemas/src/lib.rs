@@ -10,11 +10,11 @@ pub mod bounded;
 pub mod command;
 pub mod context;
 pub mod entry;
+pub mod interaction_mode;
 pub mod luau;
 pub mod path;
 pub mod proposal;
 pub mod refusal;
-pub mod stance;
 pub mod text;
 pub mod value;
 

@@ -37,7 +37,7 @@ const LISTS: [(&str, &str, Option<&str>); 12] = [
     ("Modes", "Mode", None),
     ("Ops", "Command", Some("op")),
     ("ValueTypes", "ValueType", None),
-    ("Wants", "Wanted", Some("want")),
+    ("Wants", "PluginQuery", Some("want")),
     ("WarningKinds", "WarningKind", None),
 ];
 
@@ -63,8 +63,8 @@ pub fn print_schema() -> String {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Record>();
     generator.subschema_for::<Entry>();
-    for route in api::ROUTES.iter().filter(|route| !route.is_for_others()) {
-        route.describe(&mut generator);
+    for route in api::ROUTES.iter().filter(|route| !route.is_hidden_from_plugin()) {
+        route.register_types(&mut generator);
     }
     let mut props = generator.subschema_for::<Props>();
     props.insert("description".to_owned(), Json::from(PROPS));
@@ -150,9 +150,10 @@ impl SchemaPrinter {
         }
         let is_object = schema["properties"].is_object();
         if let Some(all) = union_members(schema) {
-            let variants = self.variants_of(all, depth);
+            let variants = self.print_variants(all, depth);
             return if is_object {
-                let variants = self.name_of(&self.variants_of(all, 0)).unwrap_or(variants);
+                let variants =
+                    self.find_type_name(&self.print_variants(all, 0)).unwrap_or(variants);
                 format!("{} & {}", self.print_object(schema, depth), group_if_union(&variants))
             } else {
                 variants
@@ -172,13 +173,13 @@ impl SchemaPrinter {
                         text: self.print_named(kind, schema, depth),
                     })
                     .collect();
-                or_nil(print_union(some, depth), kinds.contains(&"null"))
+                mark_optional(print_union(some, depth), kinds.contains(&"null"))
             }
             _ => "any".to_owned(),
         }
     }
 
-    fn variants_of(&self, all: &[Json], depth: usize) -> String {
+    fn print_variants(&self, all: &[Json], depth: usize) -> String {
         let (nulls, some): (Vec<&Json>, Vec<&Json>) =
             all.iter().partition(|member| member["type"] == "null");
         let documented = some.iter().any(|member| schema_docs(member).is_some());
@@ -192,7 +193,7 @@ impl SchemaPrinter {
                 text: self.print_type(member, inner),
             })
             .collect();
-        or_nil(print_union(some, depth), !nulls.is_empty())
+        mark_optional(print_union(some, depth), !nulls.is_empty())
     }
 
     fn print_named(&self, kind: &str, schema: &Json, depth: usize) -> String {
@@ -207,7 +208,7 @@ impl SchemaPrinter {
                     _ => "any".to_owned(),
                 };
                 let map = format!("{{ [string]: {values} }}");
-                self.name_of(&map).unwrap_or(map)
+                self.find_type_name(&map).unwrap_or(map)
             }
             _ => "any".to_owned(),
         }
@@ -224,7 +225,7 @@ impl SchemaPrinter {
         texts.join(" | ")
     }
 
-    fn name_of(&self, text: &str) -> Option<String> {
+    fn find_type_name(&self, text: &str) -> Option<String> {
         let (name, _) = self.inlined.iter().find(|(_, inlined)| inlined == text)?;
         Some((*name).to_owned())
     }
@@ -241,7 +242,7 @@ impl SchemaPrinter {
         let mut inner: Vec<(Option<&str>, String)> = Vec::new();
         for (name, field) in fields {
             let is_optional = !required.contains(name.as_str());
-            let text = or_nil(self.print_type(field, depth + 1), is_optional);
+            let text = mark_optional(self.print_type(field, depth + 1), is_optional);
             let space = if text.starts_with('\n') { "" } else { " " };
             inner.push((schema_docs(field), format!("{}:{space}{text}", table_key(name))));
         }
@@ -321,7 +322,7 @@ fn group_if_union(text: &str) -> String {
     }
 }
 
-fn or_nil(text: String, is_optional: bool) -> String {
+fn mark_optional(text: String, is_optional: bool) -> String {
     if !is_optional || text.ends_with('?') || text == "any" {
         text
     } else {

@@ -110,7 +110,7 @@ pub struct Proposal {
     pub meant: Option<ImplicitTarget>,
     /// What of it goes to the files of a Rojo project, and not to Studio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<InFiles>,
+    pub files: Option<ProjectFileChanges>,
     /// Of a Rojo project: the files that change, from its folder and with `/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
@@ -129,7 +129,7 @@ pub struct Proposal {
 /// with: Rojo would overwrite it in Studio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InFiles {
+pub struct ProjectFileChanges {
     /// The project file.
     pub project: String,
     /// The commands of the proposal that files hold, from 0, in order. Studio does the others.
@@ -143,9 +143,9 @@ pub struct InFiles {
 /// How many files a card names.
 const NAMED: usize = 5;
 
-impl InFiles {
+impl ProjectFileChanges {
     /// What a card says of it.
-    pub fn sentence(&self) -> String {
+    pub fn describe(&self) -> String {
         if self.files.is_empty() {
             return format!("In files of Rojo, of {}", self.project);
         }
@@ -165,15 +165,15 @@ pub fn name_files(files: &[String]) -> String {
 impl Proposal {
     /// The applied proposals that it takes back, newest first. Of one that was made from another that was
     /// never applied, that other one.
-    pub fn taken_back(&self) -> impl Iterator<Item = Seq> {
+    pub fn reverted_proposals(&self) -> impl Iterator<Item = Seq> {
         let from = self.from.filter(|_| self.takes_back.is_empty());
         from.into_iter().chain(self.takes_back.iter().copied())
     }
 
     /// What a card says of the files that change.
-    pub fn files_sentence(&self) -> Option<String> {
+    pub fn describe_files(&self) -> Option<String> {
         let written = || format!("Files: {}", name_files(&self.writes));
-        let in_files = self.files.as_ref().map(InFiles::sentence);
+        let in_files = self.files.as_ref().map(ProjectFileChanges::describe);
         in_files.or_else(|| (!self.writes.is_empty()).then(written))
     }
 
@@ -194,13 +194,13 @@ pub struct ImplicitTarget {
     /// Which.
     pub target: Target,
     /// Why this one.
-    pub by: MeantBy,
+    pub by: ImplicitTargetReason,
 }
 
 /// Why an instance is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum MeantBy {
+pub enum ImplicitTargetReason {
     /// It is the only one that is selected in Studio.
     Selected,
     /// It is the only one that the person attached to the request.
@@ -211,11 +211,11 @@ pub enum MeantBy {
 
 impl ImplicitTarget {
     /// What a card says of it.
-    pub fn sentence(&self) -> String {
+    pub fn describe(&self) -> String {
         let what = match self.by {
-            MeantBy::Selected => "the selected instance ",
-            MeantBy::Attached => "the attached instance ",
-            MeantBy::Workspace => "",
+            ImplicitTargetReason::Selected => "the selected instance ",
+            ImplicitTargetReason::Attached => "the attached instance ",
+            ImplicitTargetReason::Workspace => "",
         };
         format!("Path left out: {what}{}", self.target.path)
     }
@@ -395,7 +395,7 @@ pub struct Ack {
     /// How the very bytes come back that the proposal was performed on. Proposals that were applied
     /// together have the same, and go back together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<RestorePatch>,
     /// What was done to the files of a Rojo project besides, by a proposal in an open place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Box<Self>>,
@@ -404,7 +404,7 @@ pub struct Ack {
 /// How the bytes of a file come back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Bytes {
+pub struct RestorePatch {
     /// The blob by which they are made of the file that was written.
     pub patch: Fingerprint,
     /// Their hash.

@@ -181,7 +181,7 @@ fn searched(scripts: usize, runs: usize) {
     code::set_readers(&scene, PARALLEL_READERS);
     for (what, args, rg) in queries {
         let time = median(runs, |_| {
-            let base = Fingerprint::of(b"");
+            let base = Fingerprint::hash_bytes(b"");
             let plan = tools::plan_call(
                 Seq(1),
                 "search_files",

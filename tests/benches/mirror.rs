@@ -162,7 +162,7 @@ pub(crate) fn snapshot(instances: usize) {
 
 pub(crate) fn tools(instances: usize) {
     let mut scene = take_in(&messages(instances));
-    let base = Fingerprint::of(b"bench");
+    let base = Fingerprint::hash_bytes(b"bench");
     println!("\nread tools on {instances} mirrored instances, 2,000 calls each");
     let model = |n: usize| format!("game.Workspace.Model{}", 1 + 20 * (n * 37 % (instances / 20)));
     let calls: [(&str, &dyn Fn(usize) -> serde_json::Value); 4] = [

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Entry, FilePlace, Finish, Phase, Place, Stance};
+use scene_schemas::entry::{Entry, FilePlace, Finish, InteractionMode, Phase, Place};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 use vector_ledger::{AppendBatch, Ledger};
@@ -112,7 +112,7 @@ fn fill(home: &Path, entries: usize) {
     let place = Place::File(FilePlace {
         file: "/before.rbxl".to_owned(),
         out: None,
-        hash: Fingerprint::of(b"before"),
+        hash: Fingerprint::hash_bytes(b"before"),
         replaces: None,
     });
     let started = Entry::Started {
@@ -121,7 +121,7 @@ fn fill(home: &Path, entries: usize) {
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
-        stance: Stance::Act,
+        stance: InteractionMode::Act,
         follows: None,
         guards: None,
         served: false,

@@ -181,7 +181,7 @@ impl Repository {
     fn values(&self) -> Vec<[String; 2]> {
         let scene = Scene::decode(&fs::read(self.0.path().join("place.rbxl")).unwrap()).unwrap();
         let parts = scene.descendants(scene.root()).filter(|node| scene.class(*node) == "Part");
-        let value = |node, it| scene.value(node, it).unwrap().brief();
+        let value = |node, it| scene.value(node, it).unwrap().to_brief();
         parts.map(|node| ["CastShadow", "Reflectance"].map(|it| value(node, it))).collect()
     }
 
@@ -227,7 +227,7 @@ fn git_merges_and_compares_places() {
     let merged = Scene::decode(&fs::read(folder.join("place.rbxl")).unwrap()).unwrap();
     let parts = merged.descendants(merged.root()).filter(|node| merged.class(*node) == "Part");
     let values =
-        |node| ["CastShadow", "Transparency"].map(|it| merged.value(node, it).unwrap().brief());
+        |node| ["CastShadow", "Transparency"].map(|it| merged.value(node, it).unwrap().to_brief());
     assert!(parts.map(values).all(|values| values == ["false", "0.25"]));
 
     repository.git(&["checkout", "--quiet", "other"]);

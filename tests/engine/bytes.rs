@@ -124,7 +124,7 @@ fn what_nobody_understands_is_kept_and_named() {
     let named = scene.unsupported_items().join("\n");
     assert!(named.contains("Part.Future: ") && named.contains("\"NEWS\""), "{named}");
     let part = scene.resolve(&"game.Workspace.Wall[1]".parse().unwrap()).unwrap();
-    assert_eq!(scene.stored_value(part, "Massless").unwrap().brief(), "0");
+    assert_eq!(scene.stored_value(part, "Massless").unwrap().to_brief(), "0");
 
     let (bench, wall) = (Bench::new(), "game.Workspace.Wall[3]");
     let file = bench.file(&before);

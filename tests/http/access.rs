@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use scene_schemas::api::{Failure, FailureKind, Pair, Paired, ROUTES, Token};
+use scene_schemas::api::{Failure, FailureKind, PairRequest, PairResponse, ROUTES, Token};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 use vector_daemon::daemon::DaemonActor;
@@ -69,9 +69,9 @@ impl Bench {
         made.code
     }
 
-    fn pair(&self, code: &str) -> Result<Paired, Failure> {
+    fn pair(&self, code: &str) -> Result<PairResponse, Failure> {
         let code = code.to_owned();
-        self.ask(|reply| DaemonRequest::Pair(Pair { code }, reply))
+        self.ask(|reply| DaemonRequest::Pair(PairRequest { code }, reply))
     }
 
     fn refused(&self, code: &str) -> (FailureKind, String) {

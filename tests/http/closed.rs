@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scene_schemas::api::{FailureKind, Revoke, Revoked, WorkflowState};
+use scene_schemas::api::{FailureKind, RevokeRequest, RevokeResult, WorkflowState};
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::{AccessRequest, DaemonRequest, WorkflowAction};
@@ -83,8 +83,10 @@ fn who_has_given_up_waiting_begins_nothing() {
     assert_eq!(bench.sessions(), 0);
 }
 
-fn revoke(bench: &Bench) -> Answer<Revoked> {
-    bench.begin(|reply| DaemonRequest::Access(AccessRequest::Revoke(Revoke::Plugins {}, reply)))
+fn revoke(bench: &Bench) -> Answer<RevokeResult> {
+    bench.begin(|reply| {
+        DaemonRequest::Access(AccessRequest::Revoke(RevokeRequest::Plugins {}, reply))
+    })
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn what_is_exported_is_what_the_log_prints() {
 
 /// A proposal that gives a script of this number another text.
 fn proposed(call: u64, number: u64) -> Entry {
-    let hash = Fingerprint::of(b"text");
+    let hash = Fingerprint::hash_bytes(b"text");
     let target =
         json!({ "id": format!("file:{number}"), "path": format!("game.Workspace.Script{number}") });
     let edit = json!({
@@ -279,7 +279,7 @@ fn work(ledger: &Ledger, number: u64) {
     let started = json!({
         "entry": "started", "goal": format!("Task {number}: make it better"), "driver": "maker/model",
         "mode": "confirm", "place": {
-            "file": format!("/games/{}.rbxl", number % 7), "hash": Fingerprint::of(b"place"),
+            "file": format!("/games/{}.rbxl", number % 7), "hash": Fingerprint::hash_bytes(b"place"),
         },
     });
     let started: Entry = serde_json::from_value(started).unwrap();

@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use scene_schemas::api::{
-    Chat, Failure, Hello, OpenPlace, PROTOCOL, Pair, SessionId, Started, Welcome,
+    Chat, Failure, Hello, OpenPlace, PROTOCOL, PairRequest, SessionId, Welcome, WorkflowStarted,
 };
-use scene_schemas::entry::{Entry, Place, Seq, Stance, StudioPlace};
+use scene_schemas::entry::{Entry, InteractionMode, Place, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -87,7 +87,7 @@ impl Bench {
 
     pub(super) fn pair(&self) -> String {
         let code = self.said.lock().unwrap().last().unwrap().clone();
-        self.ask(|reply| DaemonRequest::Pair(Pair { code }, reply)).unwrap().credential
+        self.ask(|reply| DaemonRequest::Pair(PairRequest { code }, reply)).unwrap().credential
     }
 
     pub(super) fn hello(&self, credential: &str) -> Answer<Welcome> {
@@ -101,9 +101,9 @@ impl Bench {
         self.begin(|reply| DaemonRequest::Hello(Box::new(hello), reply))
     }
 
-    pub(super) fn chat(&self, epoch: u64) -> Answer<Started> {
+    pub(super) fn chat(&self, epoch: u64) -> Answer<WorkflowStarted> {
         let text = "rename game.Workspace.Wall to Tower".to_owned();
-        let (attached, stance, request, begins) = (Vec::new(), Stance::Act, None, false);
+        let (attached, stance, request, begins) = (Vec::new(), InteractionMode::Act, None, false);
         let chat = Chat { session: window(), epoch, text, attached, stance, begins, request };
         self.begin(|reply| DaemonRequest::Chat(chat, reply))
     }
@@ -120,7 +120,7 @@ impl Bench {
             driver: "calls".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: Stance::Act,
+            stance: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

@@ -117,7 +117,7 @@ fn each_conflict_is_decided_for_itself() {
     );
     assert!(is_there(&scene, "South.Floor") && !is_there(&scene, "Lobby.Lamp"));
     let door = scene.resolve(&"game.Workspace.Lobby.Door".parse().unwrap()).unwrap();
-    assert_eq!(scene.value(door, "Transparency").unwrap().brief(), "0.25");
+    assert_eq!(scene.value(door, "Transparency").unwrap().to_brief(), "0.25");
 }
 
 #[test]

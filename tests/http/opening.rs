@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{Open, Opened, SceneUpdate};
+use scene_schemas::api::{OpenPlaceRequest, OpenedSession, SceneUpdate};
 use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::DaemonRequest;
@@ -24,19 +24,19 @@ fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
     let file = bench.home.path().join(name);
     fs::write(&file, bytes).unwrap();
     let real = place_file::real_path(&file).unwrap().display().to_string();
-    let hash = Fingerprint::of(bytes);
+    let hash = Fingerprint::hash_bytes(bytes);
     bench.left_in(Place::File(FilePlace { file: real, out: None, hash, replaces: None }));
     file
 }
 
-fn open(bench: &Bench, path: &Path) -> Answer<Opened> {
-    let open = Open::Place { place: path.display().to_string() };
+fn open(bench: &Bench, path: &Path) -> Answer<OpenedSession> {
+    let open = OpenPlaceRequest::Place { place: path.display().to_string() };
     bench.begin(|reply| DaemonRequest::Open(open, reply))
 }
 
 /// None of these has been answered, and others are.
 #[track_caller]
-fn are_waited_for(bench: &Bench, opened: &mut [Answer<Opened>]) {
+fn are_waited_for(bench: &Bench, opened: &mut [Answer<OpenedSession>]) {
     assert_eq!(bench.sessions(), 0, "others are answered");
     for answer in opened {
         assert_eq!(answer.try_recv().unwrap_err(), TryRecvError::Empty);
@@ -94,12 +94,12 @@ fn a_house_ends_whatever_is_being_read() {
 }
 
 /// A project in a folder of its own.
-fn project(bench: &Bench) -> Open {
+fn project(bench: &Bench) -> OpenPlaceRequest {
     let folder = bench.home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
     let tree = r#"{ "name": "game", "tree": { "$path": "src" } }"#;
     fs::write(folder.join("default.project.json"), tree).unwrap();
-    Open::Project { project: folder.display().to_string() }
+    OpenPlaceRequest::Project { project: folder.display().to_string() }
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
         let wanted = project(&bench);
         let file =
             place_file::real_path(&bench.home.path().join("game/default.project.json")).unwrap();
-        let (project, hash) = (file.display().to_string(), Fingerprint::of(b"as it was"));
+        let (project, hash) = (file.display().to_string(), Fingerprint::hash_bytes(b"as it was"));
         // So that neither is read while workflows are held.
         bench.left_in(Place::Project(ProjectPlace { project, hash }));
         let held = bench.hold();

@@ -72,7 +72,7 @@ fn what_was_selected_is_meant_however_often_it_is_planned() {
 
 /// Text of the script Main, as it was selected in a script of this text.
 fn quote(text: &str, selected: &str) -> Json {
-    let hash = Fingerprint::of(text.as_bytes());
+    let hash = Fingerprint::hash_bytes(text.as_bytes());
     json!({ "kind": "text", "id": "studio:3", "hash": hash, "selected": selected })
 }
 
@@ -96,7 +96,7 @@ fn what_is_attached_is_kept_and_shown() {
     assert_eq!(shown["proposal"]["meant"], json!({ "target": target, "by": "attached" }));
     let path = format!("/api/workflows/{}", started["workflow"]);
     let view = plugin.call("GET", &path, &Json::Null).ok();
-    let hash = Fingerprint::of(b"print(1)\n");
+    let hash = Fingerprint::hash_bytes(b"print(1)\n");
     let script = json!({ "id": "studio:3", "path": "game.Workspace.Main" });
     let expected = json!([
         { "kind": "instance", "target": target, "class": "Part" },

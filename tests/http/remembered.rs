@@ -133,7 +133,7 @@ fn killed(is_written: bool) {
         std::fs::write(&file, after).unwrap();
     }
     let proposal = Seq(seq);
-    let fingerprint = Some(Fingerprint::of(after.as_bytes()));
+    let fingerprint = Some(Fingerprint::hash_bytes(after.as_bytes()));
     let ack = Ack {
         file: None,
         before: None,

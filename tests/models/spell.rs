@@ -526,7 +526,7 @@ mod tests {
     fn read(wire: WireFormat, bytes: &[u8], size: usize) -> ModelAnswer {
         let headers = vec![("content-type".to_owned(), content_type(wire).to_owned())];
         let mut decoder =
-            ResponseDecoder::new(wire, ResponseHead { status: 200, headers, now: None });
+            ResponseDecoder::new(wire, ResponseHead { status: 200, headers, received_at: None });
         let mut parts = Vec::new();
         for piece in bytes.chunks(size) {
             parts.extend(decoder.push_bytes(piece));

@@ -444,7 +444,7 @@ impl<'s> Tour<'s> {
             }
             self.browser.run_async(STILL, &[json!(folder)]);
             let shown = self.browser.run(include_str!("shown.js"), &[]);
-            let hash = Fingerprint::of(shown["all"].to_string().as_bytes()).to_string();
+            let hash = Fingerprint::hash_bytes(shown["all"].to_string().as_bytes()).to_string();
             let shown = json!({ "hash": hash, "texts": shown["texts"] });
             let picture = repository::root().join(FOLDER).join(format!("{name}.png"));
             // The same looks a little otherwise each time it is painted.

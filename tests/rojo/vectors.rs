@@ -205,7 +205,7 @@ fn restore(both: &Both, before: &BTreeMap<String, Vec<u8>>) {
     }
     assert_eq!(both.wrong(), Vec::<String>::new(), "what was deleted is back");
     let hash = |files: &BTreeMap<String, Vec<u8>>| -> Vec<(String, Fingerprint)> {
-        files.iter().map(|(name, bytes)| (name.clone(), Fingerprint::of(bytes))).collect()
+        files.iter().map(|(name, bytes)| (name.clone(), Fingerprint::hash_bytes(bytes))).collect()
     };
     assert_eq!(hash(&both.files()), hash(before), "byte for byte");
 }

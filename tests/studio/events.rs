@@ -11,9 +11,9 @@ use axum::http::Uri;
 use axum::{Json as Body, Router};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Event, EventRecord, FailureKind, Polled, ProposalStatus, ProposalView, SceneTaken, SessionId,
-    Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState, WorkflowView, Workflows,
-    openapi,
+    Event, EventRecord, FailureKind, PollResponse, ProposalStatus, ProposalView, SceneReceipt,
+    SessionId, Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState, WorkflowView,
+    Workflows, openapi_document,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
 use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Proposal, Row};
@@ -61,8 +61,8 @@ fn proposal(rows: u32) -> ProposalView {
         title: "Paint the wall".to_owned(),
         class: Class::Modifying,
         commands: Vec::new(),
-        base: Fingerprint::of(b"base"),
-        patch_id: Fingerprint::of(b"patch"),
+        base: Fingerprint::hash_bytes(b"base"),
+        patch_id: Fingerprint::hash_bytes(b"patch"),
         preview,
         warnings: Vec::new(),
         after: Vec::new(),
@@ -142,7 +142,7 @@ impl Player {
     }
 
     fn polled(&self) -> Json {
-        json!(self.with(|it| Polled {
+        json!(self.with(|it| PollResponse {
             cursor: Seq(it.cursor),
             events: std::mem::take(&mut it.waiting),
             work: Vec::new(),
@@ -176,7 +176,7 @@ impl Player {
                 json!(workflow(Seq(seq)))
             }
             path if path.ends_with("/poll") => self.polled(),
-            path if path.ends_with("/scene") => json!(SceneTaken { instances: 1 }),
+            path if path.ends_with("/scene") => json!(SceneReceipt { instances: 1 }),
             path if path.starts_with("/api/proposals/") => json!(self.with(|it| proposal(it.rows))),
             other => panic!("the plugin asked for {other}"),
         }
@@ -439,7 +439,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
 
 /// The names of all events, as they are printed for the other sides.
 fn printed() -> BTreeSet<String> {
-    let api = openapi();
+    let api = openapi_document();
     let variants = api["components"]["schemas"]["Event"]["oneOf"].as_array().unwrap();
     let name = |it: &Json| it["properties"]["event"]["const"].as_str().unwrap().to_owned();
     variants.iter().map(name).collect()

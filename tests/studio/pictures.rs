@@ -111,7 +111,7 @@ impl Album {
         let usual = |text: &str| text.replace(&self.port.to_string(), &PORT.to_string());
         let html = usual(&studio.widget_html(WIDGET).unwrap());
         let texts: Vec<_> = studio.visible_texts().iter().map(|text| usual(text)).collect();
-        let hash = Fingerprint::of(html.as_bytes()).to_string();
+        let hash = Fingerprint::hash_bytes(html.as_bytes()).to_string();
         if printed::updating() {
             let page = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
             fs::write(page.path(), fonts() + &html).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::entry::{Entry, FilePlace, Finish, Phase, Place, Seq, Stance};
+use scene_schemas::entry::{Entry, FilePlace, Finish, InteractionMode, Phase, Place, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 use vector_ledger::{AppendBatch, Ledger};
@@ -15,7 +15,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
     let place = Place::File(FilePlace {
         file: "/before.rbxl".to_owned(),
         out: None,
-        hash: Fingerprint::of(b"before"),
+        hash: Fingerprint::hash_bytes(b"before"),
         replaces: None,
     });
     let started = Entry::Started {
@@ -24,7 +24,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
-        stance: Stance::Act,
+        stance: InteractionMode::Act,
         follows: None,
         guards: None,
         served: false,

@@ -58,7 +58,7 @@ fn path(text: &str) -> Json {
 }
 
 fn text(text: &str) -> Json {
-    json!({ "text": text, "fingerprint": Fingerprint::of(text.as_bytes()) })
+    json!({ "text": text, "fingerprint": Fingerprint::hash_bytes(text.as_bytes()) })
 }
 
 /// Every type, and each number that one of the languages would write differently.
@@ -282,7 +282,7 @@ fn fingerprints() -> (Vec<Json>, Vec<Json>) {
             "class": scene.class(node), "name": scene.name(node), "props": filled,
         }));
         let fingerprint = scene.fingerprint(node, properties.iter().copied());
-        assert_eq!(fingerprint, Fingerprint::of(text.as_bytes()), "{text}");
+        assert_eq!(fingerprint, Fingerprint::hash_bytes(text.as_bytes()), "{text}");
         json!({ "path": path, "over": properties, "text": text, "fingerprint": fingerprint })
     });
     (given.to_vec(), found.to_vec())
@@ -335,7 +335,7 @@ pub fn commands() -> Vec<Command> {
         },
         Command::Restore {
             id: new(2),
-            blob: Some(Fingerprint::of(b"a binary model")),
+            blob: Some(Fingerprint::hash_bytes(b"a binary model")),
             parent: at("game.Workspace.Tower"),
             index: None,
             class: "Part".to_owned(),
@@ -370,7 +370,7 @@ fn memory(target: Target) -> Command {
     let start = Position { line: 0, character: 0 };
     let text = "# Memory\n\n## Todo\n\n- [ ] A door\n".to_owned();
     let edits = vec![TextEdit { start, end: start, text }];
-    Command::EditMemory { target, edits, expect: Fingerprint::of(b"") }
+    Command::EditMemory { target, edits, expect: Fingerprint::hash_bytes(b"") }
 }
 
 fn edit(target: Target) -> Command {
@@ -378,6 +378,6 @@ fn edit(target: Target) -> Command {
     Command::EditScript {
         target,
         edits: vec![TextEdit { start: at(0, 6), end: at(0, 7), text: "2".to_owned() }],
-        expect: Fingerprint::of(b"print(1)\n"),
+        expect: Fingerprint::hash_bytes(b"print(1)\n"),
     }
 }

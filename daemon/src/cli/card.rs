@@ -39,9 +39,9 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
     }
     lines.extend(wrap_words(&terminal_line(&class_reason(proposal)), inner.width));
     if let Some(meant) = &proposal.meant {
-        lines.extend(wrap_words(&terminal_line(&meant.sentence()), inner.width));
+        lines.extend(wrap_words(&terminal_line(&meant.describe()), inner.width));
     }
-    if let Some(files) = proposal.files_sentence() {
+    if let Some(files) = proposal.describe_files() {
         lines.extend(wrap_words(&terminal_line(&files), inner.width));
     }
     lines.extend(warning_lines(proposal, inner));
@@ -198,7 +198,7 @@ impl InstanceGroup<'_> {
 fn format_value(value: &Value, whole: bool) -> String {
     match value {
         Value::String(_) if whole => serde_json::to_string(value).unwrap_or_default(),
-        _ => value.brief(),
+        _ => value.to_brief(),
     }
 }
 

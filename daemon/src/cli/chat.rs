@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use scene_schemas::entry::Stance;
+use scene_schemas::entry::InteractionMode;
 use vector_core::prompt::{BUILD, EXPLAIN, FIX};
 use vector_engine::conversation;
 use vector_engine::model_request;
@@ -63,7 +63,7 @@ pub(super) struct ChatArgs {
 /// What a person has said.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChatInput {
-    Ask(String, Stance),
+    Ask(String, InteractionMode),
     Model(String),
     Clear,
     Help,
@@ -87,16 +87,16 @@ pub(super) fn parse_input(line: &str) -> ChatInput {
         return ChatInput::Nothing;
     }
     let Some(command) = line.strip_prefix('/') else {
-        return ChatInput::Ask(line.to_owned(), Stance::Act);
+        return ChatInput::Ask(line.to_owned(), InteractionMode::Act);
     };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim();
     match (name, rest.is_empty()) {
-        ("plan", false) => ChatInput::Ask(rest.to_owned(), Stance::Plan),
-        ("ask", false) => ChatInput::Ask(rest.to_owned(), Stance::Ask),
-        ("build", _) => ChatInput::Ask(BUILD.to_request(rest), Stance::Act),
-        ("fix", _) => ChatInput::Ask(FIX.to_request(rest), Stance::Act),
-        ("explain", false) => ChatInput::Ask(EXPLAIN.to_request(rest), Stance::Ask),
+        ("plan", false) => ChatInput::Ask(rest.to_owned(), InteractionMode::Plan),
+        ("ask", false) => ChatInput::Ask(rest.to_owned(), InteractionMode::Ask),
+        ("build", _) => ChatInput::Ask(BUILD.to_request(rest), InteractionMode::Act),
+        ("fix", _) => ChatInput::Ask(FIX.to_request(rest), InteractionMode::Act),
+        ("explain", false) => ChatInput::Ask(EXPLAIN.to_request(rest), InteractionMode::Ask),
         ("model", false) => ChatInput::Model(rest.to_owned()),
         ("clear" | "new", true) => ChatInput::Clear,
         ("help" | "?", _) => ChatInput::Help,
@@ -174,7 +174,7 @@ struct ChatTask<'a> {
     args: &'a ChatArgs,
     at: PlaceArg<'a>,
     goal: String,
-    stance: Stance,
+    stance: InteractionMode,
 }
 
 impl ChatTask<'_> {
@@ -227,12 +227,15 @@ mod tests {
     #[test]
     fn what_is_said_is_a_task_or_a_command() {
         let ask = |text: &str, stance| ChatInput::Ask(text.to_owned(), stance);
-        assert_eq!(parse_input(" make it red "), ask("make it red", Stance::Act));
-        assert_eq!(parse_input("/plan a farm"), ask("a farm", Stance::Plan));
-        assert_eq!(parse_input("/ask  why? "), ask("why?", Stance::Ask));
-        assert_eq!(parse_input("/build"), ask(BUILD.text, Stance::Act));
-        assert_eq!(parse_input("/fix"), ask(FIX.text, Stance::Act));
-        assert_eq!(parse_input("/explain Main"), ask(&EXPLAIN.to_request("Main"), Stance::Ask));
+        assert_eq!(parse_input(" make it red "), ask("make it red", InteractionMode::Act));
+        assert_eq!(parse_input("/plan a farm"), ask("a farm", InteractionMode::Plan));
+        assert_eq!(parse_input("/ask  why? "), ask("why?", InteractionMode::Ask));
+        assert_eq!(parse_input("/build"), ask(BUILD.text, InteractionMode::Act));
+        assert_eq!(parse_input("/fix"), ask(FIX.text, InteractionMode::Act));
+        assert_eq!(
+            parse_input("/explain Main"),
+            ask(&EXPLAIN.to_request("Main"), InteractionMode::Ask)
+        );
         assert_eq!(parse_input("/model openai"), ChatInput::Model("openai".to_owned()));
         assert_eq!(parse_input("/clear"), ChatInput::Clear);
         assert_eq!(parse_input("/plan"), ChatInput::Unknown("plan".to_owned()));

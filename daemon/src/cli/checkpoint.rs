@@ -6,7 +6,8 @@ use std::path::Path;
 
 use clap::Args;
 use scene_schemas::api::{
-    Checkpoint as Kept, Checkpoints, Event, MakeCheckpoint, Nothing, Sessions, Started, StreamPage,
+    Checkpoint as Kept, Checkpoints, EmptyBody, Event, MakeCheckpoint, Sessions, StreamPage,
+    WorkflowStarted,
 };
 use scene_schemas::entry::{Finish, Seq};
 
@@ -61,9 +62,9 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     if let Some(number) = args.restore {
         return restore_checkpoint(&daemon, number, args);
     }
-    let Sessions { sessions } = daemon.call("GET", "/api/sessions", &Nothing {})?;
+    let Sessions { sessions } = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
     if args.list {
-        let Checkpoints { checkpoints } = daemon.call("GET", "/api/checkpoints", &Nothing {})?;
+        let Checkpoints { checkpoints } = daemon.call("GET", "/api/checkpoints", &EmptyBody {})?;
         for session in sessions {
             let away = if session.connected { "" } else { " (away)" };
             print_line(&format!(
@@ -90,9 +91,9 @@ fn restore_checkpoint(
     checkpoint: u64,
     args: &CheckpointArgs,
 ) -> anyhow::Result<ExitStatus> {
-    let StreamPage { mut cursor, .. } = daemon.call("GET", "/api/stream?hold=0", &Nothing {})?;
+    let StreamPage { mut cursor, .. } = daemon.call("GET", "/api/stream?hold=0", &EmptyBody {})?;
     let path = format!("/api/checkpoints/{checkpoint}/restore");
-    let Started { workflow } = daemon.call("POST", &path, &Nothing {})?;
+    let WorkflowStarted { workflow } = daemon.call("POST", &path, &EmptyBody {})?;
     if args.no_wait {
         print_line(&format!(
             "Workflow {workflow} proposes the way back; decide in Studio, on the page, or with `vector review`."
@@ -104,7 +105,7 @@ fn restore_checkpoint(
     let mut shown: BTreeSet<Seq> = BTreeSet::new();
     loop {
         let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
-        let page: StreamPage = daemon.call("GET", &path, &Nothing {})?;
+        let page: StreamPage = daemon.call("GET", &path, &EmptyBody {})?;
         cursor = page.cursor;
         for record in page.events.into_iter().filter(|it| it.workflow == workflow) {
             match record.event {

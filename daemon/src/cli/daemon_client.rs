@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use scene_schemas::api::{About, Failure, Nothing, SessionView};
+use scene_schemas::api::{About, EmptyBody, Failure, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -120,7 +120,7 @@ impl DaemonClient {
 
     /// Which daemon this is.
     pub(super) fn about(&self) -> anyhow::Result<About> {
-        self.call("GET", "/api/about", &Nothing {})
+        self.call("GET", "/api/about", &EmptyBody {})
     }
 
     /// Says that one was started here, that it stays, and how it ends.

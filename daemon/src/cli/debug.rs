@@ -189,7 +189,7 @@ fn response_head(recorded: &RecordedResponse) -> ResponseHead {
         }
     }
     // Without a clock: the same line gives the same answer on every day.
-    ResponseHead { status: recorded.status.unwrap_or(200), headers, now: None }
+    ResponseHead { status: recorded.status.unwrap_or(200), headers, received_at: None }
 }
 
 fn answer_json(id: Json, wire: WireFormat, answer: &ModelAnswer) -> Json {
@@ -200,15 +200,15 @@ fn answer_json(id: Json, wire: WireFormat, answer: &ModelAnswer) -> Json {
         "outcome": end.outcome.name(),
         "text": answer.text,
         "tool_calls": answer.calls.iter().map(call_json).collect::<Vec<_>>(),
-        "stop": end.stop,
+        "stop": end.stop_reason,
         "usage": answer.usage.map(|usage| tokens_json(wire, usage)),
         "error_type": failure.kind.map(|kind| match kind.parse::<u16>() {
             Ok(code) => json!(code),
             Err(_) => json!(kind),
         }),
-        "retryable": failure.retryable,
+        "retryable": failure.is_retryable,
         "retry_after_ms": failure.retry_after.map(|it| it.as_millis() as u64),
-        "context_overflow": failure.context_overflow,
+        "context_overflow": failure.is_context_overflow,
     });
     let besides = [
         ("message", (!failure.message.is_empty()).then(|| json!(failure.message))),

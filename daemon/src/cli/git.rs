@@ -132,7 +132,7 @@ fn place_text(scene: &Scene) -> String {
                 continue;
             }
             if let Some(value) = scene.stored_value(node, name) {
-                let _ = writeln!(text, "  {name} = {}", terminal_line(&value.brief()));
+                let _ = writeln!(text, "  {name} = {}", terminal_line(&value.to_brief()));
             }
         }
         for line in scene.script_text(node).unwrap_or_default().lines() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use scene_schemas::api::{HandKeys, Nothing, Open, Opened, ProviderKeys};
+use scene_schemas::api::{EmptyBody, KeyHandover, OpenPlaceRequest, OpenedSession, ProviderKeys};
 use vector_providers::config;
 use vector_providers::keys::{CredentialSource, KeyStore, SystemKeychain};
 use vector_providers::model_selector::key_variables;
@@ -34,7 +34,7 @@ impl<'a> OpenTarget<'a> {
         }
     }
 
-    fn to_request(self) -> anyhow::Result<Open> {
+    fn to_request(self) -> anyhow::Result<OpenPlaceRequest> {
         let text = |path: &Path| -> anyhow::Result<String> {
             let path = std::path::absolute(path)
                 .with_context(|| format!("{} is not a path", path.display()))?;
@@ -44,8 +44,8 @@ impl<'a> OpenTarget<'a> {
             })
         };
         Ok(match self {
-            Self::Place(path) => Open::Place { place: text(path)? },
-            Self::Project(path) => Open::Project { project: text(path)? },
+            Self::Place(path) => OpenPlaceRequest::Place { place: text(path)? },
+            Self::Project(path) => OpenPlaceRequest::Project { project: text(path)? },
         })
     }
 }
@@ -54,7 +54,7 @@ impl<'a> OpenTarget<'a> {
 pub(super) fn open_in_daemon(
     daemon: &DaemonClient,
     opening: OpenTarget<'_>,
-) -> anyhow::Result<Opened> {
+) -> anyhow::Result<OpenedSession> {
     daemon.call("POST", "/api/open", &opening.to_request()?)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn daemon_keys(home: &Path) -> Option<(DaemonClient, ProviderKeys)> {
     let daemon = DaemonClient::connect(home).ok()?;
     let is_ours = serving_port(home) == Some(daemon.port());
     let daemon = Some(daemon).filter(|_| is_ours)?;
-    let keys = daemon.call("GET", "/api/keys", &Nothing {}).ok()?;
+    let keys = daemon.call("GET", "/api/keys", &EmptyBody {}).ok()?;
     Some((daemon, keys))
 }
 
@@ -103,7 +103,7 @@ pub(super) fn hand_over_keys(home: &Path) {
     let names = key_variables(&catalogue).into_iter().filter(is_wanted);
     let keys: BTreeMap<String, String> =
         names.filter_map(|name| env(&name).map(|key| (name, key))).collect();
-    let after = daemon.call::<ProviderKeys>("POST", "/api/keys", &HandKeys { keys });
+    let after = daemon.call::<ProviderKeys>("POST", "/api/keys", &KeyHandover { keys });
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     match after {
         Ok(_) => print_status(&format!(
@@ -125,7 +125,7 @@ pub(super) fn open_all(
     daemon: &DaemonClient,
     places: &[PathBuf],
     projects: &[PathBuf],
-) -> anyhow::Result<Vec<Opened>> {
+) -> anyhow::Result<Vec<OpenedSession>> {
     let places = places.iter().map(|path| OpenTarget::Place(path));
     let projects = projects.iter().map(|path| OpenTarget::Project(path));
     places.chain(projects).map(|opening| open_in_daemon(daemon, opening)).collect()

@@ -54,7 +54,7 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         KeyCommand::Set { provider } => {
             let service = find_service(&catalogue, provider)?;
             // Nobody is asked for what cannot be kept.
-            if !SystemKeychain.is_there() {
+            if !SystemKeychain.is_available() {
                 return Err(no_keychain(service));
             }
             let key = prompt_key(provider)?;
@@ -65,7 +65,10 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             }
             SystemKeychain.set(provider, &key).map_err(|error| keychain_error(service, &error))?;
             print_line(&format!("The key of {provider} is in the keychain."));
-            let set = service.keys.iter().find(|name| env(name).is_some_and(|it| !it.is_empty()));
+            let set = service
+                .key_variables
+                .iter()
+                .find(|name| env(name).is_some_and(|it| !it.is_empty()));
             if let Some(name) = set {
                 print_line(&format!("{name} is set too, and counts before it."));
             }
@@ -75,7 +78,7 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         }
         KeyCommand::Remove { provider } => {
             let service = find_service(&catalogue, provider)?;
-            if !SystemKeychain.is_there() {
+            if !SystemKeychain.is_available() {
                 return Err(no_keychain(service));
             }
             let was =
@@ -92,13 +95,13 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 
 /// A provider that takes a key.
 fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a ProviderService> {
-    let with_key = || catalogue.services.iter().filter(|service| !service.keys.is_empty());
+    let with_key = || catalogue.services.iter().filter(|service| !service.key_variables.is_empty());
     let Some(service) = catalogue.find_service(name) else {
         let near = did_you_mean(name, with_key().map(|service| service.name.as_str()));
         let all: Vec<&str> = with_key().map(|service| service.name.as_str()).collect();
         bail!("there is no provider `{name}`.{near} These take a key: {}.", all.join(", "));
     };
-    if service.keys.is_empty() {
+    if service.key_variables.is_empty() {
         let variable = config::provider_variable(name, "API_KEY");
         bail!("{name} needs no key. Where yours does, set {variable} in the environment.");
     }
@@ -107,7 +110,7 @@ fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a 
 
 /// This build keeps no keys.
 fn no_keychain(service: &ProviderService) -> anyhow::Error {
-    let variable = service.keys.first().map_or("its variable", String::as_str);
+    let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
         "this build of Vector has no keychain (`--features secret-service` builds one that has). Set \
          {variable} in the environment instead"
@@ -116,7 +119,7 @@ fn no_keychain(service: &ProviderService) -> anyhow::Error {
 
 /// What to do where the keychain does not work.
 fn keychain_error(service: &ProviderService, error: &str) -> anyhow::Error {
-    let variable = service.keys.first().map_or("its variable", String::as_str);
+    let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
         "there is no keychain to use: {error}. Set {variable} in the environment instead"
     )
@@ -136,7 +139,7 @@ fn prompt_key(provider: &str) -> anyhow::Result<SecretKey> {
 
 fn list_keys(catalogue: &Catalogue, keys: &KeyStore<'_>) -> String {
     let mut text = String::new();
-    for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
+    for service in catalogue.services.iter().filter(|service| !service.key_variables.is_empty()) {
         let state = match keys.find_credential(service) {
             Ok((_, found)) => format!("in {found}"),
             Err(why) => why,

@@ -138,7 +138,7 @@ fn is_named_place(place: &Place, named: &str) -> bool {
             file == real || file.parent() == Some(&real) && matches!(place, Place::Project(_))
         })
     };
-    place.name() == named || place.session().0 == named || file.is_some_and(is_file)
+    place.name() == named || place.session_id().0 == named || file.is_some_and(is_file)
 }
 
 /// The instances and scripts that a proposal changes.
@@ -259,7 +259,7 @@ pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
         if reverted.contains_key(by) {
             continue;
         }
-        for of in pending.proposal.taken_back() {
+        for of in pending.proposal.reverted_proposals() {
             if applied.get(&of).is_some_and(|(_, there)| back.file == there.file) {
                 reverted.insert(of, *by);
             }
@@ -299,7 +299,7 @@ fn render_run(
         )
     );
     for attached in &workflow.attached {
-        let said = terminal_line(&attached.sentence()).into_owned();
+        let said = terminal_line(&attached.describe()).into_owned();
         let _ = writeln!(text, "{}", style.paint(PaintKind::Dim, format!("  attached: {said}")));
     }
     for (_, reason) in workflow.refusals() {

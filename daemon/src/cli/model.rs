@@ -82,7 +82,7 @@ pub(super) fn notice_sentence(notice: &HttpNotice, model: &str) -> String {
         HttpNotice::Stalled(silence) => {
             format!("nothing has come from {model} for {} s.", silence.as_secs())
         }
-        HttpNotice::Again { after, reason, .. } => {
+        HttpNotice::Retrying { delay: after, reason, .. } => {
             let reason = reason.trim_end_matches('.');
             format!("{reason}. {model} is asked again in {:.1} s.", after.as_secs_f64())
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use scene_schemas::api::{Nothing, PORT, PageLink};
+use scene_schemas::api::{EmptyBody, PORT, PageLink};
 
 use super::ExitStatus;
 use super::daemon_client::DaemonClient;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     hand_over_keys(home);
     let opening = args.path.as_deref().map(OpenTarget::from_path);
     let opened = opening.map(|opening| open_in_daemon(&daemon, opening)).transpose()?;
-    let link: PageLink = daemon.call("POST", "/api/page/link", &Nothing {})?;
+    let link: PageLink = daemon.call("POST", "/api/page/link", &EmptyBody {})?;
     let mut address = page_url(daemon.port(), &link.code);
     if let Some(opened) = &opened {
         address = format!("{address}/{}", opened.session);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use scene_schemas::api::{Nothing, PairingCode};
+use scene_schemas::api::{EmptyBody, PairingCode};
 
 use super::ExitStatus;
 use super::daemon_client::DaemonClient;
@@ -20,7 +20,7 @@ pub(super) fn run(_args: &PairArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 
 /// A new code, in a sentence.
 pub(super) fn pairing_line(daemon: &DaemonClient) -> anyhow::Result<String> {
-    let made: PairingCode = daemon.call("POST", "/api/pairing", &Nothing {})?;
+    let made: PairingCode = daemon.call("POST", "/api/pairing", &EmptyBody {})?;
     let groups = made.code.as_bytes().chunks(3).map(String::from_utf8_lossy);
     let code = groups.collect::<Vec<_>>().join(" ");
     let holds = count_noun((made.seconds / 60) as usize, "minute");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use scene_schemas::entry::Attached;
+use scene_schemas::entry::AttachmentSnapshot;
 use vector_engine::Target;
 use vector_files::place_file::{self, PlaceFile};
 use vector_place::{Node, Scene};
@@ -28,7 +28,7 @@ pub(super) fn read_mentions(
     text: &str,
     scene: &Scene,
     folder: Option<&Path>,
-) -> anyhow::Result<Vec<Attached>> {
+) -> anyhow::Result<Vec<AttachmentSnapshot>> {
     let (reach, has_chips, is_studio) = (FileAccess::Shell, false, false);
     let place = RequestPlace { file_access: reach, folder, has_chips, is_studio };
     let mentions = gather_mentions(text, scene, place).map_err(anyhow::Error::msg)?;

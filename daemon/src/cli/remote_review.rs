@@ -1,7 +1,10 @@
 //! Cards of the daemon on a terminal: shown, asked about, and decided through it, as the widget in Studio
 //! does. What an answer means is known to the daemon alone.
 
-use scene_schemas::api::{Decide, Decided, Decision, Nothing, Part, ProposalStatus, ProposalView};
+use scene_schemas::api::{
+    Decision, DecisionRequest, DecisionResponse, EmptyBody, ProposalPart, ProposalStatus,
+    ProposalView,
+};
 use scene_schemas::entry::Seq;
 use vector_core::proposal::{ProposalUnit, list_units};
 
@@ -34,7 +37,7 @@ pub(super) struct ExtraKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CardOutcome {
     /// It was decided here; this is what stands now.
-    Decided(Decided),
+    Decided(DecisionResponse),
     /// It was decided by somebody else, or is no more.
     Elsewhere,
     /// It is left as it is.
@@ -51,7 +54,7 @@ const HELP: &str = "  y  apply this proposal
 impl RemoteReview<'_> {
     /// A proposal as it is now.
     pub(super) fn fetch_proposal(&self, proposal: Seq) -> anyhow::Result<ProposalView> {
-        self.daemon.call("GET", &format!("/api/proposals/{proposal}"), &Nothing {})
+        self.daemon.call("GET", &format!("/api/proposals/{proposal}"), &EmptyBody {})
     }
 
     /// Shows a card, and asks about it until it is decided, or left.
@@ -165,7 +168,7 @@ impl RemoteReview<'_> {
     ) -> anyhow::Result<Option<CardOutcome>> {
         let (patch_id, base) = (view.proposal.patch_id.clone(), view.proposal.base.clone());
         let path = format!("/api/proposals/{}/decide", view.seq);
-        let decide = Decide { patch_id, base, decision };
+        let decide = DecisionRequest { patch_id, base, decision };
         let refused = match self.daemon.call("POST", &path, &decide) {
             Ok(decided) => return Ok(Some(CardOutcome::Decided(decided))),
             Err(refused) => refused,
@@ -181,11 +184,11 @@ impl RemoteReview<'_> {
     }
 }
 
-fn to_part(piece: ProposalUnit) -> Part {
+fn to_part(piece: ProposalUnit) -> ProposalPart {
     match piece {
-        ProposalUnit::Command(command) => Part::Command { command: command as u32 },
+        ProposalUnit::Command(command) => ProposalPart::Command { command: command as u32 },
         ProposalUnit::Hunk { script, hunk } => {
-            Part::Hunk { script: script as u32, hunk: hunk as u32 }
+            ProposalPart::Hunk { script: script as u32, hunk: hunk as u32 }
         }
     }
 }

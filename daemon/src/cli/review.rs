@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use scene_schemas::api::{
-    Event, EventRecord, Nothing, ProposalStatus, ProposalView, Proposals, SessionView, Sessions,
+    EmptyBody, Event, EventRecord, ProposalStatus, ProposalView, Proposals, SessionView, Sessions,
     StreamPage, WorkflowState, WorkflowView,
 };
 use scene_schemas::entry::Seq;
@@ -76,7 +76,7 @@ fn stream_head(daemon: &DaemonClient) -> anyhow::Result<Seq> {
     let mut cursor = Seq(0);
     loop {
         let path = format!("/api/stream?cursor={cursor}&hold=0");
-        let page: StreamPage = daemon.call("GET", &path, &Nothing {})?;
+        let page: StreamPage = daemon.call("GET", &path, &EmptyBody {})?;
         cursor = page.cursor;
         if page.events.is_empty() {
             return Ok(cursor);
@@ -132,13 +132,13 @@ impl ReviewLoop<'_> {
     /// The oldest proposal that waits and was not seen, with the open place that it is of.
     fn next(&mut self) -> anyhow::Result<Option<(ProposalView, SessionView)>> {
         let daemon = self.cards.daemon;
-        let Proposals { proposals } = daemon.call("GET", "/api/proposals", &Nothing {})?;
+        let Proposals { proposals } = daemon.call("GET", "/api/proposals", &EmptyBody {})?;
         self.tasks.extend(proposals.iter().map(|it| it.workflow));
         let mut new = proposals.into_iter().filter(|it| !self.skipped.contains(&it.seq)).peekable();
         if new.peek().is_none() {
             return Ok(None);
         }
-        let Sessions { sessions } = daemon.call("GET", "/api/sessions", &Nothing {})?;
+        let Sessions { sessions } = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
         // Of a place that is not open any more nothing can be decided.
         let open = |view: &ProposalView| {
             sessions.iter().find(|it| Some(&it.session) == view.session.as_ref()).cloned()
@@ -149,7 +149,7 @@ impl ReviewLoop<'_> {
     /// Shows a card, and has it decided; false where the person wants to see no more.
     fn review_card(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
         let path = format!("/api/workflows/{}", view.workflow);
-        let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
+        let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
         self.shown.insert(view.seq);
         if self.json {
             print_line(&escape_line_ends(&serde_json::to_string(view)?));
@@ -178,7 +178,7 @@ impl ReviewLoop<'_> {
     fn has_working_task(&mut self) -> anyhow::Result<bool> {
         while let Some(task) = self.tasks.first() {
             let path = format!("/api/workflows/{task}");
-            let view: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
+            let view: WorkflowView = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
             if view.state == WorkflowState::Working {
                 return Ok(true);
             }
@@ -191,7 +191,7 @@ impl ReviewLoop<'_> {
     /// was any.
     fn wait_for_events(&mut self, hold: u32) -> anyhow::Result<bool> {
         let path = format!("/api/stream?cursor={}&hold={hold}", self.cursor);
-        let page: StreamPage = self.cards.daemon.call("GET", &path, &Nothing {})?;
+        let page: StreamPage = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
         self.cursor = page.cursor;
         for record in &page.events {
             self.handle_event(record)?;

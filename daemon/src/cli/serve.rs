@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use scene_schemas::api::{MAX_WAIT, Nothing, PORT};
+use scene_schemas::api::{EmptyBody, MAX_WAIT, PORT};
 use tokio::net::TcpListener;
 use vector_engine::model_request;
 use vector_ledger::{Ledger, private_files};
 use vector_providers::config::{self, ModelConfig};
-use vector_providers::model_selector::OfHome;
+use vector_providers::model_selector::HomeModelSelector;
 
 use super::ExitStatus;
 use super::daemon_client::DaemonClient;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .context("no threads to serve with")?;
     // Settings that cannot be read are told when a model is asked.
     let config = config::load_config(home, None, &|name| std::env::var(name).ok());
-    let pending = config.map(|(_, config)| config).unwrap_or_default().pending;
+    let pending = config.map(|(_, config)| config).unwrap_or_default().pending_limit;
     runtime.block_on(async {
         let listener = bind_port(args.port).await?;
         let port = listener.local_addr()?.port();
@@ -87,7 +87,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         let tell = Box::new(|text: &str| print_line(text));
         let mut house = DaemonActor::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
-            .with_models(Arc::new(OfHome::new(home)))
+            .with_models(Arc::new(HomeModelSelector::new(home)))
             .with_pending_limit(pending)
             .with_run(run);
         for place in &args.place {
@@ -145,7 +145,7 @@ pub(super) struct StopArgs {}
 /// `vector stop`: the daemon that serves the ledger ends.
 pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let daemon = DaemonClient::connect(home)?;
-    daemon.call::<Nothing>("POST", "/api/stop", &Nothing {})?;
+    daemon.call::<EmptyBody>("POST", "/api/stop", &EmptyBody {})?;
     print_line(
         "Vector has stopped. Pending proposals are kept. An agent that calls a tool starts \
          it again.",

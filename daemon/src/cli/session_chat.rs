@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scene_schemas::api::{Chat, Event, Nothing, Sessions, Started, StreamPage, WorkflowView};
-use scene_schemas::entry::{Finish, Seq, Stance};
+use scene_schemas::api::{
+    Chat, EmptyBody, Event, Sessions, StreamPage, WorkflowStarted, WorkflowView,
+};
+use scene_schemas::entry::{Finish, InteractionMode, Seq};
 
 use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
@@ -78,21 +80,21 @@ impl SessionChat<'_> {
         &self,
         named: Option<&str>,
         text: String,
-        stance: Stance,
+        stance: InteractionMode,
         begins: bool,
     ) -> anyhow::Result<()> {
-        let Sessions { sessions } = self.daemon.call("GET", "/api/sessions", &Nothing {})?;
+        let Sessions { sessions } = self.daemon.call("GET", "/api/sessions", &EmptyBody {})?;
         let session = choose_session(sessions, named)?;
         let StreamPage { mut cursor, .. } =
-            self.daemon.call("GET", "/api/stream?hold=0", &Nothing {})?;
+            self.daemon.call("GET", "/api/stream?hold=0", &EmptyBody {})?;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
         let chat = Chat { session, epoch, text, attached, stance, begins, request };
-        let Started { workflow } = self.daemon.call("POST", "/api/chat", &chat)?;
+        let WorkflowStarted { workflow } = self.daemon.call("POST", "/api/chat", &chat)?;
         let mut shown = TaskProgress::default();
         loop {
             let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
-            let page: StreamPage = self.daemon.call("GET", &path, &Nothing {})?;
+            let page: StreamPage = self.daemon.call("GET", &path, &EmptyBody {})?;
             cursor = page.cursor;
             for record in page.events.iter().filter(|it| it.workflow == workflow) {
                 if self.show_event(&record.event, &mut shown)? {
@@ -108,7 +110,7 @@ impl SessionChat<'_> {
     /// Ends a task, as the person has pressed Ctrl-C; what waits in it is withdrawn.
     fn stop_task(&self, workflow: Seq) -> anyhow::Result<()> {
         let path = format!("/api/workflows/{workflow}/cancel");
-        self.daemon.call::<WorkflowView>("POST", &path, &Nothing {})?;
+        self.daemon.call::<WorkflowView>("POST", &path, &EmptyBody {})?;
         print_status("Stopped: nothing more is done in this task.");
         Ok(())
     }

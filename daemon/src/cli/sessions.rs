@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use scene_schemas::api::{
-    About, Access, Failure, Grant, MadeToken, MakeToken, Nothing, PORT, Revoke, Revoked,
-    Sessions as Open,
+    About, Access, EmptyBody, Failure, Grant, MadeToken, MakeToken, PORT, RevokeRequest,
+    RevokeResult, Sessions as Open,
 };
 use serde_json::json;
 use vector_ledger::private_files;
@@ -85,7 +85,7 @@ pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus
                     "no daemon is running; a daemon renews its tokens when it starts: `vector serve`"
                 )
             };
-            daemon.call::<Revoked>("POST", "/api/access/revoke", &Revoke::Run {})?;
+            daemon.call::<RevokeResult>("POST", "/api/access/revoke", &RevokeRequest::Run {})?;
             print_line(
                 "The terminal and `vector mcp` have other tokens; the old ones open nothing.",
             );
@@ -117,7 +117,7 @@ impl GrantOwner {
 /// The daemon that serves a ledger, where it answers.
 pub(super) fn find_daemon(home: &Path) -> Option<(DaemonClient, About)> {
     let daemon = DaemonClient::connect(home).ok()?;
-    let about = daemon.call("GET", "/api/about", &Nothing {}).ok()?;
+    let about = daemon.call("GET", "/api/about", &EmptyBody {}).ok()?;
     Some((daemon, about))
 }
 
@@ -135,8 +135,8 @@ fn list_access(home: &Path, as_json: bool) -> anyhow::Result<()> {
     let daemon = find_daemon(home).map(|(daemon, _)| daemon);
     let (open, access) = match &daemon {
         Some(daemon) => {
-            let open: Open = daemon.call("GET", "/api/sessions", &Nothing {})?;
-            (open.sessions, daemon.call("GET", "/api/access", &Nothing {})?)
+            let open: Open = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
+            (open.sessions, daemon.call("GET", "/api/access", &EmptyBody {})?)
         }
         None => (Vec::new(), read_grants(home)?.to_access()),
     };
@@ -217,12 +217,12 @@ It decides nothing: what is proposed with it waits for you. `vector sessions rev
 
 fn revoke_access(home: &Path, whom: &RevokeArgs) -> anyhow::Result<()> {
     let what = match &whom.name {
-        Some(name) => Revoke::Named { name: name.clone() },
-        None if whom.plugins => Revoke::Plugins {},
-        None if whom.pages => Revoke::Pages {},
-        None => Revoke::All {},
+        Some(name) => RevokeRequest::Named { name: name.clone() },
+        None if whom.plugins => RevokeRequest::Plugins {},
+        None if whom.pages => RevokeRequest::Pages {},
+        None => RevokeRequest::All {},
     };
-    let revoked: Revoked = match GrantOwner::find_owner(home)? {
+    let revoked: RevokeResult = match GrantOwner::find_owner(home)? {
         GrantOwner::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &what)?,
         GrantOwner::Files { mut grants, _lock } => {
             let names = grants.revoke(&what).map_err(failure_error)?;
@@ -230,7 +230,7 @@ fn revoke_access(home: &Path, whom: &RevokeArgs) -> anyhow::Result<()> {
                 // A daemon that was killed has left them.
                 DaemonRun::delete_tokens(home);
             }
-            Revoked { names, sessions: Vec::new() }
+            RevokeResult { names, sessions: Vec::new() }
         }
     };
     if revoked.names.is_empty() {

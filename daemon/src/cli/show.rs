@@ -154,7 +154,7 @@ impl TreePrinter<'_> {
             };
             let front = format!("{indent}{bar}   {:<column$}", terminal_line(name));
             let front = self.style.paint(PaintKind::Dim, front);
-            let _ = writeln!(self.text, "{front}  {}", terminal_line(&value.brief()));
+            let _ = writeln!(self.text, "{front}  {}", terminal_line(&value.to_brief()));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, Revoke};
+use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, RevokeRequest};
 use vector_files::write_private;
 
 use crate::daemon::random_text;
@@ -181,18 +181,18 @@ impl GrantStore {
     ///
     /// # Errors
     /// Nobody has that name, or it cannot be kept.
-    pub fn revoke(&mut self, what: &Revoke) -> Result<Vec<String>, Failure> {
+    pub fn revoke(&mut self, what: &RevokeRequest) -> Result<Vec<String>, Failure> {
         let part = |known: &[GrantRecord], is_kind: bool| -> (Vec<GrantRecord>, Vec<GrantRecord>) {
             known.iter().cloned().partition(|known| match what {
-                Revoke::Named { name } => known.name == *name,
-                Revoke::Plugins {} | Revoke::Pages {} => is_kind,
-                Revoke::Run {} => false,
-                Revoke::All {} => true,
+                RevokeRequest::Named { name } => known.name == *name,
+                RevokeRequest::Plugins {} | RevokeRequest::Pages {} => is_kind,
+                RevokeRequest::Run {} => false,
+                RevokeRequest::All {} => true,
             })
         };
-        let (mut gone, plugins) = part(&self.plugins, matches!(what, Revoke::Plugins {}));
+        let (mut gone, plugins) = part(&self.plugins, matches!(what, RevokeRequest::Plugins {}));
         let (clients_gone, clients) = part(&self.clients, false);
-        let (pages_gone, pages) = part(&self.pages, matches!(what, Revoke::Pages {}));
+        let (pages_gone, pages) = part(&self.pages, matches!(what, RevokeRequest::Pages {}));
         if !gone.is_empty() {
             self.store_plugins(plugins).map_err(|error| write_failed(&error))?;
         }
@@ -204,7 +204,7 @@ impl GrantStore {
         }
         gone.extend(clients_gone.into_iter().chain(pages_gone));
         match what {
-            Revoke::Named { name } if gone.is_empty() => Err(failure(
+            RevokeRequest::Named { name } if gone.is_empty() => Err(failure(
                 FailureKind::NotFound,
                 format!("No access is granted under the name {name}."),
                 "`vector sessions` lists who has.",
@@ -323,7 +323,7 @@ impl DaemonRun {
 mod tests {
     use super::*;
 
-    fn revoke(grants: &mut GrantStore, what: Revoke) -> Vec<String> {
+    fn revoke(grants: &mut GrantStore, what: RevokeRequest) -> Vec<String> {
         grants.revoke(&what).unwrap()
     }
 
@@ -339,11 +339,11 @@ mod tests {
         assert!(again.is_paired(&credential) && again.is_paired(&other));
         assert!(again.client_secrets().all(|it| it.matches(&token)));
         let name = again.to_access().plugins[0].name.clone();
-        assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
+        assert_eq!(revoke(&mut again, RevokeRequest::Named { name: name.clone() }), [name]);
         assert!(!again.is_paired(&credential) && again.is_paired(&other));
-        assert_eq!(revoke(&mut again, Revoke::Run {}), [""; 0]);
-        assert_eq!(revoke(&mut again, Revoke::Plugins {}).len(), 1);
-        assert_eq!(revoke(&mut again, Revoke::All {}), ["ci"]);
+        assert_eq!(revoke(&mut again, RevokeRequest::Run {}), [""; 0]);
+        assert_eq!(revoke(&mut again, RevokeRequest::Plugins {}).len(), 1);
+        assert_eq!(revoke(&mut again, RevokeRequest::All {}), ["ci"]);
         let nobody = GrantStore::load(home.path()).unwrap().to_access();
         assert_eq!(nobody, Access { plugins: vec![], clients: vec![], pages: vec![] });
     }
@@ -359,10 +359,10 @@ mod tests {
             |grants: &GrantStore, token: &String| grants.page_secrets().any(|it| it.matches(token));
         assert!(!is_in(&again, &tokens[0]) && tokens[1..].iter().all(|it| is_in(&again, it)));
         let name = again.to_access().pages[0].name.clone();
-        assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
+        assert_eq!(revoke(&mut again, RevokeRequest::Named { name: name.clone() }), [name]);
         assert!(!is_in(&again, &tokens[1]) && is_in(&again, &tokens[2]));
-        assert_eq!(revoke(&mut again, Revoke::Plugins {}), [""; 0]);
-        assert_eq!(revoke(&mut again, Revoke::Pages {}).len(), MAX_PAGES - 1);
+        assert_eq!(revoke(&mut again, RevokeRequest::Plugins {}), [""; 0]);
+        assert_eq!(revoke(&mut again, RevokeRequest::Pages {}).len(), MAX_PAGES - 1);
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
         grants.add_client("claude.desktop_1", 1).unwrap();
         let again = grants.add_client("claude.desktop_1", 1).unwrap_err();
         assert_eq!(again.kind, FailureKind::Settled);
-        let unknown = grants.revoke(&Revoke::Named { name: "ci".to_owned() }).unwrap_err();
+        let unknown = grants.revoke(&RevokeRequest::Named { name: "ci".to_owned() }).unwrap_err();
         assert_eq!(unknown.kind, FailureKind::NotFound);
     }
 }

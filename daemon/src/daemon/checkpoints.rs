@@ -4,8 +4,10 @@
 //! going back takes back. It belongs to the place and not to the window or the run that it was made in,
 //! so it is found again when the same place is opened again.
 
-use scene_schemas::api::{Checkpoint, Checkpoints, Failure, MakeCheckpoint, SessionId, Started};
-use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
+use scene_schemas::api::{
+    Checkpoint, Checkpoints, Failure, MakeCheckpoint, SessionId, WorkflowStarted,
+};
+use scene_schemas::entry::{Entry, Finish, InteractionMode, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 use vector_core::prompt::ToolCall;
@@ -59,7 +61,7 @@ impl DaemonActor {
             driver: CHECKPOINT.to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: Stance::Act,
+            stance: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,
@@ -73,7 +75,7 @@ impl DaemonActor {
     }
 
     /// Asks the session of a checkpoint's place to propose the way back.
-    pub(super) fn restore_checkpoint(&self, checkpoint: Seq, reply: Reply<Started>) {
+    pub(super) fn restore_checkpoint(&self, checkpoint: Seq, reply: Reply<WorkflowStarted>) {
         let session = self
             .place_of_checkpoint(checkpoint)
             .and_then(|place| self.session_at(&place).ok_or_else(|| place_closed(&place)));

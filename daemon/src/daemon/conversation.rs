@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
 
-use scene_schemas::api::{EventRecord, Failure, Talk, TalkHead, Usage};
+use scene_schemas::api::{ConversationHeader, ConversationView, EventRecord, Failure, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::workflow::events_of;
 use vector_ledger::Ledger;
@@ -20,7 +20,7 @@ const MAX_TASKS: usize = 20;
 impl DaemonActor {
     /// Tells the conversation that a workflow is the end of. A long one takes a while to be read, which
     /// keeps nobody waiting.
-    pub(super) fn send_conversation(&mut self, seq: Seq, reply: Reply<Talk>) {
+    pub(super) fn send_conversation(&mut self, seq: Seq, reply: Reply<ConversationView>) {
         // What happens from here on is told by the stream, once or twice.
         let (cursor, moments) = self.event_hub.streaming_events(seq);
         let head = match self.talk_head(seq) {
@@ -32,13 +32,13 @@ impl DaemonActor {
             let told = read_events(&ledger, &head.tasks);
             let _ = reply.send(told.map(|mut events| {
                 events.extend(moments);
-                Talk { head, events, cursor }
+                ConversationView { head, events, cursor }
             }));
         });
     }
 
     /// What stands above it.
-    pub(super) fn talk_head(&mut self, seq: Seq) -> Result<TalkHead, Failure> {
+    pub(super) fn talk_head(&mut self, seq: Seq) -> Result<ConversationHeader, Failure> {
         let started = self.find_start(seq)?.ok_or_else(|| not_found(seq))?;
         let Entry::Started { place, .. } = &started.entry else {
             return Err(not_found(seq));
@@ -56,7 +56,7 @@ impl DaemonActor {
             sent = read.sent.or(sent);
         }
         let (at, place) = (started.at, place.name());
-        Ok(TalkHead {
+        Ok(ConversationHeader {
             workflow: self.view_workflow(seq)?,
             at,
             place,

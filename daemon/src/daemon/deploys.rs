@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 
 use scene_schemas::api::{
-    Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, Failure, FailureKind,
-    LeftOut, SessionId,
+    Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile, Failure,
+    FailureKind, SessionId,
 };
 use scene_schemas::entry::Place;
 use tokio::sync::watch;
@@ -126,8 +126,8 @@ fn deploy_options<'w>(project: &'w str, deploy: &'w Deploy, is_dry: bool) -> Dep
     DeployOptions { project: Path::new(project), branch, message, is_dry_run: is_dry }
 }
 
-fn left_out(file: &str, why: &str) -> LeftOut {
-    LeftOut { file: file.to_owned(), why: why.to_owned() }
+fn left_out(file: &str, why: &str) -> ExcludedFile {
+    ExcludedFile { file: file.to_owned(), why: why.to_owned() }
 }
 
 /// What would be committed.

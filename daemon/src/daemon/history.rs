@@ -8,7 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use scene_schemas::InstancePath;
-use scene_schemas::api::{Failure, FailureKind, HistoryEntry, ScriptAt, SessionId, Started};
+use scene_schemas::api::{
+    Failure, FailureKind, HistoryEntry, ScriptAtTime, SessionId, WorkflowStarted,
+};
 use scene_schemas::entry::{Entry, Place, Seq};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -71,7 +73,7 @@ impl DaemonActor {
     }
 
     /// Says what a script said. A place that is open knows what it says now.
-    fn send_script_at(&self, wanted: ScriptQuery, reply: Reply<ScriptAt>) {
+    fn send_script_at(&self, wanted: ScriptQuery, reply: Reply<ScriptAtTime>) {
         let ScriptQuery { place, path, seq } = wanted;
         let is_it = |(session, open): &(&SessionId, &SessionThread)| {
             session.0 == place || open.place.name() == place
@@ -99,7 +101,7 @@ impl DaemonActor {
     }
 
     /// Has the way back from a proposal planned where it was applied.
-    fn revert_proposal(&self, seq: Seq, reply: Reply<Started>) {
+    fn revert_proposal(&self, seq: Seq, reply: Reply<WorkflowStarted>) {
         let session = self.place_of_entry(seq).map(|place| {
             let open = self.sessions.values().find(|open| is_same_place(&open.place, &place));
             (open.map(|open| open.message_sender.clone()), place)

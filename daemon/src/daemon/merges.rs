@@ -7,8 +7,8 @@ use std::thread;
 
 use anyhow::{anyhow, bail};
 use scene_schemas::api::{
-    DecideConflicts, Failure, FailureKind, FinishMerge, FinishedMerge, KeptConflict, MergeEnd,
-    MergeView, Merges,
+    DecideConflicts, Failure, FailureKind, FinishMerge, FinishedMerge, MergeEnd, MergeView, Merges,
+    RecordedConflict,
 };
 use scene_schemas::entry::Place;
 use vector_place::merge::check_choice;
@@ -65,7 +65,7 @@ fn decide_conflicts(
     let mut state = find_merge(folders, &decide.merge)?;
     let changed = state.update_decisions(|conflicts| {
         let count = conflicts.len();
-        let meant: Vec<&mut KeptConflict> = match decide.conflict {
+        let meant: Vec<&mut RecordedConflict> = match decide.conflict {
             Some(number) => conflicts.iter_mut().skip(number.wrapping_sub(1)).take(1).collect(),
             None => conflicts.iter_mut().filter(|kept| kept.choice.is_none()).collect(),
         };

@@ -42,7 +42,7 @@ use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::workflow_state;
 use vector_engine::workflow_state::WorkflowCache;
 use vector_ledger::Ledger;
-use vector_providers::model_selector::{ModelSelector, OnlyOffline};
+use vector_providers::model_selector::{ModelSelector, OfflineSelector};
 use vector_rojo_project::FileWatch;
 
 use self::background::BackgroundJobs;
@@ -151,7 +151,7 @@ impl SessionThread {
 pub fn random_text(bytes: usize) -> Result<String, std::io::Error> {
     let mut chance = vec![0; bytes];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(Fingerprint::of(&chance).0.chars().take(2 * bytes).collect())
+    Ok(Fingerprint::hash_bytes(&chance).0.chars().take(2 * bytes).collect())
 }
 
 impl DaemonActor {
@@ -165,7 +165,7 @@ impl DaemonActor {
         board: Arc<EventHub>,
         say: Notifier,
     ) -> Result<Self, std::io::Error> {
-        let who: Arc<dyn ModelSelector> = Arc::new(OnlyOffline);
+        let who: Arc<dyn ModelSelector> = Arc::new(OfflineSelector);
         let settings = load_settings(home);
         let house = Self {
             active_settings: Arc::new(ActiveSettings::from_settings(&settings)),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
-use scene_schemas::api::{Failure, FailureKind, Open, Opened};
+use scene_schemas::api::{Failure, FailureKind, OpenPlaceRequest, OpenedSession};
 use scene_schemas::entry::Place;
 use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
@@ -93,10 +93,10 @@ pub(super) enum OpenRequest {
 }
 
 impl OpenRequest {
-    fn from_open(open: &Open) -> Self {
+    fn from_open(open: &OpenPlaceRequest) -> Self {
         match open {
-            Open::Place { place } => Self::Place(place.into()),
-            Open::Project { project } => Self::Project(project.into()),
+            OpenPlaceRequest::Place { place } => Self::Place(place.into()),
+            OpenPlaceRequest::Project { project } => Self::Project(project.into()),
         }
     }
 
@@ -184,13 +184,13 @@ impl ReadContext {
 #[derive(Default)]
 pub(super) struct PendingOpens {
     /// Those for whom it is looked which file it is.
-    locating: HashMap<OpenRequest, Vec<Reply<Opened>>>,
+    locating: HashMap<OpenRequest, Vec<Reply<OpenedSession>>>,
     /// Those whose file is being read, by what they want it as.
-    reading: HashMap<OpenRequest, Vec<Reply<Opened>>>,
+    reading: HashMap<OpenRequest, Vec<Reply<OpenedSession>>>,
     file_locks: FileLocks,
 }
 
-fn reply_to_all(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
+fn reply_to_all(waiting: Vec<Reply<OpenedSession>>, opened: &Result<OpenedSession, Failure>) {
     for reply in waiting {
         let _ = reply.send(opened.clone());
     }
@@ -203,7 +203,7 @@ fn not_served(file: &Path, why: &impl ToString) -> NotOpened {
 impl DaemonActor {
     /// Opens what a person names, or finds it open. Where it is, and what stands in it, is read beside the
     /// house, however long that takes.
-    pub(super) fn open_path(&mut self, open: &Open, reply: Reply<Opened>) {
+    pub(super) fn open_path(&mut self, open: &OpenPlaceRequest, reply: Reply<OpenedSession>) {
         let wish = OpenRequest::from_open(open);
         if !wish.path().is_absolute() {
             let message = format!("`{}` is not a full path.", wish.path().display());
@@ -270,7 +270,7 @@ impl DaemonActor {
     ///
     /// # Errors
     /// It is not opened.
-    pub fn open_place(&mut self, path: &Path) -> Result<Opened, NotOpened> {
+    pub fn open_place(&mut self, path: &Path) -> Result<OpenedSession, NotOpened> {
         self.open_now(&OpenRequest::Place(path.to_owned()))
     }
 
@@ -278,11 +278,11 @@ impl DaemonActor {
     ///
     /// # Errors
     /// It is not opened.
-    pub fn open_project(&mut self, path: &Path) -> Result<Opened, NotOpened> {
+    pub fn open_project(&mut self, path: &Path) -> Result<OpenedSession, NotOpened> {
         self.open_now(&OpenRequest::Project(path.to_owned()))
     }
 
-    fn open_now(&mut self, wish: &OpenRequest) -> Result<Opened, NotOpened> {
+    fn open_now(&mut self, wish: &OpenRequest) -> Result<OpenedSession, NotOpened> {
         let wish = wish.with_file(wish.locate()?);
         match self.find_open(&wish) {
             Some(opened) => Ok(opened),
@@ -302,7 +302,7 @@ impl DaemonActor {
         &mut self,
         wish: &OpenRequest,
         read: ReadOutcome,
-    ) -> Result<Opened, NotOpened> {
+    ) -> Result<OpenedSession, NotOpened> {
         for note in &read.notes {
             (self.notify)(note);
         }
@@ -328,20 +328,20 @@ impl DaemonActor {
 
     /// The session of a file or project that is open. One that panicked hears nothing any more, and is
     /// opened anew.
-    fn find_open(&self, wish: &OpenRequest) -> Option<Opened> {
+    fn find_open(&self, wish: &OpenRequest) -> Option<OpenedSession> {
         let (session, known) = self.sessions.iter().find(|(_, it)| wish.is_open_as(&it.place))?;
         known.message_sender.send(SessionMessage::RunWorkflows).ok()?;
         let epoch = self.event_hub.slot(session)?.epoch();
-        Some(Opened { session: session.clone(), epoch, name: known.place.name() })
+        Some(OpenedSession { session: session.clone(), epoch, name: known.place.name() })
     }
 
     /// Lets a session begin that stays.
     fn start_local_session(
         &mut self,
         opened: (Target, Scene),
-    ) -> io::Result<(Opened, Sender<SessionMessage>)> {
+    ) -> io::Result<(OpenedSession, Sender<SessionMessage>)> {
         let place = opened.0.place();
-        let session = place.session();
+        let session = place.session_id();
         // Nobody holds its token: a person decides with their own.
         let token = random_text(24)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -349,7 +349,7 @@ impl DaemonActor {
         let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
         seat.mark_permanent();
         let words = self.start_session(&seat, opened)?;
-        Ok((Opened { session, epoch: seat.epoch(), name: place.name() }, words))
+        Ok((OpenedSession { session, epoch: seat.epoch(), name: place.name() }, words))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn append_inputs(
             ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: vec![] })?
         {
             state.apply_record(&record);
-            let session = state.workflow(workflow).map(|it| it.place.session());
+            let session = state.workflow(workflow).map(|it| it.place.session_id());
             for event in events_of(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
                 board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);

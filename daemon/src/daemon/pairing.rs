@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::api::{
-    About, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, PROTOCOL, PageLink, Pair,
-    Paired, PairingCode, Revoke, Revoked, SessionId,
+    About, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, PROTOCOL, PageLink,
+    PairRequest, PairResponse, PairingCode, RevokeRequest, RevokeResult, SessionId,
 };
 
 use super::{DaemonActor, random_text};
@@ -51,8 +51,8 @@ pub(super) struct PairingCodes {
 pub(super) struct PendingRevocation {
     /// The sessions that have not ended yet.
     open_sessions: HashSet<SessionId>,
-    revoked: Result<Revoked, Failure>,
-    reply: Reply<Revoked>,
+    revoked: Result<RevokeResult, Failure>,
+    reply: Reply<RevokeResult>,
 }
 
 fn random_digits(count: usize) -> std::io::Result<String> {
@@ -248,7 +248,7 @@ impl DaemonActor {
         Ok(EnteredPage { name, token })
     }
 
-    pub(super) fn pair_plugin(&mut self, pair: &Pair) -> Result<Paired, Failure> {
+    pub(super) fn pair_plugin(&mut self, pair: &PairRequest) -> Result<PairResponse, Failure> {
         self.check_code(&pair.code)?;
         let credential =
             self.grants.add_plugin(unix_millis()).map_err(|error| internal_failure(&error))?;
@@ -256,7 +256,7 @@ impl DaemonActor {
         (self.notify)("A plugin was paired.");
         // A code pairs once.
         self.print_code().map_err(|error| internal_failure(&error))?;
-        Ok(Paired { credential })
+        Ok(PairResponse { credential })
     }
 
     /// Makes another code that holds no longer than the one that was guessed at.
@@ -307,9 +307,9 @@ impl DaemonActor {
 
     /// Takes access away, from the files first: what was said to be gone is not there after a crash. It is
     /// answered when nobody is at work any more who had it.
-    fn revoke_access(&mut self, what: &Revoke, reply: Reply<Revoked>) {
+    fn revoke_access(&mut self, what: &RevokeRequest, reply: Reply<RevokeResult>) {
         let names = self.grants.revoke(what);
-        let is_run = matches!(what, Revoke::Run {} | Revoke::All {});
+        let is_run = matches!(what, RevokeRequest::Run {} | RevokeRequest::All {});
         let changed = if is_run { self.renew_tokens() } else { Ok(()) };
         // Where some of it failed, the rest holds.
         self.publish_tokens();
@@ -319,7 +319,7 @@ impl DaemonActor {
         let ended: Vec<_> = self.sessions.extract_if(|session, _| out.contains(session)).collect();
         let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
         sessions.sort();
-        let revoked = changed.and(names).map(|names| Revoked { names, sessions });
+        let revoked = changed.and(names).map(|names| RevokeResult { names, sessions });
         self.close_sessions(ended);
         let left: HashSet<_> =
             out.into_iter().filter(|it| self.ending_sessions.contains_key(it)).collect();

@@ -28,7 +28,12 @@ impl DaemonActor {
     /// The same, without what they change.
     pub(super) fn list_pending(&mut self) -> Result<Vec<PendingSummary>, Failure> {
         let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &PendingProposal)| {
-            Some(PendingSummary::from_proposal(name, seq, workflow.place.session(), &it.proposal))
+            Some(PendingSummary::from_proposal(
+                name,
+                seq,
+                workflow.place.session_id(),
+                &it.proposal,
+            ))
         };
         let mut waiting = self.collect_pending(of)?;
         waiting.sort_unstable_by_key(|it| it.seq);

@@ -83,7 +83,7 @@ fn serving_note() -> String {
 impl DaemonActor {
     /// The open places are told of a project that is open beside them from now on.
     pub(super) fn share_project(&mut self, file: &Path) {
-        for session in self.sessions.values().filter(|it| it.place.open().is_some()) {
+        for session in self.sessions.values().filter(|it| it.place.studio_place().is_some()) {
             let _ = session.message_sender.send(SessionMessage::ProjectOpened(file.to_owned()));
         }
         self.projects.push(file.to_owned());

@@ -149,7 +149,7 @@ impl DaemonActor {
                 "Update the plugin.",
             ));
         }
-        if self.sessions.get(session).is_some_and(|known| known.place.open().is_none()) {
+        if self.sessions.get(session).is_some_and(|known| known.place.studio_place().is_none()) {
             return Err(failure(
                 FailureKind::BadRequest,
                 format!("Session {session} is not of a window of Studio."),
@@ -167,7 +167,7 @@ impl DaemonActor {
     ) -> std::io::Result<Sender<SessionMessage>> {
         let (words, heard) = channel();
         let place = opened.0.place();
-        let name = place.session();
+        let name = place.session_id();
         let live = SessionActor::new(
             Arc::clone(&self.ledger),
             Arc::clone(&self.event_hub),
@@ -178,7 +178,7 @@ impl DaemonActor {
             Arc::clone(&self.model_selector),
             words.clone(),
         );
-        let is_open = place.open().is_some();
+        let is_open = place.studio_place().is_some();
         let live = if is_open { live.with_projects(self.projects.clone()) } else { live };
         if is_open && let Ok(mut followers) = self.followers.lock() {
             followers.push(words.clone());

@@ -1,6 +1,6 @@
 //! What a person has chosen, whom they can choose, and what models have taken.
 
-use scene_schemas::api::{Failure, FailureKind, HandKeys, ProviderKeys, Settings, Usage};
+use scene_schemas::api::{Failure, FailureKind, KeyHandover, ProviderKeys, Settings, Usage};
 
 use super::DaemonActor;
 use super::views::ledger_failure;
@@ -10,7 +10,7 @@ use crate::server::failure;
 impl DaemonActor {
     /// The settings, with whom a person can choose now: keys come and go.
     pub(super) fn view_settings(&self) -> Settings {
-        let mut models = self.model_selector.choices();
+        let mut models = self.model_selector.list_choices();
         let model =
             self.chosen_model().unwrap_or_else(|| models.first().cloned().unwrap_or_default());
         if !models.contains(&model) {
@@ -26,11 +26,11 @@ impl DaemonActor {
 
     pub(super) fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
         if let Err(why) = self.model_selector.select_models(Some(&settings.model)) {
-            let hint = format!("Choose one of: {}.", self.model_selector.choices().join(", "));
+            let hint = format!("Choose one of: {}.", self.model_selector.list_choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
         }
         // Whoever answers anyhow was not chosen: that may become another.
-        let is_usual = self.model_selector.choices().first() == Some(&settings.model);
+        let is_usual = self.model_selector.list_choices().first() == Some(&settings.model);
         let model = if is_usual { String::new() } else { settings.model.clone() };
         self.settings = Settings { model, models: Vec::new(), ..settings };
         self.active_settings.update(&self.settings);
@@ -43,8 +43,8 @@ impl DaemonActor {
     }
 
     /// Takes keys from a person's terminal, and says which providers can be asked now.
-    pub(super) fn accept_keys(&self, handed: HandKeys) -> ProviderKeys {
-        if self.model_selector.take_keys(handed) {
+    pub(super) fn accept_keys(&self, handed: KeyHandover) -> ProviderKeys {
+        if self.model_selector.accept_keys(handed) {
             // Whom a person can choose, and who answers, may be others now.
             self.event_hub.mark_settings_changed();
         }

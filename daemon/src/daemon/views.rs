@@ -51,7 +51,7 @@ pub(super) fn check_protocol(hello: &Hello) -> Result<(), Failure> {
 
 pub(super) fn session_of(started: &Record) -> Option<SessionId> {
     match &started.entry {
-        Entry::Started { place, .. } => Some(place.session()),
+        Entry::Started { place, .. } => Some(place.session_id()),
         _ => None,
     }
 }
@@ -112,12 +112,12 @@ pub(super) fn workflow_view(
 /// Whether a workflow in files is at work in another process, or was left by one: nothing is done in it
 /// here. An open place is nobody else's.
 pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bool {
-    !workflow.is_over() && workflow.place.open().is_none() && !ledger.has_lease(seq)
+    !workflow.is_over() && workflow.place.studio_place().is_none() && !ledger.has_lease(seq)
 }
 
 /// The session of a workflow; none where that is at work elsewhere.
 pub(super) fn local_session(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
-    (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session())
+    (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session_id())
 }
 
 pub(super) fn workflow_elsewhere(workflow: Seq) -> Failure {

@@ -276,7 +276,7 @@ impl HistoryCache {
         let place = match ledger.record_at(workflow)?.map(|record| record.entry) {
             Some(Entry::Started { place, .. }) => WorkflowPlace {
                 name: place.name(),
-                session: Some(place.session()),
+                session: Some(place.session_id()),
                 place: Some(place),
             },
             _ => WorkflowPlace::default(),

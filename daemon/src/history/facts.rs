@@ -50,7 +50,7 @@ impl OutcomeFacts {
             }
             Entry::Proposed { call, proposal, .. } => {
                 self.note_call(*call, CallFact::Proposed(record.seq), order);
-                for from in proposal.taken_back() {
+                for from in proposal.reverted_proposals() {
                     self.successors.entry(from).or_default().insert(record.seq);
                 }
             }

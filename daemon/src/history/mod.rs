@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regex::{Regex, RegexBuilder};
 use scene_schemas::InstancePath;
-use scene_schemas::api::{History, HistoryRecord, ScriptAt};
+use scene_schemas::api::{History, HistoryRecord, ScriptAtTime};
 use scene_schemas::entry::{Entry, Record, Seq};
 
 pub use self::cache::PlaceSelector;
@@ -178,7 +178,7 @@ impl HistoryIndex {
         path: InstancePath,
         seq: Option<Seq>,
         now: Vec<String>,
-    ) -> Result<Option<ScriptAt>, LedgerError> {
+    ) -> Result<Option<ScriptAtTime>, LedgerError> {
         let (changes, reads) = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.refresh(ledger)?;

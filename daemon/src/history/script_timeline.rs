@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use scene_schemas::api::{ScriptAt, ScriptVersion};
+use scene_schemas::api::{ScriptAtTime, ScriptVersion};
 use scene_schemas::command::Command;
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
@@ -58,7 +58,7 @@ impl ScriptStep {
             {
                 // What was made a moment before is not expected to be anything.
                 if let Ok(text) = vector_text_edit::apply_edits(made, edits) {
-                    self.after = Some(Fingerprint::of(text.as_bytes()));
+                    self.after = Some(Fingerprint::hash_bytes(text.as_bytes()));
                     *made = text;
                 }
             }
@@ -73,7 +73,7 @@ impl ScriptStep {
                     Some(Some(Value::String(text))) => text.clone(),
                     _ => String::new(),
                 };
-                self.after = Some(Fingerprint::of(text.as_bytes()));
+                self.after = Some(Fingerprint::hash_bytes(text.as_bytes()));
                 self.created_text = Some(text);
                 self.is_deleted = false;
             }
@@ -118,7 +118,7 @@ struct KnownTexts(HashMap<Fingerprint, String>);
 
 impl KnownTexts {
     fn insert_text(&mut self, text: String) {
-        self.0.insert(Fingerprint::of(text.as_bytes()), text);
+        self.0.insert(Fingerprint::hash_bytes(text.as_bytes()), text);
     }
 
     fn get(&self, hash: Option<&Fingerprint>) -> Option<&String> {
@@ -142,7 +142,8 @@ impl KnownTexts {
             .iter()
             .try_fold(from.clone(), |text, edits| vector_text_edit::apply_edits(&text, edits));
         // What does not lead there was changed by somebody else, or stands for something else.
-        let Some(text) = gone.ok().filter(|text| Fingerprint::of(text.as_bytes()) == *to) else {
+        let Some(text) = gone.ok().filter(|text| Fingerprint::hash_bytes(text.as_bytes()) == *to)
+        else {
             return false;
         };
         self.0.insert(to.clone(), text);
@@ -202,7 +203,7 @@ impl ScriptTimeline {
             }
         }
         let left = script.steps.last().and_then(|step| step.after.clone());
-        let is_left = |text: &&String| Some(Fingerprint::of(text.as_bytes())) == left;
+        let is_left = |text: &&String| Some(Fingerprint::hash_bytes(text.as_bytes())) == left;
         script.current_text = now.iter().find(is_left).or(now.first()).cloned();
         for text in now {
             script.texts.insert_text(text);
@@ -243,7 +244,7 @@ impl ScriptTimeline {
             if let Some(Entry::Answered { answer, .. }) =
                 ledger.record_at(*read)?.map(|it| it.entry)
                 && let Some(text) = answer["text"].as_str()
-                && answer["fingerprint"] == Fingerprint::of(text.as_bytes()).0.as_str()
+                && answer["fingerprint"] == Fingerprint::hash_bytes(text.as_bytes()).0.as_str()
             {
                 self.texts.insert_text(text.to_owned());
             }
@@ -253,7 +254,7 @@ impl ScriptTimeline {
 
     /// Whether a text is one that a change was made on, or left.
     fn is_recorded(&self, text: &str) -> bool {
-        let hash = Some(Fingerprint::of(text.as_bytes()));
+        let hash = Some(Fingerprint::hash_bytes(text.as_bytes()));
         self.steps.iter().any(|step| step.before == hash || step.after == hash)
     }
 
@@ -282,7 +283,7 @@ impl ScriptTimeline {
     }
 
     /// What it said right after a position, or says now.
-    pub(super) fn text_at(&self, path: InstancePath, seq: Option<Seq>) -> ScriptAt {
+    pub(super) fn text_at(&self, path: InstancePath, seq: Option<Seq>) -> ScriptAtTime {
         let version = |(change, step): (&ScriptChange, &ScriptStep)| ScriptVersion {
             seq: change.seq,
             at: change.at,
@@ -292,7 +293,7 @@ impl ScriptTimeline {
             hash: step.after.clone(),
             is_known: step.is_deleted || self.texts.get(step.after.as_ref()).is_some(),
         };
-        let mut at = ScriptAt {
+        let mut at = ScriptAtTime {
             path,
             text: None,
             hash: None,
@@ -317,7 +318,7 @@ impl ScriptTimeline {
             (Some(last), _) => self.fill_after_change(last, &mut at),
             (None, _) => self.fill_initial(&mut at),
         }
-        let hash = at.text.as_ref().map(|text| Fingerprint::of(text.as_bytes()));
+        let hash = at.text.as_ref().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
         at.hash = hash.or(at.hash);
         at
     }
@@ -325,10 +326,10 @@ impl ScriptTimeline {
     /// Whether a text is what a change has left.
     fn is_change_result(&self, change: Option<usize>, text: &str) -> bool {
         let after = change.and_then(|change| self.steps[change].after.as_ref());
-        after == Some(&Fingerprint::of(text.as_bytes()))
+        after == Some(&Fingerprint::hash_bytes(text.as_bytes()))
     }
 
-    fn fill_after_change(&self, change: usize, at: &mut ScriptAt) {
+    fn fill_after_change(&self, change: usize, at: &mut ScriptAtTime) {
         let (step, ScriptChange { seq, proposal, .. }) =
             (&self.steps[change], &self.changes[change]);
         (at.seq, at.proposal) = (Some(*seq), Some(*proposal));
@@ -346,7 +347,7 @@ impl ScriptTimeline {
     }
 
     /// As it was before the first change.
-    fn fill_initial(&self, at: &mut ScriptAt) {
+    fn fill_initial(&self, at: &mut ScriptAtTime) {
         let Some((step, change)) = self.steps.first().zip(self.changes.first()) else {
             at.text.clone_from(&self.current_text);
             at.note = Some("No change of it is on record.".to_owned());

@@ -91,7 +91,7 @@ impl WorkTree {
 
     /// Where the merge of a path is kept.
     pub(super) fn merge_folder(&self, path: &str) -> anyhow::Result<PathBuf> {
-        let name = Fingerprint::of(path.as_bytes()).to_string();
+        let name = Fingerprint::hash_bytes(path.as_bytes()).to_string();
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         Ok(self.merges_folder()?.join(&name[..name.len().min(24)]))
     }

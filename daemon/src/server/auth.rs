@@ -27,7 +27,7 @@ pub struct TokenHash(Fingerprint);
 
 impl TokenHash {
     pub fn of_token(token: &str) -> Self {
-        Self(Fingerprint::of(token.as_bytes()))
+        Self(Fingerprint::hash_bytes(token.as_bytes()))
     }
 
     /// Of this hash, as it was kept; none where it is none.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use scene_schemas::api::{Failure, Nothing};
+use scene_schemas::api::{EmptyBody, Failure};
 
 use super::daemon_handle::{DaemonHandle, DaemonRequest};
 use super::event_hub::EventHub;
@@ -64,13 +64,13 @@ pub(super) async fn hold_connection(
     board: Arc<EventHub>,
     desk: DaemonHandle,
     connection: String,
-) -> Result<Nothing, Failure> {
+) -> Result<EmptyBody, Failure> {
     board.connected_clients().add(&connection);
     let mut news = board.subscribe_changes();
     let mut held = PresenceGuard { event_hub: board, daemon: desk, connection, is_closing: false };
     let _ = news.wait_for(|news| news.is_over).await;
     held.is_closing = true;
-    Ok(Nothing {})
+    Ok(EmptyBody {})
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    About, Access, AgentCall, AgentLog, ApplyAck, ApplyTaken, CallView, CancelCall, Chat,
-    Checkpoint, Checkpoints, Decide, Decided, EnterPage, EnteredPage, Failure, FailureKind,
-    HandKeys, Hello, MadeToken, MakeCheckpoint, MakeToken, Open, Opened, PageLink, Pair, Paired,
-    PairingCode, ProposalView, Proposals, ProviderKeys, Revoke, Revoked, SceneTaken, SceneUpdate,
-    ScriptPage, SessionId, Sessions, Settings, Started, Talk, TalkHead, Usage, Welcome,
-    WorkflowView, Workflows,
+    About, Access, AgentCall, AgentLog, ApplyAck, ApplyReceipt, CallView, CancelCall, Chat,
+    Checkpoint, Checkpoints, ConversationHeader, ConversationView, DecisionRequest,
+    DecisionResponse, EnterPage, EnteredPage, Failure, FailureKind, Hello, KeyHandover, MadeToken,
+    MakeCheckpoint, MakeToken, OpenPlaceRequest, OpenedSession, PageLink, PairRequest,
+    PairResponse, PairingCode, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult,
+    SceneReceipt, SceneUpdate, ScriptPage, SessionId, Sessions, Settings, Usage, Welcome,
+    WorkflowStarted, WorkflowView, Workflows,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
@@ -56,7 +57,7 @@ pub enum AccessRequest {
     /// A token for a client.
     MakeToken(MakeToken, Reply<MadeToken>),
     /// To take access away.
-    Revoke(Revoke, Reply<Revoked>),
+    Revoke(RevokeRequest, Reply<RevokeResult>),
 }
 
 /// What a picture is of.
@@ -85,22 +86,22 @@ pub struct FoundInstance {
 
 #[derive(Debug)]
 pub enum DaemonRequest {
-    Pair(Pair, Reply<Paired>),
+    Pair(PairRequest, Reply<PairResponse>),
     /// To have a say in who is let in.
     Access(AccessRequest),
     /// To begin a session.
     Hello(Box<Hello>, Reply<Welcome>),
     /// To say something of a place.
-    Scene(SessionId, Box<SceneUpdate>, Reply<SceneTaken>),
+    Scene(SessionId, Box<SceneUpdate>, Reply<SceneReceipt>),
     /// To say what became of a proposal.
-    Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
+    Ack(Seq, Box<ApplyAck>, Reply<ApplyReceipt>),
     /// To have a file or a project opened.
-    Open(Open, Reply<Opened>),
+    Open(OpenPlaceRequest, Reply<OpenedSession>),
     /// To have something done.
-    Chat(Chat, Reply<Started>),
+    Chat(Chat, Reply<WorkflowStarted>),
     /// To find instances by what is being typed of their names.
     Find(SessionId, String, Reply<Vec<FoundInstance>>),
-    Decide(Seq, Decide, Reply<Decided>),
+    Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
     /// To see the sessions.
     Sessions(Reply<Sessions>),
     /// To see the proposals that wait.
@@ -118,23 +119,23 @@ pub enum DaemonRequest {
     /// To see a workflow.
     Workflow(Seq, Reply<WorkflowView>),
     /// To see the conversation that a workflow is the end of.
-    Talk(Seq, Reply<Talk>),
+    Talk(Seq, Reply<ConversationView>),
     /// To see what stands above it.
-    TalkHead(Seq, Reply<TalkHead>),
+    TalkHead(Seq, Reply<ConversationHeader>),
     /// To do something to a workflow.
     ActOnWorkflow(Seq, WorkflowAction, Reply<WorkflowView>),
     /// To see the checkpoints.
     Checkpoints(Reply<Checkpoints>),
     MakeCheckpoint(MakeCheckpoint, Reply<Checkpoint>),
     /// To go back to one.
-    Restore(Seq, Reply<Started>),
+    Restore(Seq, Reply<WorkflowStarted>),
     /// To see the settings.
     Settings(Reply<Settings>),
     ChangeSettings(Settings, Reply<Settings>),
     /// To see which providers can be asked.
     Keys(Reply<ProviderKeys>),
     /// To hand over keys.
-    HandKeys(HandKeys, Reply<ProviderKeys>),
+    HandKeys(KeyHandover, Reply<ProviderKeys>),
     /// To see what models used.
     Usage(Reply<Usage>),
     History(HistoryRequest),

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, Response};
 use futures_util::StreamExt;
 use percent_encoding::percent_decode_str;
 use scene_schemas::api::{
-    AgentEnds, AgentPresence, ApplyAck, Chat, Failure, FailureKind, Health, MAX_BODY, MAX_HOLD,
-    Nothing, Poll, Route, SceneUpdate, SessionId,
+    AgentDisconnect, AgentPresence, ApplyAck, Chat, EmptyBody, Failure, FailureKind, Health,
+    MAX_BODY, MAX_HOLD, PollRequest, Route, SceneUpdate, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
@@ -156,7 +156,7 @@ pub(super) async fn handle_request(
             house.event_hub.record_activity();
             response
         }
-        Err(failure) => json_response::<Nothing>(Err(failure)),
+        Err(failure) => json_response::<EmptyBody>(Err(failure)),
     }
 }
 
@@ -428,7 +428,7 @@ async fn answer_change(
         ("POST", "/api/pair") => ask!(desk, DaemonRequest::Pair, asked.parse_body()?),
         ("POST", "/api/hello") => ask!(desk, DaemonRequest::Hello, asked.parse_body()?),
         ("POST", "/api/sessions/{id}/poll") => {
-            let (session, poll) = (asked.parse_session()?, asked.parse_body::<Poll>()?);
+            let (session, poll) = (asked.parse_session()?, asked.parse_body::<PollRequest>()?);
             json_response(long_poll::poll_session(board, &session, poll).await)
         }
         ("POST", "/api/sessions/{id}/scene") => {
@@ -477,25 +477,25 @@ async fn answer_change(
             ask!(desk, DaemonRequest::MakeCheckpoint, asked.parse_body()?)
         }
         ("POST", "/api/checkpoints/{id}/restore") => {
-            asked.parse_body::<Nothing>()?;
+            asked.parse_body::<EmptyBody>()?;
             ask!(desk, DaemonRequest::Restore, asked.parse_seq()?)
         }
         ("POST", "/api/stop") => {
-            asked.parse_body::<Nothing>()?;
+            asked.parse_body::<EmptyBody>()?;
             board.request_stop();
-            json_response(Ok(Nothing {}))
+            json_response(Ok(EmptyBody {}))
         }
         ("POST", "/api/agents/calls") => {
             json_response(long_poll::call_tool(desk, asked.parse_body()?).await)
         }
         ("POST", "/api/agents/cancel") => {
             desk.send(DaemonRequest::CancelCall(asked.parse_body()?));
-            json_response(Ok(Nothing {}))
+            json_response(Ok(EmptyBody {}))
         }
         ("POST", "/api/agents/end") => {
-            let AgentEnds { connection } = asked.parse_body()?;
+            let AgentDisconnect { connection } = asked.parse_body()?;
             desk.send(DaemonRequest::EndConnection(connection));
-            json_response(Ok(Nothing {}))
+            json_response(Ok(EmptyBody {}))
         }
         ("POST", "/api/agents/presence") => {
             let AgentPresence { connection } = asked.parse_body()?;
@@ -539,7 +539,7 @@ async fn answer_settle(
             )
         }
         _ => {
-            asked.parse_body::<Nothing>()?;
+            asked.parse_body::<EmptyBody>()?;
             let seq = asked.parse_seq()?;
             json_response(
                 desk.request(|reply| DaemonRequest::History(HistoryRequest::Revert(seq, reply)))
@@ -556,13 +556,13 @@ async fn answer_access(
 ) -> Result<Response<Body>, Failure> {
     Ok(match asked.path {
         "/api/pairing" => {
-            asked.parse_body::<Nothing>()?;
+            asked.parse_body::<EmptyBody>()?;
             json_response(
                 desk.request(|reply| DaemonRequest::Access(AccessRequest::Code(reply))).await,
             )
         }
         "/api/page/link" => {
-            asked.parse_body::<Nothing>()?;
+            asked.parse_body::<EmptyBody>()?;
             json_response(
                 desk.request(|reply| DaemonRequest::Access(AccessRequest::Link(reply))).await,
             )
@@ -608,7 +608,7 @@ async fn act_on_workflow(
     asked: &CheckedRequest<'_>,
     verb: WorkflowAction,
 ) -> Result<Response<Body>, Failure> {
-    asked.parse_body::<Nothing>()?;
+    asked.parse_body::<EmptyBody>()?;
     let seq = asked.parse_seq()?;
     Ok(json_response(desk.request(|reply| DaemonRequest::ActOnWorkflow(seq, verb, reply)).await))
 }

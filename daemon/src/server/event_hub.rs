@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use scene_schemas::api::{
-    Decide, Decided, Event, EventRecord, Failure, Need, Poll, Polled, SessionId, StreamPage, Work,
+    DecisionRequest, DecisionResponse, Event, EventRecord, Failure, PollRequest, PollResponse,
+    SessionId, SessionNeed, StreamPage, Work,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};
@@ -97,7 +98,11 @@ pub enum VisibleChange {
 /// Who can take a decision while the request that brings it waits.
 pub trait FastDecision: std::fmt::Debug + Send + Sync {
     /// Takes a decision; none where that may take long, and the desk is to be asked.
-    fn try_decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>>;
+    fn try_decide(
+        &self,
+        seq: Seq,
+        decide: &DecisionRequest,
+    ) -> Option<Result<DecisionResponse, Failure>>;
 }
 
 /// A session: what waits for its plugin.
@@ -113,7 +118,7 @@ struct SlotState {
     epoch: u64,
     token: TokenHash,
     work: Vec<Work>,
-    need: Option<Need>,
+    need: Option<SessionNeed>,
     stopped_workflows: Vec<Seq>,
     size: MirrorSize,
     last_poll: Instant,
@@ -264,7 +269,7 @@ impl EventHub {
                 epoch,
                 token,
                 work: Vec::new(),
-                need: Some(Need::Snapshot),
+                need: Some(SessionNeed::Snapshot),
                 stopped_workflows: Vec::new(),
                 size: MirrorSize::default(),
                 last_poll: Instant::now(),
@@ -394,7 +399,11 @@ impl EventHub {
     }
 
     /// Takes a decision at once; none where the desk is to be asked.
-    pub(super) fn try_decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
+    pub(super) fn try_decide(
+        &self,
+        seq: Seq,
+        decide: &DecisionRequest,
+    ) -> Option<Result<DecisionResponse, Failure>> {
         let seat = self.slot(&self.session_of_proposal(seq)?)?;
         let decides = lock_mutex(&seat.fast_decision).clone();
         decides?.try_decide(seq, decide)
@@ -524,7 +533,7 @@ impl SessionSlot {
 
     /// Says what there is to do, and in which workflows something went wrong; whoever says so wakes
     /// those who wait for it.
-    pub fn set_work(&self, work: &[Work], need: Option<Need>, stopped: Vec<Seq>) {
+    pub fn set_work(&self, work: &[Work], need: Option<SessionNeed>, stopped: Vec<Seq>) {
         let mut state = lock_mutex(&self.state);
         if state.work != work {
             state.work = work.to_vec();
@@ -546,8 +555,8 @@ impl SessionSlot {
         &self,
         board: &EventHub,
         session: &SessionId,
-        poll: &Poll,
-    ) -> (Polled, bool) {
+        poll: &PollRequest,
+    ) -> (PollResponse, bool) {
         let page = board.read_page(poll.cursor, Some(session));
         let mut state = lock_mutex(&self.state);
         state.last_poll = Instant::now();
@@ -561,7 +570,8 @@ impl SessionSlot {
         };
         let work: Vec<Work> = state.work.iter().filter(is_new).cloned().collect();
         let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
-        let polled = Polled { cursor: page.cursor, events: page.events, work, need: state.need };
+        let polled =
+            PollResponse { cursor: page.cursor, events: page.events, work, need: state.need };
         (polled, is_something)
     }
 }
@@ -583,7 +593,7 @@ mod tests {
         lock_mutex(&seat.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
         assert_eq!((board.detect_absent(), places()), (None, before + 1));
         assert_eq!((board.detect_absent(), places()), (None, before + 1));
-        let poll = Poll { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
+        let poll = PollRequest { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
         for _ in 0..2 {
             seat.answer_poll(&board, &window, &poll);
             assert_eq!(places(), before + 2);

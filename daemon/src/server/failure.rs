@@ -16,7 +16,7 @@ pub(super) fn json_response<T: Serialize>(answer: Result<T, Failure>) -> Respons
     match answer {
         Ok(answer) => encode_json(StatusCode::OK, &answer),
         Err(failure) => {
-            let status = StatusCode::from_u16(failure.kind.status());
+            let status = StatusCode::from_u16(failure.kind.http_status());
             encode_json(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &failure)
         }
     }

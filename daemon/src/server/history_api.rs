@@ -9,8 +9,8 @@ use axum::http::{HeaderValue, Response};
 use futures_util::stream;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    Failure, FailureKind, Figures, History, HistoryOutcome, HistoryRecord, MAX_PAGE, ScriptAt,
-    Started,
+    Failure, FailureKind, Figures, History, HistoryOutcome, HistoryRecord, MAX_PAGE, ScriptAtTime,
+    WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::mpsc;
@@ -37,9 +37,9 @@ pub enum HistoryRequest {
     /// What models and tools took in so many days.
     Figures(u64, Reply<Figures>),
     /// What a script said.
-    Script(ScriptQuery, Reply<ScriptAt>),
+    Script(ScriptQuery, Reply<ScriptAtTime>),
     /// The way back from a proposal.
-    Revert(Seq, Reply<Started>),
+    Revert(Seq, Reply<WorkflowStarted>),
 }
 
 /// Which page of what has happened.

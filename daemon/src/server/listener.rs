@@ -15,7 +15,7 @@ use axum::extract::State;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use scene_schemas::api::{FailureKind, Nothing};
+use scene_schemas::api::{EmptyBody, FailureKind};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -105,7 +105,7 @@ async fn serve_connection(
                 let message = format!("The head of the request is longer than {MAX_HEAD} bytes.");
                 let hint = "Send fewer or shorter headers, and what is long in the body.";
                 let refused = failure(FailureKind::TooLarge, message, hint);
-                return Ok(json_response::<Nothing>(Err(refused)));
+                return Ok(json_response::<EmptyBody>(Err(refused)));
             }
             let request = request.map(Body::new);
             Ok::<_, Infallible>(dispatch::handle_request(State(house), request).await)

@@ -9,8 +9,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
 use futures_util::stream::{self, Stream};
 use scene_schemas::api::{
-    AgentCall, CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled,
-    SessionId, StreamPage,
+    AgentCall, CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, PollRequest,
+    PollResponse, SessionId, StreamPage,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{oneshot, watch};
@@ -40,8 +40,8 @@ async fn wait_for_change(wakes: &mut watch::Receiver<u64>, until: Instant) -> bo
 pub(super) async fn poll_session(
     board: &EventHub,
     session: &SessionId,
-    poll: Poll,
-) -> Result<Polled, Failure> {
+    poll: PollRequest,
+) -> Result<PollResponse, Failure> {
     let Some(seat) = board.slot(session) else {
         return Err(stale_session(session));
     };

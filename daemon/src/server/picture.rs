@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
 use scene_schemas::InstancePath;
-use scene_schemas::api::{Failure, FailureKind, Nothing};
+use scene_schemas::api::{EmptyBody, Failure, FailureKind};
 use vector_render::{ChangeSide, LEAST_SIDE, ViewDirection};
 
 use super::daemon_handle::{DaemonHandle, DaemonRequest, PictureOptions, PictureTarget};
@@ -27,7 +27,7 @@ pub(super) async fn picture_response(
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("image/png"));
             response
         }
-        Err(failure) => failure::json_response::<Nothing>(Err(failure)),
+        Err(failure) => failure::json_response::<EmptyBody>(Err(failure)),
     }
 }
 

@@ -370,7 +370,7 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
     Some(CallView {
         call,
         workflow: name,
-        session: workflow.place.session(),
+        session: workflow.place.session_id(),
         tool: workflow.call(call)?.0.to_owned(),
         became: workflow.outcome_of_call(call)?,
         on_top_of: Vec::new(),

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, Started};
-use scene_schemas::entry::{Attached, Seq, Stance};
+use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, WorkflowStarted};
+use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 use vector_core::mention::find_mentions;
@@ -40,17 +40,17 @@ pub(in super::super) struct SessionRequest {
 }
 
 /// Requests whose mentions are being read, by their names, and who made them again meanwhile.
-pub(super) type PendingMentions = HashMap<String, Vec<Reply<Started>>>;
+pub(super) type PendingMentions = HashMap<String, Vec<Reply<WorkflowStarted>>>;
 
 impl SessionActor {
     /// Takes a request with what was attached to it. What it points at is read first, beside the session where
     /// that takes long.
-    pub(super) fn start_chat(&mut self, request: SessionRequest, reply: Reply<Started>) {
+    pub(super) fn start_chat(&mut self, request: SessionRequest, reply: Reply<WorkflowStarted>) {
         let name = request.chat.request.as_ref();
         if let Some((_, workflow)) =
             self.recent_requests.iter().find(|(known, _)| Some(known) == name)
         {
-            let _ = reply.send(Ok(Started { workflow: *workflow }));
+            let _ = reply.send(Ok(WorkflowStarted { workflow: *workflow }));
             return;
         }
         if let Some(waiting) = name.and_then(|name| self.pending_mentions.get_mut(name)) {
@@ -83,8 +83,8 @@ impl SessionActor {
     pub(super) fn handle_mentions(
         &mut self,
         SessionRequest { chat, mode, model }: SessionRequest,
-        read: Result<Vec<Attached>, String>,
-        reply: Reply<Started>,
+        read: Result<Vec<AttachmentSnapshot>, String>,
+        reply: Reply<WorkflowStarted>,
     ) {
         let name = chat.request.clone();
         let started = match read {
@@ -132,10 +132,10 @@ impl SessionActor {
     fn begin_request(
         &mut self,
         chat: Chat,
-        mentioned: Vec<Attached>,
+        mentioned: Vec<AttachmentSnapshot>,
         mode: Mode,
         model: Option<&str>,
-    ) -> Result<Started, Failure> {
+    ) -> Result<WorkflowStarted, Failure> {
         // A person points at what is there, and not at what is proposed.
         let scene = self.engine.mirror_scene();
         let attached = resolve_attachments(scene, &chat.attached);
@@ -190,12 +190,12 @@ impl SessionActor {
         &mut self,
         workflow: Seq,
         chat: Chat,
-        attached: Vec<Attached>,
+        attached: Vec<AttachmentSnapshot>,
         driver: ToolDriver,
-    ) -> Result<Started, Failure> {
+    ) -> Result<WorkflowStarted, Failure> {
         self.engine.select_workflow(workflow);
-        let stance = self.engine.current_workflow().map_or(Stance::Act, |it| it.stance);
-        if chat.stance != stance && chat.stance != Stance::Act {
+        let stance = self.engine.current_workflow().map_or(InteractionMode::Act, |it| it.stance);
+        if chat.stance != stance && chat.stance != InteractionMode::Act {
             let message = "The task before is still at work.";
             return Err(failure(
                 FailureKind::Settled,
@@ -212,7 +212,7 @@ impl SessionActor {
         }
         let said = WorkflowInput::Asked { text: chat.text, attached };
         self.engine.handle_input(said).map_err(|error| engine_failure(&error))?;
-        Ok(Started { workflow })
+        Ok(WorkflowStarted { workflow })
     }
 }
 
@@ -234,7 +234,7 @@ fn attachment_refused(message: String, hint: &str) -> Failure {
 fn resolve_attachments(
     scene: &Scene,
     attachments: &[Attachment],
-) -> Result<Vec<Attached>, Failure> {
+) -> Result<Vec<AttachmentSnapshot>, Failure> {
     if attachments.len() > MAX_ATTACHED {
         let message = format!("At most {MAX_ATTACHED} things can be attached to one request.");
         return Err(attachment_refused(message, "Take some off."));
@@ -251,7 +251,7 @@ fn resolve_attachments(
         let target = scene.target(node);
         match attachment {
             Attachment::Instance { .. } => {
-                Ok(Attached::Instance { target, class: scene.class(node).to_owned() })
+                Ok(AttachmentSnapshot::Instance { target, class: scene.class(node).to_owned() })
             }
             Attachment::Text { hash, selected, .. } => {
                 quote_selection(scene, node, target, hash, selected)
@@ -268,13 +268,13 @@ fn quote_selection(
     target: Target,
     hash: &Fingerprint,
     selected: &str,
-) -> Result<Attached, Failure> {
+) -> Result<AttachmentSnapshot, Failure> {
     let path = &target.path;
     let Some(text) = scene.script_text(node) else {
         let message = format!("{path} is not a script, so its text cannot be attached.");
         return Err(attachment_refused(message, "Attach the instance itself."));
     };
-    if Fingerprint::of(text.as_bytes()) != *hash {
+    if Fingerprint::hash_bytes(text.as_bytes()) != *hash {
         let message = if scene.has_draft(node) {
             format!("{path} has an unsaved draft that has changed since you selected this.")
         } else {
@@ -289,7 +289,7 @@ fn quote_selection(
     };
     let line = text[..at].matches('\n').count() as u32 + 1;
     let line = places.next().is_none().then_some(line);
-    Ok(Attached::Text { target, hash: hash.clone(), line, selected: selected.to_owned() })
+    Ok(AttachmentSnapshot::Text { target, hash: hash.clone(), line, selected: selected.to_owned() })
 }
 
 /// How many instances are offered.

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use scene_schemas::api::{Decide, Decided, Decision, Failure, FailureKind, Part, ProposalStatus};
+use scene_schemas::api::{
+    Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, ProposalPart, ProposalStatus,
+};
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
 use vector_core::proposal::{ProposalUnit, draft_part, list_units};
@@ -37,7 +39,11 @@ impl fmt::Debug for SessionDecider {
 }
 
 impl FastDecision for SessionDecider {
-    fn try_decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
+    fn try_decide(
+        &self,
+        seq: Seq,
+        decide: &DecisionRequest,
+    ) -> Option<Result<DecisionResponse, Failure>> {
         let mut live = self.session.try_lock().ok()?;
         // It may have been closed since it was found.
         if live.slot.is_closed() || !live.is_short(seq, &decide.decision) {
@@ -66,8 +72,8 @@ impl SessionActor {
     pub(super) fn decide_proposal(
         &mut self,
         seq: Seq,
-        decide: &Decide,
-    ) -> Result<Decided, Failure> {
+        decide: &DecisionRequest,
+    ) -> Result<DecisionResponse, Failure> {
         let Some((_, pending)) = self.engine.find_proposal(seq) else {
             let message = format!("Proposal {seq} does not wait for a decision in this place.");
             return Err(failure(FailureKind::Settled, message, "Look at what became of it."));
@@ -104,7 +110,7 @@ impl SessionActor {
             .find_proposal(stands)
             .map(|(_, pending)| pending.status.to_proposal_status());
         let status = status.unwrap_or(ProposalStatus::Withdrawn);
-        Ok(Decided { proposal: stands, status })
+        Ok(DecisionResponse { proposal: stands, status })
     }
 
     fn check_approvable(&self, seq: Seq) -> Result<(), Failure> {
@@ -187,15 +193,15 @@ fn reject_all(engine: &mut Engine) {
 }
 
 /// The pieces of a proposal that are taken.
-fn accepted_units(proposal: &Proposal, parts: &[Part]) -> Vec<ProposalUnit> {
+fn accepted_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUnit> {
     let named: HashSet<ProposalUnit> = parts.iter().map(unit_of_part).collect();
     list_units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
 }
 
-fn unit_of_part(part: &Part) -> ProposalUnit {
+fn unit_of_part(part: &ProposalPart) -> ProposalUnit {
     match *part {
-        Part::Command { command } => ProposalUnit::Command(command as usize),
-        Part::Hunk { script, hunk } => {
+        ProposalPart::Command { command } => ProposalUnit::Command(command as usize),
+        ProposalPart::Hunk { script, hunk } => {
             ProposalUnit::Hunk { script: script as usize, hunk: hunk as usize }
         }
     }

@@ -21,10 +21,11 @@ use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    ApplyAck, ApplyTaken, CallView, Decide, Decided, EventRecord, Failure, FailureKind, Need,
-    SceneTaken, SceneUpdate, ScriptPage, SessionId, Started, ThinkingPhase,
+    ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
+    FailureKind, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed, ThinkingPhase,
+    WorkflowStarted,
 };
-use scene_schemas::entry::{Attached, Entry, Record, Seq, StudioPlace};
+use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
 use vector_core::prompt::ToolCall;
@@ -69,13 +70,17 @@ pub(crate) enum SessionMessage {
     /// Somebody has let go of workflows which may be its own.
     ResumeWorkflows,
     /// Its plugin says something of the place.
-    Scene(Box<SceneUpdate>, Reply<SceneTaken>),
+    Scene(Box<SceneUpdate>, Reply<SceneReceipt>),
     /// Its plugin says what became of a proposal.
-    Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
+    Ack(Seq, Box<ApplyAck>, Reply<ApplyReceipt>),
     /// A person asks for something.
-    Chat(Box<SessionRequest>, Reply<Started>),
+    Chat(Box<SessionRequest>, Reply<WorkflowStarted>),
     /// What a request points at was read, or cannot be.
-    MentionsRead(Box<SessionRequest>, Result<Vec<Attached>, String>, Reply<Started>),
+    MentionsRead(
+        Box<SessionRequest>,
+        Result<Vec<AttachmentSnapshot>, String>,
+        Reply<WorkflowStarted>,
+    ),
     /// The instances whose names fit what a person is typing.
     Find(String, Reply<Vec<FoundInstance>>),
     /// An agent calls a tool.
@@ -94,11 +99,11 @@ pub(crate) enum SessionMessage {
     ModelReplied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
     /// What was seen that a call wanted to look at, or why it could not be.
     Fetched(Seq, Seq, Result<Json, String>),
-    Decide(Seq, Decide, Reply<Decided>),
+    Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
     /// A person does something to a workflow; where it is to go on, with this model.
     ActOnWorkflow(Seq, WorkflowAction, Option<String>, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
-    StartRevert(String, ToolCall, Reply<Started>),
+    StartRevert(String, ToolCall, Reply<WorkflowStarted>),
     /// A picture is wanted.
     Picture(PictureSubject, PictureOptions, Reply<Vec<u8>>),
     /// What a script says, in the place and in its file.
@@ -256,9 +261,9 @@ impl SessionActor {
                 continue;
             };
             // What a terminal has left in files was settled when they were opened.
-            let is_ours = place.open().is_some() || *served || driver.starts_with(AGENT);
+            let is_ours = place.studio_place().is_some() || *served || driver.starts_with(AGENT);
             if !is_ours
-                || place.session() != self.session
+                || place.session_id() != self.session
                 || self.workflow_slots.contains_key(&record.seq)
             {
                 continue;
@@ -424,7 +429,7 @@ impl SessionActor {
         driver: ToolDriver,
         mode: Mode,
         begin: impl FnOnce(&mut Engine),
-    ) -> Result<Started, Failure> {
+    ) -> Result<WorkflowStarted, Failure> {
         if asked.goal.trim().is_empty() {
             let hint = "Say what is to be done.";
             return Err(failure(FailureKind::BadRequest, "Nothing was asked for.", hint));
@@ -436,7 +441,7 @@ impl SessionActor {
             .map_err(|error| engine_failure(&error))?;
         self.workflow_slots.insert(workflow, WorkflowSlot::default());
         begin(&mut self.engine);
-        Ok(Started { workflow })
+        Ok(WorkflowStarted { workflow })
     }
 
     /// Works until somebody else is due, and puts on the board what there is to do.
@@ -551,7 +556,7 @@ impl SessionActor {
 
     pub(crate) fn publish(&self) {
         // Also while one is being told: it may never end.
-        let need = (!self.engine.scene().is_tree_complete()).then_some(Need::Snapshot);
+        let need = (!self.engine.scene().is_tree_complete()).then_some(SessionNeed::Snapshot);
         let stopped = self.workflow_slots.iter().filter(|(_, job)| job.is_stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
         let seen = self.slot.update_size(MirrorSize {

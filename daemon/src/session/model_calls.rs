@@ -78,7 +78,7 @@ impl ProgressWatchers {
             HttpNotice::Stalled(silence) => {
                 self.emit(Event::Stalled { seconds: silence.as_secs() as u32 });
             }
-            HttpNotice::Again { after, reason, .. } => {
+            HttpNotice::Retrying { delay: after, reason, .. } => {
                 // What came of the try that failed is void.
                 self.emit(Event::AssistantStart {});
                 let (reason, seconds) = (reason.clone(), after.as_secs() as u32);
@@ -128,7 +128,7 @@ impl ActiveRequest {
         let watchers = ProgressWatchers { event_hub: board, session, workflow };
         let models = ask.models.clone();
         let own = cancel.clone();
-        let lost = Box::new(Err(HttpError::Unable(LOST.to_owned())));
+        let lost = Box::new(Err(HttpError::SetupFailed(LOST.to_owned())));
         let lost = SessionMessage::ModelReplied(workflow, Box::new(ask.clone()), lost);
         let tell = ReplyGuard { message_sender: words, message: Some(lost) };
         models.spawn(async move {

@@ -2,7 +2,7 @@
 //! undone there, and what became of a proposal.
 
 use scene_schemas::api::{
-    ApplyAck, ApplyTaken, Failure, FailureKind, ScenePart, SceneTaken, SceneUpdate,
+    ApplyAck, ApplyReceipt, Failure, FailureKind, ScenePart, SceneReceipt, SceneUpdate,
 };
 use scene_schemas::entry::{Seq, StudioPlace};
 use vector_core::workflow::WorkflowInput;
@@ -32,7 +32,7 @@ impl SessionActor {
         Err(failure(FailureKind::Stale, message, "Say hello again."))
     }
 
-    pub(super) fn update_scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
+    pub(super) fn update_scene(&mut self, update: &SceneUpdate) -> Result<SceneReceipt, Failure> {
         self.check_epoch(update.epoch)?;
         for part in &update.parts {
             self.handle_undo(part).map_err(|error| engine_failure(&error))?;
@@ -51,7 +51,7 @@ impl SessionActor {
         if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
             self.engine.detect_linked_project().map_err(|error| engine_failure(&error))?;
         }
-        Ok(SceneTaken { instances: self.engine.scene().mirrored_count() })
+        Ok(SceneReceipt { instances: self.engine.scene().mirrored_count() })
     }
 
     /// What was undone may be of a workflow that is over.
@@ -77,9 +77,9 @@ impl SessionActor {
         Ok(())
     }
 
-    pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
+    pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyReceipt, Failure> {
         self.check_epoch(ack.epoch)?;
         let is_news = self.engine.acknowledge(seq, &ack.patch_id, ack.outcome);
-        is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| engine_failure(&error))
+        is_news.map(|is_news| ApplyReceipt { is_news }).map_err(|error| engine_failure(&error))
     }
 }

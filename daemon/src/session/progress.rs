@@ -1,6 +1,6 @@
 //! What is said of the moment: what each workflow waits for, and what Studio is asked.
 
-use scene_schemas::api::{Event, EventRecord, FailureKind, ThinkingPhase, Wanted, Work};
+use scene_schemas::api::{Event, EventRecord, FailureKind, PluginQuery, ThinkingPhase, Work};
 use scene_schemas::entry::Seq;
 use vector_core::workflow::{PendingStatus, Workflow};
 use vector_engine::studio::StudioTarget;
@@ -113,14 +113,14 @@ fn describe_work(work: &[Work]) -> String {
             continue;
         };
         match wanted {
-            Wanted::Properties { of } => instances += of.len(),
-            Wanted::Sources { ids } => scripts += ids.len(),
-            Wanted::ActiveScript {} => others.push("the script that is open".to_owned()),
-            Wanted::Selection {} => others.push("the selection".to_owned()),
-            Wanted::Documents { .. } => others.push("the open scripts".to_owned()),
-            Wanted::Reveal { .. } => others.push("something to show".to_owned()),
-            Wanted::Capture {} => others.push("the viewport".to_owned()),
-            Wanted::Asset { asset } => others.push(format!("asset {asset}")),
+            PluginQuery::Properties { of } => instances += of.len(),
+            PluginQuery::Sources { ids } => scripts += ids.len(),
+            PluginQuery::ActiveScript {} => others.push("the script that is open".to_owned()),
+            PluginQuery::Selection {} => others.push("the selection".to_owned()),
+            PluginQuery::Documents { .. } => others.push("the open scripts".to_owned()),
+            PluginQuery::Reveal { .. } => others.push("something to show".to_owned()),
+            PluginQuery::Capture {} => others.push("the viewport".to_owned()),
+            PluginQuery::Asset { asset } => others.push(format!("asset {asset}")),
         }
     }
     if instances > 0 {

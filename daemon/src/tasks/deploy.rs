@@ -244,7 +244,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
             let Some(bytes) = own.and_then(|ack| ack.bytes.as_ref()) else { continue };
             written.goals.insert(seq, workflow.goal.clone());
             let (title, patch) = (pending.proposal.title.clone(), &pending.proposal.patch_id);
-            let patch = patch.short().to_owned();
+            let patch = patch.short_hex().to_owned();
             let accepted = AcceptedProposal { workflow: seq, proposal, title, patch };
             steps.insert(when.get(&proposal).copied(), (accepted, bytes.patch.clone()));
         }
@@ -344,7 +344,7 @@ fn exclude_committed(
 /// The hash of a file; none where it is not there.
 fn hash_file(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
     match std::fs::read(file) {
-        Ok(bytes) => Ok(Some(Fingerprint::of(&bytes))),
+        Ok(bytes) => Ok(Some(Fingerprint::hash_bytes(&bytes))),
         // A folder of its way may be a file now.
         Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::InstancePath;
-use scene_schemas::entry::Attached;
+use scene_schemas::entry::AttachmentSnapshot;
 use vector_core::mention::{MentionKind, find_mentions};
 use vector_engine::settings;
 use vector_luau::SourceFinding;
@@ -60,7 +60,7 @@ pub struct RequestMentions(Vec<PendingMention>);
 
 #[derive(Debug)]
 enum PendingMention {
-    Ready(Attached),
+    Ready(AttachmentSnapshot),
     Page(String),
     Problems { scripts: Vec<CheckedScript>, folder: Option<PathBuf> },
 }
@@ -94,12 +94,11 @@ impl RequestMentions {
     ///
     /// # Errors
     /// A sentence that says what cannot be attached, and why.
-    pub fn read_pending(self, cancel: &CancelSwitch) -> Result<Vec<Attached>, String> {
+    pub fn read_pending(self, cancel: &CancelSwitch) -> Result<Vec<AttachmentSnapshot>, String> {
         let read = |wanted| match wanted {
             PendingMention::Ready(attached) => Ok(attached),
-            PendingMention::Page(address) => {
-                web::read_page(&address, cancel).map(|text| Attached::Page { address, text })
-            }
+            PendingMention::Page(address) => web::read_page(&address, cancel)
+                .map(|text| AttachmentSnapshot::Page { address, text }),
             PendingMention::Problems { scripts, folder } => {
                 attach_problems(&scripts, folder.as_deref())
             }
@@ -151,11 +150,14 @@ fn missing_selection_error(is_studio: bool) -> String {
     format!("{why}; name an instance as @file:game.ServerScriptService.Main.")
 }
 
-fn attach_instance(path: &str, scene: &Scene) -> Result<Attached, String> {
+fn attach_instance(path: &str, scene: &Scene) -> Result<AttachmentSnapshot, String> {
     let parsed: InstancePath =
         path.parse().map_err(|error| format!("@file:{path} is not a path: {error}."))?;
     let node = scene.resolve(&parsed).map_err(|refusal| refusal.0)?;
-    Ok(Attached::Instance { target: scene.target(node), class: scene.class(node).to_owned() })
+    Ok(AttachmentSnapshot::Instance {
+        target: scene.target(node),
+        class: scene.class(node).to_owned(),
+    })
 }
 
 /// The path that is read for one that was typed.
@@ -204,7 +206,7 @@ fn resolve_readable_path(
     Ok(found)
 }
 
-fn attach_file(name: &str, path: &Path) -> Result<Attached, String> {
+fn attach_file(name: &str, path: &Path) -> Result<AttachmentSnapshot, String> {
     let failed = |error| format!("@file:{name} cannot be read: {error}.");
     // A pipe or a device would never end.
     if !fs::metadata(path).map_err(failed)?.is_file() {
@@ -218,12 +220,12 @@ fn attach_file(name: &str, path: &Path) -> Result<Attached, String> {
             "@file:{name} is longer than {MAX_FILE} bytes, the most that can be attached."
         ));
     }
-    let hash = Fingerprint::of(&bytes);
+    let hash = Fingerprint::hash_bytes(&bytes);
     let text = String::from_utf8(bytes).map_err(|_| format!("@file:{name} is not a text."))?;
-    Ok(Attached::File { path: name.to_owned(), hash, text })
+    Ok(AttachmentSnapshot::File { path: name.to_owned(), hash, text })
 }
 
-fn attach_folder(name: &str, path: &Path) -> Result<Attached, String> {
+fn attach_folder(name: &str, path: &Path) -> Result<AttachmentSnapshot, String> {
     let failed = |error| format!("@folder:{name} cannot be read: {error}.");
     let entries = fs::read_dir(path).map_err(failed)?;
     let mut names: Vec<String> = entries
@@ -237,11 +239,14 @@ fn attach_folder(name: &str, path: &Path) -> Result<Attached, String> {
     names.sort_unstable();
     let more = names.len().saturating_sub(MAX_NAMES) as u32;
     names.truncate(MAX_NAMES);
-    Ok(Attached::Folder { path: name.to_owned(), names, more })
+    Ok(AttachmentSnapshot::Folder { path: name.to_owned(), names, more })
 }
 
 /// What `vector check` finds, but for types: the errors first.
-fn attach_problems(scripts: &[CheckedScript], folder: Option<&Path>) -> Result<Attached, String> {
+fn attach_problems(
+    scripts: &[CheckedScript],
+    folder: Option<&Path>,
+) -> Result<AttachmentSnapshot, String> {
     let settings = folder
         .map(settings::find_selene_settings)
         .transpose()
@@ -257,7 +262,7 @@ fn attach_problems(scripts: &[CheckedScript], folder: Option<&Path>) -> Result<A
     let line =
         |(script, finding): &(&CheckedScript, &SourceFinding)| format!("{}:{finding}", script.path);
     let findings = all.iter().take(MAX_FINDINGS).map(line).collect();
-    Ok(Attached::Problems { scripts: scripts.len() as u32, findings, more })
+    Ok(AttachmentSnapshot::Problems { scripts: scripts.len() as u32, findings, more })
 }
 
 #[cfg(test)]
@@ -277,7 +282,7 @@ mod tests {
         text: &str,
         scene: &Scene,
         place: RequestPlace<'_>,
-    ) -> Result<Vec<Attached>, String> {
+    ) -> Result<Vec<AttachmentSnapshot>, String> {
         gather_mentions(text, scene, place)?.read_pending(&CancelSwitch::new())
     }
 
@@ -291,13 +296,13 @@ mod tests {
             scene.set_source(script, text.to_owned());
         }
         let all = attached("mend @problems", &scene, SHELL).unwrap();
-        let Attached::Problems { scripts: 3, findings, more: 0 } = &all[0] else {
+        let AttachmentSnapshot::Problems { scripts: 3, findings, more: 0 } = &all[0] else {
             panic!("{all:?}");
         };
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(findings[0].starts_with("game.B:1:"), "{findings:?}");
         assert!(findings[1].starts_with("game.A:1:1: warning:"), "{findings:?}");
-        assert_eq!(all[0].sentence(), "problems of 3 scripts (2 findings)");
+        assert_eq!(all[0].describe(), "problems of 3 scripts (2 findings)");
     }
 
     #[test]
@@ -309,11 +314,11 @@ mod tests {
         let scene = Scene::empty_studio_place();
         let text = format!("look at @file:{place}/a.luau and @folder:{place}");
         let all = attached(&text, &scene, SHELL).unwrap();
-        assert!(matches!(&all[0], Attached::File { text, .. } if text == "return 1\n"));
+        assert!(matches!(&all[0], AttachmentSnapshot::File { text, .. } if text == "return 1\n"));
         assert!(
-            matches!(&all[1], Attached::Folder { names, more: 0, .. } if names == &["a.luau", "src/"])
+            matches!(&all[1], AttachmentSnapshot::Folder { names, more: 0, .. } if names == &["a.luau", "src/"])
         );
-        assert!(all[0].sentence().ends_with("a.luau (9 bytes)"), "{}", all[0].sentence());
+        assert!(all[0].describe().ends_with("a.luau (9 bytes)"), "{}", all[0].describe());
         for (words, said) in [
             (format!("@file:{place}/none"), "cannot be read"),
             (format!("@file:{place}"), "is not a file"),
@@ -348,12 +353,12 @@ mod tests {
         {
             let all = read(words).unwrap();
             assert!(
-                matches!(&all[0], Attached::File { text, .. } if text == "return 1\n"),
+                matches!(&all[0], AttachmentSnapshot::File { text, .. } if text == "return 1\n"),
                 "{words}"
             );
         }
         assert!(
-            matches!(&read("@folder:src").unwrap()[0], Attached::Folder { names, .. } if names == &["Main.luau"])
+            matches!(&read("@folder:src").unwrap()[0], AttachmentSnapshot::Folder { names, .. } if names == &["Main.luau"])
         );
         let secret = around.path().join("secret").display().to_string();
         let mut outside = vec![

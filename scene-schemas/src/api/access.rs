@@ -103,7 +103,7 @@ pub struct MadeToken {
 /// A person takes access away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Revoke {
+pub enum RevokeRequest {
     /// From the client, the plugin or the page of this name.
     Named {
         /// As it is listed.
@@ -123,7 +123,7 @@ pub enum Revoke {
 /// It is taken away, and counts for nothing any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Revoked {
+pub struct RevokeResult {
     /// From whom, as they were listed.
     pub names: Vec<String>,
     /// The sessions that ended by it.

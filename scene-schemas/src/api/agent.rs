@@ -130,7 +130,7 @@ pub struct AppliedChange {
 /// A connection of an agent ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AgentEnds {
+pub struct AgentDisconnect {
     /// Which.
     pub connection: String,
 }

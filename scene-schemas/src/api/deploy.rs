@@ -38,7 +38,7 @@ pub struct DeployPlan {
     /// The proposals that are not committed yet.
     pub proposals: Vec<DeployedProposal>,
     /// What is left out.
-    pub left: Vec<LeftOut>,
+    pub left: Vec<ExcludedFile>,
     /// The deploy of this project that is at work, which has to end before another begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_work: Option<u64>,
@@ -57,7 +57,7 @@ pub struct DeployedProposal {
 /// A file that a commit leaves out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LeftOut {
+pub struct ExcludedFile {
     /// Which, as Git names it.
     pub file: String,
     /// Why, and what to do; it goes on from the file's name.
@@ -90,7 +90,7 @@ pub struct DeployState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// What is left out.
-    pub left: Vec<LeftOut>,
+    pub left: Vec<ExcludedFile>,
     /// Whether nothing more happens.
     pub is_over: bool,
     /// The branch, once it is known.

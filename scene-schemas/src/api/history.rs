@@ -262,7 +262,7 @@ pub struct DurationSummary {
 /// What a script said at a moment, and the changes of it that are on record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScriptAt {
+pub struct ScriptAtTime {
     /// The script.
     pub path: InstancePath,
     /// What it said; none where it was not there, or where that is not known.

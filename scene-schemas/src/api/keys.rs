@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 /// A person at a terminal hands over keys that the daemon lacks. It keeps them in memory until it ends.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HandKeys {
+pub struct KeyHandover {
     /// By the variables of the environment in which they were found.
     pub keys: BTreeMap<String, String>,
 }
 
-impl fmt::Debug for HandKeys {
+impl fmt::Debug for KeyHandover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.keys.keys()).finish()
     }

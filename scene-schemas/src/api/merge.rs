@@ -107,7 +107,7 @@ pub enum HunkChoice {
 /// A conflict, and what was decided about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct KeptConflict {
+pub struct RecordedConflict {
     /// The conflict.
     pub conflict: ConflictView,
     /// What was decided; none while it is open.
@@ -128,12 +128,12 @@ pub struct MergeView {
     /// Whether the file was changed since.
     pub is_file_changed: bool,
     /// Its conflicts, in order.
-    pub conflicts: Vec<KeptConflict>,
+    pub conflicts: Vec<RecordedConflict>,
 }
 
 impl MergeView {
     /// How many conflicts are open.
-    pub fn open(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.conflicts.iter().filter(|it| it.choice.is_none()).count()
     }
 }

@@ -6,6 +6,7 @@
 
 mod access;
 mod agent;
+mod conversation;
 mod deploy;
 mod event;
 mod history;
@@ -14,7 +15,6 @@ mod merge;
 mod route;
 mod scene;
 mod session;
-mod talk;
 mod work;
 
 use schemars::JsonSchema;
@@ -22,38 +22,38 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{
     About, Access, EnterPage, EnteredPage, Grant, MadeToken, MakeToken, PageLink, PairingCode,
-    Revoke, Revoked,
+    RevokeRequest, RevokeResult,
 };
 pub use agent::{
-    AgentCall, AgentCallOutcome, AgentEnds, AgentLog, AgentPresence, AppliedChange, CallView,
+    AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
     CancelCall, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
-pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, LeftOut};
+pub use conversation::{
+    Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader, ConversationView,
+    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, ProposalPart, ProposalView,
+    Proposals, Settings, Usage, WorkflowStarted, WorkflowState, WorkflowView, Workflows,
+};
+pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use history::{
     DurationSummary, FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord,
-    MAX_PAGE, ModelFigures, ScriptAt, ScriptVersion, ToolFigures, UsageFigures,
+    MAX_PAGE, ModelFigures, ScriptAtTime, ScriptVersion, ToolFigures, UsageFigures,
 };
-pub use keys::{HandKeys, ProviderKey, ProviderKeys};
+pub use keys::{KeyHandover, ProviderKey, ProviderKeys};
 pub use merge::{
     ConflictChoice, ConflictView, DecideConflicts, FinishMerge, FinishedMerge, HunkChoice,
-    KeptConflict, MergeEnd, MergeSide, MergeView, Merges,
+    MergeEnd, MergeSide, MergeView, Merges, RecordedConflict,
 };
-pub use route::{Method, ROUTES, Route, Token, openapi};
+pub use route::{Method, ROUTES, Route, Token, openapi_document};
 pub use scene::{
-    Answer, Document, KnownProperties, NodeColumns, ScenePart, SceneTaken, SceneUpdate, ScriptText,
-    Wanted, WantedProperties,
+    Document, KnownProperties, NodeColumns, PluginAnswer, PluginQuery, PropertyQuery, ScenePart,
+    SceneReceipt, SceneUpdate, ScriptText,
 };
 pub use session::{
-    Hello, Need, Open, OpenPlace, Opened, Pair, Paired, Poll, Polled, SessionId, SessionView,
-    Sessions, Welcome,
+    Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest, PairResponse, PollRequest,
+    PollResponse, SessionId, SessionNeed, SessionView, Sessions, Welcome,
 };
-pub use talk::{
-    Attachment, Chat, Checkpoint, Checkpoints, Decide, Decided, Decision, MakeCheckpoint, Part,
-    ProposalView, Proposals, Sent, Settings, Started, Talk, TalkHead, Usage, WorkflowState,
-    WorkflowView, Workflows,
-};
-pub use work::{Acted, Action, Apply, ApplyAck, ApplyOutcome, ApplyTaken, Work};
+pub use work::{Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, Work};
 
 /// The version of this wire. Both sides say theirs; where they differ, a person updates one.
 pub const PROTOCOL: u32 = 1;
@@ -121,7 +121,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// The status of the answer.
-    pub fn status(self) -> u16 {
+    pub fn http_status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
             Self::Unpaired | Self::Unauthorized => 401,
@@ -145,7 +145,7 @@ impl FailureKind {
 /// An answer that has nothing to say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Nothing {}
+pub struct EmptyBody {}
 
 /// That the daemon is there, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

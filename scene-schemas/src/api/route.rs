@@ -4,14 +4,15 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    About, Access, AgentCall, AgentEnds, AgentLog, AgentPresence, ApplyAck, ApplyTaken, CallView,
-    CancelCall, Chat, Checkpoints, Decide, DecideConflicts, Decided, Deploy, DeployPlan,
-    DeployStarted, DeployState, EnterPage, EnteredPage, Failure, Figures, FinishMerge,
-    FinishedMerge, HandKeys, Health, Hello, History, HistoryRecord, MadeToken, MakeCheckpoint,
-    MakeToken, MergeView, Merges, Nothing, Open, Opened, PROTOCOL, PageLink, Pair, Paired,
-    PairingCode, Poll, Polled, ProposalView, Proposals, ProviderKeys, Revoke, Revoked, SceneTaken,
-    SceneUpdate, ScriptAt, ScriptPage, Sessions, Settings, Started, StreamPage, Talk, Usage,
-    Welcome, WorkflowView, Workflows,
+    About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
+    CallView, CancelCall, Chat, Checkpoints, ConversationView, DecideConflicts, DecisionRequest,
+    DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage,
+    EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, Health, Hello, History,
+    HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MergeView, Merges,
+    OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode,
+    PollRequest, PollResponse, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult,
+    SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings, StreamPage, Usage,
+    Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// Who may call a route.
@@ -85,7 +86,7 @@ impl Route {
     }
 
     /// Whether it is for agents, about who is let in, for looking back, for deploys or for merges: the plugin never calls it.
-    pub(crate) fn is_for_others(&self) -> bool {
+    pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
             "/mcp",
@@ -112,30 +113,34 @@ impl Route {
     }
 
     /// Makes the types that cross known to a generator.
-    pub(crate) fn describe(&self, generator: &mut SchemaGenerator) {
+    pub(crate) fn register_types(&self, generator: &mut SchemaGenerator) {
         self.body.map(|body| body(generator));
         (self.answer)(generator);
-        schema::<Failure>(generator);
+        type_schema::<Failure>(generator);
     }
 }
 
-fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
+fn type_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
     generator.subschema_for::<T>().to_value()
 }
 
-const fn get<A: JsonSchema>(path: &'static str, token: Token, summary: &'static str) -> Route {
-    let method = Method::Get;
-    let (media, answer) = (JSON, schema::<A> as Schema);
-    Route { method, path, token, summary, query: &[], texts: &[], media, body: None, answer }
-}
-
-const fn post<B: JsonSchema, A: JsonSchema>(
+const fn get_route<A: JsonSchema>(
     path: &'static str,
     token: Token,
     summary: &'static str,
 ) -> Route {
-    let body = Some(schema::<B> as Schema);
-    Route { method: Method::Post, body, ..get::<A>(path, token, summary) }
+    let method = Method::Get;
+    let (media, answer) = (JSON, type_schema::<A> as Schema);
+    Route { method, path, token, summary, query: &[], texts: &[], media, body: None, answer }
+}
+
+const fn post_route<B: JsonSchema, A: JsonSchema>(
+    path: &'static str,
+    token: Token,
+    summary: &'static str,
+) -> Route {
+    let body = Some(type_schema::<B> as Schema);
+    Route { method: Method::Post, body, ..get_route::<A>(path, token, summary) }
 }
 
 const fn with_query(route: Route, query: &'static [&'static str]) -> Route {
@@ -147,16 +152,16 @@ const fn with_texts(route: Route, texts: &'static [&'static str]) -> Route {
 }
 
 /// A part of the page.
-const fn page(path: &'static str, token: Token, summary: &'static str) -> Route {
-    answers("text/html", get::<Nothing>(path, token, summary))
+const fn page_route(path: &'static str, token: Token, summary: &'static str) -> Route {
+    with_media("text/html", get_route::<EmptyBody>(path, token, summary))
 }
 
 /// A route whose answer is no JSON.
-const fn answers(media: &'static str, route: Route) -> Route {
-    Route { media, answer: text, ..route }
+const fn with_media(media: &'static str, route: Route) -> Route {
+    Route { media, answer: text_schema, ..route }
 }
 
-fn text(_: &mut SchemaGenerator) -> Json {
+fn text_schema(_: &mut SchemaGenerator) -> Json {
     json!({ "type": "string" })
 }
 
@@ -169,44 +174,60 @@ const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "t
 
 /// All routes.
 pub const ROUTES: &[Route] = &[
-    get::<Health>("/health", Token::None, "Whether the daemon is there."),
-    post::<Pair, Paired>("/api/pair", Token::None, "Pair the plugin by the code that was printed."),
-    post::<Hello, Welcome>("/api/hello", Token::None, "Begin or restart a session."),
-    post::<Poll, Polled>(
+    get_route::<Health>("/health", Token::None, "Whether the daemon is there."),
+    post_route::<PairRequest, PairResponse>(
+        "/api/pair",
+        Token::None,
+        "Pair the plugin by the code that was printed.",
+    ),
+    post_route::<Hello, Welcome>("/api/hello", Token::None, "Begin or restart a session."),
+    post_route::<PollRequest, PollResponse>(
         "/api/sessions/{id}/poll",
         Token::Plugin,
         "What there is to do and what has happened; held while there is nothing.",
     ),
-    post::<SceneUpdate, SceneTaken>(
+    post_route::<SceneUpdate, SceneReceipt>(
         "/api/sessions/{id}/scene",
         Token::Plugin,
         "What the plugin says of its place.",
     ),
-    post::<ApplyAck, ApplyTaken>(
+    post_route::<ApplyAck, ApplyReceipt>(
         "/api/proposals/{id}/apply",
         Token::Plugin,
         "What became of an approved proposal in Studio.",
     ),
-    post::<Open, Opened>("/api/open", Token::Human, "Open a place file, or a Rojo project."),
-    post::<Chat, Started>("/api/chat", Token::Human, "Ask for something in an open place."),
-    post::<Decide, Decided>("/api/proposals/{id}/decide", Token::Human, "Decide upon a proposal."),
-    post::<Nothing, Started>(
+    post_route::<OpenPlaceRequest, OpenedSession>(
+        "/api/open",
+        Token::Human,
+        "Open a place file, or a Rojo project.",
+    ),
+    post_route::<Chat, WorkflowStarted>(
+        "/api/chat",
+        Token::Human,
+        "Ask for something in an open place.",
+    ),
+    post_route::<DecisionRequest, DecisionResponse>(
+        "/api/proposals/{id}/decide",
+        Token::Human,
+        "Decide upon a proposal.",
+    ),
+    post_route::<EmptyBody, WorkflowStarted>(
         "/api/proposals/{id}/revert",
         Token::Human,
         "Propose to take an applied proposal back, in its place.",
     ),
     with_query(
-        get::<StreamPage>(
+        get_route::<StreamPage>(
             "/api/stream",
             Token::Human,
             "What has happened behind a position, or from the first entry on; held while nothing has.",
         ),
         &["cursor", "hold"],
     ),
-    answers(
+    with_media(
         "text/event-stream",
         with_query(
-            get::<Nothing>(
+            get_route::<EmptyBody>(
                 "/api/stream/sse",
                 Token::Human,
                 "The same as server-sent events, one for each event. Without a position it begins with \
@@ -215,14 +236,18 @@ pub const ROUTES: &[Route] = &[
             &["cursor"],
         ),
     ),
-    get::<Sessions>("/api/sessions", Token::Client, "The open places."),
-    get::<Proposals>("/api/proposals", Token::Human, "The proposals that wait for a decision."),
-    get::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
-    answers(
+    get_route::<Sessions>("/api/sessions", Token::Client, "The open places."),
+    get_route::<Proposals>(
+        "/api/proposals",
+        Token::Human,
+        "The proposals that wait for a decision.",
+    ),
+    get_route::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
+    with_media(
         "image/png",
         with_texts(
             with_query(
-                get::<Nothing>(
+                get_route::<EmptyBody>(
                     "/api/proposals/{id}/picture",
                     Token::Human,
                     "What a proposal changes, before or after it (`when`), from `view`: top, iso, front.",
@@ -232,11 +257,11 @@ pub const ROUTES: &[Route] = &[
             &["view", "when"],
         ),
     ),
-    answers(
+    with_media(
         "image/png",
         with_texts(
             with_query(
-                get::<Nothing>(
+                get_route::<EmptyBody>(
                     "/api/sessions/{id}/picture",
                     Token::Human,
                     "An open place, or what is below `path`, from `view`: top, iso, front.",
@@ -246,55 +271,55 @@ pub const ROUTES: &[Route] = &[
             &["view", "path"],
         ),
     ),
-    get::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
-    get::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
-    post::<Nothing, WorkflowView>(
+    get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
+    get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
+    post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/cancel",
         Token::Human,
         "End a workflow; what waits is withdrawn.",
     ),
-    post::<Nothing, WorkflowView>(
+    post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/retry",
         Token::Human,
         "Try again what went wrong.",
     ),
-    post::<Nothing, WorkflowView>(
+    post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/resume",
         Token::Human,
         "Go on with a workflow that was left.",
     ),
-    post::<Nothing, WorkflowView>(
+    post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/clear",
         Token::Human,
         "Reject all that waits in a workflow.",
     ),
-    get::<Checkpoints>("/api/checkpoints", Token::Human, "The checkpoints."),
-    post::<MakeCheckpoint, super::Checkpoint>(
+    get_route::<Checkpoints>("/api/checkpoints", Token::Human, "The checkpoints."),
+    post_route::<MakeCheckpoint, super::Checkpoint>(
         "/api/checkpoints",
         Token::Human,
         "Keep this moment of a place.",
     ),
-    post::<Nothing, Started>(
+    post_route::<EmptyBody, WorkflowStarted>(
         "/api/checkpoints/{id}/restore",
         Token::Human,
         "Propose to go back to a checkpoint.",
     ),
-    get::<Settings>("/api/settings", Token::Human, "What was chosen, and what can be."),
+    get_route::<Settings>("/api/settings", Token::Human, "What was chosen, and what can be."),
     Route {
         method: Method::Put,
-        ..post::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
+        ..post_route::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
     },
     with_texts(
         with_query(
-            get::<History>("/api/history", Token::Human, "What has happened, newest first."),
+            get_route::<History>("/api/history", Token::Human, "What has happened, newest first."),
             &["before", "limit"],
         ),
         HISTORY,
     ),
-    answers(
+    with_media(
         "application/x-ndjson",
         with_texts(
-            get::<Nothing>(
+            get_route::<EmptyBody>(
                 "/api/history/export",
                 Token::Human,
                 "All of it that fits, oldest first: the entries as JSON lines.",
@@ -302,46 +327,46 @@ pub const ROUTES: &[Route] = &[
             HISTORY,
         ),
     ),
-    get::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    get_route::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
     with_texts(
-        get::<DeployPlan>(
+        get_route::<DeployPlan>(
             "/api/deploy",
             Token::Human,
             "What a deploy of a Rojo project would commit.",
         ),
         &["session", "branch", "message"],
     ),
-    post::<Deploy, DeployStarted>(
+    post_route::<Deploy, DeployStarted>(
         "/api/deploy",
         Token::Human,
         "Commit what was accepted in a Rojo project.",
     ),
     with_query(
-        get::<DeployState>(
+        get_route::<DeployState>(
             "/api/deploy/{id}",
             Token::Human,
             "How far a deploy is; held until that changes.",
         ),
         &["hold"],
     ),
-    get::<Merges>(
+    get_route::<Merges>(
         "/api/merges",
         Token::Human,
         "The merges with open conflicts beside the places that are open.",
     ),
-    post::<DecideConflicts, MergeView>(
+    post_route::<DecideConflicts, MergeView>(
         "/api/merges/decide",
         Token::Human,
         "Decide about conflicts of a merge.",
     ),
-    post::<FinishMerge, FinishedMerge>(
+    post_route::<FinishMerge, FinishedMerge>(
         "/api/merges/finish",
         Token::Human,
         "Write the file of a merge, or take it as it is, and close the merge.",
     ),
     with_texts(
         with_query(
-            get::<ScriptAt>(
+            get_route::<ScriptAtTime>(
                 "/api/scripts/at",
                 Token::Human,
                 "What a script said right after a position, or says now.",
@@ -351,44 +376,56 @@ pub const ROUTES: &[Route] = &[
         &["session", "place", "path"],
     ),
     with_query(
-        get::<Figures>(
+        get_route::<Figures>(
             "/api/figures",
             Token::Human,
             "What models took, and how long they and the tools took, in the last days.",
         ),
         &["days"],
     ),
-    get::<Usage>("/api/usage", Token::Human, "What models used."),
-    post::<Nothing, Nothing>("/api/stop", Token::Human, "End the daemon."),
-    get::<About>("/api/about", Token::Human, "Which daemon this is."),
-    get::<ProviderKeys>(
+    get_route::<Usage>("/api/usage", Token::Human, "What models used."),
+    post_route::<EmptyBody, EmptyBody>("/api/stop", Token::Human, "End the daemon."),
+    get_route::<About>("/api/about", Token::Human, "Which daemon this is."),
+    get_route::<ProviderKeys>(
         "/api/keys",
         Token::Human,
         "Which providers this daemon can ask; never a key.",
     ),
-    post::<HandKeys, ProviderKeys>(
+    post_route::<KeyHandover, ProviderKeys>(
         "/api/keys",
         Token::Human,
         "Hand over keys that the daemon lacks, from a terminal; it keeps them in memory until it ends.",
     ),
-    post::<Nothing, PairingCode>("/api/pairing", Token::Human, "Make a code that pairs a plugin."),
-    get::<Access>(
+    post_route::<EmptyBody, PairingCode>(
+        "/api/pairing",
+        Token::Human,
+        "Make a code that pairs a plugin.",
+    ),
+    get_route::<Access>(
         "/api/access",
         Token::Human,
         "Which plugins are paired, and which clients have a token.",
     ),
-    post::<Nothing, PageLink>("/api/page/link", Token::Human, "Make a way to the page, for once."),
-    post::<EnterPage, EnteredPage>("/api/page", Token::None, "Open the page by a code."),
-    get::<Talk>("/api/talks/{id}", Token::Human, "A conversation, from its beginning."),
-    page("/", Token::None, "The page: what a browser shows before anything is asked."),
-    answers(
-        "text/plain",
-        page("/assets/{id}", Token::None, "A script, a style or a picture of the page."),
+    post_route::<EmptyBody, PageLink>(
+        "/api/page/link",
+        Token::Human,
+        "Make a way to the page, for once.",
     ),
-    answers(
+    post_route::<EnterPage, EnteredPage>("/api/page", Token::None, "Open the page by a code."),
+    get_route::<ConversationView>(
+        "/api/talks/{id}",
+        Token::Human,
+        "A conversation, from its beginning.",
+    ),
+    page_route("/", Token::None, "The page: what a browser shows before anything is asked."),
+    with_media(
+        "text/plain",
+        page_route("/assets/{id}", Token::None, "A script, a style or a picture of the page."),
+    ),
+    with_media(
         "text/event-stream",
         with_query(
-            page(
+            page_route(
                 "/page/stream",
                 Token::Human,
                 "What has happened, as parts of the page, and that the places or the settings are others now.",
@@ -397,62 +434,70 @@ pub const ROUTES: &[Route] = &[
         ),
     ),
     with_query(
-        with_texts(page("/page/{id}", Token::Human, "A part of the page."), PARTS),
+        with_texts(page_route("/page/{id}", Token::Human, "A part of the page."), PARTS),
         &["of", "before", "days", "hold", "seq"],
     ),
-    post::<MakeToken, MadeToken>("/api/access/token", Token::Human, "Make a token for a client."),
-    post::<Revoke, Revoked>("/api/access/revoke", Token::Human, "Take access away, at once."),
-    post::<AgentCall, CallView>(
+    post_route::<MakeToken, MadeToken>(
+        "/api/access/token",
+        Token::Human,
+        "Make a token for a client.",
+    ),
+    post_route::<RevokeRequest, RevokeResult>(
+        "/api/access/revoke",
+        Token::Human,
+        "Take access away, at once.",
+    ),
+    post_route::<AgentCall, CallView>(
         "/api/agents/calls",
         Token::Client,
         "Call a tool; answered when it is planned, or when the time is up.",
     ),
     with_query(
-        get::<CallView>(
+        get_route::<CallView>(
             "/api/agents/calls/{id}",
             Token::Client,
             "What became of a call, by its number or its proposal's; held until that is settled.",
         ),
         &["hold"],
     ),
-    post::<CancelCall, Nothing>(
+    post_route::<CancelCall, EmptyBody>(
         "/api/agents/cancel",
         Token::Client,
         "Take a call back that is not decided upon.",
     ),
-    get::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
-    post::<AgentEnds, Nothing>("/api/agents/end", Token::Client, "End a connection."),
-    post::<AgentPresence, Nothing>(
+    get_route::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
+    post_route::<AgentDisconnect, EmptyBody>("/api/agents/end", Token::Client, "End a connection."),
+    post_route::<AgentPresence, EmptyBody>(
         "/api/agents/presence",
         Token::Client,
         "Say that a client is there; held until it is not, or until the daemon ends.",
     ),
     with_texts(
-        get::<ScriptPage>(
+        get_route::<ScriptPage>(
             "/api/agents/scripts/{id}",
             Token::Client,
             "The scripts of an open place, for a list of resources; not a call on record.",
         ),
         &["cursor"],
     ),
-    post::<Json, Json>("/mcp", Token::Client, "MCP, streamable HTTP: messages of a client."),
-    get::<Json>("/mcp", Token::Client, "MCP: the stream of a session's messages."),
+    post_route::<Json, Json>("/mcp", Token::Client, "MCP, streamable HTTP: messages of a client."),
+    get_route::<Json>("/mcp", Token::Client, "MCP: the stream of a session's messages."),
     Route {
         method: Method::Delete,
-        ..get::<Nothing>("/mcp", Token::Client, "MCP: end a session.")
+        ..get_route::<EmptyBody>("/mcp", Token::Client, "MCP: end a session.")
     },
 ];
 
 /// The API in OpenAPI 3.1, as `scene-schemas/openapi.json` has it.
-pub fn openapi() -> Json {
+pub fn openapi_document() -> Json {
     let mut generator = SchemaGenerator::new(
         schemars::generate::SchemaSettings::draft2020_12()
             .with(|settings| settings.definitions_path = "/components/schemas".into()),
     );
-    let failure = schema::<Failure>(&mut generator);
+    let failure = type_schema::<Failure>(&mut generator);
     let mut paths: Map<String, Json> = Map::new();
     for route in ROUTES {
-        let operation = operation(route, &failure, &mut generator);
+        let operation = build_operation(route, &failure, &mut generator);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation;
     }
@@ -480,7 +525,7 @@ pub fn openapi() -> Json {
     })
 }
 
-fn operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> Json {
+fn build_operation(route: &Route, failure: &Json, generator: &mut SchemaGenerator) -> Json {
     let content = |media: &str, schema: Json| json!({ media: { "schema": schema } });
     let answer = (route.answer)(generator);
     let mut parameters = Vec::new();

@@ -27,7 +27,7 @@ pub struct SceneUpdate {
 /// An update was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SceneTaken {
+pub struct SceneReceipt {
     /// How many instances are mirrored now.
     pub instances: u32,
 }
@@ -90,7 +90,7 @@ pub enum ScenePart {
         /// The number of the work.
         work: u64,
         /// The answer.
-        answer: Answer,
+        answer: PluginAnswer,
     },
     /// A person has undone the recording of a proposal in Studio.
     Undone {
@@ -119,7 +119,7 @@ struct UnorderedPart {
     name: Option<String>,
     names: Option<Vec<String>>,
     work: Option<u64>,
-    answer: Option<Answer>,
+    answer: Option<PluginAnswer>,
     recording: Option<String>,
 }
 
@@ -210,11 +210,11 @@ pub struct ScriptText {
 /// What the daemon wants to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "want", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Wanted {
+pub enum PluginQuery {
     /// Values of properties.
     Properties {
         /// Of whom, and which.
-        of: Vec<WantedProperties>,
+        of: Vec<PropertyQuery>,
     },
     /// Texts of scripts.
     Sources {
@@ -250,7 +250,7 @@ pub enum Wanted {
 /// Properties of an instance that somebody wants to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WantedProperties {
+pub struct PropertyQuery {
     /// Whose.
     pub id: InstanceId,
     /// Which: names, `Tags`, and `@Key`; `@` alone means all attributes, as one value Attributes.
@@ -260,7 +260,7 @@ pub struct WantedProperties {
 /// What the plugin answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Answer {
+pub enum PluginAnswer {
     /// Values of properties.
     Properties {
         /// Of each instance that is still there.

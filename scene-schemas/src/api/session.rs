@@ -34,7 +34,7 @@ pub struct OpenPlace {
 /// A person wants something opened, to be worked on. Opened already, it is the same session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
-pub enum Open {
+pub enum OpenPlaceRequest {
     /// A place or model file.
     Place {
         /// Where, from the root.
@@ -50,7 +50,7 @@ pub enum Open {
 /// It is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Opened {
+pub struct OpenedSession {
     /// The session.
     pub session: SessionId,
     /// Its epoch.
@@ -62,7 +62,7 @@ pub struct Opened {
 /// A person typed the code that the daemon printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Pair {
+pub struct PairRequest {
     /// The code, six digits; blanks and dashes do not count.
     pub code: String,
 }
@@ -70,7 +70,7 @@ pub struct Pair {
 /// The plugin is paired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Paired {
+pub struct PairResponse {
     /// What the plugin keeps, and shows at each hello. Letters and digits.
     pub credential: String,
 }
@@ -112,7 +112,7 @@ pub struct Welcome {
 /// The plugin asks what there is to do and what has happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Poll {
+pub struct PollRequest {
     /// The session's epoch.
     pub epoch: u64,
     /// What has happened up to here is known.
@@ -128,7 +128,7 @@ pub struct Poll {
 /// What there is to do and what has happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Polled {
+pub struct PollResponse {
     /// Where the next poll goes on.
     pub cursor: Seq,
     /// What has happened, in order.
@@ -137,13 +137,13 @@ pub struct Polled {
     pub work: Vec<Work>,
     /// What the daemon needs before anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub need: Option<Need>,
+    pub need: Option<SessionNeed>,
 }
 
 /// What the daemon needs from a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Need {
+pub enum SessionNeed {
     /// The place as a whole.
     Snapshot,
 }

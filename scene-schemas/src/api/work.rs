@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scene::Wanted;
+use super::scene::PluginQuery;
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
@@ -28,7 +28,7 @@ pub enum Work {
         /// Its number, in this session's epoch.
         number: u64,
         /// What.
-        wanted: Wanted,
+        wanted: PluginQuery,
     },
 }
 
@@ -184,7 +184,7 @@ pub enum ApplyOutcome {
     /// It is done, as one undo step.
     Applied {
         /// One for each action.
-        acted: Vec<Acted>,
+        acted: Vec<ActionResult>,
         /// The version of the place that has it; its changes are said before this is.
         version: u64,
     },
@@ -208,7 +208,7 @@ pub enum ApplyOutcome {
 /// What became of one action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Acted {
+pub struct ActionResult {
     /// The instances that it made, depth first, or the one that it changed; none where it is gone.
     pub ids: Vec<InstanceId>,
     /// The fingerprint of what it left behind: over what it expected, or of the text.
@@ -219,7 +219,7 @@ pub struct Acted {
 /// The daemon knows what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ApplyTaken {
+pub struct ApplyReceipt {
     /// False where it was known before.
     pub is_news: bool,
 }

@@ -17,7 +17,7 @@ const LONGEST: usize = 60;
 
 impl Value {
     /// One short line for a person: `0, 1, 0`, `Neon`, `"text"`, `#ff8800`, `12 bytes`.
-    pub fn brief(&self) -> String {
+    pub fn to_brief(&self) -> String {
         match self {
             Self::Attributes(values) => count_noun(values.len(), "attribute"),
             Self::Axes(axes) => join_items(&set_names(&AXES, |axis| axes.contains(axis))),
@@ -30,7 +30,7 @@ impl Value {
             Self::OptionalCFrame(None) | Self::Content(Content::None) => "nothing".to_owned(),
             Self::Color3(color) => color_line(*color),
             Self::Color3uint8(color) => hex_color(*color),
-            Self::ColorSequence(sequence) => color_sequence(sequence),
+            Self::ColorSequence(sequence) => color_sequence_line(sequence),
             Self::Content(Content::Uri(uri)) | Self::ContentId(uri) => short_uri(uri),
             Self::Content(Content::Object(target)) | Self::Ref(target) => {
                 instance_name(target.as_ref())
@@ -46,7 +46,7 @@ impl Value {
             Self::NumberRange(range) => {
                 format!("{} to {}", format_single(range.min), format_single(range.max))
             }
-            Self::NumberSequence(sequence) => number_sequence(sequence),
+            Self::NumberSequence(sequence) => number_sequence_line(sequence),
             Self::PhysicalProperties(physical) => physical_line(physical),
             Self::Ray(ray) => format!(
                 "from {} along {}",
@@ -149,7 +149,7 @@ fn color_line(color: Color3) -> String {
     }
 }
 
-fn color_sequence(sequence: &ColorSequence) -> String {
+fn color_sequence_line(sequence: &ColorSequence) -> String {
     match sequence.keypoints.as_slice() {
         [first, last] if first.color == last.color => color_line(first.color),
         [first, last] => format!("{} to {}", color_line(first.color), color_line(last.color)),
@@ -157,7 +157,7 @@ fn color_sequence(sequence: &ColorSequence) -> String {
     }
 }
 
-fn number_sequence(sequence: &NumberSequence) -> String {
+fn number_sequence_line(sequence: &NumberSequence) -> String {
     match sequence.keypoints.as_slice() {
         [first, last] if first.value == last.value => format_single(first.value),
         [first, last] => format!("{} to {}", format_single(first.value), format_single(last.value)),

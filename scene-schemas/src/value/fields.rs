@@ -26,7 +26,7 @@ impl FieldProblem {
     pub(super) fn wrong_type<T>(want: impl Display, got: &Json) -> FieldResult<T> {
         Err(Self {
             path: String::new(),
-            what: ProblemKind::Wrong { want: want.to_string(), got: excerpt(got) },
+            what: ProblemKind::Wrong { want: want.to_string(), got: excerpt_json(got) },
         })
     }
 
@@ -58,7 +58,7 @@ impl FieldProblem {
 }
 
 /// Enough of it to be recognised.
-pub(super) fn excerpt(json: &Json) -> String {
+pub(super) fn excerpt_json(json: &Json) -> String {
     let text = json.to_string();
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -104,13 +104,13 @@ impl ObjectFields {
 pub(super) fn read_double(json: Json) -> FieldResult<f64> {
     match &json {
         Json::Number(number) => number.as_f64(),
-        Json::String(name) => non_finite(name),
+        Json::String(name) => parse_non_finite(name),
         _ => None,
     }
     .map_or_else(|| FieldProblem::wrong_type("a number, \"inf\", \"-inf\" or \"nan\"", &json), Ok)
 }
 
-pub(super) fn non_finite(name: &str) -> Option<f64> {
+pub(super) fn parse_non_finite(name: &str) -> Option<f64> {
     match name {
         "inf" => Some(f64::INFINITY),
         "-inf" => Some(f64::NEG_INFINITY),
@@ -120,8 +120,8 @@ pub(super) fn non_finite(name: &str) -> Option<f64> {
 }
 
 /// A finite double stands for itself; a second way to write it would be a second canonical text.
-pub(super) fn not_finite(json: Json) -> FieldResult<f64> {
-    json.as_str().and_then(non_finite).map_or_else(
+pub(super) fn read_non_finite(json: Json) -> FieldResult<f64> {
+    json.as_str().and_then(parse_non_finite).map_or_else(
         || {
             FieldProblem::wrong_type(
                 "\"inf\", \"-inf\" or \"nan\" (a finite one is a plain number)",
@@ -176,7 +176,7 @@ pub(super) fn read_byte(json: Json) -> FieldResult<u8> {
 }
 
 /// 64 bits stand in a text, because neither JavaScript nor Luau reads them from a number.
-pub(super) fn whole_text<T: std::str::FromStr + Display>(json: Json) -> FieldResult<T> {
+pub(super) fn read_integer_text<T: std::str::FromStr + Display>(json: Json) -> FieldResult<T> {
     json.as_str()
         .and_then(|text| text.parse::<T>().ok().filter(|n| n.to_string() == text))
         .map_or_else(

@@ -12,9 +12,9 @@ use rbx_types::{
 use serde_json::{Map, Value as Json};
 
 use super::fields::{
-    FieldProblem, FieldResult, ObjectFields, ProblemKind, excerpt, not_finite, read_array,
-    read_byte, read_bytes, read_double, read_integer, read_list, read_single, read_text,
-    whole_text,
+    FieldProblem, FieldResult, ObjectFields, ProblemKind, excerpt_json, read_array, read_byte,
+    read_bytes, read_double, read_integer, read_integer_text, read_list, read_non_finite,
+    read_single, read_text,
 };
 use super::print::{AXES, FACES, MATERIALS};
 use super::{Content, EnumItem, EnumName, TYPE_NAMES, Value, ValueError};
@@ -36,7 +36,7 @@ impl Value {
             Json::Object(fields) => parse_typed(fields),
             Json::Null | Json::Array(_) => Err(ValueError(format!(
                 "a value is true or false, a number, a text, or an object with `__t`, got {}",
-                excerpt(&json)
+                excerpt_json(&json)
             ))),
         }
     }
@@ -48,7 +48,7 @@ fn parse_typed(mut fields: Map<String, Json>) -> Result<Value, ValueError> {
         Some(other) => {
             return Err(ValueError(format!(
                 "`__t` must be the name of a type, got {}",
-                excerpt(&other)
+                excerpt_json(&other)
             )));
         }
         None => {
@@ -61,7 +61,7 @@ fn parse_typed(mut fields: Map<String, Json>) -> Result<Value, ValueError> {
         return parse_attributes(fields);
     }
     if !TYPE_NAMES.contains(&kind.as_str()) {
-        return Err(ValueError(no_type(&kind)));
+        return Err(ValueError(unknown_type_message(&kind)));
     }
     let mut fields = ObjectFields(fields);
     let value = read_fields(&kind, &mut fields);
@@ -70,13 +70,13 @@ fn parse_typed(mut fields: Map<String, Json>) -> Result<Value, ValueError> {
         .map_err(|problem| ValueError(problem.sentence(&kind)))
 }
 
-fn no_type(kind: &str) -> String {
+fn unknown_type_message(kind: &str) -> String {
     match kind {
         "Bool" => "a Bool is written as true or false, without `__t`".to_owned(),
         "String" => "a String is written as a JSON string, without `__t`".to_owned(),
         _ => format!(
             "there is no type {}; the types are {}",
-            excerpt(&Json::from(kind)),
+            excerpt_json(&Json::from(kind)),
             TYPE_NAMES.join(", ")
         ),
     }
@@ -100,7 +100,7 @@ fn read_fields(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
     Ok(match kind {
         "Axes" => Value::Axes(f.take_field("axes", parse_axes)?),
         "Binary" => Value::Binary(f.take_field("base64", read_bytes)?),
-        "BrickColor" => Value::BrickColor(brick_color(f)?),
+        "BrickColor" => Value::BrickColor(parse_brick_color(f)?),
         "CFrame" => Value::CFrame(parse_cframe(f)?),
         "Color3" => Value::Color3(parse_color(f)?),
         "Color3uint8" => Value::Color3uint8(Color3uint8::new(
@@ -109,19 +109,19 @@ fn read_fields(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
             f.take_field("b", read_byte)?,
         )),
         "ColorSequence" => Value::ColorSequence(ColorSequence {
-            keypoints: f.take_field("keypoints", |json| read_list(json, color_keypoint))?,
+            keypoints: f.take_field("keypoints", |json| read_list(json, parse_color_keypoint))?,
         }),
         "Content" => Value::Content(parse_content(f)?),
         "ContentId" => Value::ContentId(f.take_field("value", read_text)?),
-        "EnumItem" => Value::EnumItem(enum_item(f)?),
+        "EnumItem" => Value::EnumItem(parse_enum_item(f)?),
         "Faces" => Value::Faces(f.take_field("faces", parse_faces)?),
         "Float32" => Value::Float32(f.take_field("value", read_single)?),
-        "Float64" => Value::Float64(f.take_field("value", not_finite)?),
+        "Float64" => Value::Float64(f.take_field("value", read_non_finite)?),
         "Font" => Value::Font(parse_font(f)?),
         "Int32" => Value::Int32(f.take_field("value", read_integer::<i32>)?),
-        "Int64" => Value::Int64(f.take_field("value", whole_text::<i64>)?),
+        "Int64" => Value::Int64(f.take_field("value", read_integer_text::<i64>)?),
         "MaterialColors" => {
-            Value::MaterialColors(Box::new(f.take_field("colors", material_colors)?))
+            Value::MaterialColors(Box::new(f.take_field("colors", parse_material_colors)?))
         }
         "NetAssetRef" => Value::NetAssetRef(f.take_field("base64", read_bytes)?),
         "NumberRange" => Value::NumberRange(NumberRange::new(
@@ -129,20 +129,20 @@ fn read_fields(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
             f.take_field("max", read_single)?,
         )),
         "NumberSequence" => Value::NumberSequence(NumberSequence {
-            keypoints: f.take_field("keypoints", |json| read_list(json, number_keypoint))?,
+            keypoints: f.take_field("keypoints", |json| read_list(json, parse_number_keypoint))?,
         }),
-        "OptionalCFrame" => Value::OptionalCFrame(optional_frame(f)?),
+        "OptionalCFrame" => Value::OptionalCFrame(parse_optional_frame(f)?),
         "PhysicalProperties" => Value::PhysicalProperties(parse_physical(f)?),
         "Ref" => Value::Ref(f.take_field("target", parse_target)?),
         "SecurityCapabilities" => {
-            Value::SecurityCapabilities(f.take_field("value", whole_text::<u64>)?)
+            Value::SecurityCapabilities(f.take_field("value", read_integer_text::<u64>)?)
         }
         "SharedString" => Value::SharedString(f.take_field("base64", read_bytes)?),
         "Tags" => Value::Tags(f.take_field("value", |json| read_list(json, read_text))?),
         "UniqueId" => Value::UniqueId(UniqueId::new(
             f.take_field("index", read_integer::<u32>)?,
             f.take_field("time", read_integer::<u32>)?,
-            f.take_field("random", whole_text::<i64>)?,
+            f.take_field("random", read_integer_text::<i64>)?,
         )),
         _ => parse_geometry(kind, f)?,
     })
@@ -164,13 +164,14 @@ fn parse_geometry(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
             f.take_field("max", parse_vector3)?,
         )),
         "Region3int16" => Value::Region3int16(Region3int16::new(
-            f.take_field("min", whole_triple)?,
-            f.take_field("max", whole_triple)?,
+            f.take_field("min", parse_int16s)?,
+            f.take_field("max", parse_int16s)?,
         )),
         "UDim" => Value::UDim(parse_udim(f)?),
-        "UDim2" => {
-            Value::UDim2(UDim2::new(f.take_field("x", udim_of)?, f.take_field("y", udim_of)?))
-        }
+        "UDim2" => Value::UDim2(UDim2::new(
+            f.take_field("x", parse_udim_object)?,
+            f.take_field("y", parse_udim_object)?,
+        )),
         "Vector2" => Value::Vector2(Vector2::new(
             f.take_field("x", read_single)?,
             f.take_field("y", read_single)?,
@@ -202,7 +203,7 @@ fn parse_vector3(json: Json) -> FieldResult<Vector3> {
     read_array(json, read_single).map(|[x, y, z]| Vector3::new(x, y, z))
 }
 
-fn whole_triple(json: Json) -> FieldResult<Vector3int16> {
+fn parse_int16s(json: Json) -> FieldResult<Vector3int16> {
     read_array(json, read_integer::<i16>).map(|[x, y, z]| Vector3int16::new(x, y, z))
 }
 
@@ -213,7 +214,7 @@ fn parse_cframe(f: &mut ObjectFields) -> FieldResult<CFrame> {
     Ok(CFrame::new(position, Matrix3::new(row(0), row(3), row(6))))
 }
 
-fn optional_frame(f: &mut ObjectFields) -> FieldResult<Option<CFrame>> {
+fn parse_optional_frame(f: &mut ObjectFields) -> FieldResult<Option<CFrame>> {
     if !f.has_field("value") {
         return parse_cframe(f).map(Some);
     }
@@ -231,7 +232,7 @@ fn parse_color(f: &mut ObjectFields) -> FieldResult<Color3> {
     ))
 }
 
-fn brick_color(f: &mut ObjectFields) -> FieldResult<BrickColor> {
+fn parse_brick_color(f: &mut ObjectFields) -> FieldResult<BrickColor> {
     if f.has_field("number") {
         return f.take_field("number", |json| {
             match json
@@ -254,13 +255,13 @@ fn parse_udim(f: &mut ObjectFields) -> FieldResult<UDim> {
     Ok(UDim::new(f.take_field("scale", read_single)?, f.take_field("offset", read_integer::<i32>)?))
 }
 
-fn udim_of(json: Json) -> FieldResult<UDim> {
+fn parse_udim_object(json: Json) -> FieldResult<UDim> {
     let mut fields = ObjectFields::from_json(json)?;
     let value = parse_udim(&mut fields)?;
     fields.end_with(value)
 }
 
-fn number_keypoint(json: Json) -> FieldResult<NumberSequenceKeypoint> {
+fn parse_number_keypoint(json: Json) -> FieldResult<NumberSequenceKeypoint> {
     let mut f = ObjectFields::from_json(json)?;
     let point = NumberSequenceKeypoint::new(
         f.take_field("time", read_single)?,
@@ -270,7 +271,7 @@ fn number_keypoint(json: Json) -> FieldResult<NumberSequenceKeypoint> {
     f.end_with(point)
 }
 
-fn color_keypoint(json: Json) -> FieldResult<ColorSequenceKeypoint> {
+fn parse_color_keypoint(json: Json) -> FieldResult<ColorSequenceKeypoint> {
     let mut f = ObjectFields::from_json(json)?;
     let time = f.take_field("time", read_single)?;
     let [r, g, b] = f.take_field("color", |json| read_array(json, read_single))?;
@@ -298,7 +299,7 @@ fn parse_content(f: &mut ObjectFields) -> FieldResult<Content> {
     }
 }
 
-fn enum_item(f: &mut ObjectFields) -> FieldResult<EnumItem> {
+fn parse_enum_item(f: &mut ObjectFields) -> FieldResult<EnumItem> {
     let enum_type = f.take_field("enum", read_text)?;
     let item = if f.has_field("value") {
         EnumName::Number(f.take_field("value", read_integer::<u32>)?)
@@ -369,7 +370,7 @@ fn parse_physical(f: &mut ObjectFields) -> FieldResult<PhysicalProperties> {
 }
 
 /// All materials are set afterwards, so that two maps that look alike are equal.
-fn material_colors(json: Json) -> FieldResult<MaterialColors> {
+fn parse_material_colors(json: Json) -> FieldResult<MaterialColors> {
     let mut fields = ObjectFields::from_json(json)?;
     let mut colors = MaterialColors::new();
     for material in MATERIALS {

@@ -136,7 +136,7 @@ fn plain_data(value: &Value) -> Json {
         Value::OptionalCFrame(None) => json!({ "value": null }),
         Value::Color3(c) => json!({ "r": f32n(c.r), "g": f32n(c.g), "b": f32n(c.b) }),
         Value::Color3uint8(c) => json!({ "r": c.r, "g": c.g, "b": c.b }),
-        Value::BrickColor(color) => brick_color(*color),
+        Value::BrickColor(color) => brick_color_json(*color),
         Value::UDim(udim) => udim_fields(*udim),
         Value::UDim2(v) => json!({ "x": udim_fields(v.x), "y": udim_fields(v.y) }),
         Value::Rect(rect) => {
@@ -149,7 +149,7 @@ fn plain_data(value: &Value) -> Json {
             json!({ "min": vector3_json(region.min), "max": vector3_json(region.max) })
         }
         Value::Region3int16(region) => {
-            json!({ "min": whole_triple(region.min), "max": whole_triple(region.max) })
+            json!({ "min": int16s_json(region.min), "max": int16s_json(region.max) })
         }
         Value::NumberRange(range) => json!({ "min": f32n(range.min), "max": f32n(range.max) }),
         Value::NumberSequence(sequence) => number_keypoints(sequence),
@@ -158,8 +158,8 @@ fn plain_data(value: &Value) -> Json {
         Value::Faces(faces) => json!({ "faces": set_names(&FACES, |face| faces.contains(face)) }),
         Value::Axes(axes) => json!({ "axes": set_names(&AXES, |axis| axes.contains(axis)) }),
         Value::PhysicalProperties(physical) => physical_fields(physical),
-        Value::UniqueId(id) => unique_id(id),
-        Value::MaterialColors(colors) => material_colors(colors),
+        Value::UniqueId(id) => unique_id_json(id),
+        Value::MaterialColors(colors) => material_colors_json(colors),
         // The caller has written these.
         Value::Bool(_)
         | Value::String(_)
@@ -213,7 +213,7 @@ fn vector3_json(v: Vector3) -> Json {
     json!([f32n(v.x), f32n(v.y), f32n(v.z)])
 }
 
-fn whole_triple(v: Vector3int16) -> Json {
+fn int16s_json(v: Vector3int16) -> Json {
     json!([v.x, v.y, v.z])
 }
 
@@ -226,7 +226,7 @@ fn frame_fields(frame: &CFrame) -> Json {
 }
 
 /// Four names belong to two colours each; the second of them is known by its number alone.
-fn brick_color(color: BrickColor) -> Json {
+fn brick_color_json(color: BrickColor) -> Json {
     let name = color.to_string();
     if BrickColor::from_name(&name) == Some(color) {
         json!({ "name": name })
@@ -302,11 +302,11 @@ fn physical_fields(physical: &PhysicalProperties) -> Json {
     }
 }
 
-fn unique_id(id: &UniqueId) -> Json {
+fn unique_id_json(id: &UniqueId) -> Json {
     json!({ "index": id.index(), "time": id.time(), "random": id.random().to_string() })
 }
 
-fn material_colors(colors: &MaterialColors) -> Json {
+fn material_colors_json(colors: &MaterialColors) -> Json {
     let colors: Map<String, Json> = MATERIALS
         .iter()
         .map(|material| {

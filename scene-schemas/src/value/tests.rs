@@ -148,8 +148,8 @@ fn check(value: &Value, json: &str) {
 fn every_type_round_trips() {
     for (value, json, line) in samples() {
         check(&value, json);
-        assert_eq!(value.brief(), line);
-        assert!(!value.brief().contains('\n'));
+        assert_eq!(value.to_brief(), line);
+        assert!(!value.to_brief().contains('\n'));
     }
 }
 
@@ -248,7 +248,7 @@ fn the_plain_form_leaves_out_what_the_property_says() {
 
 #[test]
 fn long_texts_are_cut_for_people() {
-    let line = Value::String("é".repeat(61)).brief();
+    let line = Value::String("é".repeat(61)).to_brief();
     assert_eq!(line, format!("\"{}…\"", "é".repeat(60)));
 }
 

@@ -138,14 +138,14 @@ fn project_name(place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use scene_schemas::Fingerprint;
-    use scene_schemas::entry::{FilePlace, Stance};
+    use scene_schemas::entry::{FilePlace, InteractionMode};
     use scene_schemas::proposal::Mode;
     use vector_ledger::AppendBatch;
 
     use super::*;
 
     fn place(file: &str) -> Place {
-        let hash = Fingerprint::of(b"place");
+        let hash = Fingerprint::hash_bytes(b"place");
         Place::File(FilePlace { file: file.to_owned(), out: None, hash, replaces: None })
     }
 
@@ -157,7 +157,7 @@ mod tests {
             driver: "maker/model".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: Stance::Act,
+            stance: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

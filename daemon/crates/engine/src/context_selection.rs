@@ -3,7 +3,7 @@
 
 use scene_schemas::InstancePath;
 use scene_schemas::command::{Command, Target};
-use scene_schemas::entry::{Attached, Context, ContextLeft, ContextScript, Entry};
+use scene_schemas::entry::{AttachmentSnapshot, ContextScript, Entry, ExcludedScript, TaskContext};
 use vector_core::code::{self, CodeIndex, ContextSelection, PositionTracker, SelectedScript};
 use vector_core::workflow::{PendingStatus, Workflow};
 use vector_place::{Node, Scene};
@@ -77,15 +77,15 @@ fn locate_target(scene: &Scene, target: &Target) -> Option<Node> {
     by_id.or_else(|| scene.resolve(&target.path).ok())
 }
 
-fn attached_node(scene: &Scene, attached: &Attached) -> Option<Node> {
+fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
     match attached {
-        Attached::Instance { target, .. } | Attached::Text { target, .. } => {
+        AttachmentSnapshot::Instance { target, .. } | AttachmentSnapshot::Text { target, .. } => {
             locate_target(scene, target)
         }
-        Attached::File { .. }
-        | Attached::Folder { .. }
-        | Attached::Page { .. }
-        | Attached::Problems { .. } => None,
+        AttachmentSnapshot::File { .. }
+        | AttachmentSnapshot::Folder { .. }
+        | AttachmentSnapshot::Page { .. }
+        | AttachmentSnapshot::Problems { .. } => None,
     }
 }
 
@@ -94,13 +94,16 @@ fn build_context(
     scene: &Scene,
     selection: &ContextSelection,
     budget: u64,
-) -> Context {
+) -> TaskContext {
     let path = |node: Node| -> InstancePath { scene.path(node) };
     let left = selection.omitted.iter().map(|it| {
         let room = if it.is_too_long { "there is no room" } else { "others fit better" };
-        ContextLeft { path: path(it.node), why: format!("{}; {room}", it.reason.to_sentence(path)) }
+        ExcludedScript {
+            path: path(it.node),
+            why: format!("{}; {room}", it.reason.to_sentence(path)),
+        }
     });
-    Context {
+    TaskContext {
         scripts: selection
             .selected
             .iter()

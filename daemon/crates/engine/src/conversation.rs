@@ -3,7 +3,7 @@
 //! A conversation is the tasks of one place that follow each other; it is over when it was cleared,
 //! or when nobody has said anything in it for long.
 
-use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
+use scene_schemas::entry::{Entry, Finish, InteractionMode, Place, Record, Seq};
 use vector_core::prompt::is_build_request;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_providers::model_choice::OFFLINE;
@@ -46,9 +46,9 @@ pub fn find_plan(
     ledger: &Ledger,
     place: &Place,
     request: &str,
-    stance: Stance,
+    stance: InteractionMode,
 ) -> Result<Option<Seq>, LedgerError> {
-    if stance != Stance::Act || !is_build_request(request) {
+    if stance != InteractionMode::Act || !is_build_request(request) {
         return Ok(None);
     }
     let is_its = |it: &Record| match &it.entry {
@@ -58,7 +58,7 @@ pub fn find_plan(
     let Some(last) = ledger.recent_starts(MAX_TASKS_SCANNED)?.into_iter().find(is_its) else {
         return Ok(None);
     };
-    let is_plan = matches!(last.entry, Entry::Started { stance: Stance::Plan, .. });
+    let is_plan = matches!(last.entry, Entry::Started { stance: InteractionMode::Plan, .. });
     let is_made = |it: &Record| matches!(it.entry, Entry::Finished { outcome: Finish::Done, .. });
     let is_made = is_plan && ledger.workflow_records(last.workflow)?.iter().any(is_made);
     Ok(is_made.then_some(last.workflow))
@@ -101,13 +101,13 @@ fn output_path(place: &scene_schemas::entry::FilePlace) -> &str {
 mod tests {
     use scene_schemas::Fingerprint;
     use scene_schemas::api::{OpenPlace, SessionId};
-    use scene_schemas::entry::{FilePlace, Guards, ProjectPlace, Stance, StudioPlace};
+    use scene_schemas::entry::{FilePlace, Guards, InteractionMode, ProjectPlace, StudioPlace};
     use scene_schemas::proposal::Mode;
 
     use super::*;
 
     fn file(name: &str) -> Place {
-        let hash = Fingerprint::of(name.as_bytes());
+        let hash = Fingerprint::hash_bytes(name.as_bytes());
         Place::File(FilePlace { file: name.to_owned(), out: None, hash, replaces: None })
     }
 
@@ -123,7 +123,7 @@ mod tests {
             driver: "maker/model".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: Stance::Act,
+            stance: InteractionMode::Act,
             follows: None,
             guards,
             served: false,
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(last(&file("a.rbxl"), at + EXPIRY), Some(own));
         assert_eq!(last(&file("a.rbxl"), at + EXPIRY + 1), None, "30 days later");
         let project = |project: &str, hash: &str| {
-            let (project, hash) = (project.to_owned(), Fingerprint::of(hash.as_bytes()));
+            let (project, hash) = (project.to_owned(), Fingerprint::hash_bytes(hash.as_bytes()));
             Place::Project(ProjectPlace { project, hash })
         };
         let (in_project, _) = talk(&ledger, project("a.project.json", "before"), guards());

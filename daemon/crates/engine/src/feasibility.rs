@@ -132,10 +132,10 @@ impl Engine {
                     continue;
                 };
                 for node in self.scene.subtree(root).filter(|node| self.scene.is_script(*node)) {
-                    hashing.add(self.scene.path(node).to_string().as_bytes());
-                    hashing.add(&[0]);
-                    hashing.add(self.scene.script_text(node).unwrap_or_default().as_bytes());
-                    hashing.add(&[0]);
+                    hashing.update(self.scene.path(node).to_string().as_bytes());
+                    hashing.update(&[0]);
+                    hashing.update(self.scene.script_text(node).unwrap_or_default().as_bytes());
+                    hashing.update(&[0]);
                 }
             }
             taken.insert(*seq, hashing.finish());

@@ -12,7 +12,7 @@ mod unsynced;
 use std::collections::BTreeSet;
 
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Ack, InFiles, Proposal, Warning, WarningKind};
+use scene_schemas::proposal::{Ack, ProjectFileChanges, Proposal, Warning, WarningKind};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstancePath};
 
@@ -152,8 +152,8 @@ impl Engine {
     /// What waits to be done, with what of it goes to files.
     fn pending_applies(
         &self,
-        wanted: impl Fn(Option<&InFiles>) -> bool,
-    ) -> Vec<(Seq, Option<InFiles>)> {
+        wanted: impl Fn(Option<&ProjectFileChanges>) -> bool,
+    ) -> Vec<(Seq, Option<ProjectFileChanges>)> {
         let waits = |status: &PendingStatus| {
             matches!(status, PendingStatus::Waiting | PendingStatus::Approved)
         };
@@ -204,7 +204,7 @@ impl Engine {
         };
         let own = serde_json::to_value(&in_files.commands).unwrap_or_default();
         let text = format!("{}\n{}", proposal.patch_id, canonical_json(&own));
-        let patch_id = Fingerprint::of(text.as_bytes());
+        let patch_id = Fingerprint::hash_bytes(text.as_bytes());
         Ok(Proposal { patch_id, files: Some(in_files), ..proposal })
     }
 
@@ -215,7 +215,7 @@ impl Engine {
         at: usize,
         call: Seq,
         proposal: &Proposal,
-    ) -> Result<(Option<InFiles>, Vec<InstancePath>), Refusal> {
+    ) -> Result<(Option<ProjectFileChanges>, Vec<InstancePath>), Refusal> {
         let name = self.linked_projects.projects[at].project.name();
         let waiting: Vec<(Seq, Vec<Command>)> = self
             .overlay
@@ -247,7 +247,7 @@ impl Engine {
             after.into_iter().filter(is_new).map(|(name, _)| name).collect()
         };
         let (owned, commands) = (parted.owned, parted.commands);
-        Ok((Some(InFiles { project: name, owned, commands, files }), parted.loose))
+        Ok((Some(ProjectFileChanges { project: name, owned, commands, files }), parted.loose))
     }
 
     /// Warns of a change of scripts in a place that Rojo syncs, while its project is not known here.
@@ -461,7 +461,7 @@ impl Engine {
 
 /// Whether what waits would take away something that nobody has seen: a text says what it was, and the
 /// rest of a file does not.
-fn is_blind_overwrite(files: &InFiles, changed: &BTreeSet<String>) -> bool {
+fn is_blind_overwrite(files: &ProjectFileChanges, changed: &BTreeSet<String>) -> bool {
     let is_blind = |it: &Command| {
         matches!(it, Command::Delete { .. } | Command::Set { .. } | Command::Move { .. })
     };

@@ -34,7 +34,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use scene_schemas::Refusal;
-use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq, Stance};
+use scene_schemas::entry::{
+    Approver, AttachmentSnapshot, Entry, Finish, InteractionMode, Record, Seq,
+};
 use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
@@ -148,9 +150,9 @@ impl ToolDriver {
 pub struct UserRequest {
     pub goal: String,
     /// What they attached to it.
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachmentSnapshot>,
     /// How far a model may go.
-    pub stance: Stance,
+    pub stance: InteractionMode,
     /// The task before it, where a conversation goes on.
     pub follows: Option<Seq>,
 }
@@ -414,7 +416,7 @@ impl Engine {
             text.push('\n');
             text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
         }
-        Fingerprint::of(text.as_bytes())
+        Fingerprint::hash_bytes(text.as_bytes())
     }
 
     /// Replaces a proposal by what a person made of it. The old one stands where that is refused.

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{FailureKind, Setting};
-use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance};
+use scene_schemas::entry::{Entry, Guards, InteractionMode, ModelRequestRecord, Seq};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -60,7 +60,7 @@ pub(super) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
     match driver {
         ToolDriver::Provider(ProviderKind::Model(models)) => {
             let config = &models.config;
-            let (scope, needs_script) = (config.scope, config.needs_script);
+            let (scope, needs_script) = (config.scope_limit, config.needs_script);
             Some(Guards { scope, needs_script, turns: config.turn_limit })
         }
         _ => None,
@@ -90,10 +90,12 @@ pub(super) fn first_message_tokens(models: &TaskModels, asked: &UserRequest) -> 
     let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // With all tools: what is to be found out is whether it fits.
-    add_rules_and_tools(&mut prompt, asked.stance, models.config.scope, None, true);
+    add_rules_and_tools(&mut prompt, asked.stance, models.config.scope_limit, None, true);
     let client = &models.edit;
-    let bytes =
-        client.build_request(&with_xml_calls(prompt, client.chosen_model().model.tools)).body.len();
+    let bytes = client
+        .build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools))
+        .body
+        .len();
     // Three bytes for a token are few; most texts need fewer tokens.
     (bytes as u64 / 3, token_budget(client, models.config.max_output))
 }
@@ -113,15 +115,15 @@ fn with_xml_calls(prompt: ModelPrompt, has_tools: bool) -> ModelPrompt {
 /// Gives a prompt the rules and the tools of what is to be done.
 fn add_rules_and_tools(
     prompt: &mut ModelPrompt,
-    stance: Stance,
+    stance: InteractionMode,
     scope: u32,
     memory: Option<&str>,
     is_in_studio: bool,
 ) {
     let more = match stance {
-        Stance::Act => prompt::ACT.replace("SCOPE", &scope.to_string()),
-        Stance::Plan => prompt::PLAN.to_owned(),
-        Stance::Ask => prompt::ASK.to_owned(),
+        InteractionMode::Act => prompt::ACT.replace("SCOPE", &scope.to_string()),
+        InteractionMode::Plan => prompt::PLAN.to_owned(),
+        InteractionMode::Ask => prompt::ASK.to_owned(),
     };
     prompt.rules = format!("{}{more}", prompt::RULES);
     if let Some(memory) = memory {
@@ -148,7 +150,7 @@ impl Engine {
             return None;
         };
         let workflow = self.current_workflow()?;
-        let plans = workflow.stance == Stance::Plan || workflow.plan.is_empty();
+        let plans = workflow.stance == InteractionMode::Plan || workflow.plan.is_empty();
         let client = Arc::clone(if plans { &models.plan } else { &models.edit });
         Some((client, models.clone()))
     }
@@ -273,19 +275,19 @@ impl Engine {
         let effort = prompt.effort.map(|effort| effort.name().to_owned());
         let max_output = prompt.max_output;
         let request =
-            client.build_request(&with_xml_calls(prompt, client.chosen_model().model.tools));
+            client.build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools));
         let bytes = request.body.len();
-        let requested = Requested {
+        let requested = ModelRequestRecord {
             model: client.name(),
             effort,
             max_output,
-            system: Fingerprint::of(&system),
+            system: Fingerprint::hash_bytes(&system),
             summary: self.state.newest_summary(self.current),
             turns,
             bytes: bytes as u64,
             estimate: workflow.conversation().estimate_tokens(bytes),
             window: u64::from(client.chosen_model().model.window),
-            body: Fingerprint::of(&request.body),
+            body: Fingerprint::hash_bytes(&request.body),
         };
         Some(BuiltRequest { requested, system, request })
     }
@@ -349,7 +351,7 @@ impl Engine {
             let cost = message_cost(Some(&usage), 0, &ask.client);
             self.handle_input(WorkflowInput::Paid(cost))?;
         }
-        if failure.context_overflow && self.compact_conversation()? {
+        if failure.is_context_overflow && self.compact_conversation()? {
             return Ok(());
         }
         let input = if is_whole {
@@ -367,11 +369,11 @@ impl Engine {
         let estimate = last.map_or(0, |(_, request)| request.estimate);
         let has_called = self.current_workflow().is_some_and(|it| it.call_count() > 0);
         let message = build_message(answer, has_called, estimate, client);
-        if client.chosen_model().model.tools || !is_whole {
+        if client.chosen_model().model.has_tools || !is_whole {
             return message;
         }
         let mut equipped = ModelPrompt::default();
-        let stance = self.current_workflow().map_or(Stance::Act, |it| it.stance);
+        let stance = self.current_workflow().map_or(InteractionMode::Act, |it| it.stance);
         add_rules_and_tools(&mut equipped, stance, 0, None, self.scene.is_open_in_studio());
         let Some(text) = &message.text else {
             return message;
@@ -439,8 +441,9 @@ pub fn rebuild_request(
     prompt.max_output = request.max_output;
     prompt.effort = request.effort.as_deref().and_then(|name| config::parse_effort(name).ok());
     let model = catalogue.find_model(provider, id);
-    let body = ModelHttpRequest::body_of(&with_xml_calls(prompt, model.tools), service, &model);
-    let is_exact = Fingerprint::of(&body) == request.body;
+    let body =
+        ModelHttpRequest::encode_body(&with_xml_calls(prompt, model.has_tools), service, &model);
+    let is_exact = Fingerprint::hash_bytes(&body) == request.body;
     Ok(Some(RebuiltRequest { body, is_exact }))
 }
 
@@ -453,7 +456,7 @@ struct SystemPart {
 
 /// A request, and what is written down of it.
 struct BuiltRequest {
-    requested: Requested,
+    requested: ModelRequestRecord,
     system: Vec<u8>,
     request: ModelHttpRequest,
 }

@@ -432,7 +432,7 @@ impl Engine {
         let applying = self.applying_steps();
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
         let mut left = outcomes.filter(|(command, _)| command.is_memory());
-        let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
+        let now = self.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
         left.next_back().is_none_or(|(_, outcome)| outcome.fingerprint == now)
     }
 
@@ -458,7 +458,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use scene_schemas::entry::Stance;
+    use scene_schemas::entry::InteractionMode;
     use scene_schemas::proposal::Mode;
     use vector_ledger::AppendBatch;
 
@@ -469,14 +469,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
         let (file, out) = ("a.rbxl".to_owned(), Some("b.rbxl".to_owned()));
-        let hash = Fingerprint::of(b"a");
+        let hash = Fingerprint::hash_bytes(b"a");
         let started = Entry::Started {
             place: Place::File(FilePlace { file, out, hash, replaces: None }),
             goal: "a goal".to_owned(),
             driver: "calls".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: Stance::Act,
+            stance: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

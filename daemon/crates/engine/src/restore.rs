@@ -188,7 +188,7 @@ fn list_applied_since(
             && let PendingStatus::Applied(ack) = &pending.status
             && !ack.inverse.iter().any(Command::is_memory)
         {
-            let takes_back = pending.proposal.taken_back().collect();
+            let takes_back = pending.proposal.reverted_proposals().collect();
             found.push(AppliedChange { seq: proposal, ack: ack.as_ref().clone(), takes_back });
         }
     }

@@ -168,7 +168,7 @@ pub(super) fn find_restore_source(
 /// What proposals take back, in their order; none for one that takes nothing back.
 fn reverted_proposals(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
     let of = |proposal: &Proposal| {
-        let mut back: Vec<Option<Seq>> = proposal.taken_back().map(Some).collect();
+        let mut back: Vec<Option<Seq>> = proposal.reverted_proposals().map(Some).collect();
         if back.is_empty() {
             back.push(None);
         }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use scene_schemas::Refusal;
-use scene_schemas::api::{Acted, Action, Apply, Wanted, Work};
+use scene_schemas::api::{Action, ActionResult, Apply, PluginQuery, Work};
 use scene_schemas::command::Props;
 use scene_schemas::entry::{Seq, StudioPlace};
 use scene_schemas::proposal::{Ack, Outcome, Proposal};
@@ -52,8 +52,8 @@ impl StudioTarget {
     pub fn memory_file(&self) -> PathBuf {
         let name = match self.place.place.place_id {
             0 => {
-                let window = Fingerprint::of(self.place.session.0.as_bytes());
-                format!("window-{}.md", window.short())
+                let window = Fingerprint::hash_bytes(self.place.session.0.as_bytes());
+                format!("window-{}.md", window.short_hex())
             }
             id => format!("place-{id}.md"),
         };
@@ -71,7 +71,7 @@ impl StudioTarget {
 
     /// What plans in this place stand on; each command says for itself what it expects.
     pub fn plan_base(&self) -> Fingerprint {
-        Fingerprint::of(format!("studio:{}", self.place.session).as_bytes())
+        Fingerprint::hash_bytes(format!("studio:{}", self.place.session).as_bytes())
     }
 
     /// The work that is not answered, in order.
@@ -84,7 +84,7 @@ impl StudioTarget {
         self.next - 1
     }
 
-    pub fn request(&mut self, wanted: Wanted) -> u64 {
+    pub fn request(&mut self, wanted: PluginQuery) -> u64 {
         let number = self.next_number();
         self.work.push(Work::Tell { number, wanted });
         number
@@ -96,7 +96,7 @@ impl StudioTarget {
     }
 
     /// Takes an answer; what was asked, where it was this.
-    pub fn take_answer(&mut self, answered: u64) -> Option<Wanted> {
+    pub fn take_answer(&mut self, answered: u64) -> Option<PluginQuery> {
         let is_it = |work: &Work| matches!(work, Work::Tell { number, .. } if *number == answered);
         let at = self.work.iter().position(is_it)?;
         match self.work.remove(at) {
@@ -193,7 +193,7 @@ pub fn prepare_actions(
             continue;
         }
         // What files make before it has its number, though it is not made here.
-        if let Some(k) = command.made_as() {
+        if let Some(k) = command.new_instance_number() {
             scene.set_next_number(k);
         }
         let over = fingerprint_scope(scene, command);
@@ -236,7 +236,9 @@ fn fingerprint_after(scene: &Scene, command: &Command, node: Node) -> Option<Fin
             Some(scene.fingerprint(node, props.keys().map(String::as_str)))
         }
         Command::EditScript { .. } => scene.text_fingerprint(node),
-        Command::EditMemory { .. } => scene.memory().map(|text| Fingerprint::of(text.as_bytes())),
+        Command::EditMemory { .. } => {
+            scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()))
+        }
         _ => Some(scene.fingerprint(node, [])),
     }
 }
@@ -341,7 +343,7 @@ fn to_action(
                     text.len()
                 );
             }
-            let after = Fingerprint::of(text.as_bytes());
+            let after = Fingerprint::hash_bytes(text.as_bytes());
             Action::Write { target, expect, text, after }
         }
     }))
@@ -370,7 +372,12 @@ fn split_properties(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
 }
 
 /// What was predicted, with the ids that Studio gave to what it made.
-pub fn resolve_ack(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
+pub fn resolve_ack(
+    mut predicted: Ack,
+    call: Seq,
+    proposal: &Proposal,
+    acted: &[ActionResult],
+) -> Ack {
     let names = id_mapping(call, proposal, acted);
     let named = |id: &mut InstanceId| {
         if let Some(real) = names.get(id) {
@@ -393,7 +400,7 @@ pub fn resolve_ack(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[
 pub fn id_mapping(
     call: Seq,
     proposal: &Proposal,
-    acted: &[Acted],
+    acted: &[ActionResult],
 ) -> BTreeMap<InstanceId, InstanceId> {
     let mut names = BTreeMap::new();
     let commands = proposal.commands.iter().enumerate();

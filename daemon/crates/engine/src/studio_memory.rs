@@ -97,7 +97,7 @@ impl Engine {
 
     /// Whether the memory is as a proposal was to leave it.
     fn is_memory_written(&self, ack: &Ack) -> bool {
-        let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
+        let now = self.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
         now.is_some() && ack.outcomes.last().is_some_and(|left| left.fingerprint == now)
     }
 }

@@ -4,7 +4,9 @@
 //! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
 
 use scene_schemas::Refusal;
-use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties, Work};
+use scene_schemas::api::{
+    ActionResult, ApplyOutcome, PluginAnswer, PluginQuery, PropertyQuery, ScenePart, Work,
+};
 use scene_schemas::command::AssetContents;
 use scene_schemas::entry::{Entry, Seq, StudioPlace};
 use scene_schemas::proposal::{Ack, Proposal};
@@ -408,7 +410,7 @@ impl Engine {
         self.scene.take_missing().is_empty() && seen == Some(ObservedState::Done)
     }
 
-    fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[Acted]) {
+    fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[ActionResult]) {
         for (id, real) in studio::id_mapping(call, proposal, acted) {
             let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
             if let Some(k) = k {
@@ -455,7 +457,7 @@ impl Engine {
         Ok(self.scene.update_mirror(part))
     }
 
-    fn handle_answer(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
+    fn handle_answer(&mut self, number: u64, answer: &PluginAnswer) -> Result<(), EngineError> {
         let asks = self.asking_workflow();
         let Target::Open(studio) = &mut self.target else {
             return Ok(());
@@ -475,20 +477,20 @@ impl Engine {
         }
         self.drop_overlay();
         match (wanted, answer) {
-            (Wanted::Properties { of }, Answer::Properties { known }) => {
+            (PluginQuery::Properties { of }, PluginAnswer::Properties { known }) => {
                 self.scene.set_known_properties(known, &of);
             }
-            (Wanted::Properties { of }, _) => self.scene.set_known_properties(&[], &of),
-            (Wanted::Sources { ids }, Answer::Sources { scripts }) => {
+            (PluginQuery::Properties { of }, _) => self.scene.set_known_properties(&[], &of),
+            (PluginQuery::Sources { ids }, PluginAnswer::Sources { scripts }) => {
                 self.scene.set_known_sources(scripts);
                 self.scene.mark_sources_unavailable(&ids);
             }
-            (Wanted::Sources { ids }, _) => self.scene.mark_sources_unavailable(&ids),
-            (Wanted::Selection {}, Answer::Selection { ids, count }) => {
+            (PluginQuery::Sources { ids }, _) => self.scene.mark_sources_unavailable(&ids),
+            (PluginQuery::Selection {}, PluginAnswer::Selection { ids, count }) => {
                 self.scene.set_selection(ids, *count);
             }
-            (Wanted::Selection {}, _) => self.scene.set_selection(&[], 0),
-            (Wanted::Asset { asset }, answer) => {
+            (PluginQuery::Selection {}, _) => self.scene.set_selection(&[], 0),
+            (PluginQuery::Asset { asset }, answer) => {
                 self.scene.set_asset_contents(asset, asset_contents(answer));
             }
             _ => {}
@@ -551,10 +553,10 @@ impl Engine {
 }
 
 /// What an asset holds, or why that cannot be told.
-fn asset_contents(answer: &Answer) -> Result<AssetContents, String> {
+fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
     match answer {
-        Answer::Asset { holds } => Ok(holds.clone()),
-        Answer::Failed { reason } => Err(reason.clone()),
+        PluginAnswer::Asset { holds } => Ok(holds.clone()),
+        PluginAnswer::Failed { reason } => Err(reason.clone()),
         _ => Err("Studio answered something else than was asked. Ask for it again.".to_owned()),
     }
 }
@@ -562,16 +564,16 @@ fn asset_contents(answer: &Answer) -> Result<AssetContents, String> {
 /// Asks for what is missing, in pieces.
 pub(super) fn request_missing(studio: &mut StudioTarget, missing: MissingFacts) {
     for of in missing.properties.chunks(MAX_INSTANCES) {
-        let of: Vec<WantedProperties> = of.to_vec();
-        studio.request(Wanted::Properties { of });
+        let of: Vec<PropertyQuery> = of.to_vec();
+        studio.request(PluginQuery::Properties { of });
     }
     for ids in missing.sources.chunks(MAX_INSTANCES) {
-        studio.request(Wanted::Sources { ids: ids.to_vec() });
+        studio.request(PluginQuery::Sources { ids: ids.to_vec() });
     }
     if missing.is_selection_missing {
-        studio.request(Wanted::Selection {});
+        studio.request(PluginQuery::Selection {});
     }
     for asset in missing.assets {
-        studio.request(Wanted::Asset { asset });
+        studio.request(PluginQuery::Asset { asset });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use scene_schemas::api::{Sent, Usage};
+use scene_schemas::api::{ContextUsage, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::workflow::{LedgerState, Workflow};
 use vector_ledger::{Ledger, LedgerError};
@@ -26,7 +26,7 @@ pub struct WorkflowReading {
     /// What models took for it.
     pub usage: Usage,
     /// What the model was sent last.
-    pub sent: Option<Sent>,
+    pub sent: Option<ContextUsage>,
 }
 
 impl WorkflowReading {
@@ -41,7 +41,7 @@ impl WorkflowReading {
         match &record.entry {
             Entry::Requested { request } => {
                 let (turns, bytes, window) = (request.turns, request.bytes, request.window);
-                self.sent = Some(Sent { turns, bytes, window });
+                self.sent = Some(ContextUsage { turns, bytes, window });
             }
             Entry::Replied { tokens: Some(tokens), cost, .. } => {
                 self.usage.input += tokens.prompt;
@@ -126,21 +126,21 @@ impl WorkflowCache {
 #[cfg(test)]
 mod tests {
     use scene_schemas::Fingerprint;
-    use scene_schemas::entry::{FilePlace, Finish, Place, Stance};
+    use scene_schemas::entry::{FilePlace, Finish, InteractionMode, Place};
     use scene_schemas::proposal::Mode;
     use vector_ledger::AppendBatch;
 
     use super::*;
 
     fn begin(ledger: &Ledger) -> Seq {
-        let (file, hash) = ("a.rbxl".to_owned(), Fingerprint::of(b"a"));
+        let (file, hash) = ("a.rbxl".to_owned(), Fingerprint::hash_bytes(b"a"));
         let started = Entry::Started {
             place: Place::File(FilePlace { file, out: None, hash, replaces: None }),
             goal: "a goal".to_owned(),
             driver: "calls".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: Stance::Act,
+            stance: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

@@ -15,7 +15,7 @@ pub fn hash_file(file: &Path) -> io::Result<Fingerprint> {
     loop {
         match input.read(&mut block) {
             Ok(0) => return Ok(hashing.finish()),
-            Ok(count) => hashing.add(&block[..count]),
+            Ok(count) => hashing.update(&block[..count]),
             Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
             Err(why) => return Err(why),
         }

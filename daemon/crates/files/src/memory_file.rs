@@ -73,9 +73,10 @@ impl MemoryFile {
     /// Whether the file still is what was read.
     pub fn is_unchanged(&self) -> io::Result<bool> {
         match disk::hash_file(&self.path) {
-            Ok(now) => {
-                Ok(self.text.as_ref().is_some_and(|text| Fingerprint::of(text.as_bytes()) == now))
-            }
+            Ok(now) => Ok(self
+                .text
+                .as_ref()
+                .is_some_and(|text| Fingerprint::hash_bytes(text.as_bytes()) == now)),
             Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(self.text.is_none()),
             Err(why) => Err(why),
         }

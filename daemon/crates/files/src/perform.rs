@@ -85,7 +85,7 @@ fn perform_commands(
             perform_command(scene, command, blobs)?
         };
         left.push(match command {
-            Command::EditMemory { .. } => CommandEffect::Memory(Fingerprint::of(
+            Command::EditMemory { .. } => CommandEffect::Memory(Fingerprint::hash_bytes(
                 scene.memory().unwrap_or_default().as_bytes(),
             )),
             _ => CommandEffect::Node(done.node),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scene_schemas::entry::{FilePlace, Seq};
-use scene_schemas::proposal::{Ack, Bytes, Proposal};
+use scene_schemas::proposal::{Ack, Proposal, RestorePatch};
 use scene_schemas::{Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
@@ -103,7 +103,7 @@ impl PlaceFile {
     /// It cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
         let (bytes, stamp) = read_place_bytes(input)?;
-        let hash = Fingerprint::of(&bytes);
+        let hash = Fingerprint::hash_bytes(&bytes);
         let mut scene = Scene::open(bytes)
             .map_err(|why| PlaceError::Open { file: display_path(input), why })?;
         let input = real_path(input)?;
@@ -223,7 +223,8 @@ impl PlaceFile {
             }
         }
         let way_back = scene.reverse_patch().to_bytes();
-        let bytes = Bytes { patch: Fingerprint::of(&way_back), hash: self.hash.clone() };
+        let bytes =
+            RestorePatch { patch: Fingerprint::hash_bytes(&way_back), hash: self.hash.clone() };
         let is_same = self.replaces.as_ref() == Some(&after);
         let temporary = (!is_same).then(|| self.write_beside(scene.byte_runs())).transpose()?;
         let mut stored = StoredFile {
@@ -363,7 +364,7 @@ impl PlaceFile {
     /// What was there is as it was.
     pub fn copy_unchanged(&self) -> Result<(), PlaceError> {
         let (bytes, _) = read_place_bytes(&self.input)?;
-        if Fingerprint::of(&bytes) != self.hash {
+        if Fingerprint::hash_bytes(&bytes) != self.hash {
             return Err(PlaceError::Changed { file: display_path(&self.input) });
         }
         self.check_unchanged()?;
@@ -443,7 +444,7 @@ fn memory_error(file: &MemoryFile, why: io::Error) -> PlaceError {
 fn hash_scene(scene: &Scene) -> Fingerprint {
     let mut hashing = FingerprintHasher::default();
     for run in scene.byte_runs() {
-        hashing.add(run);
+        hashing.update(run);
     }
     hashing.finish()
 }

@@ -77,7 +77,7 @@ impl TextFile {
         let temporary = disk::write_beside(&self.path, [text.as_bytes()]).map_err(failed)?;
         let now =
             disk::hash_file(&self.path).map_err(|why| TextError::Read { file: file(), why })?;
-        if now != Fingerprint::of(self.text.as_bytes()) {
+        if now != Fingerprint::hash_bytes(self.text.as_bytes()) {
             return Err(TextError::Changed { file: file() });
         }
         disk::replace_file(temporary, &self.path).map_err(failed)

@@ -27,7 +27,7 @@ pub(super) struct StoredBlob {
 impl StoredBlob {
     /// Hash the bytes, and compress them where that makes them smaller.
     pub(super) fn pack(plain: Vec<u8>) -> Self {
-        let hash = Fingerprint::of(&plain);
+        let hash = Fingerprint::hash_bytes(&plain);
         let size = plain.len();
         let smaller = zstd::bulk::compress(&plain, LEVEL).ok().filter(|packed| packed.len() < size);
         Self { hash, size, packed: smaller.is_some(), bytes: smaller.unwrap_or(plain) }
@@ -43,7 +43,7 @@ pub(super) fn unpack_blob(
 ) -> Result<Vec<u8>, LedgerError> {
     let plain = if packed { zstd::stream::decode_all(bytes.as_slice()).ok() } else { Some(bytes) };
     plain
-        .filter(|plain| Fingerprint::of(plain) == *hash)
+        .filter(|plain| Fingerprint::hash_bytes(plain) == *hash)
         .ok_or_else(|| LedgerError::DamagedBlob { file: file.to_owned(), hash: hash.clone() })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use scene_schemas::entry::{FilePlace, Finish, Phase, Place, Stance};
+use scene_schemas::entry::{FilePlace, Finish, InteractionMode, Phase, Place};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 use tempfile::TempDir;
@@ -22,14 +22,14 @@ fn started() -> Entry {
         place: Place::File(FilePlace {
             file: "farm.rbxl".to_owned(),
             out: None,
-            hash: Fingerprint::of(b"farm"),
+            hash: Fingerprint::hash_bytes(b"farm"),
             replaces: None,
         }),
         goal: "a grid of wheat".to_owned(),
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
-        stance: Stance::Act,
+        stance: InteractionMode::Act,
         follows: None,
         guards: None,
         served: false,
@@ -226,12 +226,12 @@ fn blobs_are_kept_once_and_read_by_hash() {
         workflow = Some(records.unwrap()[0].workflow);
     }
     assert_eq!(count(&ledger, "blobs"), 2);
-    assert_eq!(ledger.read_blob(&Fingerprint::of(&subtree)).unwrap(), Some(subtree));
+    assert_eq!(ledger.read_blob(&Fingerprint::hash_bytes(&subtree)).unwrap(), Some(subtree));
     assert_eq!(
-        ledger.read_blob(&Fingerprint::of(b"tiny")).unwrap().as_deref(),
+        ledger.read_blob(&Fingerprint::hash_bytes(b"tiny")).unwrap().as_deref(),
         Some(b"tiny".as_slice())
     );
-    assert_eq!(ledger.read_blob(&Fingerprint::of(b"other")).unwrap(), None);
+    assert_eq!(ledger.read_blob(&Fingerprint::hash_bytes(b"other")).unwrap(), None);
 }
 
 #[test]

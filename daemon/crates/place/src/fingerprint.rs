@@ -41,7 +41,7 @@ impl Scene {
             text.push_str(value);
         }
         text.push_str("}}");
-        Fingerprint::of(text.as_bytes())
+        Fingerprint::hash_bytes(text.as_bytes())
     }
 
     /// A hash over all that instances store, the order of siblings included: what tells one from
@@ -65,11 +65,11 @@ impl Scene {
             }
             text.push('\n');
         }
-        Fingerprint::of(text.as_bytes())
+        Fingerprint::hash_bytes(text.as_bytes())
     }
 
     /// The fingerprint of a script's text; none for what is no script.
     pub fn text_fingerprint(&self, node: Node) -> Option<Fingerprint> {
-        self.script_text(node).map(|text| Fingerprint::of(text.as_bytes()))
+        self.script_text(node).map(|text| Fingerprint::hash_bytes(text.as_bytes()))
     }
 }

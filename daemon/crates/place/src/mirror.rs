@@ -12,7 +12,7 @@ use rbx_dom_weak::{Ustr, ustr};
 use rbx_reflection::DataType;
 use rbx_types::{Variant, VariantType};
 use rustc_hash::{FxHashMap, FxHashSet};
-use scene_schemas::api::{KnownProperties, NodeColumns, ScenePart, ScriptText, WantedProperties};
+use scene_schemas::api::{KnownProperties, NodeColumns, PropertyQuery, ScenePart, ScriptText};
 use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstanceId, Value};
@@ -48,7 +48,7 @@ fn out_of_sync<T>(what: impl Into<String>) -> Result<T, OutOfSync> {
 /// What somebody asked and nobody knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingFacts {
-    pub properties: Vec<WantedProperties>,
+    pub properties: Vec<PropertyQuery>,
     pub sources: Vec<InstanceId>,
     pub assets: Vec<u64>,
     pub is_selection_missing: bool,
@@ -283,7 +283,7 @@ impl Scene {
                 name => names.entry(node).or_default().push(name.to_owned()),
             }
         }
-        let of = |(node, names)| WantedProperties { id: self.written_id(Node(node)), names };
+        let of = |(node, names)| PropertyQuery { id: self.written_id(Node(node)), names };
         missing.properties = names.into_iter().map(of).collect();
         missing
     }
@@ -468,8 +468,8 @@ impl Scene {
     }
 
     /// Takes the values of properties. What was asked for and is not among them has none.
-    pub fn set_known_properties(&mut self, known: &[KnownProperties], asked: &[WantedProperties]) {
-        for WantedProperties { id, names } in asked {
+    pub fn set_known_properties(&mut self, known: &[KnownProperties], asked: &[PropertyQuery]) {
+        for PropertyQuery { id, names } in asked {
             let Ok(node) = self.find_mirrored(id) else {
                 continue;
             };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::InstanceId;
 use scene_schemas::command::AssetContents;
-use scene_schemas::proposal::{ImplicitTarget, MeantBy};
+use scene_schemas::proposal::{ImplicitTarget, ImplicitTargetReason};
 use scene_schemas::refusal::{Refusal, refuse};
 
 use super::{Scene, SourceFile};
@@ -105,7 +105,7 @@ impl Scene {
         Ok(match node {
             Some(node) if *count == 1 => ImplicitInstance::One(ImplicitTarget {
                 target: self.target(node),
-                by: MeantBy::Selected,
+                by: ImplicitTargetReason::Selected,
             }),
             _ => ImplicitInstance::Many(if *count == 1 { 0 } else { *count }),
         })

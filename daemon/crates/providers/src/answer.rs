@@ -58,20 +58,20 @@ impl fmt::Display for WireFormat {
 }
 
 impl FromStr for WireFormat {
-    type Err = UnknownWire;
+    type Err = UnknownWireFormat;
 
-    fn from_str(name: &str) -> Result<Self, UnknownWire> {
+    fn from_str(name: &str) -> Result<Self, UnknownWireFormat> {
         Self::ALL
             .into_iter()
             .find(|wire| wire.name() == name)
-            .ok_or_else(|| UnknownWire(name.to_owned()))
+            .ok_or_else(|| UnknownWireFormat(name.to_owned()))
     }
 }
 
 /// A wire that there is not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no wire {0:?}: it is one of {list}", list = WireFormat::ALL.map(WireFormat::name).join(", "))]
-pub struct UnknownWire(pub String);
+pub struct UnknownWireFormat(pub String);
 
 /// A part of an answer, in the order in which it is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,13 +179,13 @@ pub struct ProviderFailure {
     /// A sentence, the provider's own where there is one.
     pub message: String,
     /// Whether the same request may well succeed later.
-    pub retryable: bool,
+    pub is_retryable: bool,
     /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
     /// Whether the request has to become shorter.
-    pub context_overflow: bool,
+    pub is_context_overflow: bool,
     /// Whether what was paid for, or is given freely, is used up.
-    pub quota_exhausted: bool,
+    pub is_quota_exhausted: bool,
 }
 
 /// The end of an answer.
@@ -193,7 +193,7 @@ pub struct ProviderFailure {
 pub struct AnswerEnd {
     pub outcome: AnswerOutcome,
     /// The reason in the wire's own word: `end_turn`, `tool_calls`, `STOP`.
-    pub stop: Option<String>,
+    pub stop_reason: Option<String>,
     /// Whether the token limit ended it.
     pub is_limited: bool,
     /// What the model says instead of doing it, where the wire tells that apart from text.
@@ -227,7 +227,7 @@ impl ModelAnswer {
             usage: None,
             end: AnswerEnd {
                 outcome: AnswerOutcome::Incomplete,
-                stop: None,
+                stop_reason: None,
                 is_limited: false,
                 refusal: None,
                 failure: None,

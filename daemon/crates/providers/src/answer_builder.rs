@@ -19,9 +19,9 @@ pub(super) const MAX_CALLS: usize = 256;
 pub(super) enum FinishKind {
     Done,
     /// The token limit, or the end of the window.
-    Limit,
+    TokenLimit,
     /// The window of the model was full.
-    Window,
+    WindowFull,
     /// Safety, a filter, or the model refused.
     Refused,
     /// The model made something unreadable; another try may go well.
@@ -117,12 +117,12 @@ fn parse_arguments(text: &str) -> Result<Json, MalformedArguments> {
 /// An answer while it is read.
 #[derive(Debug, Default)]
 pub(super) struct AnswerBuilder {
-    waiting: Vec<AnswerPart>,
+    pending_parts: Vec<AnswerPart>,
     /// The calls, in their order.
     pub(super) calls: Vec<PartialCall>,
     pub(super) usage: Option<TokenUsage>,
     /// The reason for which it ended, in the wire's word.
-    pub(super) stop: Option<String>,
+    pub(super) stop_reason: Option<String>,
     /// Whether there is a message at all, be it an empty one.
     pub(super) has_message: bool,
     /// Whether no byte that is still to come matters.
@@ -137,14 +137,14 @@ impl AnswerBuilder {
     pub(super) fn push_text(&mut self, text: &str) {
         self.has_message = true;
         if !text.is_empty() {
-            self.waiting.push(AnswerPart::Text(text.to_owned()));
+            self.pending_parts.push(AnswerPart::Text(text.to_owned()));
         }
     }
 
     pub(super) fn push_reasoning(&mut self, text: &str) {
         self.has_message = true;
         if !text.is_empty() {
-            self.waiting.push(AnswerPart::Reasoning(text.to_owned()));
+            self.pending_parts.push(AnswerPart::Reasoning(text.to_owned()));
         }
     }
 
@@ -156,14 +156,14 @@ impl AnswerBuilder {
 
     pub(super) fn begin_call(&mut self, call: PartialCall) -> &mut PartialCall {
         self.has_message = true;
-        self.check_count(self.calls.len());
+        self.check_call_count(self.calls.len());
         self.calls.push(call);
         let last = self.calls.len() - 1;
         &mut self.calls[last]
     }
 
     /// Ends a message that already has as many calls as one may have.
-    pub(super) fn check_count(&mut self, calls: usize) {
+    pub(super) fn check_call_count(&mut self, calls: usize) {
         if calls >= MAX_CALLS {
             let message = format!("the answer makes more than {MAX_CALLS} tool calls");
             self.end_with(
@@ -178,7 +178,7 @@ impl AnswerBuilder {
         if matches!(self.finish, Some(FinishKind::Refused | FinishKind::ModelError)) {
             return;
         }
-        self.stop = (!stop.is_empty()).then(|| stop.to_owned());
+        self.stop_reason = (!stop.is_empty()).then(|| stop.to_owned());
         self.finish = Some(finish);
     }
 
@@ -193,10 +193,10 @@ impl AnswerBuilder {
     }
 
     /// Bytes that cannot be read: a transport may give them better another time.
-    pub(super) fn set_broken(&mut self, message: String) {
+    pub(super) fn fail_retryable(&mut self, message: String) {
         self.end_with(
             AnswerOutcome::Error,
-            ProviderFailure { message, retryable: true, ..ProviderFailure::default() },
+            ProviderFailure { message, is_retryable: true, ..ProviderFailure::default() },
         );
     }
 
@@ -213,7 +213,7 @@ impl AnswerBuilder {
 
     /// The parts that can be told already.
     pub(super) fn take_parts(&mut self) -> Vec<AnswerPart> {
-        std::mem::take(&mut self.waiting)
+        std::mem::take(&mut self.pending_parts)
     }
 
     pub(super) fn into_parts(mut self) -> Vec<AnswerPart> {
@@ -225,8 +225,11 @@ impl AnswerBuilder {
         }
         parts.push(AnswerPart::End(AnswerEnd {
             outcome,
-            stop: self.stop,
-            is_limited: matches!(self.finish, Some(FinishKind::Limit | FinishKind::Window)),
+            stop_reason: self.stop_reason,
+            is_limited: matches!(
+                self.finish,
+                Some(FinishKind::TokenLimit | FinishKind::WindowFull)
+            ),
             refusal: (!self.refusal.is_empty()).then_some(self.refusal),
             failure,
             replay: self.replay.filter(|_| outcome == AnswerOutcome::Ok),
@@ -238,9 +241,16 @@ impl AnswerBuilder {
         if let Some((outcome, failure)) = self.failure.take() {
             return (outcome, Some(failure));
         }
-        let stop = self.stop.as_deref().unwrap_or_default();
+        let stop = self.stop_reason.as_deref().unwrap_or_default();
         let failure = |outcome, message: String, retryable| {
-            (outcome, Some(ProviderFailure { message, retryable, ..ProviderFailure::default() }))
+            (
+                outcome,
+                Some(ProviderFailure {
+                    message,
+                    is_retryable: retryable,
+                    ..ProviderFailure::default()
+                }),
+            )
         };
         match self.finish {
             None => {
@@ -256,13 +266,13 @@ impl AnswerBuilder {
                     format!("The model's answer could not be read by its provider ({stop}).");
                 failure(AnswerOutcome::ModelError, message, true)
             }
-            Some(FinishKind::Limit | FinishKind::Window) if self.is_cut() => {
+            Some(FinishKind::TokenLimit | FinishKind::WindowFull) if self.has_cut_call() => {
                 let message = format!(
                     "The token limit cut a call in its arguments ({stop}): ask for less at once."
                 );
                 let (outcome, mut failure) = failure(AnswerOutcome::Truncated, message, false);
                 if let Some(failure) = &mut failure {
-                    failure.context_overflow = self.finish == Some(FinishKind::Window);
+                    failure.is_context_overflow = self.finish == Some(FinishKind::WindowFull);
                 }
                 (outcome, failure)
             }
@@ -275,7 +285,7 @@ impl AnswerBuilder {
     }
 
     /// Whether a call may lack its end.
-    fn is_cut(&self) -> bool {
+    fn has_cut_call(&self) -> bool {
         self.calls.iter().any(|call| !call.is_closed())
     }
 }
@@ -332,21 +342,24 @@ mod tests {
         let answer = ended(None, &["{}"]);
         assert_eq!(answer.end.outcome, AnswerOutcome::Incomplete);
         assert_eq!((answer.calls.len(), answer.text.as_str()), (0, "hm"));
-        assert!(answer.end.failure.unwrap().retryable);
+        assert!(answer.end.failure.unwrap().is_retryable);
     }
 
     #[test]
     fn a_call_that_the_limit_cut_is_truncated_and_may_not_run() {
         for args in [&["{\"a\":"][..], &[""], &["{}", "{\"a\":1"], &["12"]] {
-            let answer = ended(Some(("length", FinishKind::Limit)), args);
+            let answer = ended(Some(("length", FinishKind::TokenLimit)), args);
             assert_eq!(answer.end.outcome, AnswerOutcome::Truncated, "{args:?}");
             assert_eq!((answer.calls.len(), answer.runnable_calls()), (args.len(), &[][..]));
-            assert!(!answer.end.failure.unwrap().retryable);
+            assert!(!answer.end.failure.unwrap().is_retryable);
         }
-        let answer = ended(Some(("length", FinishKind::Limit)), &["{\"a\":1}"]);
+        let answer = ended(Some(("length", FinishKind::TokenLimit)), &["{\"a\":1}"]);
         assert_eq!((answer.end.outcome, answer.runnable_calls().len()), (AnswerOutcome::Ok, 1));
         assert!(answer.end.is_limited);
-        assert_eq!(ended(Some(("length", FinishKind::Limit)), &[]).end.outcome, AnswerOutcome::Ok);
+        assert_eq!(
+            ended(Some(("length", FinishKind::TokenLimit)), &[]).end.outcome,
+            AnswerOutcome::Ok
+        );
     }
 
     #[test]
@@ -382,7 +395,7 @@ mod tests {
         draft.begin_call(PartialCall::new("", "t"));
         let answer = ModelAnswer::from_parts(draft.into_parts());
         assert_eq!(answer.end.outcome, AnswerOutcome::Refused);
-        assert_eq!(answer.end.stop.as_deref(), Some("content_filter"));
+        assert_eq!(answer.end.stop_reason.as_deref(), Some("content_filter"));
         assert_eq!(answer.calls, []);
         assert!(answer.is_declined());
     }
@@ -409,7 +422,7 @@ mod tests {
             message: "first".to_owned(),
             ..ProviderFailure::default()
         });
-        draft.set_broken("second".to_owned());
+        draft.fail_retryable("second".to_owned());
         let answer = ModelAnswer::from_parts(draft.into_parts());
         assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         assert_eq!(answer.end.failure.unwrap().message, "first");

@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The folder in Vector's folder.
-const FOLDER: &str = "captured";
+const CAPTURE_FOLDER: &str = "captured";
 
 /// Where replies are kept, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyCapture {
     folder: PathBuf,
-    keep: Duration,
+    retention: Duration,
 }
 
 impl ReplyCapture {
     /// In a home, for so long.
-    pub fn new(home: &Path, keep: Duration) -> Self {
-        Self { folder: home.join(FOLDER), keep }
+    pub fn new(home: &Path, retention: Duration) -> Self {
+        Self { folder: home.join(CAPTURE_FOLDER), retention }
     }
 
     /// Removes the files that are too old.
@@ -32,7 +32,7 @@ impl ReplyCapture {
         for file in files.flatten() {
             let modified = file.metadata().and_then(|it| it.modified()).ok();
             let age = modified.and_then(|at| SystemTime::now().duration_since(at).ok());
-            if age.is_some_and(|age| age >= self.keep) {
+            if age.is_some_and(|age| age >= self.retention) {
                 // What cannot be removed now is tried again the next time.
                 let _ = fs::remove_file(file.path());
             }
@@ -72,8 +72,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let capture = ReplyCapture::new(home.path(), Duration::from_hours(1));
         capture.write_reply("house/a b", 200, b"data: {}\n").unwrap();
-        let files =
-            || fs::read_dir(home.path().join(FOLDER)).unwrap().flatten().collect::<Vec<_>>();
+        let files = || {
+            fs::read_dir(home.path().join(CAPTURE_FOLDER)).unwrap().flatten().collect::<Vec<_>>()
+        };
         let [file] = &files()[..] else { panic!("one file") };
         assert_eq!(fs::read(file.path()).unwrap(), b"house/a b 200\ndata: {}\n");
         #[cfg(unix)]

@@ -14,7 +14,7 @@ use vector_core::prompt::ThinkingEffort;
 use super::answer::{TokenUsage, WireFormat};
 
 /// What Vector brings along.
-const OWN: &str = include_str!("models.toml");
+const BUILTIN_MODELS: &str = include_str!("models.toml");
 
 /// The window of a model that nobody has described, in tokens.
 pub const UNKNOWN_WINDOW: u32 = 32_768;
@@ -25,7 +25,7 @@ pub const UNKNOWN_OUTPUT: u32 = 4_096;
 /// What is said otherwise by some who speak OpenAI's Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ChatAccent {
+pub enum ChatDialect {
     OpenAi,
     OpenRouter,
     #[default]
@@ -49,13 +49,13 @@ pub struct ProviderService {
     /// How it is spoken to.
     pub wire: WireFormat,
     /// And with which accent.
-    pub accent: ChatAccent,
+    pub dialect: ChatDialect,
     /// Where it is, without a slash at the end.
     pub base_url: String,
     /// The variables that may hold its key. It needs none where there are none.
-    pub keys: Vec<String>,
+    pub key_variables: Vec<String>,
     /// The model that is taken where none is named.
-    pub default: Option<String>,
+    pub default_model: Option<String>,
 }
 
 /// US dollars for a million tokens.
@@ -101,18 +101,18 @@ pub struct CatalogueModel {
     /// The words for how hard, from the least to the most.
     pub efforts: Vec<String>,
     /// Whether a request has to say what is kept.
-    pub cache: bool,
+    pub should_mark_cache: bool,
     /// Whether it can call tools; one that cannot writes its calls as XML.
-    pub tools: bool,
+    pub has_tools: bool,
     /// Whether it can see pictures; one that cannot is sent none.
-    pub sees: bool,
+    pub has_vision: bool,
     /// Whether it is listed at all.
     pub is_listed: bool,
 }
 
 impl CatalogueModel {
     /// A model that nobody has described.
-    pub fn unlisted(provider: &str, id: &str) -> Self {
+    pub fn new_unlisted(provider: &str, id: &str) -> Self {
         Self {
             provider: provider.to_owned(),
             id: id.to_owned(),
@@ -121,9 +121,9 @@ impl CatalogueModel {
             price: None,
             thinking: ThinkingStyle::None,
             efforts: Vec::new(),
-            cache: false,
-            tools: true,
-            sees: false,
+            should_mark_cache: false,
+            has_tools: true,
+            has_vision: false,
             is_listed: false,
         }
     }
@@ -159,7 +159,8 @@ pub struct Catalogue {
 }
 
 /// The order in which keys that exist choose a provider.
-const ORDER: [&str; 6] = ["anthropic", "openai", "gemini", "openrouter", "nvidia", "bedrock"];
+const PROVIDER_ORDER: [&str; 6] =
+    ["anthropic", "openai", "gemini", "openrouter", "nvidia", "bedrock"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,7 +176,7 @@ struct CatalogueFile {
 struct FileService {
     wire: WireFormat,
     #[serde(default)]
-    accent: ChatAccent,
+    accent: ChatDialect,
     base_url: String,
     #[serde(default)]
     keys: Vec<String>,
@@ -217,7 +218,8 @@ fn unknown_output() -> u32 {
 impl Catalogue {
     /// What Vector brings along, with a user's file over it. `Err` is a sentence about the user's file.
     pub fn from_user_file(user: Option<&str>) -> Result<Self, String> {
-        let mut table: Table = OWN.parse().map_err(|error| format!("models.toml: {error}"))?;
+        let mut table: Table =
+            BUILTIN_MODELS.parse().map_err(|error| format!("models.toml: {error}"))?;
         if let Some(user) = user {
             overlay_table(&mut table, user.parse::<Table>().map_err(|error| error_line(&error))?);
         }
@@ -225,7 +227,9 @@ impl Catalogue {
             Value::Table(table).try_into().map_err(|error| error_line(&error))?;
         let mut services: Vec<ProviderService> =
             file.providers.into_iter().map(|(name, file)| build_service(name, file)).collect();
-        let place = |name: &str| ORDER.iter().position(|own| *own == name).unwrap_or(ORDER.len());
+        let place = |name: &str| {
+            PROVIDER_ORDER.iter().position(|own| *own == name).unwrap_or(PROVIDER_ORDER.len())
+        };
         services.sort_by_key(|service| place(&service.name));
         let named = |provider: &str| services.iter().any(|service| service.name == provider);
         if let Some(lost) = file.models.keys().find(|provider| !named(provider)) {
@@ -252,14 +256,21 @@ impl Catalogue {
             .iter()
             .find(is)
             .cloned()
-            .unwrap_or_else(|| CatalogueModel::unlisted(provider, id))
+            .unwrap_or_else(|| CatalogueModel::new_unlisted(provider, id))
     }
 }
 
 fn build_service(name: String, file: FileService) -> ProviderService {
     let FileService { wire, accent, base_url, keys, default } = file;
     let base_url = base_url.trim_end_matches('/').to_owned();
-    ProviderService { name, wire, accent, base_url, keys, default }
+    ProviderService {
+        name,
+        wire,
+        dialect: accent,
+        base_url,
+        key_variables: keys,
+        default_model: default,
+    }
 }
 
 fn build_model(provider: &str, id: String, file: FileModel) -> CatalogueModel {
@@ -274,9 +285,9 @@ fn build_model(provider: &str, id: String, file: FileModel) -> CatalogueModel {
         price,
         thinking,
         efforts,
-        cache,
-        tools,
-        sees,
+        should_mark_cache: cache,
+        has_tools: tools,
+        has_vision: sees,
         is_listed,
     }
 }
@@ -305,7 +316,7 @@ mod tests {
         let catalogue = Catalogue::from_user_file(None).unwrap();
         assert_eq!(catalogue.services[0].name, "anthropic");
         for service in &catalogue.services {
-            let Some(default) = &service.default else { continue };
+            let Some(default) = &service.default_model else { continue };
             let model = catalogue.find_model(&service.name, default);
             assert!(model.is_listed, "{default}");
         }

@@ -35,9 +35,9 @@ pub enum ClientEvent {
 /// A model that can be asked.
 #[derive(Debug)]
 pub struct ModelClient {
-    chosen: ChosenModel,
+    chosen_model: ChosenModel,
     http: HttpClient,
-    waits: WaitLimits,
+    wait_limits: WaitLimits,
     capture: Option<ReplyCapture>,
 }
 
@@ -52,26 +52,26 @@ impl ModelClient {
         capture: Option<ReplyCapture>,
     ) -> Result<Self, HttpError> {
         let http = HttpClient::new(&chosen.service.base_url)?;
-        Ok(Self { chosen, http, waits, capture })
+        Ok(Self { chosen_model: chosen, http, wait_limits: waits, capture })
     }
 
     pub fn chosen_model(&self) -> &ChosenModel {
-        &self.chosen
+        &self.chosen_model
     }
 
     /// Its name, as `PROVIDER/MODEL`.
     pub fn name(&self) -> String {
-        format!("{}/{}", self.chosen.service.name, self.chosen.model.id)
+        format!("{}/{}", self.chosen_model.service.name, self.chosen_model.model.id)
     }
 
     /// What is sent for the next message of a conversation.
     pub fn build_request(&self, prompt: &ModelPrompt) -> ModelHttpRequest {
-        ModelHttpRequest::new(prompt, &self.chosen)
+        ModelHttpRequest::new(prompt, &self.chosen_model)
     }
 
     /// What an answer cost in US dollars, where that is known. What runs on this machine costs nothing.
     pub fn cost_in_dollars(&self, usage: &TokenUsage) -> Option<f64> {
-        match self.chosen.model.price {
+        match self.chosen_model.model.price {
             Some(price) => Some(price.cost_of(usage)),
             None => self.is_free().then_some(0.0),
         }
@@ -79,18 +79,18 @@ impl ModelClient {
 
     /// Whether it runs on this machine.
     pub fn is_local(&self) -> bool {
-        super::model_choice::is_local(&self.chosen.service.base_url)
+        super::model_choice::is_local(&self.chosen_model.service.base_url)
     }
 
     /// Whether it asks for no money: it runs on this machine, and needs no key.
     pub fn is_free(&self) -> bool {
-        super::model_choice::is_local(&self.chosen.service.base_url)
-            && self.chosen.credential == Credential::None
+        super::model_choice::is_local(&self.chosen_model.service.base_url)
+            && self.chosen_model.credential == Credential::None
     }
 
     /// Whether it is known what it costs.
     pub fn is_priced(&self) -> bool {
-        self.chosen.model.price.is_some() || self.is_free()
+        self.chosen_model.model.price.is_some() || self.is_free()
     }
 
     /// Asks, and reads the answer to its end. `hear` is told of it meanwhile.
@@ -107,43 +107,45 @@ impl ModelClient {
         let tell =
             |heard: ClientEvent| (hear.lock().unwrap_or_else(PoisonError::into_inner))(heard);
         let capture = self.capture.as_ref().map(|capture| (capture, self.name()));
-        let reader = || AnswerReading {
+        let reader = || AnswerReader {
             request,
-            tell: &tell,
+            emit: &tell,
             decoder: None,
             parts: Vec::new(),
             capture: capture.clone(),
-            raw: (0, Vec::new()),
+            raw_reply: (0, Vec::new()),
         };
         let mut notice = |notice: HttpNotice| tell(ClientEvent::Notice(notice));
-        let answered =
-            self.http.send_with_retries(request, &self.waits, cancel, reader, &mut notice).await?;
+        let answered = self
+            .http
+            .send_with_retries(request, &self.wait_limits, cancel, reader, &mut notice)
+            .await?;
         let mut answer = ModelAnswer::from_parts(answered.reader.parts);
         if let Some(failure) = &mut answer.end.failure {
-            failure.message = request.credential.scrub(&failure.message);
+            failure.message = request.credential.scrub_text(&failure.message);
         }
         Ok(answer)
     }
 }
 
 /// An answer that is being read.
-struct AnswerReading<'a, T> {
+struct AnswerReader<'a, T> {
     request: &'a ModelHttpRequest,
-    tell: &'a T,
+    emit: &'a T,
     decoder: Option<ResponseDecoder>,
     parts: Vec<AnswerPart>,
     /// Where the reply is kept, and whose it is.
     capture: Option<(&'a ReplyCapture, String)>,
     /// The status and the body, where they are kept.
-    raw: (u16, Vec<u8>),
+    raw_reply: (u16, Vec<u8>),
 }
 
-impl<T: Fn(ClientEvent) + Sync> AnswerReading<'_, T> {
+impl<T: Fn(ClientEvent) + Sync> AnswerReader<'_, T> {
     fn take_parts(&mut self, parts: Vec<AnswerPart>) {
         for part in &parts {
             match part {
-                AnswerPart::Text(text) => (self.tell)(ClientEvent::Text(text.clone())),
-                AnswerPart::Reasoning(text) => (self.tell)(ClientEvent::Reasoning(text.clone())),
+                AnswerPart::Text(text) => (self.emit)(ClientEvent::Text(text.clone())),
+                AnswerPart::Reasoning(text) => (self.emit)(ClientEvent::Reasoning(text.clone())),
                 _ => {}
             }
         }
@@ -151,12 +153,12 @@ impl<T: Fn(ClientEvent) + Sync> AnswerReading<'_, T> {
     }
 }
 
-impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReading<'_, T> {
+impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReader<'_, T> {
     fn read_head(&mut self, status: u16, headers: &[(String, String)]) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Some(since.as_millis() as u64);
-        self.raw.0 = status;
-        let head = ResponseHead { status, headers: headers.to_vec(), now };
+        self.raw_reply.0 = status;
+        let head = ResponseHead { status, headers: headers.to_vec(), received_at: now };
         self.decoder = Some(ResponseDecoder::new(self.request.wire, head));
     }
 
@@ -165,7 +167,7 @@ impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReading<'_, T> {
             return false;
         };
         if self.capture.is_some() {
-            self.raw.1.extend_from_slice(bytes);
+            self.raw_reply.1.extend_from_slice(bytes);
         }
         let parts = decoder.push_bytes(bytes);
         let is_over = decoder.is_over();
@@ -176,13 +178,13 @@ impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReading<'_, T> {
     fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict {
         if let Some((capture, model)) = &self.capture {
             // Whoever looks for a fault misses a file, and nobody else is told.
-            let body = self.request.credential.scrub_bytes(std::mem::take(&mut self.raw.1));
-            let _ = capture.write_reply(model, self.raw.0, &body);
+            let body = self.request.credential.scrub_bytes(std::mem::take(&mut self.raw_reply.1));
+            let _ = capture.write_reply(model, self.raw_reply.0, &body);
         }
         let parts = self.decoder.take().map(ResponseDecoder::finish).unwrap_or_default();
         self.take_parts(parts);
         let Some(AnswerPart::End(end)) = self.parts.last_mut() else {
-            return RetryVerdict { retryable: true, ..RetryVerdict::default() };
+            return RetryVerdict { is_retryable: true, ..RetryVerdict::default() };
         };
         if let (Some(cut), AnswerOutcome::Incomplete, Some(failure)) =
             (cut, end.outcome, &mut end.failure)
@@ -192,9 +194,9 @@ impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReading<'_, T> {
         match &end.failure {
             Some(failure) => RetryVerdict {
                 is_ok: false,
-                retryable: failure.retryable,
+                is_retryable: failure.is_retryable,
                 retry_after: failure.retry_after,
-                context_overflow: failure.context_overflow,
+                is_context_overflow: failure.is_context_overflow,
                 reason: failure.message.clone(),
             },
             None => RetryVerdict { is_ok: true, ..RetryVerdict::default() },
@@ -211,17 +213,17 @@ pub struct TaskModels {
     pub plan: Arc<ModelClient>,
     /// What counts for all of them.
     pub config: Arc<ModelConfig>,
-    threads: Arc<WaitingThreads>,
+    threads: Arc<RequestThreads>,
 }
 
 /// The threads that wait for answers.
 #[derive(Debug)]
-struct WaitingThreads {
+struct RequestThreads {
     handle: Handle,
     runtime: Option<Runtime>,
 }
 
-impl Drop for WaitingThreads {
+impl Drop for RequestThreads {
     fn drop(&mut self) {
         // The last to let go may be one of them, which must not wait for itself.
         if let Some(runtime) = self.runtime.take() {
@@ -247,8 +249,8 @@ impl TaskModels {
     /// Whether these are the same as others, asked in the same way.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.config == other.config
-            && self.edit.chosen == other.edit.chosen
-            && self.plan.chosen == other.plan.chosen
+            && self.edit.chosen_model == other.edit.chosen_model
+            && self.plan.chosen_model == other.plan.chosen_model
     }
 
     /// What may be spent.
@@ -269,11 +271,11 @@ pub fn load_models(
     env: config::EnvReader<'_>,
     chain: &dyn Keychain,
 ) -> Result<Option<TaskModels>, String> {
-    models_by(home, project, said, env, &KeyStore::new(env, chain))
+    load_models_with(home, project, said, env, &KeyStore::new(env, chain))
 }
 
 /// The same with keys that are known.
-pub(super) fn models_by(
+pub(super) fn load_models_with(
     home: &Path,
     project: Option<&Path>,
     said: Option<&str>,
@@ -291,7 +293,7 @@ pub(super) fn models_by(
         match choice {
             ModelChoice::Offline(_) => Ok(None),
             ModelChoice::Model(chosen) => {
-                let capture = config.capture.then(|| capture.clone());
+                let capture = config.is_capture_on.then(|| capture.clone());
                 ModelClient::new(*chosen, waits, capture)
                     .map(Some)
                     .map_err(|error| error.to_string())
@@ -302,12 +304,12 @@ pub(super) fn models_by(
         return Ok(None);
     };
     let plan = match client(ModelAction::Plan)? {
-        Some(plan) if plan.chosen != edit.chosen => Arc::new(plan),
+        Some(plan) if plan.chosen_model != edit.chosen_model => Arc::new(plan),
         _ => Arc::clone(&edit),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
-    let threads = WaitingThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
+    let threads = RequestThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
     Ok(Some(TaskModels { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
 }

@@ -55,7 +55,7 @@ pub enum ModelAction {
 
 /// What is set of a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OfProvider {
+pub struct ProviderOverrides {
     pub base_url: Option<String>,
     /// How it is spoken to.
     pub wire: Option<WireFormat>,
@@ -80,9 +80,9 @@ pub struct ModelConfig {
     /// How long an answer may be, in tokens.
     pub max_output: Option<u32>,
     /// How long a provider may keep silent before its answer begins.
-    pub first_byte: Duration,
+    pub first_byte_timeout: Duration,
     /// How long it may keep silent afterwards.
-    pub stall: Duration,
+    pub stall_timeout: Duration,
     /// How often a request is sent again.
     pub retries: u32,
     /// How many messages a model may write in one workflow.
@@ -90,21 +90,21 @@ pub struct ModelConfig {
     /// How much may be spent.
     pub caps: SpendingCaps,
     /// More scripts, or subtrees, than this are touched only after the person has confirmed it.
-    pub scope: u32,
+    pub scope_limit: u32,
     /// Whether what was built needs a script before a model may say that it is done.
     pub needs_script: bool,
     /// Whether whole replies are kept in files, to look for faults.
-    pub capture: bool,
+    pub is_capture_on: bool,
     /// For how many days.
     pub capture_days: u32,
     /// How long what a disconnected agent proposed waits for a decision; none where that has no end.
-    pub pending: Option<Duration>,
+    pub pending_limit: Option<Duration>,
     /// After how many days of silence a task is erased; never where absent.
     pub forget_days: Option<u32>,
     pub routes: BTreeMap<ModelAction, String>,
     pub efforts: BTreeMap<ModelAction, ThinkingEffort>,
     /// What is set of providers.
-    pub providers: BTreeMap<String, OfProvider>,
+    pub providers: BTreeMap<String, ProviderOverrides>,
 }
 
 impl Default for ModelConfig {
@@ -113,16 +113,16 @@ impl Default for ModelConfig {
             model: None,
             effort: None,
             max_output: None,
-            first_byte: Duration::from_secs(30),
-            stall: Duration::from_mins(5),
+            first_byte_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_mins(5),
             retries: 3,
             turn_limit: 50,
             caps: SpendingCaps::default(),
-            scope: 8,
+            scope_limit: 8,
             needs_script: true,
-            capture: false,
+            is_capture_on: false,
             capture_days: 3,
-            pending: Some(from_days(7)),
+            pending_limit: Some(from_days(7)),
             forget_days: None,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
@@ -133,7 +133,7 @@ impl Default for ModelConfig {
 
 /// A setting of one provider: its name, its variable (behind `VECTOR_` and the provider's name) and
 /// what it is.
-pub const OF_PROVIDER: [(&str, &str, &str); 3] = [
+pub const PROVIDER_SETTINGS: [(&str, &str, &str); 3] = [
     (
         "base_url",
         "BASE_URL",
@@ -198,13 +198,13 @@ impl ModelConfig {
     /// Lays a file over what is set.
     fn overlay_file(&mut self, text: &str, origin: ValueOrigin) -> Result<(), String> {
         let table: Table = text.parse().map_err(|error| error_line(&error))?;
-        let (before, scope) = (self.caps, self.scope);
+        let (before, scope) = (self.caps, self.scope_limit);
         for (key, value) in flatten_table(table) {
             // What a project says of its files is read with them.
-            if key == GENERATED {
+            if key == GENERATED_KEY {
                 continue;
             }
-            self.put_value(&key, &value, origin)?;
+            self.apply_setting(&key, &value, origin)?;
         }
         if origin == ValueOrigin::Project {
             let least = |cap: Option<f64>, before: Option<f64>| match (cap, before) {
@@ -217,12 +217,17 @@ impl ModelConfig {
                 workflow: least(self.caps.workflow, before.workflow),
             };
             // A project that was downloaded must not widen what a model may touch without a question.
-            self.scope = self.scope.min(scope);
+            self.scope_limit = self.scope_limit.min(scope);
         }
         Ok(())
     }
 
-    fn put_value(&mut self, key: &str, value: &Value, origin: ValueOrigin) -> Result<(), String> {
+    fn apply_setting(
+        &mut self,
+        key: &str,
+        value: &Value,
+        origin: ValueOrigin,
+    ) -> Result<(), String> {
         if let Some(rest) = key.strip_prefix("providers.") {
             if origin == ValueOrigin::Project {
                 return Err(format!(
@@ -230,7 +235,7 @@ impl ModelConfig {
                      Set it in {FILE} in Vector's folder, which `vector models` names."
                 ));
             }
-            return self.put_provider(rest, value);
+            return self.set_provider_value(rest, value);
         }
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
             return Err(unknown_setting(key));
@@ -256,7 +261,7 @@ impl ModelConfig {
         value: &Value,
         origin: ValueOrigin,
     ) -> Result<(), String> {
-        match setting.put {
+        match setting.writer {
             SettingWriter::Text(put) => {
                 let text = value.as_str().ok_or("it must be a text in quotes")?;
                 put(self, text, origin)
@@ -282,11 +287,11 @@ impl ModelConfig {
     }
 
     /// Sets `NAME.KEY` of a provider.
-    fn put_provider(&mut self, name: &str, value: &Value) -> Result<(), String> {
+    fn set_provider_value(&mut self, name: &str, value: &Value) -> Result<(), String> {
         let (name, key) = name.rsplit_once('.').unwrap_or((name, ""));
         let full = format!("providers.{name}.{key}");
         let Some(text) = value.as_str() else {
-            return Err(if OF_PROVIDER.iter().any(|(own, ..)| *own == key) {
+            return Err(if PROVIDER_SETTINGS.iter().any(|(own, ..)| *own == key) {
                 format!("`{full}`: it must be a text in quotes.")
             } else {
                 unknown_setting(&full)
@@ -325,7 +330,7 @@ impl ModelConfig {
                 continue;
             };
             let number = text.parse::<i64>().map(Value::from);
-            let value = match setting.put {
+            let value = match setting.writer {
                 SettingWriter::Text(_) => Value::from(text),
                 SettingWriter::Number(..) => number.unwrap_or(Value::from(text)),
                 SettingWriter::Money(_) => {
@@ -341,11 +346,11 @@ impl ModelConfig {
         let own = self.providers.keys().cloned();
         let names = catalogue.services.iter().map(|service| service.name.clone()).chain(own);
         for name in names.collect::<Vec<_>>() {
-            for (key, suffix, _) in OF_PROVIDER {
+            for (key, suffix, _) in PROVIDER_SETTINGS {
                 let variable = provider_variable(&name, suffix);
                 if let Some(text) = env(&variable) {
                     let wrong = |error| format!("the variable {variable}: {error}");
-                    self.put_provider(&format!("{name}.{key}"), &Value::from(text))
+                    self.set_provider_value(&format!("{name}.{key}"), &Value::from(text))
                         .map_err(wrong)?;
                 }
             }
@@ -387,12 +392,12 @@ pub fn provider_variable(provider: &str, suffix: &str) -> String {
 }
 
 /// The files that another tool writes, as `vector.toml` of a project names them.
-const GENERATED: &str = "generated";
+const GENERATED_KEY: &str = "generated";
 
 fn unknown_setting(key: &str) -> String {
     let of = key.strip_prefix("providers.").and_then(|rest| rest.rsplit_once('.'));
     let near = match of {
-        Some((_, last)) => did_you_mean(last, OF_PROVIDER.iter().map(|(own, ..)| *own)),
+        Some((_, last)) => did_you_mean(last, PROVIDER_SETTINGS.iter().map(|(own, ..)| *own)),
         None => did_you_mean(key, SETTINGS.iter().map(|setting| setting.key)),
     };
     format!("there is no setting `{key}`.{near} docs/models.md has all of them.")

@@ -16,9 +16,9 @@ use super::sse::{SseEvent, SseReader};
 use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 
 /// What of an error's body is read.
-const LONGEST_ERROR: usize = 1 << 20;
+const MAX_ERROR_BYTES: usize = 1 << 20;
 /// What of an answer that is no stream is read.
-const LONGEST_WHOLE: usize = 64 << 20;
+const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// What a wire knows of its answers.
 pub(super) trait AnswerDecoder: fmt::Debug + Send {
@@ -36,9 +36,9 @@ pub(super) trait AnswerDecoder: fmt::Debug + Send {
 pub struct ResponseDecoder {
     wire: WireFormat,
     head: ResponseHead,
-    spelling: Box<dyn AnswerDecoder>,
+    decoder: Box<dyn AnswerDecoder>,
     framing: ResponseFraming,
-    draft: AnswerBuilder,
+    builder: AnswerBuilder,
 }
 
 /// How the bytes are framed.
@@ -58,11 +58,11 @@ enum ResponseFraming {
 impl ResponseDecoder {
     /// A decoder for a response of which the head is there.
     pub fn new(wire: WireFormat, head: ResponseHead) -> Self {
-        let spelling: Box<dyn AnswerDecoder> = match wire {
+        let decoder: Box<dyn AnswerDecoder> = match wire {
             WireFormat::Anthropic => Box::<anthropic::answer::AnthropicDecoder>::default(),
-            WireFormat::OpenaiChat => Box::<openai_chat::answer::OpenaiChat>::default(),
+            WireFormat::OpenaiChat => Box::<openai_chat::answer::OpenaiChatDecoder>::default(),
             WireFormat::OpenaiResponses => {
-                Box::<openai_responses::answer::OpenaiResponses>::default()
+                Box::<openai_responses::answer::OpenaiResponsesDecoder>::default()
             }
             WireFormat::Gemini => Box::<gemini::answer::GeminiDecoder>::default(),
             WireFormat::Bedrock => Box::<bedrock::answer::BedrockDecoder>::default(),
@@ -74,7 +74,7 @@ impl ResponseDecoder {
         } else {
             ResponseFraming::Failed(bytes)
         };
-        Self { wire, head, spelling, framing, draft: AnswerBuilder::default() }
+        Self { wire, head, decoder, framing, builder: AnswerBuilder::default() }
     }
 
     /// The parts that these bytes complete. They may be split anywhere.
@@ -82,21 +82,21 @@ impl ResponseDecoder {
         if !self.is_over() {
             self.read_bytes(bytes);
         }
-        self.draft.take_parts()
+        self.builder.take_parts()
     }
 
     /// Whether no byte that is still to come matters: the connection can be closed.
     pub fn is_over(&self) -> bool {
-        self.draft.is_over
+        self.builder.is_over
     }
 
     /// The last parts, when no more bytes come; `Part::End` is the last of them.
     pub fn finish(mut self) -> Vec<AnswerPart> {
-        if !self.draft.is_over {
+        if !self.builder.is_over {
             self.close_stream();
         }
-        self.spelling.handle_end(&mut self.draft);
-        self.draft.into_parts()
+        self.decoder.handle_end(&mut self.builder);
+        self.builder.into_parts()
     }
 
     fn read_bytes(&mut self, bytes: &[u8]) {
@@ -113,34 +113,34 @@ impl ResponseDecoder {
             }
             ResponseFraming::Sse(sse) => match sse.push_bytes(bytes) {
                 Ok(events) => self.handle_events(&events),
-                Err(error) => self.draft.set_broken(error.to_string()),
+                Err(error) => self.builder.fail_retryable(error.to_string()),
             },
             ResponseFraming::Lines(lines) => match lines.push_bytes(bytes) {
                 Ok(lines) => lines.iter().for_each(|line| self.handle_data("", line)),
-                Err(error) => self.draft.set_broken(error.to_string()),
+                Err(error) => self.builder.fail_retryable(error.to_string()),
             },
             ResponseFraming::EventStream(stream) => {
                 let (messages, broken) = stream.push_bytes(bytes);
                 for message in &messages {
-                    bedrock::answer::handle_message(message, &mut *self.spelling, &mut self.draft);
-                    if self.draft.is_over {
+                    bedrock::answer::handle_message(message, &mut *self.decoder, &mut self.builder);
+                    if self.builder.is_over {
                         return;
                     }
                 }
                 if let Some(broken) = broken {
-                    self.draft.set_broken(broken.to_string());
+                    self.builder.fail_retryable(broken.to_string());
                 }
             }
             ResponseFraming::Whole(body) => {
-                if body.len() + bytes.len() > LONGEST_WHOLE {
-                    let limit = LONGEST_WHOLE >> 20;
-                    self.draft.set_broken(format!("the answer is longer than {limit} MB"));
+                if body.len() + bytes.len() > MAX_BODY_BYTES {
+                    let limit = MAX_BODY_BYTES >> 20;
+                    self.builder.fail_retryable(format!("the answer is longer than {limit} MB"));
                 } else {
                     body.extend_from_slice(bytes);
                 }
             }
             ResponseFraming::Failed(body) => {
-                let room = LONGEST_ERROR.saturating_sub(body.len()).min(bytes.len());
+                let room = MAX_ERROR_BYTES.saturating_sub(body.len()).min(bytes.len());
                 body.extend_from_slice(&bytes[..room]);
             }
         }
@@ -156,12 +156,12 @@ impl ResponseDecoder {
             ResponseFraming::Unknown(_) | ResponseFraming::EventStream(_) => {}
             // The last event may lack its blank line. What is no JSON was cut off, not garbled.
             ResponseFraming::Sse(sse) => {
-                if let Some(event) = sse.finish().filter(|event| is_whole(&event.data)) {
+                if let Some(event) = sse.finish().filter(|event| is_complete_json(&event.data)) {
                     self.handle_events(&[event]);
                 }
             }
             ResponseFraming::Lines(lines) => {
-                if let Some(line) = lines.finish().filter(|line| is_whole(line)) {
+                if let Some(line) = lines.finish().filter(|line| is_complete_json(line)) {
                     self.handle_data("", &line);
                 }
             }
@@ -170,8 +170,8 @@ impl ResponseDecoder {
                 self.handle_body(&body);
             }
             ResponseFraming::Failed(body) => {
-                let failure = failure::of_response(&self.head, body);
-                self.draft.end_with(AnswerOutcome::HttpError, failure);
+                let failure = failure::from_response(&self.head, body);
+                self.builder.end_with(AnswerOutcome::HttpError, failure);
             }
         }
     }
@@ -184,30 +184,30 @@ impl ResponseDecoder {
 
     fn handle_data(&mut self, name: &str, data: &str) {
         let data = data.trim();
-        if self.draft.is_over || data.is_empty() {
+        if self.builder.is_over || data.is_empty() {
             return;
         }
         if data == "[DONE]" {
-            self.draft.is_over = true;
+            self.builder.is_over = true;
             return;
         }
         match serde_json::from_str(data) {
             Ok(data) => self.handle_json(name, &data),
             // Plain words under the name of an error are one.
             Err(_) if name == "error" => {
-                self.draft.set_failure(failure::of_object(&Json::from(data), &self.head));
+                self.builder.set_failure(failure::from_object(&Json::from(data), &self.head));
             }
             Err(error) => {
-                self.draft.set_broken(format!("an event of the answer is not JSON: {error}"));
+                self.builder.fail_retryable(format!("an event of the answer is not JSON: {error}"));
             }
         }
     }
 
     fn handle_json(&mut self, name: &str, data: &Json) {
-        if !self.draft.is_over {
-            match failure::in_body(name, data) {
-                Some(error) => self.draft.set_failure(failure::of_object(error, &self.head)),
-                None => self.spelling.handle_event(name, data, &mut self.draft),
+        if !self.builder.is_over {
+            match failure::find_error(name, data) {
+                Some(error) => self.builder.set_failure(failure::from_object(error, &self.head)),
+                None => self.decoder.handle_event(name, data, &mut self.builder),
             }
         }
     }
@@ -224,32 +224,38 @@ impl ResponseDecoder {
             }
             Ok(values) => match values.as_slice() {
                 [] => {}
-                [value] => match failure::in_body("", value) {
-                    Some(error) => self.draft.set_failure(failure::of_object(error, &self.head)),
-                    None => self.spelling.handle_body(value, &mut self.draft),
+                [value] => match failure::find_error("", value) {
+                    Some(error) => {
+                        self.builder.set_failure(failure::from_object(error, &self.head))
+                    }
+                    None => self.decoder.handle_body(value, &mut self.builder),
                 },
                 values => values.iter().for_each(|event| self.handle_json("", event)),
             },
             Err(error) if error.is_eof() => {}
-            Err(_) if is_page(self.head.content_type(), body) => {
-                self.draft
-                    .end_with(AnswerOutcome::Error, failure::of_page(&self.head, body, self.wire));
+            Err(_) if is_html_page(self.head.content_type(), body) => {
+                self.builder.end_with(
+                    AnswerOutcome::Error,
+                    failure::from_page(&self.head, body, self.wire),
+                );
             }
             Err(error) => {
-                self.draft
-                    .set_broken(format!("the answer is not JSON as {} has it: {error}", self.wire));
+                self.builder.fail_retryable(format!(
+                    "the answer is not JSON as {} has it: {error}",
+                    self.wire
+                ));
             }
         }
     }
 }
 
 /// Whether a body is a page for people: somebody else answers at that address.
-fn is_page(content_type: &str, body: &[u8]) -> bool {
+fn is_html_page(content_type: &str, body: &[u8]) -> bool {
     content_type.to_ascii_lowercase().starts_with("text/html")
         || body.trim_ascii_start().starts_with(b"<")
 }
 
-fn is_whole(data: &str) -> bool {
+fn is_complete_json(data: &str) -> bool {
     data.trim() == "[DONE]" || serde_json::from_str::<Json>(data).is_ok_and(|it| it.is_object())
 }
 

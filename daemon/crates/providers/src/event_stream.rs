@@ -6,10 +6,10 @@
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html>.
 
 /// The prelude: two lengths and their checksum.
-const PRELUDE: usize = 12;
-const CHECKSUM: usize = 4;
+const PRELUDE_BYTES: usize = 12;
+const CHECKSUM_BYTES: usize = 4;
 /// AWS itself allows 24 MB.
-const LONGEST: usize = 24 << 20;
+const MAX_MESSAGE_BYTES: usize = 24 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamMessage {
@@ -42,15 +42,15 @@ pub(super) enum StreamError {
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     bytes: Vec<u8>,
-    broken: Option<StreamError>,
+    error: Option<StreamError>,
 }
 
 impl EventStream {
     /// The messages that end within these bytes, and what is wrong with what comes after them.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> (Vec<StreamMessage>, Option<StreamError>) {
         let mut messages = Vec::new();
-        if self.broken.is_some() {
-            return (messages, self.broken);
+        if self.error.is_some() {
+            return (messages, self.error);
         }
         self.bytes.extend_from_slice(bytes);
         let mut at = 0;
@@ -62,13 +62,13 @@ impl EventStream {
                 }
                 Ok(None) => break,
                 Err(broken) => {
-                    self.broken = Some(broken);
+                    self.error = Some(broken);
                     break;
                 }
             }
         }
         self.bytes.drain(..at);
-        (messages, self.broken)
+        (messages, self.error)
     }
 }
 
@@ -83,22 +83,22 @@ fn read_message(bytes: &[u8]) -> Result<Option<(StreamMessage, usize)>, StreamEr
     else {
         return Ok(None);
     };
-    if crc32(&bytes[..8]) != sum {
+    if compute_crc32(&bytes[..8]) != sum {
         return Err(StreamError::Checksum);
     }
     let (all, headers) = (all as usize, headers as usize);
-    let around = PRELUDE + CHECKSUM;
-    if !(around..=LONGEST).contains(&all) || headers > all - around {
+    let around = PRELUDE_BYTES + CHECKSUM_BYTES;
+    if !(around..=MAX_MESSAGE_BYTES).contains(&all) || headers > all - around {
         return Err(StreamError::Length);
     }
     let Some(message) = bytes.get(..all) else {
         return Ok(None);
     };
-    let (checked, sum) = message.split_at(all - CHECKSUM);
-    if read_u32(sum, 0) != Some(crc32(checked)) {
+    let (checked, sum) = message.split_at(all - CHECKSUM_BYTES);
+    if read_u32(sum, 0) != Some(compute_crc32(checked)) {
         return Err(StreamError::Checksum);
     }
-    let (headers, payload) = checked[PRELUDE..].split_at(headers);
+    let (headers, payload) = checked[PRELUDE_BYTES..].split_at(headers);
     let headers = string_headers(headers).ok_or(StreamError::Headers)?;
     Ok(Some((StreamMessage { headers, payload: payload.to_vec() }, all)))
 }
@@ -141,7 +141,7 @@ fn take_bytes<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-const TABLE: [u32; 256] = {
+const CRC_TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut at = 0;
     while at < 256 {
@@ -158,8 +158,8 @@ const TABLE: [u32; 256] = {
 };
 
 /// CRC-32 as in gzip.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |sum, byte| TABLE[(sum as u8 ^ byte) as usize] ^ (sum >> 8))
+fn compute_crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |sum, byte| CRC_TABLE[(sum as u8 ^ byte) as usize] ^ (sum >> 8))
 }
 
 #[cfg(test)]
@@ -180,20 +180,20 @@ pub(super) mod tests {
     }
 
     fn framed(headers: &[u8], payload: &[u8]) -> Vec<u8> {
-        let all = PRELUDE + headers.len() + payload.len() + CHECKSUM;
+        let all = PRELUDE_BYTES + headers.len() + payload.len() + CHECKSUM_BYTES;
         let mut bytes = (all as u32).to_be_bytes().to_vec();
         bytes.extend_from_slice(&(headers.len() as u32).to_be_bytes());
-        bytes.extend_from_slice(&crc32(&bytes).to_be_bytes());
+        bytes.extend_from_slice(&compute_crc32(&bytes).to_be_bytes());
         bytes.extend_from_slice(headers);
         bytes.extend_from_slice(payload);
-        bytes.extend_from_slice(&crc32(&bytes).to_be_bytes());
+        bytes.extend_from_slice(&compute_crc32(&bytes).to_be_bytes());
         bytes
     }
 
     #[test]
     fn the_checksum_is_the_known_one() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-        assert_eq!(crc32(b""), 0);
+        assert_eq!(compute_crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(compute_crc32(b""), 0);
     }
 
     #[test]
@@ -256,7 +256,7 @@ pub(super) mod tests {
     #[test]
     fn lengths_and_headers_that_cannot_be_are_refused() {
         let mut long = [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0].to_vec();
-        long.extend_from_slice(&crc32(&long).to_be_bytes());
+        long.extend_from_slice(&compute_crc32(&long).to_be_bytes());
         assert_eq!(EventStream::default().push_bytes(&long).1, Some(StreamError::Length));
         let headers = [200, b'x'];
         assert_eq!(

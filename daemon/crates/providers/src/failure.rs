@@ -20,7 +20,7 @@ pub struct ResponseHead {
     pub headers: Vec<(String, String)>,
     /// When it came, in milliseconds since 1970: for hints that are dates, where the response does
     /// not say itself when it was sent.
-    pub now: Option<u64>,
+    pub received_at: Option<u64>,
 }
 
 impl ResponseHead {
@@ -37,7 +37,7 @@ impl ResponseHead {
 }
 
 /// The error that stands in the place of an answer or of an event: the whole of it.
-pub(super) fn in_body<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
+pub(super) fn find_error<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
     let error = match &data["error"] {
         Json::Null => false,
         Json::String(text) => !text.is_empty(),
@@ -49,17 +49,17 @@ pub(super) fn in_body<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
 }
 
 /// A response whose status is an error.
-pub(super) fn of_response(head: &ResponseHead, body: &[u8]) -> ProviderFailure {
+pub(super) fn from_response(head: &ResponseHead, body: &[u8]) -> ProviderFailure {
     let body: Json = serde_json::from_slice(body)
         .unwrap_or_else(|_| Json::from(String::from_utf8_lossy(body).into_owned()));
-    to_failure(&body, head, Some(head.status))
+    build_failure(&body, head, Some(head.status))
 }
 
 /// The kind of a failure where no provider answered, but somebody who serves pages.
-pub const PAGE: &str = "page";
+pub const PAGE_KIND: &str = "page";
 
 /// A page in the place of an answer: asking again brings the same.
-pub(super) fn of_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> ProviderFailure {
+pub(super) fn from_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> ProviderFailure {
     const SHOWN: usize = 80;
     let kind = match head.content_type() {
         "" => "a page",
@@ -69,15 +69,15 @@ pub(super) fn of_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> Pro
     let begins =
         if words.is_empty() { String::new() } else { format!(", which begins \"{words}\"") };
     ProviderFailure {
-        kind: Some(PAGE.to_owned()),
+        kind: Some(PAGE_KIND.to_owned()),
         message: format!("the answer is {kind}{begins}, and not JSON as {wire} has it"),
         ..ProviderFailure::default()
     }
 }
 
 /// An error that came although the status was none.
-pub(super) fn of_object(body: &Json, head: &ResponseHead) -> ProviderFailure {
-    to_failure(body, head, None)
+pub(super) fn from_object(body: &Json, head: &ResponseHead) -> ProviderFailure {
+    build_failure(body, head, None)
 }
 
 /// What an error says of itself.
@@ -87,17 +87,17 @@ struct ErrorDetails {
     code: Option<String>,
     message: String,
     /// What an upstream provider said.
-    beneath: String,
+    upstream_message: String,
 }
 
-fn to_failure(body: &Json, head: &ResponseHead, status: Option<u16>) -> ProviderFailure {
+fn build_failure(body: &Json, head: &ResponseHead, status: Option<u16>) -> ProviderFailure {
     let body = body.get(0).filter(|_| body.is_array()).unwrap_or(body);
     let mut said = error_details(body);
     if let Some(kind) = aws_kind(head, body) {
         said.kind = Some(kind);
     }
-    let words = format!("{}\n{}", said.message, said.beneath);
-    let by_code = said.code.as_deref().or(said.kind.as_deref()).and_then(status_of);
+    let words = format!("{}\n{}", said.message, said.upstream_message);
+    let by_code = said.code.as_deref().or(said.kind.as_deref()).and_then(parse_status);
     let status_told = status.or(by_code);
     let retry_after = retry_after::find_retry_after(head, body, &words, status_told);
     let quota_exhausted =
@@ -121,14 +121,14 @@ fn to_failure(body: &Json, head: &ResponseHead, status: Option<u16>) -> Provider
         status,
         kind: said.kind,
         message,
-        retryable,
+        is_retryable: retryable,
         retry_after,
-        context_overflow,
-        quota_exhausted,
+        is_context_overflow: context_overflow,
+        is_quota_exhausted: quota_exhausted,
     }
 }
 
-fn as_word(value: &Json) -> Option<String> {
+fn scalar_text(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => (!text.is_empty()).then(|| text.clone()),
         Json::Number(number) => Some(number.to_string()),
@@ -136,13 +136,13 @@ fn as_word(value: &Json) -> Option<String> {
     }
 }
 
-fn status_of(code: &str) -> Option<u16> {
+fn parse_status(code: &str) -> Option<u16> {
     code.parse().ok().filter(|code| (400..600).contains(code))
 }
 
 /// Finds the words in the envelopes that are in use.
 fn error_details(body: &Json) -> ErrorDetails {
-    let first = |values: &[&Json]| values.iter().find_map(|value| as_word(value));
+    let first = |values: &[&Json]| values.iter().find_map(|value| scalar_text(value));
     match (body, &body["error"]) {
         (Json::String(text), _) => {
             ErrorDetails { message: shorten_body(text), ..ErrorDetails::default() }
@@ -155,14 +155,18 @@ fn error_details(body: &Json) -> ErrorDetails {
                 kind: first(&[&error["type"], &error["status"], &error["code"]]),
                 code: first(&[&error["code"], &error["status"]]),
                 message: first(&[&error["message"], &body["message"]]).unwrap_or_default(),
-                beneath: beneath.iter().filter_map(|it| as_word(it)).collect::<Vec<_>>().join("\n"),
+                upstream_message: beneath
+                    .iter()
+                    .filter_map(|it| scalar_text(it))
+                    .collect::<Vec<_>>()
+                    .join("\n"),
             }
         }
         (_, Json::String(text)) => ErrorDetails {
             kind: None,
             code: first(&[&body["code"]]),
             message: first(&[&body["message"]]).unwrap_or_else(|| text.clone()),
-            beneath: text.clone(),
+            upstream_message: text.clone(),
         },
         _ => {
             let kind = first(&[&body["type"], &body["code"]]).filter(|kind| kind != "error");
@@ -179,7 +183,7 @@ fn error_details(body: &Json) -> ErrorDetails {
                 kind: kind.or_else(|| first(&[&body["code"]])),
                 code: first(&[&body["code"]]),
                 message: message.unwrap_or_default(),
-                beneath: String::new(),
+                upstream_message: String::new(),
             }
         }
     }
@@ -187,7 +191,7 @@ fn error_details(body: &Json) -> ErrorDetails {
 
 /// The beginning of a body that is no JSON, on one line, without the markup of a page.
 fn shorten_body(text: &str) -> String {
-    let text = TAGS.as_ref().map_or(text.into(), |tags| tags.replace_all(text, " "));
+    let text = MARKUP_PATTERN.as_ref().map_or(text.into(), |tags| tags.replace_all(text, " "));
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
@@ -204,11 +208,11 @@ fn aws_kind(head: &ResponseHead, body: &Json) -> Option<String> {
 
 type WordPattern = LazyLock<Option<Regex>>;
 
-static TAGS: WordPattern =
+static MARKUP_PATTERN: WordPattern =
     LazyLock::new(|| Regex::new(r"(?s)<(?:style|script).*?</(?:style|script)>|<[^>]*>").ok());
 
 /// How providers say that a request is too long for the model.
-static OVERFLOW: WordPattern = LazyLock::new(|| {
+static OVERFLOW_PATTERN: WordPattern = LazyLock::new(|| {
     let said = [
         // Anthropic, also through Bedrock.
         r"prompt is too long",
@@ -239,13 +243,13 @@ static OVERFLOW: WordPattern = LazyLock::new(|| {
 });
 
 /// How they say that it is longer than what they take in a minute: waiting does not help.
-static TOO_LARGE: WordPattern = LazyLock::new(|| {
+static TOO_LARGE_PATTERN: WordPattern = LazyLock::new(|| {
     let said = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
     Regex::new(&format!("(?is){said}")).ok()
 });
 
 /// How providers say that somebody has to pay, or to wait for another day.
-static QUOTA: WordPattern = LazyLock::new(|| {
+static QUOTA_PATTERN: WordPattern = LazyLock::new(|| {
     let said = [
         r"insufficient (?:credit|balance|fund|quota)",
         r"(?:credit|account) balance is too low",
@@ -257,11 +261,11 @@ static QUOTA: WordPattern = LazyLock::new(|| {
 });
 
 /// Quotas that come back by themselves, and not soon.
-static DAILY: WordPattern =
+static DAILY_PATTERN: WordPattern =
     LazyLock::new(|| Regex::new(r"(?i)per[ _-]?(?:day|week|month)|\bdaily\b").ok());
 
 /// How errors without a kind say that they pass.
-static PASSING: WordPattern = LazyLock::new(|| {
+static TRANSIENT_PATTERN: WordPattern = LazyLock::new(|| {
     let said = [
         "overload",
         "timed? ?out",
@@ -299,7 +303,7 @@ fn normalize_kind(kind: &str) -> String {
 
 impl ErrorDetails {
     /// Whether its kind or its code is one of these.
-    fn is_kind(&self, kinds: &[&str]) -> bool {
+    fn has_kind(&self, kinds: &[&str]) -> bool {
         let given = [&self.kind, &self.code];
         given.into_iter().flatten().any(|kind| kinds.contains(&normalize_kind(kind).as_str()))
     }
@@ -314,12 +318,12 @@ fn is_overflow(status: Option<u16>, said: &ErrorDetails, words: &str) -> bool {
         "modelmaxprompttokensexceeded",
     ];
     match status {
-        _ if matches_pattern(&TOO_LARGE, words) => true,
+        _ if matches_pattern(&TOO_LARGE_PATTERN, words) => true,
         // The request as a whole is too large: it, too, has to become shorter.
         Some(413) => true,
         // Too many tokens in a minute are another matter.
         Some(401 | 403 | 404 | 429) => false,
-        _ => said.is_kind(&KINDS) || matches_pattern(&OVERFLOW, words),
+        _ => said.has_kind(&KINDS) || matches_pattern(&OVERFLOW_PATTERN, words),
     }
 }
 
@@ -335,19 +339,20 @@ fn is_quota(body: &Json, said: &ErrorDetails, words: &str, has_hint: bool) -> bo
         "usagelimitreached",
         "creditsexhausted",
     ];
-    if said.is_kind(&KINDS) || matches_pattern(&QUOTA, words) {
+    if said.has_kind(&KINDS) || matches_pattern(&QUOTA_PATTERN, words) {
         return true;
     }
     // Google says "current quota" of what comes back within the minute, too: its details tell.
     let details = member_list(&body["error"], "details");
     let violations = details.iter().flat_map(|detail| member_list(detail, "violations"));
     let is_daily = violations.into_iter().any(|violation| {
-        matches_pattern(&DAILY, member_text(violation, "quotaId"))
-            || matches_pattern(&DAILY, member_text(violation, "quotaMetric"))
+        matches_pattern(&DAILY_PATTERN, member_text(violation, "quotaId"))
+            || matches_pattern(&DAILY_PATTERN, member_text(violation, "quotaMetric"))
     });
     is_daily
         || !has_hint
-            && (words.contains("exceeded your current quota") || matches_pattern(&DAILY, words))
+            && (words.contains("exceeded your current quota")
+                || matches_pattern(&DAILY_PATTERN, words))
 }
 
 fn is_transient(
@@ -390,8 +395,8 @@ fn is_transient(
             matches!(status, 408 | 409 | 424 | 425 | 429 | 498)
                 || status >= 500 && !matches!(status, 501 | 505)
         }
-        None if said.kind.is_some() => said.is_kind(&KINDS),
-        None => said.is_kind(&KINDS) || matches_pattern(&PASSING, words),
+        None if said.kind.is_some() => said.has_kind(&KINDS),
+        None => said.has_kind(&KINDS) || matches_pattern(&TRANSIENT_PATTERN, words),
     }
 }
 
@@ -403,22 +408,22 @@ mod tests {
 
     fn head(status: u16, headers: &[(&str, &str)]) -> ResponseHead {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        ResponseHead { status, headers: headers.iter().map(own).collect(), now: None }
+        ResponseHead { status, headers: headers.iter().map(own).collect(), received_at: None }
     }
 
     fn of(status: u16, body: Json) -> ProviderFailure {
         let head = head(status, &[]);
         if status == 200 {
-            of_object(&body, &head)
+            from_object(&body, &head)
         } else {
-            of_response(&head, body.to_string().as_bytes())
+            from_response(&head, body.to_string().as_bytes())
         }
     }
 
     #[track_caller]
     fn check(status: u16, body: Json, kind: Option<&str>, message: &str, retryable: bool) {
         let failure = of(status, body);
-        let found = (failure.kind.as_deref(), failure.message.as_str(), failure.retryable);
+        let found = (failure.kind.as_deref(), failure.message.as_str(), failure.is_retryable);
         assert_eq!(found, (kind, message, retryable));
     }
 
@@ -471,9 +476,9 @@ mod tests {
     #[test]
     fn what_is_no_json_is_told_shortly() {
         let page = b"<html><head><style>p{}</style><title>502  Bad\nGateway</title></head></html>";
-        let failure = of_response(&head(502, &[]), page);
-        assert_eq!((failure.message.as_str(), failure.retryable), ("502 Bad Gateway", true));
-        let failure = of_response(&head(500, &[]), b"");
+        let failure = from_response(&head(502, &[]), page);
+        assert_eq!((failure.message.as_str(), failure.is_retryable), ("502 Bad Gateway", true));
+        let failure = from_response(&head(500, &[]), b"");
         assert_eq!(failure.message, "HTTP status 500 without a reason.");
     }
 
@@ -481,14 +486,14 @@ mod tests {
     fn a_server_may_say_itself_whether_to_retry() {
         for (status, said, retryable) in [(500, "false", false), (400, "true", true)] {
             let head = head(status, &[("X-Should-Retry", said)]);
-            assert_eq!(of_response(&head, b"{}").retryable, retryable);
+            assert_eq!(from_response(&head, b"{}").is_retryable, retryable);
         }
     }
 
     #[test]
     fn aws_names_the_kind_in_a_header() {
         let header = ("x-amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/coral/");
-        let failure = of_response(&head(429, &[header]), b"{\"message\":\"slow\"}");
+        let failure = from_response(&head(429, &[header]), b"{\"message\":\"slow\"}");
         assert_eq!(failure.kind.as_deref(), Some("ThrottlingException"));
     }
 
@@ -506,12 +511,12 @@ mod tests {
             (403, message("You have reached your specified API usage limits.")),
         ] {
             let failure = of(status, body.clone());
-            assert!(failure.quota_exhausted && !failure.retryable, "{body} {failure:?}");
+            assert!(failure.is_quota_exhausted && !failure.is_retryable, "{body} {failure:?}");
         }
         let minute = of(429, message("Rate limit reached for tokens per min. Try again in 6s."));
-        assert!(!minute.quota_exhausted && minute.retryable);
+        assert!(!minute.is_quota_exhausted && minute.is_retryable);
         let rolling = of(429, message("Limit reached for tokens per day: Try again in 7m12s."));
-        assert!(!rolling.quota_exhausted && rolling.retryable);
+        assert!(!rolling.is_quota_exhausted && rolling.is_retryable);
     }
 
     #[test]
@@ -529,10 +534,10 @@ mod tests {
             }})
         };
         let failure = of(429, body("GenerateRequestsPerMinutePerProjectPerModel-FreeTier"));
-        assert!(failure.retryable && !failure.quota_exhausted, "{failure:?}");
+        assert!(failure.is_retryable && !failure.is_quota_exhausted, "{failure:?}");
         assert_eq!(failure.retry_after.unwrap().as_millis(), 7_000);
         let failure = of(429, body("GenerateRequestsPerDayPerProjectPerModel-FreeTier"));
-        assert!(!failure.retryable && failure.quota_exhausted, "{failure:?}");
+        assert!(!failure.is_retryable && failure.is_quota_exhausted, "{failure:?}");
     }
 
     #[test]
@@ -553,21 +558,21 @@ mod tests {
             "prompt token count of 70000 exceeds the limit of 64000",
         ] {
             let failure = of(400, json!({"error": {"message": message, "type": "e"}}));
-            assert!(failure.context_overflow && !failure.retryable, "{message}");
+            assert!(failure.is_context_overflow && !failure.is_retryable, "{message}");
         }
         let code = of(400, json!({"error": {"message": "m", "code": "context_length_exceeded"}}));
-        assert!(code.context_overflow);
-        assert!(of(413, json!({})).context_overflow);
+        assert!(code.is_context_overflow);
+        assert!(of(413, json!({})).is_context_overflow);
         let minute = "Request too large for m on tokens per min (TPM): Limit 9, Requested 12. \
                       The input or output tokens must be reduced in order to run successfully.";
         let minute = of(429, json!({"error": {"message": minute, "type": "tokens"}}));
-        assert!(minute.context_overflow && !minute.retryable);
+        assert!(minute.is_context_overflow && !minute.is_retryable);
         for message in ["Rate limit: too many tokens per minute", "max_tokens must be positive"] {
             let failure = of(400, json!({"error": {"message": message, "type": "e"}}));
-            assert!(!failure.context_overflow, "{message}");
+            assert!(!failure.is_context_overflow, "{message}");
         }
         let beneath = json!({"error": {"message": "Provider returned error", "code": 400,
             "metadata": {"raw": "{\"message\":\"prompt is too long: 9 tokens > 8 maximum\"}"}}});
-        assert!(of(400, beneath).context_overflow);
+        assert!(of(400, beneath).is_context_overflow);
     }
 }

@@ -19,10 +19,10 @@ use super::request::ModelHttpRequest;
 use super::retry::{self, RetryVerdict};
 
 /// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most that is read of one answer.
-const MOST: usize = 64 << 20;
+const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// What a provider sent, piece by piece. Each try has a reader of its own.
 pub trait ResponseReader {
@@ -42,22 +42,22 @@ pub struct WaitLimits {
     /// How long an answer that began may pause.
     pub stall: Duration,
     /// After which silences somebody is told.
-    pub notices: [Duration; 2],
+    pub notice_delays: [Duration; 2],
     /// How often it is sent again.
     pub retries: u32,
     /// The first pause before that.
-    pub pause: Duration,
+    pub first_pause: Duration,
 }
 
 impl WaitLimits {
     /// As the settings say.
     pub fn from_config(config: &ModelConfig) -> Self {
         Self {
-            first_byte: config.first_byte,
-            stall: config.stall,
-            notices: [Duration::from_mins(1), Duration::from_mins(2)],
+            first_byte: config.first_byte_timeout,
+            stall: config.stall_timeout,
+            notice_delays: [Duration::from_mins(1), Duration::from_mins(2)],
             retries: config.retries,
-            pause: retry::FIRST,
+            first_pause: retry::FIRST_PAUSE,
         }
     }
 }
@@ -68,11 +68,11 @@ pub enum HttpNotice {
     /// Nothing came for so long.
     Stalled(Duration),
     /// It is sent again after a pause. What was read of the last try is void.
-    Again {
+    Retrying {
         /// Which try failed, from 1.
-        tried: u32,
+        attempt: u32,
         /// How long the pause is.
-        after: Duration,
+        delay: Duration,
         reason: String,
     },
 }
@@ -123,7 +123,7 @@ pub enum HttpError {
         "{host} did not begin to answer within {seconds} s; \
          `first_byte_seconds` in vector.toml is how long it may take"
     )]
-    Silent {
+    TimedOut {
         host: String,
         /// How long it had, in seconds.
         seconds: u64,
@@ -138,7 +138,7 @@ pub enum HttpError {
     Redirected { host: String, status: u16 },
     /// This machine cannot ask at all.
     #[error("no request can be sent: {0}")]
-    Unable(String),
+    SetupFailed(String),
 }
 
 /// An answer that was read to its end, for better or worse.
@@ -149,7 +149,7 @@ pub struct HttpAnswer<R> {
     /// What became of it.
     pub verdict: RetryVerdict,
     /// How often it was asked.
-    pub tries: u32,
+    pub attempts: u32,
 }
 
 /// A client for one provider.
@@ -169,7 +169,7 @@ impl HttpClient {
         let mut builder = Client::builder()
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")));
         if is_local {
             // What runs on this machine is not asked through somebody else's.
@@ -179,7 +179,8 @@ impl HttpClient {
             // No certificates are looked for where none are used.
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| HttpError::Unable(innermost_cause(&error)))?;
+        let client =
+            builder.build().map_err(|error| HttpError::SetupFailed(innermost_cause(&error)))?;
         let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
         // A name and a password before the host are nobody's business.
         let host = rest.split('/').next().unwrap_or_default();
@@ -205,14 +206,14 @@ impl HttpClient {
                 Ok(verdict) => verdict.clone(),
                 Err(error) => self.error_verdict(error),
             };
-            verdict.reason = request.credential.scrub(&verdict.reason);
+            verdict.reason = request.credential.scrub_text(&verdict.reason);
             let dice = getrandom::u32().unwrap_or(u32::MAX / 2);
-            let pause = retry::retry_pause(&verdict, tries, waits.retries, waits.pause, dice);
+            let pause = retry::retry_pause(&verdict, tries, waits.retries, waits.first_pause, dice);
             let Some(after) = pause else {
                 read?;
-                return Ok(HttpAnswer { reader: reading, verdict, tries });
+                return Ok(HttpAnswer { reader: reading, verdict, attempts: tries });
             };
-            notice(HttpNotice::Again { tried: tries, after, reason: verdict.reason });
+            notice(HttpNotice::Retrying { attempt: tries, delay: after, reason: verdict.reason });
             tokio::select! {
                 () = tokio::time::sleep(after) => {}
                 () = cancel.wait_until_cancelled() => return Err(HttpError::Cancelled),
@@ -223,12 +224,16 @@ impl HttpClient {
     /// What an error of the way means for another try.
     fn error_verdict(&self, error: &HttpError) -> RetryVerdict {
         let retryable = match error {
-            HttpError::Silent { .. } => true,
+            HttpError::TimedOut { .. } => true,
             // A server on this machine that is not there will not be there in a second.
             HttpError::Unreachable { .. } => !self.is_local,
             _ => false,
         };
-        RetryVerdict { retryable, reason: error.to_string(), ..RetryVerdict::default() }
+        RetryVerdict {
+            is_retryable: retryable,
+            reason: error.to_string(),
+            ..RetryVerdict::default()
+        }
     }
 
     async fn try_once(
@@ -248,10 +253,10 @@ impl HttpClient {
         let mut response = match begun {
             None => {
                 let seconds = waits.first_byte.as_secs();
-                return Err(HttpError::Silent { host: self.host.clone(), seconds });
+                return Err(HttpError::TimedOut { host: self.host.clone(), seconds });
             }
             Some(Err(error)) => {
-                let reason = request.credential.scrub(&innermost_cause(&error));
+                let reason = request.credential.scrub_text(&innermost_cause(&error));
                 return Err(HttpError::Unreachable { host: self.host.clone(), reason });
             }
             Some(Ok(response)) => response,
@@ -289,8 +294,8 @@ async fn read_body(
             Some(Ok(None)) => return Ok(None),
             Some(Ok(Some(bytes))) => {
                 read += bytes.len();
-                if read > MOST {
-                    return Ok(Some(format!("it is longer than {} MB", MOST >> 20)));
+                if read > MAX_BODY_BYTES {
+                    return Ok(Some(format!("it is longer than {} MB", MAX_BODY_BYTES >> 20)));
                 }
                 if !reader.read_bytes(&bytes) {
                     return Ok(None);
@@ -310,7 +315,7 @@ async fn wait_with_notice<T>(
 ) -> Result<Option<T>, HttpError> {
     let begun = Instant::now();
     let end = begun + most;
-    let mut notices = waits.notices.into_iter().filter(|after| *after < most).peekable();
+    let mut notices = waits.notice_delays.into_iter().filter(|after| *after < most).peekable();
     let work = timeout_at(end, work);
     tokio::pin!(work);
     loop {
@@ -332,7 +337,8 @@ fn header_map(request: &ModelHttpRequest) -> Result<HeaderMap, HttpError> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut headers = HeaderMap::new();
     for (name, value) in request.signed_headers(at) {
-        let unable = || HttpError::Unable(format!("the header {name} holds what no header may"));
+        let unable =
+            || HttpError::SetupFailed(format!("the header {name} holds what no header may"));
         let mut value = HeaderValue::from_str(&value).map_err(|_| unable())?;
         value.set_sensitive(true);
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unable())?;
@@ -354,7 +360,7 @@ fn innermost_cause(error: &reqwest::Error) -> String {
         cause = inner;
     }
     if error.is_timeout() && error.is_connect() {
-        return format!("no connection within {} s", CONNECT.as_secs());
+        return format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
     }
     cause.to_string()
 }

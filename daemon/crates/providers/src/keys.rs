@@ -32,7 +32,7 @@ impl SecretKey {
     }
 
     /// A text without this key in it: what a server says may repeat what it was sent.
-    pub fn scrub(&self, text: &str) -> String {
+    pub fn scrub_text(&self, text: &str) -> String {
         // A shorter one would be found by chance.
         if self.0.len() < 6 { text.to_owned() } else { text.replace(&self.0, "***") }
     }
@@ -76,13 +76,15 @@ impl Credential {
     /// A body without any of them. One that has none stays as it is, whatever bytes it is of.
     pub fn scrub_bytes(&self, body: Vec<u8>) -> Vec<u8> {
         let text = String::from_utf8_lossy(&body);
-        let scrubbed = self.scrub(&text);
+        let scrubbed = self.scrub_text(&text);
         if scrubbed == text { body } else { scrubbed.into_bytes() }
     }
 
     /// A text without any of them.
-    pub fn scrub(&self, text: &str) -> String {
-        self.secret_keys().into_iter().fold(text.to_owned(), |text, secret| secret.scrub(&text))
+    pub fn scrub_text(&self, text: &str) -> String {
+        self.secret_keys()
+            .into_iter()
+            .fold(text.to_owned(), |text, secret| secret.scrub_text(&text))
     }
 }
 
@@ -108,7 +110,7 @@ impl fmt::Display for CredentialSource {
 
 pub trait Keychain {
     /// Whether this build has one at all; it may be locked all the same.
-    fn is_there(&self) -> bool {
+    fn is_available(&self) -> bool {
         true
     }
     /// The key of a provider, where there is one. `Err` is why nobody can tell.
@@ -122,7 +124,7 @@ pub trait Keychain {
 /// The keys that there are: the environment's, then a keychain's.
 pub struct KeyStore<'a> {
     env: EnvReader<'a>,
-    chain: &'a dyn Keychain,
+    keychain: &'a dyn Keychain,
     holder: KeyHolder,
 }
 
@@ -136,18 +138,18 @@ enum KeyHolder {
 }
 
 impl<'a> KeyStore<'a> {
-    pub fn new(env: EnvReader<'a>, chain: &'a dyn Keychain) -> Self {
-        Self { env, chain, holder: KeyHolder::Terminal }
+    pub fn new(env: EnvReader<'a>, keychain: &'a dyn Keychain) -> Self {
+        Self { env, keychain, holder: KeyHolder::Terminal }
     }
 
     /// The same, of a daemon that runs as this process.
     #[must_use]
-    pub fn of_daemon(self, process: u32) -> Self {
+    pub fn for_daemon(self, process: u32) -> Self {
         Self { holder: KeyHolder::Daemon(process), ..self }
     }
 
-    pub fn chain(&self) -> &dyn Keychain {
-        self.chain
+    pub fn keychain(&self) -> &dyn Keychain {
+        self.keychain
     }
 
     /// What a provider is asked with. `Err` is a sentence about what is missing and where it goes.
@@ -155,7 +157,7 @@ impl<'a> KeyStore<'a> {
         &self,
         service: &ProviderService,
     ) -> Result<(Credential, CredentialSource), String> {
-        for name in &service.keys {
+        for name in &service.key_variables {
             if let Some(key) = self.key_from_variable(name)? {
                 return Ok((Credential::Key(key), CredentialSource::Variable(name.clone())));
             }
@@ -165,7 +167,7 @@ impl<'a> KeyStore<'a> {
         {
             return Ok(found);
         }
-        if service.keys.is_empty() {
+        if service.key_variables.is_empty() {
             // A server of one's own may ask for a key all the same.
             let own = super::config::provider_variable(&service.name, "API_KEY");
             let key = self.key_from_variable(&own)?;
@@ -174,11 +176,13 @@ impl<'a> KeyStore<'a> {
             }));
         }
         let name = &service.name;
-        let variable = &service.keys[0];
-        match self.chain.get(name) {
+        let variable = &service.key_variables[0];
+        match self.keychain.get(name) {
             Ok(Some(key)) => Ok((Credential::Key(key), CredentialSource::Keychain)),
             Ok(None) => Err(self.missing_key_hint(name, variable, true)),
-            Err(_) if !self.chain.is_there() => Err(self.missing_key_hint(name, variable, false)),
+            Err(_) if !self.keychain.is_available() => {
+                Err(self.missing_key_hint(name, variable, false))
+            }
             Err(error) => {
                 Err(format!("{} (keychain: {error})", self.missing_key_hint(name, variable, false)))
             }
@@ -297,7 +301,7 @@ mod system {
     }
 
     impl Keychain for SystemKeychain {
-        fn is_there(&self) -> bool {
+        fn is_available(&self) -> bool {
             false
         }
 
@@ -392,7 +396,7 @@ mod tests {
             let shown = format!("{credential:?} {credential:#?} {found}");
             assert!(!shown.contains("secret-") && !shown.contains(KEY), "{shown}");
             assert!(shown.contains("***"), "{shown}");
-            assert_eq!(credential.scrub(&format!("no {KEY}!")), "no ***!");
+            assert_eq!(credential.scrub_text(&format!("no {KEY}!")), "no ***!");
         }
     }
 

@@ -6,35 +6,35 @@ pub(super) const LONGEST: usize = 32 << 20;
 /// A line that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a line of the answer is longer than {} MB", LONGEST >> 20)]
-pub(super) struct TooLong;
+pub(super) struct LineTooLong;
 
 /// Cuts bytes into lines that end in LF, CR or CRLF, however the bytes are split.
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
     line: Vec<u8>,
-    after_cr: bool,
-    is_begun: bool,
+    is_after_cr: bool,
+    has_started: bool,
 }
 
 impl LineSplitter {
     /// The lines that end within these bytes, without their ends. Bytes that are no UTF-8 become
     /// U+FFFD; a byte order mark in front of the first line is dropped.
-    pub(super) fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
+    pub(super) fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, LineTooLong> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (before, end, after) = (&bytes[..at], bytes[at], &bytes[at + 1..]);
             bytes = after;
-            let is_second_half = self.after_cr && at == 0 && end == b'\n';
-            self.after_cr = end == b'\r';
+            let is_second_half = self.is_after_cr && at == 0 && end == b'\n';
+            self.is_after_cr = end == b'\r';
             if is_second_half {
                 continue;
             }
-            self.take_line_bytes(before)?;
+            self.push_line_bytes(before)?;
             lines.push(self.take_line());
         }
         if !bytes.is_empty() {
-            self.after_cr = false;
-            self.take_line_bytes(bytes)?;
+            self.is_after_cr = false;
+            self.push_line_bytes(bytes)?;
         }
         Ok(lines)
     }
@@ -44,9 +44,9 @@ impl LineSplitter {
         (!self.line.is_empty()).then(|| self.take_line())
     }
 
-    fn take_line_bytes(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn push_line_bytes(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
         if self.line.len() + bytes.len() > LONGEST {
-            return Err(TooLong);
+            return Err(LineTooLong);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
@@ -56,7 +56,7 @@ impl LineSplitter {
         let bytes = std::mem::take(&mut self.line);
         let text = String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        if std::mem::replace(&mut self.is_begun, true) {
+        if std::mem::replace(&mut self.has_started, true) {
             return text;
         }
         text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
@@ -95,6 +95,6 @@ mod tests {
         let mut lines = LineSplitter::default();
         let megabyte = vec![b'x'; 1 << 20];
         let fed = (0..40).map(|_| lines.push_bytes(&megabyte)).find(Result::is_err);
-        assert_eq!(fed, Some(Err(TooLong)));
+        assert_eq!(fed, Some(Err(LineTooLong)));
     }
 }

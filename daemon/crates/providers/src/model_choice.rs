@@ -27,7 +27,7 @@ pub struct ChosenModel {
     /// What it is asked with.
     pub credential: Credential,
     /// Where that was found.
-    pub found: CredentialSource,
+    pub credential_source: CredentialSource,
     /// How hard it is to think.
     pub effort: Option<ThinkingEffort>,
     pub reason: ChoiceReason,
@@ -37,12 +37,12 @@ pub struct ChosenModel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChoiceReason {
     /// The person, for this run.
-    Said,
+    Requested,
     /// The table of models by action.
     Route,
     Setting(ValueOrigin),
     /// It is the first with a key.
-    Key,
+    FirstKey,
     /// There is no key.
     NoKey,
 }
@@ -51,12 +51,12 @@ impl ChoiceReason {
     /// The reason in words.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Said => "as you said",
+            Self::Requested => "as you said",
             Self::Route => "by the setting `routes`",
             Self::Setting(ValueOrigin::Home) => "by `model` in vector.toml",
             Self::Setting(ValueOrigin::Project) => "by `model` in the project's vector.toml",
             Self::Setting(ValueOrigin::Environment) => "by the variable VECTOR_MODEL",
-            Self::Key => "because it is the first with a key",
+            Self::FirstKey => "because it is the first with a key",
             Self::NoKey => "because no key is set",
         }
     }
@@ -76,7 +76,7 @@ pub fn choose_model(
     keys: &KeyStore<'_>,
 ) -> Result<ModelChoice, ChoiceError> {
     let route = || action.and_then(|action| config.routes.get(&action));
-    let named = said.map(|name| (name, ChoiceReason::Said));
+    let named = said.map(|name| (name, ChoiceReason::Requested));
     let named = named.or_else(|| route().map(|name| (name.as_str(), ChoiceReason::Route)));
     let named = named.or_else(|| {
         let (name, origin) = config.model.as_ref()?;
@@ -90,35 +90,42 @@ pub fn choose_model(
                 let all = "`vector models` lists what is usable.";
                 ChoiceError(format!("{name} was chosen {}: {error} {all}", reason.describe()))
             };
-            let (service, model) = find_named(name, catalogue).map_err(fail)?;
+            let (service, model) = find_named_model(name, catalogue).map_err(fail)?;
             let missing = |error| fail(format!("{error}."));
             let (credential, found) = find_credential(service, keys).map_err(missing)?;
             Ok(ModelChoice::Model(Box::new(ChosenModel {
                 service: service.clone(),
                 model,
                 credential,
-                found,
+                credential_source: found,
                 effort,
                 reason,
             })))
         }
-        None => Ok(first_with_key(catalogue, keys, effort)),
+        None => Ok(choose_first_keyed(catalogue, keys, effort)),
     }
 }
 
 /// The first provider that has a key, with its usual model.
-fn first_with_key(
+fn choose_first_keyed(
     catalogue: &Catalogue,
     keys: &KeyStore<'_>,
     effort: Option<ThinkingEffort>,
 ) -> ModelChoice {
     let chosen = catalogue.services.iter().find_map(|service| {
-        let default = service.default.as_ref()?;
+        let default = service.default_model.as_ref()?;
         let (credential, found) = find_credential(service, keys).ok()?;
         let model = catalogue.find_model(&service.name, default);
-        let (service, reason) = (service.clone(), ChoiceReason::Key);
+        let (service, reason) = (service.clone(), ChoiceReason::FirstKey);
         let is_keyed = credential != Credential::None;
-        is_keyed.then_some(ChosenModel { service, model, credential, found, effort, reason })
+        is_keyed.then_some(ChosenModel {
+            service,
+            model,
+            credential,
+            credential_source: found,
+            effort,
+            reason,
+        })
     });
     chosen.map_or(ModelChoice::Offline(ChoiceReason::NoKey), |chosen| {
         ModelChoice::Model(Box::new(chosen))
@@ -126,7 +133,7 @@ fn first_with_key(
 }
 
 /// The provider and the model of a name.
-fn find_named<'a>(
+fn find_named_model<'a>(
     name: &str,
     catalogue: &'a Catalogue,
 ) -> Result<(&'a ProviderService, CatalogueModel), String> {
@@ -146,7 +153,7 @@ fn find_named<'a>(
         };
         return Err(format!("there is no provider `{provider}`.{near}{file}"));
     };
-    let Some(id) = id.filter(|id| !id.is_empty()).or(service.default.as_deref()) else {
+    let Some(id) = id.filter(|id| !id.is_empty()).or(service.default_model.as_deref()) else {
         return Err(format!("{provider} has no usual model: say {provider}/MODEL."));
     };
     Ok((service, catalogue.find_model(provider, id)))

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use scene_schemas::api::{HandKeys, ProviderKey, ProviderKeys};
+use scene_schemas::api::{KeyHandover, ProviderKey, ProviderKeys};
 
 use super::catalogue::Catalogue;
-use super::client::{TaskModels, models_by};
+use super::client::{TaskModels, load_models_with};
 use super::config::{self, ModelAction};
 use super::keys::{CredentialSource, KeyStore, SecretKey, SystemKeychain};
 use super::model_choice::{ModelChoice, OFFLINE, choose_model, find_credential};
@@ -24,7 +24,7 @@ pub trait ModelSelector: Send + Sync {
     fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String>;
 
     /// Whom a person can choose, the one first who answers where nobody has chosen.
-    fn choices(&self) -> Vec<String>;
+    fn list_choices(&self) -> Vec<String>;
 
     /// Which providers can be asked; never a key.
     fn provider_keys(&self) -> ProviderKeys {
@@ -32,16 +32,16 @@ pub trait ModelSelector: Send + Sync {
     }
 
     /// Takes keys that are missing; whether there were any.
-    fn take_keys(&self, _handed: HandKeys) -> bool {
+    fn accept_keys(&self, _handed: KeyHandover) -> bool {
         false
     }
 }
 
 /// The offline planner, and nobody else.
 #[derive(Debug)]
-pub struct OnlyOffline;
+pub struct OfflineSelector;
 
-impl ModelSelector for OnlyOffline {
+impl ModelSelector for OfflineSelector {
     fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
         match said {
             None | Some(OFFLINE) => Ok(None),
@@ -49,7 +49,7 @@ impl ModelSelector for OnlyOffline {
         }
     }
 
-    fn choices(&self) -> Vec<String> {
+    fn list_choices(&self) -> Vec<String> {
         vec![OFFLINE.to_owned()]
     }
 }
@@ -57,16 +57,16 @@ impl ModelSelector for OnlyOffline {
 /// The models of a home, by its settings, the daemon's environment, the system's keychain and the keys that
 /// were handed over.
 #[derive(Debug)]
-pub struct OfHome {
+pub struct HomeModelSelector {
     home: PathBuf,
     /// The last ones, whose connections are kept.
-    last: Mutex<Option<TaskModels>>,
+    cached_models: Mutex<Option<TaskModels>>,
     /// The keys that were handed over, by their variables.
-    handed: Mutex<BTreeMap<String, SecretKey>>,
+    handed_keys: Mutex<BTreeMap<String, SecretKey>>,
 }
 
 /// What goes with a key of AWS, and comes from one place with it or not at all.
-const AWS: [&str; 5] = [
+const AWS_VARIABLES: [&str; 5] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
@@ -79,8 +79,8 @@ pub fn key_variables(catalogue: &Catalogue) -> Vec<String> {
     let services = catalogue.services.iter();
     let own = services.clone().map(|service| config::provider_variable(&service.name, "API_KEY"));
     let mut names: Vec<String> =
-        services.flat_map(|it| it.keys.iter().cloned()).chain(own).collect();
-    names.extend(AWS.map(str::to_owned));
+        services.flat_map(|it| it.key_variables.iter().cloned()).chain(own).collect();
+    names.extend(AWS_VARIABLES.map(str::to_owned));
     names.sort_unstable();
     names.dedup();
     names
@@ -90,26 +90,30 @@ fn env_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
 
-impl OfHome {
+impl HomeModelSelector {
     pub fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), last: Mutex::default(), handed: Mutex::default() }
+        Self {
+            home: home.to_owned(),
+            cached_models: Mutex::default(),
+            handed_keys: Mutex::default(),
+        }
     }
 
     /// What a variable holds: the daemon's own counts before what was handed over.
     fn find_variable(&self, name: &str) -> Option<String> {
         env_variable(name).or_else(|| {
-            let handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
+            let handed = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
             handed.get(name).map(|key| key.expose().to_owned())
         })
     }
 }
 
-impl ModelSelector for OfHome {
+impl ModelSelector for HomeModelSelector {
     fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
         let env = |name: &str| self.find_variable(name);
-        let keys = KeyStore::new(&env, &SystemKeychain).of_daemon(std::process::id());
-        let models = models_by(&self.home, None, said, &env, &keys)?;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = KeyStore::new(&env, &SystemKeychain).for_daemon(std::process::id());
+        let models = load_models_with(&self.home, None, said, &env, &keys)?;
+        let mut last = self.cached_models.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(models), Some(kept)) = (&models, last.as_ref())
             && models.is_same(kept)
         {
@@ -119,7 +123,7 @@ impl ModelSelector for OfHome {
         Ok(models)
     }
 
-    fn choices(&self) -> Vec<String> {
+    fn list_choices(&self) -> Vec<String> {
         let env = |name: &str| self.find_variable(name);
         let Ok((catalogue, config)) = config::load_config(&self.home, None, &env) else {
             return vec![OFFLINE.to_owned()];
@@ -154,7 +158,7 @@ impl ModelSelector for OfHome {
             Ok(loaded) => loaded,
             Err(error) => return ProviderKeys { process, answers: error, providers: Vec::new() },
         };
-        let keys = KeyStore::new(&env, &SystemKeychain).of_daemon(process);
+        let keys = KeyStore::new(&env, &SystemKeychain).for_daemon(process);
         let answers = match choose_model(None, None, &config, &catalogue, &keys) {
             Ok(ModelChoice::Offline(why)) => format!("the offline planner, {}", why.describe()),
             Ok(ModelChoice::Model(chosen)) => {
@@ -163,7 +167,8 @@ impl ModelSelector for OfHome {
             }
             Err(error) => error.to_string(),
         };
-        let takes_key = |service: &&super::catalogue::ProviderService| !service.keys.is_empty();
+        let takes_key =
+            |service: &&super::catalogue::ProviderService| !service.key_variables.is_empty();
         let services = catalogue.services.iter().filter(takes_key);
         let providers = services.map(|service| {
             let usable = find_credential(service, &keys);
@@ -181,19 +186,19 @@ impl ModelSelector for OfHome {
         ProviderKeys { process, answers, providers: providers.collect() }
     }
 
-    fn take_keys(&self, given: HandKeys) -> bool {
+    fn accept_keys(&self, given: KeyHandover) -> bool {
         let Ok((catalogue, _)) =
             config::load_config(&self.home, None, &|name| self.find_variable(name))
         else {
             return false;
         };
         let known = key_variables(&catalogue);
-        let has_aws = env_variable(AWS[0]).is_some();
-        let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_aws = env_variable(AWS_VARIABLES[0]).is_some();
+        let mut handed = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
         let mut is_new = false;
         for (name, key) in given.keys {
             let is_missing = env_variable(&name).is_none();
-            let is_alone = has_aws && AWS.contains(&name.as_str());
+            let is_alone = has_aws && AWS_VARIABLES.contains(&name.as_str());
             let key = SecretKey::new(&key);
             if known.contains(&name) && is_missing && !is_alone && key.is_usable() {
                 is_new |= handed.insert(name, key.clone()) != Some(key);
@@ -213,8 +218,8 @@ mod tests {
         let models = "[providers.house]\nwire = \"openai_chat\"\nbase_url = \"http://127.0.0.1:1\"\n\
                       keys = [\"VECTOR_TEST_HOUSE_KEY\"]\n";
         std::fs::write(home.path().join("models.toml"), models).unwrap();
-        let who = OfHome::new(home.path());
-        let house = |who: &OfHome| {
+        let who = HomeModelSelector::new(home.path());
+        let house = |who: &HomeModelSelector| {
             who.provider_keys().providers.into_iter().find(|it| it.provider == "house").unwrap()
         };
         assert!(
@@ -222,9 +227,9 @@ mod tests {
         );
         let hand = |name: &str, key: &str| {
             let keys = [(name.to_owned(), key.to_owned())].into();
-            let handed = HandKeys { keys };
+            let handed = KeyHandover { keys };
             assert!(!format!("{handed:?}").contains(key), "a key is shown");
-            who.take_keys(handed)
+            who.accept_keys(handed)
         };
         assert!(!hand("VECTOR_MODEL", "house/toy"), "it is no key");
         assert!(!hand("VECTOR_TEST_HOUSE_KEY", "no key at all"));

@@ -15,7 +15,7 @@ use vector_core::prompt::{
 };
 
 use super::answer::WireFormat;
-use super::catalogue::{CatalogueModel, ChatAccent, ThinkingStyle};
+use super::catalogue::{CatalogueModel, ChatDialect, ThinkingStyle};
 use super::config::WIRES;
 use super::request::request_body;
 
@@ -148,7 +148,7 @@ struct Recorded {
     id: String,
     wire: WireFormat,
     name: String,
-    accent: ChatAccent,
+    accent: ChatDialect,
     request: Json,
 }
 
@@ -165,9 +165,9 @@ fn recorded() -> Vec<Recorded> {
             let name = case["wire"].as_str()?.to_owned();
             let wire = WIRES.iter().find(|(own, _)| *own == name)?.1;
             let accent = match case["provider"].as_str()? {
-                "openai" => ChatAccent::OpenAi,
-                "openrouter" => ChatAccent::OpenRouter,
-                _ => ChatAccent::Plain,
+                "openai" => ChatDialect::OpenAi,
+                "openrouter" => ChatDialect::OpenRouter,
+                _ => ChatDialect::Plain,
             };
             let id = case["id"].as_str()?.to_owned();
             Some(Recorded { id, wire, name, accent, request })
@@ -401,7 +401,8 @@ fn ours(case: &Recorded) -> Option<Json> {
             "/options/num_predict",
         ],
     );
-    let mut model = CatalogueModel { output: 64_000, ..CatalogueModel::unlisted("theirs", "m") };
+    let mut model =
+        CatalogueModel { output: 64_000, ..CatalogueModel::new_unlisted("theirs", "m") };
     let words = ["/reasoning/effort", "/reasoning_effort"];
     if words.iter().any(|place| request.pointer(place).is_some()) {
         model.thinking = ThinkingStyle::Effort;

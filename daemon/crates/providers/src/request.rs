@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use vector_core::prompt::ModelPrompt;
 
 use super::answer::WireFormat;
-use super::catalogue::{CatalogueModel, ChatAccent, ProviderService};
+use super::catalogue::{CatalogueModel, ChatDialect, ProviderService};
 use super::keys::Credential;
 use super::model_choice::ChosenModel;
 use super::sigv4;
@@ -43,17 +43,17 @@ impl ModelHttpRequest {
             url: model_url(service, model),
             wire: service.wire,
             credential: credential.clone(),
-            body: Self::body_of(prompt, service, model),
+            body: Self::encode_body(prompt, service, model),
         }
     }
 
     /// What it says, for whoever only wants to read it.
-    pub fn body_of(
+    pub fn encode_body(
         prompt: &ModelPrompt,
         service: &ProviderService,
         model: &CatalogueModel,
     ) -> Vec<u8> {
-        request_body(prompt, model, service.wire, service.accent).to_string().into_bytes()
+        request_body(prompt, model, service.wire, service.dialect).to_string().into_bytes()
     }
 
     /// Its headers. A signature holds for some minutes: `at` is now, in seconds since 1970.
@@ -78,7 +78,7 @@ impl ModelHttpRequest {
                     path,
                     headers: &[("content-type", "application/json")],
                     body: &self.body,
-                    at,
+                    signed_at: at,
                 };
                 let session = session.as_ref();
                 let key = sigv4::SigningKey { id, secret, session, region, service: "bedrock" };
@@ -120,7 +120,7 @@ pub(super) fn request_body(
     prompt: &ModelPrompt,
     model: &CatalogueModel,
     wire: WireFormat,
-    accent: ChatAccent,
+    accent: ChatDialect,
 ) -> Json {
     match wire {
         WireFormat::Anthropic => anthropic::request::request_body(prompt, model),

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 /// The first pause, before it is doubled.
-pub const FIRST: Duration = Duration::from_secs(1);
+pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause that nobody asked for.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// The longest pause that a provider may ask for. Behind it a person is told instead.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 /// What became of a request, as far as it matters for sending it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,11 +19,11 @@ pub struct RetryVerdict {
     /// Whether it was answered as it should be.
     pub is_ok: bool,
     /// Whether the same request may be answered next time.
-    pub retryable: bool,
+    pub is_retryable: bool,
     /// When, where the provider says so.
     pub retry_after: Option<Duration>,
     /// Whether it was too long for the model: it must become shorter, not be sent again.
-    pub context_overflow: bool,
+    pub is_context_overflow: bool,
     /// What went wrong, as a sentence.
     pub reason: String,
 }
@@ -37,15 +37,15 @@ pub fn retry_pause(
     first: Duration,
     dice: u32,
 ) -> Option<Duration> {
-    let is_vain = verdict.is_ok || !verdict.retryable || verdict.context_overflow;
+    let is_vain = verdict.is_ok || !verdict.is_retryable || verdict.is_context_overflow;
     if is_vain || tried > retries {
         return None;
     }
     if let Some(asked) = verdict.retry_after {
         // Never earlier, and not all at the same moment.
-        return (asked <= PATIENCE).then(|| asked + scale_duration(first / 4, dice));
+        return (asked <= MAX_RETRY_AFTER).then(|| asked + scale_duration(first / 4, dice));
     }
-    let whole = first.saturating_mul(1 << (tried - 1).min(16)).min(LONGEST);
+    let whole = first.saturating_mul(1 << (tried - 1).min(16)).min(MAX_PAUSE);
     Some(whole / 2 + scale_duration(whole / 2, dice))
 }
 
@@ -59,13 +59,13 @@ mod tests {
     use super::*;
 
     fn failed() -> RetryVerdict {
-        RetryVerdict { retryable: true, ..RetryVerdict::default() }
+        RetryVerdict { is_retryable: true, ..RetryVerdict::default() }
     }
 
     #[test]
     fn pauses_double_and_end() {
         let pause =
-            |tried, dice| retry_pause(&failed(), tried, 10, FIRST, dice).unwrap().as_millis();
+            |tried, dice| retry_pause(&failed(), tried, 10, FIRST_PAUSE, dice).unwrap().as_millis();
         assert_eq!([pause(1, 0), pause(2, 0), pause(3, 0)], [500, 1_000, 2_000]);
         assert_eq!([pause(1, u32::MAX), pause(2, u32::MAX)], [1_000, 2_000]);
         assert_eq!([pause(10, 0), pause(10, u32::MAX)], [15_000, 30_000]);
@@ -74,23 +74,23 @@ mod tests {
     #[test]
     fn what_is_in_vain_is_not_tried() {
         let none = |verdict: RetryVerdict, tried| {
-            assert_eq!(retry_pause(&verdict, tried, 3, FIRST, 0), None, "{verdict:?}");
+            assert_eq!(retry_pause(&verdict, tried, 3, FIRST_PAUSE, 0), None, "{verdict:?}");
         };
-        none(RetryVerdict { retryable: false, ..failed() }, 1);
+        none(RetryVerdict { is_retryable: false, ..failed() }, 1);
         none(RetryVerdict { is_ok: true, ..failed() }, 1);
-        none(RetryVerdict { context_overflow: true, ..failed() }, 1);
+        none(RetryVerdict { is_context_overflow: true, ..failed() }, 1);
         none(failed(), 4);
-        none(RetryVerdict { retry_after: Some(PATIENCE * 2), ..failed() }, 1);
-        assert!(retry_pause(&failed(), 3, 3, FIRST, 0).is_some());
-        assert_eq!(retry_pause(&failed(), 1, 0, FIRST, 0), None);
+        none(RetryVerdict { retry_after: Some(MAX_RETRY_AFTER * 2), ..failed() }, 1);
+        assert!(retry_pause(&failed(), 3, 3, FIRST_PAUSE, 0).is_some());
+        assert_eq!(retry_pause(&failed(), 1, 0, FIRST_PAUSE, 0), None);
     }
 
     #[test]
     fn a_hint_is_obeyed_and_never_undercut() {
         let asked = Duration::from_secs(40);
         let verdict = RetryVerdict { retry_after: Some(asked), ..failed() };
-        assert_eq!(retry_pause(&verdict, 1, 3, FIRST, 0), Some(asked));
-        let late = retry_pause(&verdict, 1, 3, FIRST, u32::MAX).unwrap();
-        assert!(late >= asked && late <= asked + FIRST);
+        assert_eq!(retry_pause(&verdict, 1, 3, FIRST_PAUSE, 0), Some(asked));
+        let late = retry_pause(&verdict, 1, 3, FIRST_PAUSE, u32::MAX).unwrap();
+        assert!(late >= asked && late <= asked + FIRST_PAUSE);
     }
 }

@@ -12,7 +12,7 @@ use super::answer_builder::{member_count, member_list, member_text};
 use super::failure::ResponseHead;
 
 /// No hint is longer: what says more means something else.
-const LONGEST: f64 = 366.0 * 86_400.0;
+const MAX_HINT_SECONDS: f64 = 366.0 * 86_400.0;
 
 /// The hint of a response, from the most exact to the least.
 pub(super) fn find_retry_after(
@@ -22,20 +22,21 @@ pub(super) fn find_retry_after(
     status: Option<u16>,
 ) -> Option<Duration> {
     let error = &body["error"];
-    let now = parse_date(head.header("date")).or(head.now.map(|now| now as f64 / 1_000.0));
+    let now = parse_date(head.header("date")).or(head.received_at.map(|now| now as f64 / 1_000.0));
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"]
         .iter()
         .find_map(|name| head.header(name).parse::<f64>().ok())
         .map(|it| it / 1_000.0);
     let seconds = milliseconds
         .or_else(|| parse_moment(head.header("retry-after"), now))
-        .or_else(|| retry_info(error))
-        .or_else(|| [error, &error["metadata"], body].into_iter().find_map(body_member))
+        .or_else(|| parse_retry_info(error))
+        .or_else(|| [error, &error["metadata"], body].into_iter().find_map(parse_body_member))
         .or_else(|| parse_sentence(words))
         .or_else(|| {
-            limit_reset(head, &error["metadata"]["headers"], now).filter(|_| status == Some(429))
+            find_limit_reset(head, &error["metadata"]["headers"], now)
+                .filter(|_| status == Some(429))
         });
-    let seconds = seconds.filter(|it| (0.0..=LONGEST).contains(it))?;
+    let seconds = seconds.filter(|it| (0.0..=MAX_HINT_SECONDS).contains(it))?;
     Some(Duration::from_millis((seconds * 1_000.0).round() as u64))
 }
 
@@ -48,7 +49,7 @@ fn parse_moment(value: &str, now: Option<f64>) -> Option<f64> {
 }
 
 /// Reads Google's `RetryInfo` detail.
-fn retry_info(error: &Json) -> Option<f64> {
+fn parse_retry_info(error: &Json) -> Option<f64> {
     let mut infos = member_list(error, "details")
         .iter()
         .filter(|detail| member_text(detail, "@type").ends_with("google.rpc.RetryInfo"));
@@ -63,7 +64,7 @@ fn retry_info(error: &Json) -> Option<f64> {
 }
 
 /// Members that some have in the body.
-fn body_member(value: &Json) -> Option<f64> {
+fn parse_body_member(value: &Json) -> Option<f64> {
     let number = |name: &str| match &value[name] {
         Json::Number(number) => number.as_f64(),
         Json::String(text) => parse_moment(text, None),
@@ -83,13 +84,13 @@ fn parse_sentence(words: &str) -> Option<f64> {
         Regex::new(asked).ok()
     });
     let found = ASKED.as_ref()?.captures(words)?;
-    let (seconds, _) = leading_duration(found.get(1)?.as_str())?;
+    let (seconds, _) = take_duration(found.get(1)?.as_str())?;
     Some(seconds)
 }
 
 /// The headers that say when a limit is filled up again: of those that are used up the last, and
 /// where none says how much remains, the last of all.
-fn limit_reset(head: &ResponseHead, beneath: &Json, now: Option<f64>) -> Option<f64> {
+fn find_limit_reset(head: &ResponseHead, beneath: &Json, now: Option<f64>) -> Option<f64> {
     let beneath = beneath.as_object().into_iter().flatten();
     let beneath = beneath.filter_map(|(name, value)| {
         let value = value
@@ -134,12 +135,12 @@ fn parse_instant(value: &str, now: Option<f64>) -> Option<f64> {
 
 /// A duration like `6m0s`, `120ms` or `1 hour 5 minutes`, in seconds: nothing else may stand there.
 fn parse_duration(value: &str) -> Option<f64> {
-    let (seconds, rest) = leading_duration(value.trim())?;
+    let (seconds, rest) = take_duration(value.trim())?;
     rest.trim().is_empty().then_some(seconds)
 }
 
 /// The duration that a text begins with, and the rest of it.
-fn leading_duration(text: &str) -> Option<(f64, &str)> {
+fn take_duration(text: &str) -> Option<(f64, &str)> {
     let (mut total, mut rest, mut is_found) = (0.0, text, false);
     loop {
         let trimmed = rest.trim_start_matches([' ', ',']);
@@ -150,14 +151,14 @@ fn leading_duration(text: &str) -> Option<(f64, &str)> {
         let behind = behind.trim_start();
         let letters = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
         let (unit, behind) = behind.split_at(letters);
-        let (Ok(number), Some(unit)) = (number.parse::<f64>(), unit_of(unit)) else {
+        let (Ok(number), Some(unit)) = (number.parse::<f64>(), unit_seconds(unit)) else {
             return is_found.then_some((total, rest));
         };
         (total, rest, is_found) = (total + number * unit, behind, true);
     }
 }
 
-fn unit_of(unit: &str) -> Option<f64> {
+fn unit_seconds(unit: &str) -> Option<f64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "ms" | "msec" | "millisecond" | "milliseconds" => 0.001,
         "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
@@ -187,7 +188,7 @@ fn parse_date(value: &str) -> Option<f64> {
                 None => day = Some(number),
                 Some(_) => year = Some(number),
             }
-        } else if let Some(found) = month_of(word) {
+        } else if let Some(found) = parse_month(word) {
             month = Some(found);
         }
     }
@@ -219,7 +220,7 @@ fn parse_clock(text: &str) -> Option<f64> {
     Some(hours * 3_600.0 + minutes * 60.0 + seconds)
 }
 
-fn month_of(word: &str) -> Option<i64> {
+fn parse_month(word: &str) -> Option<i64> {
     const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
     let word = word.get(..3)?.to_ascii_lowercase();
     MONTHS.match_indices(&word).map(|(at, _)| at).find(|at| at % 3 == 0).map(|at| at as i64 / 3 + 1)
@@ -245,8 +246,11 @@ mod tests {
     #[track_caller]
     fn check(headers: &[(&str, &str)], body: Json, expected: Option<u64>) {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let head =
-            ResponseHead { status: 429, headers: headers.iter().map(own).collect(), now: None };
+        let head = ResponseHead {
+            status: 429,
+            headers: headers.iter().map(own).collect(),
+            received_at: None,
+        };
         let words = member_text(&body["error"], "message").to_owned();
         let found =
             find_retry_after(&head, &body, &words, Some(429)).map(|it| it.as_millis() as u64);

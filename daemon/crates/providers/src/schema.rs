@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::PromptTool;
 
 /// How deep references are followed; a schema that names itself would have no end.
-const DEPTH: usize = 12;
+const MAX_REF_DEPTH: usize = 12;
 
 /// The schema as it is, of an object in any case: all that most wires ask for.
 pub(super) fn object_schema(schema: &Json) -> Json {
@@ -70,7 +70,7 @@ fn close_objects(schema: &mut Json) {
 }
 
 /// What strict schemas may say, besides `properties`.
-const STRICT: [&str; 16] = [
+const STRICT_KEYWORDS: [&str; 16] = [
     "type",
     "description",
     "title",
@@ -93,12 +93,12 @@ fn is_strict(schema: &Json) -> bool {
     let Some(map) = schema.as_object() else {
         return false;
     };
-    if map.keys().any(|key| key != "properties" && !STRICT.contains(&key.as_str())) {
+    if map.keys().any(|key| key != "properties" && !STRICT_KEYWORDS.contains(&key.as_str())) {
         return false;
     }
     let empty = Map::new();
     let properties = map.get("properties").and_then(Json::as_object).unwrap_or(&empty);
-    if is_of(schema, "object") {
+    if has_type(schema, "object") {
         let required = map.get("required").and_then(Json::as_array).map_or(0, Vec::len);
         if map.get("additionalProperties") != Some(&json!(false)) || required != properties.len() {
             return false;
@@ -108,7 +108,7 @@ fn is_strict(schema: &Json) -> bool {
     properties.values().chain(map.get("items")).chain(any.into_iter().flatten()).all(is_strict)
 }
 
-fn is_of(schema: &Json, kind: &str) -> bool {
+fn has_type(schema: &Json, kind: &str) -> bool {
     match &schema["type"] {
         Json::String(own) => own == kind,
         Json::Array(kinds) => kinds.iter().any(|own| own == kind),
@@ -123,7 +123,7 @@ pub(super) fn gemini_schema(schema: &Json) -> Json {
 }
 
 /// What is kept as it is.
-const KEPT: [&str; 11] = [
+const OPENAPI_KEYWORDS: [&str; 11] = [
     "title",
     "description",
     "default",
@@ -144,7 +144,7 @@ fn openapi_subset(schema: &Json) -> Json {
     };
     let mut out = Map::new();
     for (key, value) in map {
-        if KEPT.contains(&key.as_str()) {
+        if OPENAPI_KEYWORDS.contains(&key.as_str()) {
             out.insert(key.clone(), value.clone());
         }
     }
@@ -162,7 +162,7 @@ fn openapi_subset(schema: &Json) -> Json {
         }
     }
     let kind = kinds.first().map(String::as_str);
-    format_and_names(map, kind, &mut out);
+    convert_format_and_enum(map, kind, &mut out);
     if let Some(items) = map.get("items") {
         out.insert("items".to_owned(), openapi_subset(items));
     } else if kind == Some("array") {
@@ -185,7 +185,11 @@ fn type_names(map: &Map<String, Json>) -> Vec<String> {
 }
 
 /// Formats that Gemini does not know are refused, and so is an `enum` of anything but strings.
-fn format_and_names(map: &Map<String, Json>, kind: Option<&str>, out: &mut Map<String, Json>) {
+fn convert_format_and_enum(
+    map: &Map<String, Json>,
+    kind: Option<&str>,
+    out: &mut Map<String, Json>,
+) {
     let known: &[&str] = match kind {
         Some("string") => &["date-time"],
         Some("integer") => &["int32", "int64"],
@@ -254,7 +258,7 @@ fn inline_references(schema: &Json, outer: &Map<String, Json>, depth: usize) -> 
     let named = named.and_then(|name| defs.get(name.rsplit('/').next()?));
     let mut out = Map::new();
     if let Some(named) = named {
-        if depth >= DEPTH {
+        if depth >= MAX_REF_DEPTH {
             return json!({});
         }
         if let Json::Object(named) = inline_references(named, defs, depth + 1) {

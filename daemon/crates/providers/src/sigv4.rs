@@ -23,7 +23,7 @@ pub(super) struct SigningRequest<'a> {
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
     /// The time, in seconds since 1970.
-    pub(super) at: u64,
+    pub(super) signed_at: u64,
 }
 
 /// What it is signed with.
@@ -40,7 +40,7 @@ pub(super) fn sign_request(
     request: &SigningRequest<'_>,
     key: &SigningKey<'_>,
 ) -> Vec<(String, String)> {
-    let time = amz_timestamp(request.at);
+    let time = amz_timestamp(request.signed_at);
     let day = &time[..8];
     let mut added = vec![("x-amz-date".to_owned(), time.clone())];
     let session = key.session.map(|it| ("x-amz-security-token".to_owned(), it.expose().to_owned()));
@@ -133,7 +133,7 @@ mod tests {
     ) -> String {
         let (secret, session) = (SecretKey::new(SECRET), session.map(SecretKey::new));
         let (host, body) = ("example.amazonaws.com", body.as_bytes());
-        let request = SigningRequest { method, host, path: "/", headers, body, at: AT };
+        let request = SigningRequest { method, host, path: "/", headers, body, signed_at: AT };
         let (id, region, service) = ("AKIDEXAMPLE", "us-east-1", "service");
         let key = SigningKey { id, secret: &secret, session: session.as_ref(), region, service };
         let added = sign_request(&request, &key);

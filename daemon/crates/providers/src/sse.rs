@@ -5,7 +5,7 @@
 //! out; and a field `error` is an event of that name, for so llama.cpp told its errors. Reconnection
 //! is absent: an answer that broke off is asked for anew.
 
-use super::lines::{LONGEST, LineSplitter, TooLong};
+use super::lines::{LONGEST, LineSplitter, LineTooLong};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SseEvent {
@@ -25,7 +25,7 @@ pub(super) struct SseReader {
 
 impl SseReader {
     /// The events that end within these bytes.
-    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, TooLong> {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, LineTooLong> {
         let mut events = Vec::new();
         for line in self.lines.push_bytes(bytes)? {
             if line.is_empty() {
@@ -45,13 +45,13 @@ impl SseReader {
         self.dispatch_event()
     }
 
-    fn read_field(&mut self, line: &str) -> Result<(), TooLong> {
+    fn read_field(&mut self, line: &str) -> Result<(), LineTooLong> {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
             "data" | "error" => {
                 if self.event.data.len() + value.len() > LONGEST {
-                    return Err(TooLong);
+                    return Err(LineTooLong);
                 }
                 if self.has_data {
                     self.event.data.push('\n');

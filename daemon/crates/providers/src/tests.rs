@@ -10,7 +10,7 @@ use super::failure::ResponseHead;
 
 fn decoder(wire: WireFormat, content_type: &str) -> ResponseDecoder {
     let headers = vec![("Content-Type".to_owned(), content_type.to_owned())];
-    ResponseDecoder::new(wire, ResponseHead { status: 200, headers, now: None })
+    ResponseDecoder::new(wire, ResponseHead { status: 200, headers, received_at: None })
 }
 
 /// Decodes bytes that come in one piece.
@@ -275,7 +275,7 @@ fn an_error_in_mid_stream_is_told_and_ends_it() {
         assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody, "{wire}");
         assert_eq!(answer.calls, []);
         let failure = answer.end.failure.unwrap();
-        assert_eq!((failure.message.as_str(), failure.retryable), ("Overloaded", true));
+        assert_eq!((failure.message.as_str(), failure.is_retryable), ("Overloaded", true));
     }
 }
 

@@ -15,7 +15,7 @@ use super::catalogue::CatalogueModel;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PromptMessage<'a> {
     /// What the model is told: what came of its call, then words.
-    Person { told: Option<ToolResult<'a>>, texts: Vec<Cow<'a, str>> },
+    Person { tool_result: Option<ToolResult<'a>>, texts: Vec<Cow<'a, str>> },
     /// What the model said: words, then a call.
     Model { texts: Vec<&'a str>, call: Option<ModelCall<'a>> },
 }
@@ -80,7 +80,7 @@ impl ToolResult<'_> {
 }
 
 /// The conversation, beginning with the person, one side after the other.
-pub(super) fn split_turns<'a>(
+pub(super) fn build_messages<'a>(
     prompt: &'a ModelPrompt,
     model: &CatalogueModel,
 ) -> Vec<PromptMessage<'a>> {
@@ -89,9 +89,9 @@ pub(super) fn split_turns<'a>(
         texts.push(Cow::from(prompt.goal.as_str()));
     }
     texts.extend(prompt.context_text().map(Cow::from));
-    let mut sides = vec![PromptMessage::Person { told: None, texts }];
-    let turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
-    let seen = turns.rev().find_map(|(index, turn)| Some((index, picture_of(turn)?)));
+    let mut sides = vec![PromptMessage::Person { tool_result: None, texts }];
+    let turns = prompt.turns.iter().enumerate().filter(|_| model.has_vision);
+    let seen = turns.rev().find_map(|(index, turn)| Some((index, turn_picture(turn)?)));
     let mut ids = BTreeSet::new();
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
@@ -100,7 +100,7 @@ pub(super) fn split_turns<'a>(
             PromptTurn::Asked(text) => match sides.last_mut() {
                 Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
                 _ => sides.push(PromptMessage::Person {
-                    told: None,
+                    tool_result: None,
                     texts: vec![Cow::from(text.as_str())],
                 }),
             },
@@ -128,25 +128,27 @@ pub(super) fn split_turns<'a>(
                 }
                 let picture = seen.filter(|(at, _)| *at == index).map(|(_, picture)| picture);
                 let told = Some(ToolResult { id, tool, outcome, picture });
-                sides.push(PromptMessage::Person { told, texts: vec![] });
+                sides.push(PromptMessage::Person { tool_result: told, texts: vec![] });
             }
         }
     }
     if let Some(PromptMessage::Model { .. }) = sides.last() {
         // Several wires take a talk that ends with the model for its own half sentence.
-        sides.push(PromptMessage::Person { told: None, texts: vec![Cow::from("Go on.")] });
+        sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from("Go on.")] });
     }
     if let Some(now) = &prompt.now {
         match sides.last_mut() {
             Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(now)),
-            _ => sides.push(PromptMessage::Person { told: None, texts: vec![Cow::from(now)] }),
+            _ => {
+                sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from(now)] })
+            }
         }
     }
     sides
 }
 
 /// The picture that came of a turn, and which turn that is.
-fn picture_of(turn: &PromptTurn) -> Option<&str> {
+fn turn_picture(turn: &PromptTurn) -> Option<&str> {
     match turn {
         PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } => picture_data(answer),
         _ => None,
@@ -155,7 +157,10 @@ fn picture_of(turn: &PromptTurn) -> Option<&str> {
 
 /// The last block of a message that the next request repeats, for wires that mark what is kept:
 /// behind it stands only what holds now.
-pub(super) fn last_kept<'a>(prompt: &ModelPrompt, blocks: &'a mut [Json]) -> Option<&'a mut Json> {
+pub(super) fn last_cacheable_block<'a>(
+    prompt: &ModelPrompt,
+    blocks: &'a mut [Json],
+) -> Option<&'a mut Json> {
     let behind = usize::from(prompt.now.is_some());
     let last = blocks.len().checked_sub(1 + behind)?;
     blocks.get_mut(last)
@@ -186,16 +191,16 @@ pub(super) fn replay_blocks(
             .map_or(&[][..], Vec::as_slice),
         _ => &[],
     };
-    let has_text = kept.iter().any(|block| (is.text)(block));
+    let has_text = kept.iter().any(|block| (is.is_text)(block));
     let taken = kept.iter().position(|block| {
-        call.as_ref().is_some_and(|call| (is.call)(block) && (is.same)(block, call))
+        call.as_ref().is_some_and(|call| (is.is_call)(block) && (is.is_same_call)(block, call))
     });
     let mut blocks: Vec<Json> = Vec::with_capacity(kept.len() + texts.len() + 1);
     for (index, block) in kept.iter().enumerate() {
         if Some(index) == taken && !has_text {
             blocks.extend(texts.iter().cloned());
         }
-        if !(is.call)(block) || Some(index) == taken {
+        if !(is.is_call)(block) || Some(index) == taken {
             blocks.push(block.clone());
         }
     }
@@ -210,11 +215,11 @@ pub(super) fn replay_blocks(
 
 /// How a wire's blocks are told apart.
 pub(super) struct ReplayedBlocks {
-    pub(super) call: fn(&Json) -> bool,
+    pub(super) is_call: fn(&Json) -> bool,
     /// A text that is no thought.
-    pub(super) text: fn(&Json) -> bool,
+    pub(super) is_text: fn(&Json) -> bool,
     /// Whether a block is this call.
-    pub(super) same: fn(&Json, &Json) -> bool,
+    pub(super) is_same_call: fn(&Json, &Json) -> bool,
 }
 
 #[cfg(test)]
@@ -253,12 +258,12 @@ mod tests {
             ],
             ..ModelPrompt::default()
         };
-        let model = CatalogueModel::unlisted("anthropic", "m");
-        let sides = split_turns(&prompt, &model);
+        let model = CatalogueModel::new_unlisted("anthropic", "m");
+        let sides = build_messages(&prompt, &model);
         let shapes: Vec<String> = sides
             .iter()
             .map(|side| match side {
-                PromptMessage::Person { told, texts } => {
+                PromptMessage::Person { tool_result: told, texts } => {
                     format!("person {:?} {texts:?}", told.as_ref().map(|told| &told.id))
                 }
                 PromptMessage::Model { texts, call } => {
@@ -278,13 +283,13 @@ mod tests {
 
     #[test]
     fn what_a_model_sent_goes_back_to_it_alone() {
-        let model = CatalogueModel::unlisted("anthropic", "m");
+        let model = CatalogueModel::new_unlisted("anthropic", "m");
         for (provider, name, goes) in
             [("anthropic", "m", true), ("bedrock", "m", false), ("anthropic", "n", false)]
         {
             let turns = vec![called(None, "a", Some(replay(provider, name)))];
             let prompt = ModelPrompt { turns, ..ModelPrompt::default() };
-            let sides = split_turns(&prompt, &model);
+            let sides = build_messages(&prompt, &model);
             let PromptMessage::Model { call: Some(call), .. } = &sides[1] else {
                 panic!("{sides:?}")
             };
@@ -295,9 +300,9 @@ mod tests {
     #[test]
     fn a_replay_keeps_its_order_and_the_one_call() {
         let is = ReplayedBlocks {
-            call: |block| block.get("call").is_some(),
-            text: |block| block.get("text").is_some(),
-            same: |block, call| block["call"] == call["call"],
+            is_call: |block| block.get("call").is_some(),
+            is_text: |block| block.get("text").is_some(),
+            is_same_call: |block, call| block["call"] == call["call"],
         };
         let call = || Some(json!({"call": 2}));
         let text = || vec![json!({"text": "t"})];

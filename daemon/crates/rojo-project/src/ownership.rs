@@ -74,7 +74,7 @@ impl RojoProject {
         changes: &write::PlannedChanges,
     ) -> BTreeMap<String, Option<Fingerprint>> {
         let files = changes.files.iter().map(|change| {
-            let after = change.after.as_ref().map(|after| Fingerprint::of(&after.bytes));
+            let after = change.after.as_ref().map(|after| Fingerprint::hash_bytes(&after.bytes));
             (self.display_path(&change.path), after)
         });
         // A folder that comes or goes alone is all that there is to see of it.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::{ProjectPlace, Seq};
-use scene_schemas::proposal::{Ack, Bytes, Proposal};
+use scene_schemas::proposal::{Ack, Proposal, RestorePatch};
 use scene_schemas::refusal::refuse;
 use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_files::disk;
@@ -382,7 +382,8 @@ impl RojoProject {
             (!self.is_dry_run).then(|| ReadyStep::store_temporary(changes, mark)).transpose();
         let ready = ready.map_err(|why| self.write_error(why))?;
         let record = ready.as_ref().map(|it| it.journal.to_bytes()).unwrap_or_default();
-        let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
+        let bytes =
+            RestorePatch { patch: Fingerprint::hash_bytes(&record), hash: self.hash.clone() };
         let blobs = ready.as_ref().map(ReadyStep::ledger_blobs).unwrap_or_default();
         let mut stored = StoredFiles { ready, acks: Vec::new(), blobs };
         for PerformedProposal { seq, call, effects: left, undo_steps: backs } in done {
@@ -533,7 +534,9 @@ impl RojoProject {
         let mut files = self.files.clone();
         for change in changes.files.iter().filter(|it| Some(it.path.as_path()) != memory) {
             match &change.after {
-                Some(after) => files.insert(change.path.clone(), Fingerprint::of(&after.bytes)),
+                Some(after) => {
+                    files.insert(change.path.clone(), Fingerprint::hash_bytes(&after.bytes))
+                }
                 None => files.remove(&change.path),
             };
         }
@@ -581,12 +584,12 @@ fn combine_hashes(tree: &ProjectTree, files: &BTreeMap<PathBuf, Fingerprint>) ->
         let name = file.strip_prefix(&tree.boundary).unwrap_or(file).to_string_lossy();
         text.push_str(&format!("{name}\0{hash}\n"));
     }
-    Fingerprint::of(text.as_bytes())
+    Fingerprint::hash_bytes(text.as_bytes())
 }
 
 /// What the names of the temporary files of a step begin with: its first proposal.
 fn temporary_mark(seq: Seq, proposal: &Proposal) -> String {
-    format!("{seq}-{}-", proposal.patch_id.short())
+    format!("{seq}-{}-", proposal.patch_id.short_hex())
 }
 
 /// What is said of a step that was not done, and could not be taken back as a whole.

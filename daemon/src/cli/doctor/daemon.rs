@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use scene_schemas::api::{About, Nothing, PROTOCOL};
+use scene_schemas::api::{About, EmptyBody, PROTOCOL};
 
 use super::CheckSite;
 use super::finding::DoctorFinding;
@@ -34,7 +34,7 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
         let says = format!("none runs; the last one, on port {port}, did not end by itself");
         return DoctorFinding::note("daemon", says).with_fix("vector serve");
     }
-    match daemon.call::<About>("GET", "/api/about", &Nothing {}) {
+    match daemon.call::<About>("GET", "/api/about", &EmptyBody {}) {
         Ok(about) => running_finding(&about, port),
         Err(error) => {
             let says = format!("what answers on port {port} is not this ledger's: {error}");

@@ -24,7 +24,7 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     let mut found = vec![DoctorFinding::ok("settings", format!("{settings} {}", file.display()))];
     let keys = KeyStore::new(&env, &SystemKeychain);
     let mut without = Vec::new();
-    for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
+    for service in catalogue.services.iter().filter(|service| !service.key_variables.is_empty()) {
         match keys.find_credential(service) {
             Ok((_, at)) => found.push(DoctorFinding::ok(&service.name, format!("key in {at}"))),
             Err(_) => without.push(service.name.as_str()),
@@ -33,9 +33,9 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     if !without.is_empty() {
         let says = format!("no key of {}", without.join(", "));
         let fix = match without.first().and_then(|name| catalogue.find_service(name)) {
-            Some(service) if !SystemKeychain.is_there() => format!(
+            Some(service) if !SystemKeychain.is_available() => format!(
                 "set {} in the environment, or the variable of the provider that you use",
-                service.keys.first().map_or("its variable", String::as_str)
+                service.key_variables.first().map_or("its variable", String::as_str)
             ),
             _ => "vector key set PROVIDER, for the one that you use".to_owned(),
         };

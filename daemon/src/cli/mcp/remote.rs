@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method};
 use scene_schemas::api::{
-    AgentCall, AgentEnds, AgentLog, AgentPresence, CallView, CancelCall, Failure, FailureKind,
-    MAX_BODY, Nothing, Open, Opened, ScriptPage, SessionId, Sessions,
+    AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, EmptyBody, Failure,
+    FailureKind, MAX_BODY, OpenPlaceRequest, OpenedSession, ScriptPage, SessionId, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::Serialize;
@@ -42,7 +42,7 @@ const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 pub(super) struct RemoteDaemon {
     home: PathBuf,
     port: u16,
-    open: Option<Open>,
+    open: Option<OpenPlaceRequest>,
     http: Client,
     address: Mutex<Option<DaemonAddress>>,
     /// Cancelled when the client has gone.
@@ -91,8 +91,8 @@ impl RemoteDaemon {
                 .map_err(|path| anyhow::anyhow!("{} cannot be said in JSON", path.display()))
         };
         let open = match (place, project) {
-            (Some(place), _) => Some(Open::Place { place: whole(place)? }),
-            (None, Some(project)) => Some(Open::Project { project: whole(project)? }),
+            (Some(place), _) => Some(OpenPlaceRequest::Place { place: whole(place)? }),
+            (None, Some(project)) => Some(OpenPlaceRequest::Project { project: whole(project)? }),
             (None, None) => None,
         };
         // The client wants one, though nothing is encrypted here; a second one is refused, and not needed.
@@ -173,7 +173,8 @@ impl RemoteDaemon {
         };
         let person = DaemonAddress::read_file(&self.home.join(TOKEN)).filter(|it| it.port == port);
         let person = person.context("the daemon's token cannot be read")?;
-        match self.send_once::<Opened>(&person, Method::POST, "/api/open", Some(open)).await {
+        match self.send_once::<OpenedSession>(&person, Method::POST, "/api/open", Some(open)).await
+        {
             Ok(opened) => Ok(Some(opened.session.0)),
             Err(RequestError::Refused(failure)) => bail!("{} {}", failure.message, failure.hint),
             Err(RequestError::Unreachable(why) | RequestError::TimedOut(why)) => {
@@ -184,11 +185,11 @@ impl RemoteDaemon {
 
     /// Says that a connection has ended. Nobody minds where there is no daemon to be told.
     pub(super) async fn end_connection(&self, connection: &str) {
-        let ends = AgentEnds { connection: connection.to_owned() };
+        let ends = AgentDisconnect { connection: connection.to_owned() };
         let at = self.address.lock().await.clone();
         if let Some(address) = at {
             let path = "/api/agents/end";
-            let _ = self.send_once::<Nothing>(&address, Method::POST, path, Some(&ends)).await;
+            let _ = self.send_once::<EmptyBody>(&address, Method::POST, path, Some(&ends)).await;
         }
     }
 
@@ -320,7 +321,7 @@ fn outcome_unknown(why: &str) -> Failure {
     )
 }
 
-const NOTHING: Option<&Nothing> = None;
+const NOTHING: Option<&EmptyBody> = None;
 
 impl DaemonGate for RemoteDaemon {
     async fn list_sessions(&self) -> Result<Sessions, Failure> {
@@ -355,7 +356,7 @@ impl DaemonGate for RemoteDaemon {
     }
 
     async fn cancel_call(&self, call: CancelCall) -> Result<(), Failure> {
-        self.request(Method::POST, "/api/agents/cancel", Some(&call)).await.map(|Nothing {}| ())
+        self.request(Method::POST, "/api/agents/cancel", Some(&call)).await.map(|EmptyBody {}| ())
     }
 
     async fn read_log(&self) -> Result<AgentLog, Failure> {

@@ -159,5 +159,5 @@ fn both_versions(ours: &str, theirs: &str) -> String {
 
 /// A property's value in a few words.
 pub(super) fn brief_value(value: Option<&Value>) -> String {
-    value.map_or_else(|| "(default)".to_owned(), Value::brief)
+    value.map_or_else(|| "(default)".to_owned(), Value::to_brief)
 }

@@ -111,7 +111,7 @@ impl ClientTarget<'_> {
             replaced: earlier.map_or(replaced, |earlier| earlier.replaced.clone()),
             made_place: !found.has_servers || self.written.is_some_and(|it| it.made_place),
             made_file: earlier.map_or(made_file, |earlier| earlier.made_file.clone()),
-            left: Fingerprint::of(new.as_bytes()),
+            left: Fingerprint::hash_bytes(new.as_bytes()),
             back: TextSplice::between(&new, before.as_deref().unwrap_or_default()),
         };
         Ok(FileChange { outcome, text: Some(new), written: Some(written) })
@@ -152,7 +152,7 @@ fn restore_text(
     written: &WrittenEntry,
     text: &str,
 ) -> Result<Option<String>, String> {
-    if Fingerprint::of(text.as_bytes()) == written.left {
+    if Fingerprint::hash_bytes(text.as_bytes()) == written.left {
         let before = written.back.apply(text);
         if written.made_file.is_some() || before.is_some() {
             return Ok(before.filter(|_| written.made_file.is_none()));

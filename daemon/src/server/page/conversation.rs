@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    Sent, SessionId, SessionView, Sessions, Settings, Talk, TalkHead, ThinkingPhase, Usage,
-    WorkflowState, WorkflowView, Workflows,
+    ContextUsage, ConversationHeader, ConversationView, SessionId, SessionView, Sessions, Settings,
+    ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
 };
 use vector_core::prompt::REST;
 
@@ -121,7 +121,7 @@ fn task_list(tasks: &[&WorkflowView]) -> Markup {
 }
 
 /// A conversation: its head, and the end of what was said.
-pub(super) fn conversation_view(talk: &Talk) -> Markup {
+pub(super) fn conversation_view(talk: &ConversationView) -> Markup {
     let head = &talk.head;
     html! {
         div.talk data-task=(head.workflow.seq) data-cursor=(talk.cursor)
@@ -135,13 +135,13 @@ pub(super) fn conversation_view(talk: &Talk) -> Markup {
     }
 }
 
-fn task_count(talk: &TalkHead) -> String {
+fn task_count(talk: &ConversationHeader) -> String {
     talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
 /// done with it.
-pub(super) fn conversation_head(talk: &TalkHead) -> Markup {
+pub(super) fn conversation_head(talk: &ConversationHeader) -> Markup {
     let task = &talk.workflow;
     let (state, word) = format::state_name(task.state, task.outcome);
     html! {
@@ -210,7 +210,7 @@ fn plan_view(task: &WorkflowView) -> Markup {
 }
 
 /// What models took in a conversation, and how full the last request was.
-fn usage_line(head: &TalkHead) -> Markup {
+fn usage_line(head: &ConversationHeader) -> Markup {
     let Usage { input, output, cost } = head.usage;
     html! {
         @if input + output > 0 || head.sent.is_some() {
@@ -220,7 +220,7 @@ fn usage_line(head: &TalkHead) -> Markup {
                     div { dt { "Output" } dd { (format::short_count(output)) " tokens" } }
                 }
                 @if let Some(dollars) = cost.filter(|it| *it > 0.0) { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
-                @if let Some(Sent { turns, bytes, window }) = head.sent {
+                @if let Some(ContextUsage { turns, bytes, window }) = head.sent {
                     div {
                         dt { "Context" }
                         dd {

@@ -1,7 +1,7 @@
 //! A deploy: what would be committed of a Rojo project, and how far that is.
 
 use maud::{Markup, html};
-use scene_schemas::api::{Deploy, DeployPlan, DeployState, LeftOut};
+use scene_schemas::api::{Deploy, DeployPlan, DeployState, ExcludedFile};
 
 use super::format;
 use super::format::safe_text;
@@ -55,7 +55,7 @@ fn deploy_controls(at_work: Option<u64>) -> Markup {
     html! { div #deploying role="status" data-at-work=[at_work] {} }
 }
 
-fn left_out_list(left: &[LeftOut]) -> Markup {
+fn left_out_list(left: &[ExcludedFile]) -> Markup {
     html! {
         @if !left.is_empty() {
             section.panel.pad {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use maud::{Markup, PreEscaped, html};
-use scene_schemas::api::Talk;
+use scene_schemas::api::ConversationView;
 
 use super::item::{PageChange, changes_of_event};
 
@@ -34,7 +34,7 @@ struct LogPart {
 }
 
 impl ConversationLog {
-    pub(super) fn from_talk(talk: &Talk) -> Self {
+    pub(super) fn from_talk(talk: &ConversationView) -> Self {
         let mut log = Self::default();
         for change in talk.events.iter().flat_map(changes_of_event) {
             log.apply(change);

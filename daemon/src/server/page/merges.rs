@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    ConflictChoice, ConflictView, HunkChoice, KeptConflict, MergeSide, MergeView, Merges,
+    ConflictChoice, ConflictView, HunkChoice, MergeSide, MergeView, Merges, RecordedConflict,
 };
 use scene_schemas::{TextConflict, Value};
 use vector_text_edit::WordDiff;
@@ -39,7 +39,7 @@ pub(super) fn merges_hint(merges: &Merges) -> Markup {
 
 fn merge_progress(merge: &MergeView) -> String {
     let all = merge.conflicts.len();
-    format!("{} of {} decided", all - merge.open(), format::count_text(all, "conflict"))
+    format!("{} of {} decided", all - merge.open_count(), format::count_text(all, "conflict"))
 }
 
 pub(super) fn merges_view(merges: &Merges) -> Markup {
@@ -81,7 +81,7 @@ fn merge_view(merge: &MergeView) -> Markup {
 }
 
 fn merge_head(merge: &MergeView) -> Markup {
-    let open = merge.open();
+    let open = merge.open_count();
     let finish = |how: &str, text: &str, is_main: bool, is_off: bool| {
         html! {
             button type="button" .main[is_main] data-act="finish-merge" data-merge=(merge.id) data-say=(how) disabled[is_off] { (text) }
@@ -116,7 +116,7 @@ fn merge_head(merge: &MergeView) -> Markup {
 fn conflict_view(
     merge: &MergeView,
     number: usize,
-    kept: &KeptConflict,
+    kept: &RecordedConflict,
     compared: &mut WordDiff,
 ) -> Markup {
     let key = format!("{}-{number}", merge.id);
@@ -179,7 +179,7 @@ fn describe_conflict(conflict: &ConflictView) -> String {
 }
 
 fn value_text(value: Option<&Value>) -> String {
-    value.map_or_else(|| "(default)".to_owned(), Value::brief)
+    value.map_or_else(|| "(default)".to_owned(), Value::to_brief)
 }
 
 /// Three short texts beside each other.

@@ -1,7 +1,7 @@
 //! What a script said at a moment, with what made it so, and the way to its other versions.
 
 use maud::{Markup, html};
-use scene_schemas::api::{ScriptAt, ScriptVersion};
+use scene_schemas::api::{ScriptAtTime, ScriptVersion};
 
 use super::super::history_api::ScriptQuery;
 use super::format;
@@ -9,7 +9,7 @@ use super::format::safe_text;
 use super::review;
 
 /// A script at a moment.
-pub(super) fn script_view(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
+pub(super) fn script_view(wanted: &ScriptQuery, found: &ScriptAtTime) -> Markup {
     let path = found.path.to_string();
     html! {
         section.script.past aria-label={ "Script " (safe_text(&path)) } {
@@ -24,7 +24,7 @@ pub(super) fn script_view(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
     }
 }
 
-fn version_head(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
+fn version_head(wanted: &ScriptQuery, found: &ScriptAtTime) -> Markup {
     html! {
         @match (found.seq, wanted.seq) {
             (Some(seq), _) => { "as entry " a href={ "#/history/" (seq) } { (seq) } " left it" },
@@ -37,7 +37,7 @@ fn version_head(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
     }
 }
 
-fn version_links(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
+fn version_links(wanted: &ScriptQuery, found: &ScriptAtTime) -> Markup {
     let version = |it: &ScriptVersion| {
         let is_shown = found.seq == Some(it.seq);
         html! {

@@ -223,7 +223,7 @@ mod tests {
     #[track_caller]
     fn warnings(tool: &str, args: serde_json::Value) -> Vec<String> {
         let mut scene = place();
-        let base = Fingerprint::of(b"base");
+        let base = Fingerprint::hash_bytes(b"base");
         let planned =
             tools::plan_call(Seq(9), tool, &args, &mut scene, &base, &BlobStore::new(), None);
         match planned {
@@ -248,7 +248,7 @@ mod tests {
         let starter = scene.create(root, "ServerScriptService", "ServerScriptService");
         let script = scene.create(starter, "Script", "Uses");
         scene.set_source(script, text.to_owned());
-        let base = Fingerprint::of(b"base");
+        let base = Fingerprint::hash_bytes(b"base");
         let args = json!({ "path": path, "newName": name });
         let tool = "rename_instance";
         let planned =

@@ -233,7 +233,7 @@ mod tests {
 
     #[track_caller]
     fn warned(tool: &str, args: &Json) -> Vec<String> {
-        let (mut scene, base) = (place(), Fingerprint::of(b"base"));
+        let (mut scene, base) = (place(), Fingerprint::hash_bytes(b"base"));
         match tools::plan_call(Seq(9), tool, args, &mut scene, &base, &BlobStore::new(), None) {
             Ok(Plan::Propose(proposal, _)) => {
                 let found = proposal.warnings.into_iter();

@@ -192,7 +192,7 @@ impl UndoStep {
 
     pub(super) fn restore_text(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
         let text = scene.script_text(node).unwrap_or_default();
-        let expect = Fingerprint::of(text.as_bytes());
+        let expect = Fingerprint::hash_bytes(text.as_bytes());
         Self::Edit { node: PriorState::name_only(scene, node), edits, expect }
     }
 }
@@ -329,7 +329,7 @@ impl InverseWriter<'_> {
             });
         }
         let bytes = self.scene.encode_subtree(node).map_err(Refusal::new)?;
-        let blob = Fingerprint::of(&bytes);
+        let blob = Fingerprint::hash_bytes(&bytes);
         self.inverse.blobs.insert(blob.clone(), bytes);
         let id = InstanceId::new_in_proposal(self.next);
         let mut count = 0;

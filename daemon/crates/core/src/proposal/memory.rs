@@ -25,8 +25,10 @@ impl ProposalDraft<'_> {
         if before == after {
             return refuse!("The memory says so already.");
         }
-        let (edits, expect) =
-            (vector_text_edit::diff_lines(before, after), Fingerprint::of(before.as_bytes()));
+        let (edits, expect) = (
+            vector_text_edit::diff_lines(before, after),
+            Fingerprint::hash_bytes(before.as_bytes()),
+        );
         let target = self.scene.target(self.scene.root());
         self.set_title("Edit the project's memory");
         self.push_command(Command::EditMemory { target, edits, expect }).map(drop)

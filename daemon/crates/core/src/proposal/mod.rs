@@ -321,7 +321,7 @@ impl<'a> ProposalDraft<'a> {
     pub fn edit_script(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
         let path = self.scene.path(node);
         let before = text_of(self.scene, node, &path)?;
-        let expect = Fingerprint::of(before.as_bytes());
+        let expect = Fingerprint::hash_bytes(before.as_bytes());
         let target = Target { id: self.scene.id(node), path };
         self.push_command(Command::EditScript { target, edits, expect }).map(drop)
     }
@@ -603,5 +603,5 @@ pub fn patch_id(base: &Fingerprint, commands: &[Command]) -> Fingerprint {
     let text = serde_json::to_value(commands)
         .map(|json| scene_schemas::value::canonical_json(&json))
         .unwrap_or_default();
-    Fingerprint::of(format!("{base}\n{text}").as_bytes())
+    Fingerprint::hash_bytes(format!("{base}\n{text}").as_bytes())
 }

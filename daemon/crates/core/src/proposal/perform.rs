@@ -109,7 +109,7 @@ fn perform_inner(
             let Some(bytes) = blobs.get(blob) else {
                 return refuse!(
                     "What was removed is no longer in the ledger (blob {}).",
-                    blob.short()
+                    blob.short_hex()
                 );
             };
             let subtree = DetachedSubtree::decode(bytes).map_err(Refusal::new)?;
@@ -306,7 +306,7 @@ fn edit_script(
 ) -> Result<PerformedCommand, Refusal> {
     let path = scene.path(node);
     let before = text_of(scene, node, &path)?;
-    if Fingerprint::of(before.as_bytes()) != *expect {
+    if Fingerprint::hash_bytes(before.as_bytes()) != *expect {
         return refuse!("The text of {path} has changed since this was planned; read it again.");
     }
     let after = vector_text_edit::apply_edits(&before, edits).map_err(Refusal::new)?;
@@ -327,7 +327,7 @@ fn edit_memory(
     keep: bool,
 ) -> Result<PerformedCommand, Refusal> {
     let before = memory_of(scene)?;
-    if Fingerprint::of(before.as_bytes()) != *expect {
+    if Fingerprint::hash_bytes(before.as_bytes()) != *expect {
         return refuse!("The memory has changed since this was planned; read it again.");
     }
     let after = vector_text_edit::apply_edits(before, edits).map_err(Refusal::new)?;
@@ -335,7 +335,7 @@ fn edit_memory(
         .then(|| vector_text_edit::invert_edits(before, edits))
         .transpose()
         .map_err(Refusal::new)?;
-    let expect = Fingerprint::of(after.as_bytes());
+    let expect = Fingerprint::hash_bytes(after.as_bytes());
     scene.set_memory(after);
     let back = inverse.map(|edits| UndoStep::Memory { edits, expect });
     Ok(PerformedCommand { node: scene.root(), backs: back.into_iter().collect() })

@@ -32,7 +32,9 @@ pub fn piece_keys(proposal: &Proposal, pieces: &[ProposalUnit]) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mark = |unit: &ProposalUnit| {
         let [about, done] = describe_piece(proposal, *unit, InstanceKey::Path);
-        let hash = |json: Json| Fingerprint::of(json.to_string().as_bytes()).short().to_owned();
+        let hash = |json: Json| {
+            Fingerprint::hash_bytes(json.to_string().as_bytes()).short_hex().to_owned()
+        };
         let mark = format!("{}.{}", hash(about), hash(done));
         let before = seen.entry(mark.clone()).or_default();
         *before += 1;

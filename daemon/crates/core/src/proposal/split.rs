@@ -309,7 +309,7 @@ fn check_in_sync(files: &Scene, command: &Command) -> Result<(), Refusal> {
         Command::EditScript { target, expect, .. } => {
             let node = files.locate(target)?;
             let text = text_of(files, node, &target.path)?;
-            if Fingerprint::of(text.as_bytes()) != *expect {
+            if Fingerprint::hash_bytes(text.as_bytes()) != *expect {
                 return refuse!(
                     "The file of {} differs from the script in Studio. Let Rojo sync it (`rojo \
                      serve`, and connect in Studio), read it again, and request the edit again.",
@@ -386,7 +386,7 @@ mod tests {
     /// What becomes of the changes of a proposal.
     fn part(changes: &Json) -> Result<SplitProposal, String> {
         let mut open = scene(true);
-        let base = Fingerprint::of(b"base");
+        let base = Fingerprint::hash_bytes(b"base");
         let args = json!({ "title": "Some", "changes": changes });
         let blobs = BlobStore::new();
         let planned =

@@ -36,8 +36,10 @@ fn row_text(row: &Row) -> String {
     match change {
         Change::Created { props } if props.is_empty() => format!("+ {path} ({class})"),
         Change::Created { props } => {
-            let props: Vec<String> =
-                props.iter().map(|(name, value)| format!("{name} = {}", value.brief())).collect();
+            let props: Vec<String> = props
+                .iter()
+                .map(|(name, value)| format!("{name} = {}", value.to_brief()))
+                .collect();
             format!("+ {path} ({class}): {}", props.join(", "))
         }
         Change::Cloned { source, count } => {
@@ -60,7 +62,7 @@ fn row_text(row: &Row) -> String {
 }
 
 fn brief_value(value: Option<&Value>) -> String {
-    value.map_or_else(|| "(default)".to_owned(), Value::brief)
+    value.map_or_else(|| "(default)".to_owned(), Value::to_brief)
 }
 
 fn script_lines(script: &ScriptDiff, lines: &mut Vec<String>) {

@@ -1,6 +1,6 @@
 //! `get_active_script`: the script that is open in front in Studio, with drafts.
 
-use scene_schemas::api::Wanted;
+use scene_schemas::api::PluginQuery;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     own: DefaultTarget::Nothing,
     run: ToolAction::Fetch(|json, _| {
         args::parse_args::<GetActiveScriptArgs>(json)
-            .map(|GetActiveScriptArgs {}| Wanted::ActiveScript {})
+            .map(|GetActiveScriptArgs {}| PluginQuery::ActiveScript {})
     }),
 };
 

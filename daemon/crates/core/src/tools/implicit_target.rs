@@ -1,7 +1,7 @@
 //! A call that leaves out its path: the instance that it means, filled in before the tool sees it.
 
 use scene_schemas::InstancePath;
-use scene_schemas::proposal::{ImplicitTarget, MeantBy};
+use scene_schemas::proposal::{ImplicitTarget, ImplicitTargetReason};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Map, Value as Json};
 use vector_place::{ImplicitInstance, Scene};
@@ -66,7 +66,10 @@ pub(super) fn fill_default(
         ImplicitInstance::One(meant) => meant,
         _ if or_workspace => {
             let path = InstancePath::root().child("Workspace", None);
-            ImplicitTarget { target: scene.target_by_path(&path)?, by: MeantBy::Workspace }
+            ImplicitTarget {
+                target: scene.target_by_path(&path)?,
+                by: ImplicitTargetReason::Workspace,
+            }
         }
         ImplicitInstance::File => {
             let others = if instead.len() > 1 { ", `paths` or a `selector`" } else { "" };

@@ -1,6 +1,6 @@
 //! `list_open_documents`: the scripts that are open in Studio's editor.
 
-use scene_schemas::api::Wanted;
+use scene_schemas::api::PluginQuery;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     own: DefaultTarget::Nothing,
     run: ToolAction::Fetch(|json, _| {
         let ListOpenDocumentsArgs { max_count } = args::parse_args(json)?;
-        Ok(Wanted::Documents { max: max_count.get() as u32 })
+        Ok(PluginQuery::Documents { max: max_count.get() as u32 })
     }),
 };
 

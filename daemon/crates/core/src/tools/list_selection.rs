@@ -1,6 +1,6 @@
 //! `list_selection`: what the person has selected in Studio's explorer.
 
-use scene_schemas::api::Wanted;
+use scene_schemas::api::PluginQuery;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,7 +12,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     schema: args::args_schema::<ListSelectionArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Fetch(|json, _| {
-        args::parse_args::<ListSelectionArgs>(json).map(|ListSelectionArgs {}| Wanted::Selection {})
+        args::parse_args::<ListSelectionArgs>(json)
+            .map(|ListSelectionArgs {}| PluginQuery::Selection {})
     }),
 };
 

@@ -62,8 +62,8 @@ mod tests;
 use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::Wanted;
-use scene_schemas::entry::{Phase, Seq, Stance};
+use scene_schemas::api::PluginQuery;
+use scene_schemas::entry::{InteractionMode, Phase, Seq};
 use scene_schemas::proposal::{Conflict, ImplicitTarget, Proposal};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use schemars::Schema;
@@ -146,11 +146,11 @@ impl ToolSpec {
     }
 
     /// Whether it may be called where the person lets a request go so far.
-    pub fn is_within(&self, stance: Stance) -> bool {
+    pub fn is_within(&self, stance: InteractionMode) -> bool {
         match stance {
-            Stance::Act => true,
-            Stance::Plan => !self.is_change(),
-            Stance::Ask => !self.is_change() && !self.is_planning(),
+            InteractionMode::Act => true,
+            InteractionMode::Plan => !self.is_change(),
+            InteractionMode::Ask => !self.is_change() && !self.is_planning(),
         }
     }
 
@@ -189,7 +189,7 @@ pub enum ToolAction {
     Read(fn(Json, &Scene) -> Result<Json, Refusal>),
     /// It drafts a change.
     Change(fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>),
-    Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
+    Fetch(fn(Json, &Scene) -> Result<PluginQuery, Refusal>),
     /// It has the shell look at something that is not in the scene.
     Look(fn(Json, &Scene) -> Result<FetchRequest, Refusal>),
     /// It says something to the person or about the work.
@@ -236,7 +236,7 @@ pub enum Plan {
     /// A change to decide upon, and what the model is told besides.
     Propose(Box<Proposal>, Json),
     /// Something that only Studio can tell; nothing changes.
-    Fetch(Wanted),
+    Fetch(PluginQuery),
     /// Something that the shell looks at; nothing changes.
     Look(Arc<FetchRequest>),
     /// Something that was said.

@@ -1,6 +1,6 @@
 //! `reveal`: shows the person an instance or a line of a script in Studio.
 
-use scene_schemas::api::Wanted;
+use scene_schemas::api::PluginQuery;
 use scene_schemas::refusal::refuse;
 use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
         if line.is_some() && !scene.is_script(node) {
             return refuse!("{path} is a {}, which has no lines.", scene.class(node));
         }
-        Ok(Wanted::Reveal { id: scene.id(node), line: line.map(|line| line.get() as u32) })
+        Ok(PluginQuery::Reveal { id: scene.id(node), line: line.map(|line| line.get() as u32) })
     }),
 };
 

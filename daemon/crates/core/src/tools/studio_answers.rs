@@ -1,7 +1,7 @@
 //! What Studio answered to a tool that asked it, as the model is told.
 
 use scene_schemas::InstanceId;
-use scene_schemas::api::{Answer, Document};
+use scene_schemas::api::{Document, PluginAnswer};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
@@ -10,24 +10,26 @@ use vector_place::Scene;
 ///
 /// # Errors
 /// Studio could not tell.
-pub fn describe_answer(scene: &Scene, answer: &Answer) -> Result<Json, Refusal> {
+pub fn describe_answer(scene: &Scene, answer: &PluginAnswer) -> Result<Json, Refusal> {
     Ok(match answer {
-        Answer::ActiveScript { script: None } => json!({ "script": null }),
-        Answer::ActiveScript { script: Some(script) } => document_json(scene, script),
-        Answer::Selection { ids, count } => {
+        PluginAnswer::ActiveScript { script: None } => json!({ "script": null }),
+        PluginAnswer::ActiveScript { script: Some(script) } => document_json(scene, script),
+        PluginAnswer::Selection { ids, count } => {
             let selected: Vec<Json> =
                 ids.iter().filter_map(|id| instance_json(scene, id)).collect();
             json!({ "selection": selected, "count": count })
         }
-        Answer::Documents { documents } => {
+        PluginAnswer::Documents { documents } => {
             let documents: Vec<Json> =
                 documents.iter().map(|it| document_json(scene, it)).collect();
             json!({ "documents": documents })
         }
-        Answer::Revealed {} => json!({ "shown": true }),
-        Answer::Captured { png } => json!({ "png": png }),
-        Answer::Failed { reason } => return refuse!("{reason}"),
-        Answer::Properties { .. } | Answer::Sources { .. } | Answer::Asset { .. } => {
+        PluginAnswer::Revealed {} => json!({ "shown": true }),
+        PluginAnswer::Captured { png } => json!({ "png": png }),
+        PluginAnswer::Failed { reason } => return refuse!("{reason}"),
+        PluginAnswer::Properties { .. }
+        | PluginAnswer::Sources { .. }
+        | PluginAnswer::Asset { .. } => {
             return refuse!("Studio answered something else than was asked. Call it again.");
         }
     })

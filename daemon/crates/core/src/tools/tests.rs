@@ -50,7 +50,7 @@ fn place() -> Scene {
 }
 
 fn base() -> Fingerprint {
-    Fingerprint::of(b"base")
+    Fingerprint::hash_bytes(b"base")
 }
 
 fn call(scene: &mut Scene, tool: &str, args: Json) -> Result<Plan, String> {
@@ -157,8 +157,8 @@ fn an_instance_is_created_with_its_children() {
     assert_eq!(proposal.commands.len(), 3);
     assert_eq!(proposal.preview.scripts[0].added, 1);
     let part = at(&scene, "game.Workspace.Tower.Part");
-    assert_eq!(scene.value(part, "Material").unwrap().brief(), "Neon");
-    assert_eq!(scene.value(part, "Color").unwrap().brief(), "#c4281c");
+    assert_eq!(scene.value(part, "Material").unwrap().to_brief(), "Neon");
+    assert_eq!(scene.value(part, "Color").unwrap().to_brief(), "#c4281c");
     assert_eq!(
         scene.value(at(&scene, "game.Workspace.Tower"), "@Height"),
         Some(Value::Float64(3.0))
@@ -224,7 +224,7 @@ fn one_proposal_changes_all_that_a_selector_fits() {
     assert_eq!(proposal.class, Class::Modifying);
     assert_eq!(proposal.commands.len(), 4);
     assert_eq!(
-        scene.value(at(&scene, "game.Workspace.Wall[2]"), "Position").unwrap().brief(),
+        scene.value(at(&scene, "game.Workspace.Wall[2]"), "Position").unwrap().to_brief(),
         "0, 5, 0"
     );
     let again = call(
@@ -373,7 +373,7 @@ fn in_a_file_nothing_is_selected() {
     }
     let (scene, proposal, _) = propose("create_instance", json!({ "className": "Folder" }));
     at(&scene, "game.Workspace.Folder");
-    assert_eq!(proposal.meant.unwrap().sentence(), "Path left out: game.Workspace");
+    assert_eq!(proposal.meant.unwrap().describe(), "Path left out: game.Workspace");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use scene_schemas::Fingerprint;
 use scene_schemas::api::FailureKind;
 use scene_schemas::entry::{
-    Approver, Attached, Entry, Finish, Guards, Phase, Place, Requested, Seq, Stance, Step,
+    Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, ModelRequestRecord,
+    Phase, Place, Seq, Step,
 };
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
@@ -38,18 +39,18 @@ pub enum WorkflowInput {
         driver: String,
         /// Which proposals go without a person's yes.
         mode: Mode,
-        attached: Vec<Attached>,
+        attached: Vec<AttachmentSnapshot>,
         /// How far the model may go.
-        stance: Stance,
+        stance: InteractionMode,
         /// The task before it in the same conversation.
         follows: Option<Seq>,
         /// What a model is held to.
         guards: Option<Guards>,
     },
     /// The person says something more, or answers a question.
-    Asked { text: String, attached: Vec<Attached> },
+    Asked { text: String, attached: Vec<AttachmentSnapshot> },
     /// A model is about to be asked.
-    Requested(Box<Requested>),
+    Requested(Box<ModelRequestRecord>),
     /// The driver answered with a whole message.
     Replied(ModelMessage),
     /// The model could not be asked, or did not answer.
@@ -252,7 +253,7 @@ fn called_entry(call: ToolCall) -> Entry {
 fn user_request(
     workflow: &Workflow,
     text: String,
-    attached: Vec<Attached>,
+    attached: Vec<AttachmentSnapshot>,
 ) -> Result<Vec<Entry>, Refusal> {
     if workflow.finished.is_some() {
         return refuse!("The task is over; what is said now begins a new one.");
@@ -425,7 +426,9 @@ fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry
         ModelAction::Done { summary } => {
             let mut entries = Vec::new();
             // What is complete has no open steps; a plan that was only made has all of them.
-            if workflow.stance == Stance::Act && workflow.plan.iter().any(|step| !step.done) {
+            if workflow.stance == InteractionMode::Act
+                && workflow.plan.iter().any(|step| !step.done)
+            {
                 let steps = workflow.plan.iter().map(|it| Step { done: true, ..it.clone() });
                 entries.push(Entry::Planned { call, steps: steps.collect(), notes: None });
             }
@@ -495,8 +498,8 @@ fn approve_proposal(
         return refuse!(
             "Proposal {proposal} is not what was approved: it has patch id {}, not {}. Look at it \
              again.",
-            pending.proposal.patch_id.short(),
-            patch_id.short()
+            pending.proposal.patch_id.short_hex(),
+            patch_id.short_hex()
         );
     }
     if by == Approver::Mode && !policy::can_auto_approve(workflow.mode, &pending.proposal) {

@@ -1,7 +1,7 @@
 //! What an entry is to those who watch: the stream as a reading of the ledger.
 
 use scene_schemas::api::{Event, ProposalStatus};
-use scene_schemas::entry::{Attached, Entry, Record};
+use scene_schemas::entry::{AttachmentSnapshot, Entry, Record};
 use serde_json::Value as Json;
 
 use super::PendingStatus;
@@ -17,11 +17,11 @@ pub fn events_of(record: &Record) -> Vec<Event> {
     };
     match &record.entry {
         Entry::Started { place, goal, driver, mode, attached, .. } => vec![Event::Asked {
-            session: Some(place.session()),
+            session: Some(place.session_id()),
             text: goal.clone(),
             driver: driver.clone(),
             mode: *mode,
-            attached: attached.iter().map(Attached::sentence).collect(),
+            attached: attached.iter().map(AttachmentSnapshot::describe).collect(),
         }],
         Entry::Said { text, answers, .. } => {
             let (text, answers) = (text.clone(), answers.clone());
@@ -91,7 +91,7 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
             vec![Event::ClientDisconnected { client: client.clone() }]
         }
         Entry::Asked { text, attached } => {
-            let attached = attached.iter().map(Attached::sentence).collect();
+            let attached = attached.iter().map(AttachmentSnapshot::describe).collect();
             vec![Event::AskedMore { text: text.clone(), attached }]
         }
         Entry::Questioned { question, answers, .. } => {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use scene_schemas::api::FailureKind;
 use scene_schemas::command::Command;
-use scene_schemas::entry::{Entry, Guards, Seq, Stance};
+use scene_schemas::entry::{Entry, Guards, InteractionMode, Seq};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
@@ -97,12 +97,13 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
 }
 
 /// What goes further than the person lets it is refused, whoever calls, and whatever they were offered.
-fn check_stance(stance: Stance, tool: &str) -> Result<(), Refusal> {
+fn check_stance(stance: InteractionMode, tool: &str) -> Result<(), Refusal> {
     if tools::find_tool(tool).is_ok_and(|known| !known.is_within(stance)) {
         return refuse!(
             "{tool}: Nothing is to be changed now. {}",
             match stance {
-                Stance::Plan => "Make a plan with start_plan; the person says when it is built.",
+                InteractionMode::Plan =>
+                    "Make a plan with start_plan; the person says when it is built.",
                 _ => "Answer the question; a plan is not asked for either.",
             }
         );

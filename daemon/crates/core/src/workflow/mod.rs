@@ -24,9 +24,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scene_schemas::Command;
 use scene_schemas::entry::{
-    Attached, Context, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
+    AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay, Seq, Step,
+    TaskContext,
 };
-use scene_schemas::proposal::{Ack, ImplicitTarget, MeantBy, Mode, Proposal, WarningKind};
+use scene_schemas::proposal::{
+    Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal, WarningKind,
+};
 use serde_json::{Value as Json, json};
 
 use crate::policy;
@@ -56,9 +59,9 @@ pub struct Workflow {
     /// Which proposals go without a person's yes.
     pub mode: Mode,
     /// What the person attached to it.
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachmentSnapshot>,
     /// How far the model may go.
-    pub stance: Stance,
+    pub stance: InteractionMode,
     /// The task before it in the same conversation.
     pub follows: Option<Seq>,
     /// What a model is held to; none where no model calls the tools.
@@ -66,7 +69,7 @@ pub struct Workflow {
     /// Whether it is a daemon's.
     pub is_served: bool,
     /// The scripts that the model is told of at the beginning.
-    pub context: Option<Context>,
+    pub context: Option<TaskContext>,
     pub plan: Vec<Step>,
     pub finished: Option<Finish>,
     /// The entry that says that its client has disconnected, where it has.
@@ -190,7 +193,9 @@ impl LedgerState {
         {
             // What was planned is carried out by the task behind it.
             let before = follows.and_then(|before| self.workflow(before));
-            let goes_on = |it: &&Workflow| it.stance == Stance::Plan && *stance == Stance::Act;
+            let goes_on = |it: &&Workflow| {
+                it.stance == InteractionMode::Plan && *stance == InteractionMode::Act
+            };
             let plan = before.filter(goes_on).map_or(Vec::new(), |it| it.plan.clone());
             let workflow = Workflow {
                 place: place.clone(),
@@ -254,11 +259,14 @@ impl Workflow {
 
     fn pointed_at(&self) -> Option<ImplicitTarget> {
         let mut instances = self.attached.iter().filter_map(|attached| match attached {
-            Attached::Instance { target, .. } => Some(target),
+            AttachmentSnapshot::Instance { target, .. } => Some(target),
             _ => None,
         });
         let target = instances.next()?.clone();
-        instances.next().is_none().then_some(ImplicitTarget { target, by: MeantBy::Attached })
+        instances
+            .next()
+            .is_none()
+            .then_some(ImplicitTarget { target, by: ImplicitTargetReason::Attached })
     }
 
     /// Why a call was refused, where it was.
@@ -495,7 +503,7 @@ impl Workflow {
             let waiting = self.proposals.iter().find(|(_, p)| p.status == PendingStatus::Waiting);
             // A file is written once for all that belongs together; Studio takes each change for itself, and
             // an agent's calls stand each for itself.
-            let is_each = self.place.open().is_some() || self.agent_name().is_some();
+            let is_each = self.place.studio_place().is_some() || self.agent_name().is_some();
             let is_due = is_each && self.approved_proposals().next().is_some();
             if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
                 let by_mode = policy::can_auto_approve(self.mode, &pending.proposal);

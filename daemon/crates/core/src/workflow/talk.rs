@@ -4,7 +4,7 @@
 //! read when it makes its next call; it stands behind that in what the model is sent.
 
 use scene_schemas::api::{FailureKind, Setting};
-use scene_schemas::entry::{Entry, Replay, Requested, Seq};
+use scene_schemas::entry::{Entry, ModelRequestRecord, Replay, Seq};
 
 use crate::prompt::attachment_text;
 
@@ -42,7 +42,7 @@ pub struct ModelConversation {
     queued: Vec<(Seq, TurnSource)>,
     /// How many messages the model was asked for since a person last said something.
     requests: u32,
-    last: Option<(Seq, Requested)>,
+    last: Option<(Seq, ModelRequestRecord)>,
     trouble: Option<ModelTrouble>,
     /// The summary, and the last entry that it stands for.
     summarised: Option<(Seq, Seq, String)>,
@@ -71,7 +71,7 @@ impl ModelConversation {
     }
 
     /// The last request, and where it stands.
-    pub fn last_request(&self) -> Option<&(Seq, Requested)> {
+    pub fn last_request(&self) -> Option<&(Seq, ModelRequestRecord)> {
         self.last.as_ref()
     }
 

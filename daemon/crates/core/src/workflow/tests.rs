@@ -5,7 +5,8 @@ mod model;
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::{
-    Approver, Attached, Entry, FilePlace, Finish, Guards, Place, Record, Seq, Stance,
+    Approver, AttachmentSnapshot, Entry, FilePlace, Finish, Guards, InteractionMode, Place, Record,
+    Seq,
 };
 use scene_schemas::proposal::{Ack, Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
@@ -28,16 +29,16 @@ impl Run {
     }
 
     fn held_to(driver: &str, mode: Mode, goal: &str, guards: Option<Guards>) -> Self {
-        Self::within(Stance::Act, (driver, mode, goal), guards)
+        Self::within(InteractionMode::Act, (driver, mode, goal), guards)
     }
 
     fn within(
-        stance: Stance,
+        stance: InteractionMode,
         (driver, mode, goal): (&str, Mode, &str),
         guards: Option<Guards>,
     ) -> Self {
         let mut run = Self { state: LedgerState::default(), records: Vec::new() };
-        let hash = Fingerprint::of(b"place");
+        let hash = Fingerprint::hash_bytes(b"place");
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = (goal.to_owned(), driver.to_owned());
@@ -105,8 +106,8 @@ fn proposal(name: &str) -> Proposal {
         title: name.to_owned(),
         class: Class::Additive,
         commands: Vec::new(),
-        base: Fingerprint::of(b"place"),
-        patch_id: Fingerprint::of(name.as_bytes()),
+        base: Fingerprint::hash_bytes(b"place"),
+        patch_id: Fingerprint::hash_bytes(name.as_bytes()),
         preview: Preview::default(),
         warnings: Vec::new(),
         after: Vec::new(),
@@ -148,7 +149,7 @@ fn only_what_was_seen_is_approved_and_only_once() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let seq = run.propose(proposal("a"), &[]);
     assert_eq!(run.wants(), Some(WantedWork::Ask(seq)));
-    let other = Fingerprint::of(b"other");
+    let other = Fingerprint::hash_bytes(b"other");
     let by = Approver::Person;
     let approve =
         WorkflowInput::Approve { proposal: seq, patch_id: other, by, is_confirmed_twice: true };
@@ -337,13 +338,14 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
     let path = |text: &str| text.parse().unwrap();
     let id = scene_schemas::InstanceId("studio:2".to_owned());
     let target = scene_schemas::Target { id, path: path("game.Workspace.Wall") };
-    let attached = vec![Attached::Instance { target: target.clone(), class: "Part".to_owned() }];
+    let attached =
+        vec![AttachmentSnapshot::Instance { target: target.clone(), class: "Part".to_owned() }];
     let started = |attached| {
-        let hash = Fingerprint::of(b"place");
+        let hash = Fingerprint::hash_bytes(b"place");
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver, mode) = ("a goal".to_owned(), "offline".to_owned(), Mode::Confirm);
-        let (stance, follows, guards) = (Stance::Act, None, None);
+        let (stance, follows, guards) = (InteractionMode::Act, None, None);
         Entry::Started {
             place,
             goal,
@@ -371,8 +373,8 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
     assert_eq!(workflow.attached, attached);
     assert_eq!(state.build_prompt(WORKFLOW).unwrap().attached, attached);
     let meant = workflow.implicit_target(Seq(2)).unwrap();
-    assert_eq!(meant.sentence(), "Path left out: the attached instance game.Workspace.Wall");
-    let two = Attached::Instance { target, class: "Part".to_owned() };
+    assert_eq!(meant.describe(), "Path left out: the attached instance game.Workspace.Wall");
+    let two = AttachmentSnapshot::Instance { target, class: "Part".to_owned() };
     let (_, state) = read(started(vec![attached[0].clone(), two]));
     assert_eq!(
         state.workflow(WORKFLOW).unwrap().implicit_target(Seq(2)),
@@ -384,11 +386,11 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
 /// Another workflow in the place of a run, with a proposal that stands on these.
 fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
     let (workflow, call) = (Seq(100), Seq(101));
-    let hash = Fingerprint::of(b"place");
+    let hash = Fingerprint::hash_bytes(b"place");
     let file = "place.rbxl".to_owned();
     let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
     let (goal, driver, mode) = ("beside".to_owned(), CALLS.to_owned(), Mode::Confirm);
-    let (attached, stance, follows, guards) = (Vec::new(), Stance::Act, None, None);
+    let (attached, stance, follows, guards) = (Vec::new(), InteractionMode::Act, None, None);
     let served = false;
     let started =
         Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served };
@@ -455,19 +457,19 @@ fn nobody_goes_further_than_the_person_lets_a_request_go() {
     let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
     for (driver, guards) in [("offline", None), (CALLS, None), ("maker/model", guards())] {
         for tool in ["create_instance", "delete_instance", "write_script", "edit_memory"] {
-            let why = may(Stance::Plan, driver, tool, guards.clone()).unwrap_err();
+            let why = may(InteractionMode::Plan, driver, tool, guards.clone()).unwrap_err();
             assert!(why.contains("Make a plan with start_plan"), "{why}");
-            let why = may(Stance::Ask, driver, tool, guards.clone()).unwrap_err();
+            let why = may(InteractionMode::Ask, driver, tool, guards.clone()).unwrap_err();
             assert!(why.contains("Answer the question"), "{why}");
         }
         for tool in ["start_plan", "update_plan"] {
-            assert_eq!(may(Stance::Plan, driver, tool, guards.clone()), Ok(()));
-            let why = may(Stance::Ask, driver, tool, guards.clone()).unwrap_err();
+            assert_eq!(may(InteractionMode::Plan, driver, tool, guards.clone()), Ok(()));
+            let why = may(InteractionMode::Ask, driver, tool, guards.clone()).unwrap_err();
             assert!(why.contains("a plan is not asked for"), "{why}");
         }
-        for stance in [Stance::Plan, Stance::Ask] {
+        for stance in [InteractionMode::Plan, InteractionMode::Ask] {
             assert_eq!(may(stance, driver, "list_children", guards.clone()), Ok(()));
         }
     }
-    assert_eq!(may(Stance::Act, "offline", "create_instance", None), Ok(()));
+    assert_eq!(may(InteractionMode::Act, "offline", "create_instance", None), Ok(()));
 }

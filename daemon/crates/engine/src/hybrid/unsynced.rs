@@ -149,7 +149,7 @@ fn overlay_command(
     if is_own(&target.id) && !made.contains(&target.id) {
         return false;
     }
-    let Some(first) = command.made_as() else {
+    let Some(first) = command.new_instance_number() else {
         return try_command(scene, command, blobs).is_ok();
     };
     let (class, name) = match command {

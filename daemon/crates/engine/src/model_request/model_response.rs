@@ -10,10 +10,10 @@ use vector_providers::answer::{
 };
 use vector_providers::client::ModelClient;
 use vector_providers::config;
-use vector_providers::failure::PAGE;
+use vector_providers::failure::PAGE_KIND;
 use vector_providers::http::HttpError;
 use vector_providers::keys::CredentialSource;
-use vector_providers::retry::PATIENCE;
+use vector_providers::retry::MAX_RETRY_AFTER;
 
 fn to_tokens(usage: &TokenUsage) -> Tokens {
     Tokens {
@@ -144,7 +144,7 @@ pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> Mo
                 "Does the model's server run at {address}? Start it, or correct `base_url`, and try again."
             )
         }
-        HttpError::Redirected { .. } | HttpError::Unable(_) => {
+        HttpError::Redirected { .. } | HttpError::SetupFailed(_) => {
             "Fix the setting and try again; or choose another model.".to_owned()
         }
         _ => "Look at the network, and try again; or choose another model.".to_owned(),
@@ -163,15 +163,15 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
     let service = &client.chosen_model().service.name;
     let status = failure.status.map_or(String::new(), |status| format!(" ({status})"));
     let (code, hint) = match failure.status {
-        _ if failure.quota_exhausted => (
+        _ if failure.is_quota_exhausted => (
             FailureKind::PaymentRequired,
             format!("Pay or wait at {service}, or choose another model."),
         ),
-        _ if failure.context_overflow => (
+        _ if failure.is_context_overflow => (
             FailureKind::TooLarge,
             "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
         ),
-        _ if failure.kind.as_deref() == Some(PAGE) => {
+        _ if failure.kind.as_deref() == Some(PAGE_KIND) => {
             let address = &client.chosen_model().service.base_url;
             let variable = config::provider_variable(service, "BASE_URL");
             let hint = format!(
@@ -182,7 +182,7 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
             (FailureKind::Provider, hint)
         }
         Some(401 | 403) => {
-            let fix = match &client.chosen_model().found {
+            let fix = match &client.chosen_model().credential_source {
                 CredentialSource::Variable(name) => format!("Set the variable {name} again"),
                 _ => format!("Set its key again with `vector key set {service}`"),
             };
@@ -195,8 +195,8 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
             FailureKind::Provider,
             "Choose a model that it has; `vector models` lists those that are known.".to_owned(),
         ),
-        _ if failure.retryable => {
-            let wait = failure.retry_after.filter(|wait| *wait > PATIENCE);
+        _ if failure.is_retryable => {
+            let wait = failure.retry_after.filter(|wait| *wait > MAX_RETRY_AFTER);
             let wait = wait.map(|wait| format!("It asks to wait {} min. ", wait.as_secs() / 60));
             let hint = format!("{}Try again, or choose another model.", wait.unwrap_or_default());
             (FailureKind::Provider, hint)
@@ -205,11 +205,11 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
     };
     let said = failure.message.trim_end_matches(['.', ' ', '\n']);
     // A page is not asked for again at once, but it may be gone when a person tries.
-    let is_page = failure.kind.as_deref() == Some(PAGE);
+    let is_page = failure.kind.as_deref() == Some(PAGE_KIND);
     ModelTrouble {
         code,
         message: format!("{}{status}: {said}.", client.name()),
-        is_retryable: failure.retryable || is_page,
+        is_retryable: failure.is_retryable || is_page,
         hint,
         setting: Some(Setting::Model),
     }

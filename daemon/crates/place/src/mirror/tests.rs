@@ -58,7 +58,7 @@ fn what_is_not_known_is_asked_once() {
     let missing = scene.take_missing();
     assert_eq!(missing.sources, [id("0_4")]);
     let names = ["@", "Material", "Transparency"].map(str::to_owned).to_vec();
-    assert_eq!(missing.properties, [WantedProperties { id: id("0_2"), names }]);
+    assert_eq!(missing.properties, [PropertyQuery { id: id("0_2"), names }]);
     assert!(scene.take_missing().is_empty());
     let item = EnumName::Name("Neon".to_owned());
     let material = Value::EnumItem(EnumItem { enum_type: "Material".to_owned(), item });
@@ -72,7 +72,7 @@ fn what_is_not_known_is_asked_once() {
     let names = vec!["Transparency".to_owned()];
     scene.update_mirror(&ScenePart::Changed { id: id("0_2"), names: names.clone() }).unwrap();
     scene.value(part, "Transparency");
-    let properties = vec![WantedProperties { id: id("0_2"), names }];
+    let properties = vec![PropertyQuery { id: id("0_2"), names }];
     assert_eq!(scene.take_missing(), MissingFacts { properties, ..MissingFacts::default() });
 }
 

@@ -18,7 +18,7 @@ fn read(class: &str, property: &str, value: &Json) -> String {
         Ok(read) => {
             let values: Vec<String> = read
                 .values()
-                .map(|it| it.as_ref().map_or("none".to_owned(), Value::brief))
+                .map(|it| it.as_ref().map_or("none".to_owned(), Value::to_brief))
                 .collect();
             values.join(", ")
         }
@@ -211,7 +211,7 @@ fn attributes_take_the_same_typed_forms() {
         ),
         (json!({ "__t": "number", "value": 3 }), Value::Float64(3.0)),
     ] {
-        assert_eq!(read("Part", "@Key", &value), expected.brief(), "{value}");
+        assert_eq!(read("Part", "@Key", &value), expected.to_brief(), "{value}");
     }
     let item = json!({ "__t": "EnumItem", "enum": "Enum.Material", "name": "Neon" });
     assert!(read("Part", "@Key", &item).contains("Neon"));

@@ -15,7 +15,7 @@ use super::super::decode::AnswerDecoder;
 #[derive(Debug, Default)]
 pub(in super::super) struct AnthropicDecoder {
     blocks: Vec<AnthropicBlock>,
-    stop: Option<String>,
+    stop_reason: Option<String>,
     counts: TokenCounts,
 }
 
@@ -26,7 +26,7 @@ struct AnthropicBlock {
     /// As it will be replayed.
     json: Json,
     /// Which call of the draft it is.
-    call: Option<usize>,
+    call_index: Option<usize>,
 }
 
 /// The last that was said of each count: those of the end outweigh those of the beginning.
@@ -55,7 +55,7 @@ impl AnswerDecoder for AnthropicDecoder {
             "message_delta" => {
                 self.count_tokens(&data["usage"], draft);
                 if let Some(stop) = data["delta"]["stop_reason"].as_str() {
-                    self.stop = Some(stop.to_owned());
+                    self.stop_reason = Some(stop.to_owned());
                 }
             }
             "message_stop" => {
@@ -68,7 +68,7 @@ impl AnswerDecoder for AnthropicDecoder {
 
     fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         if !body["content"].is_array() && body["stop_reason"].is_null() {
-            draft.set_broken("the answer is not an Anthropic message".to_owned());
+            draft.fail_retryable("the answer is not an Anthropic message".to_owned());
             return;
         }
         self.begin_message(body, draft);
@@ -83,7 +83,7 @@ impl AnswerDecoder for AnthropicDecoder {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
-            if let Some(call) = block.call.and_then(|call| draft.calls.get(call)) {
+            if let Some(call) = block.call_index.and_then(|call| draft.calls.get(call)) {
                 block.json["input"] = call.parse_arguments().unwrap_or_else(
                     // Only an object is taken back; it shows the model what it wrote.
                     |malformed| json!({ "malformed_arguments": malformed.text }),
@@ -105,7 +105,7 @@ impl AnthropicDecoder {
             self.add_block(None, block, draft);
         }
         if let Some(stop) = message["stop_reason"].as_str() {
-            self.stop = Some(stop.to_owned());
+            self.stop_reason = Some(stop.to_owned());
         }
     }
 
@@ -129,7 +129,7 @@ impl AnthropicDecoder {
             }
             _ => {}
         }
-        self.blocks.push(AnthropicBlock { index, json: block.clone(), call });
+        self.blocks.push(AnthropicBlock { index, json: block.clone(), call_index: call });
     }
 
     fn add_delta(&mut self, data: &Json, draft: &mut AnswerBuilder) {
@@ -137,7 +137,7 @@ impl AnthropicDecoder {
         let same = |block: &&mut AnthropicBlock| index.is_none() || block.index == index;
         let block = self.blocks.iter_mut().rev().find(same);
         let (kind, mut nowhere) = (member_text(delta, "type"), json!({}));
-        let call = block.as_ref().and_then(|block| block.call);
+        let call = block.as_ref().and_then(|block| block.call_index);
         let json = block.map_or(&mut nowhere, |block| &mut block.json);
         match kind {
             "text_delta" => {
@@ -194,12 +194,12 @@ impl AnthropicDecoder {
 
     /// The end of the message; without a reason it is none.
     fn end_message(&mut self, draft: &mut AnswerBuilder) {
-        let Some(stop) = self.stop.take() else {
+        let Some(stop) = self.stop_reason.take() else {
             return;
         };
         let finish = match stop.as_str() {
-            "max_tokens" => FinishKind::Limit,
-            "model_context_window_exceeded" => FinishKind::Window,
+            "max_tokens" => FinishKind::TokenLimit,
+            "model_context_window_exceeded" => FinishKind::WindowFull,
             "refusal" => FinishKind::Refused,
             _ => FinishKind::Done,
         };
@@ -296,7 +296,7 @@ mod tests {
         ] {
             let answer = sse(WireFormat::Anthropic, &events(&middle, stop));
             assert_eq!(answer.end.outcome, outcome, "{stop}");
-            assert_eq!(answer.end.stop.as_deref(), Some(stop));
+            assert_eq!(answer.end.stop_reason.as_deref(), Some(stop));
         }
         let mut cut = events(&middle, "tool_use");
         cut.pop();
@@ -305,7 +305,7 @@ mod tests {
         cut.push(error);
         let answer = sse(WireFormat::Anthropic, &cut);
         assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
-        assert!(answer.end.failure.unwrap().retryable);
+        assert!(answer.end.failure.unwrap().is_retryable);
     }
 
     #[test]

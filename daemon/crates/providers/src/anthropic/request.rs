@@ -10,11 +10,12 @@ use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
 use super::super::turns::{
-    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, last_kept, replay_blocks, split_turns,
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, last_cacheable_block,
+    replay_blocks,
 };
 
 /// The least that may be thought, by Anthropic's rules.
-const LEAST_BUDGET: u32 = 1024;
+const MIN_THINKING_BUDGET: u32 = 1024;
 
 /// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
@@ -32,11 +33,11 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
         body.insert("tool_choice".to_owned(), choice);
     }
     let mut messages: Vec<Json> =
-        split_turns(prompt, model).iter().filter_map(message_of_turn).collect();
-    if let Some(effort) = prompt.effort.filter(|_| may_think(&messages, model)) {
+        build_messages(prompt, model).iter().filter_map(encode_message).collect();
+    if let Some(effort) = prompt.effort.filter(|_| can_think(&messages, model)) {
         set_thinking(&mut body, effort, max, model);
     }
-    mark_last(&mut messages, prompt, model);
+    mark_last_cached(&mut messages, prompt, model);
     body.insert("messages".to_owned(), messages.into());
     Json::Object(body)
 }
@@ -46,7 +47,7 @@ fn text_block(text: &str) -> Json {
 }
 
 fn mark_cached(mut block: Json, model: &CatalogueModel) -> Json {
-    if model.cache {
+    if model.should_mark_cache {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
     block
@@ -62,7 +63,7 @@ fn tool_definition(tool: &vector_core::prompt::PromptTool) -> Json {
 
 /// With a budget, a call that is being answered must have been thought about: where its thoughts are
 /// not at hand, as behind a change of model, thinking waits for the person's next word.
-fn may_think(messages: &[Json], model: &CatalogueModel) -> bool {
+fn can_think(messages: &[Json], model: &CatalogueModel) -> bool {
     let is = |block: &Json, of: &str| block["type"] == of;
     let answers = messages.last().is_some_and(|last| is(&last["content"][0], "tool_result"));
     let before = messages.iter().rev().nth(1).map(|message| &message["content"][0]);
@@ -82,7 +83,7 @@ fn set_thinking(
         ThinkingStyle::None => {}
         ThinkingStyle::Budget => {
             let budget = model.thinking_budget(effort).min(max / 2);
-            if effort > ThinkingEffort::Low && budget >= LEAST_BUDGET {
+            if effort > ThinkingEffort::Low && budget >= MIN_THINKING_BUDGET {
                 let thinking = json!({ "type": "enabled", "budget_tokens": budget });
                 body.insert("thinking".to_owned(), thinking);
             }
@@ -96,9 +97,9 @@ fn set_thinking(
     }
 }
 
-fn message_of_turn(side: &PromptMessage<'_>) -> Option<Json> {
+fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        PromptMessage::Person { told, texts } => {
+        PromptMessage::Person { tool_result: told, texts } => {
             let words = texts.iter().map(|words| text_block(words));
             ("user", told.iter().map(tool_result_block).chain(words).collect())
         }
@@ -106,9 +107,9 @@ fn message_of_turn(side: &PromptMessage<'_>) -> Option<Json> {
             let replay = call.as_ref().and_then(|call| call.replay);
             let texts = texts.iter().map(|words| text_block(words)).collect();
             let is = ReplayedBlocks {
-                call: |block| block["type"] == "tool_use",
-                text: |block| block["type"] == "text",
-                same: |block, call| block["id"] == call["id"],
+                is_call: |block| block["type"] == "tool_use",
+                is_text: |block| block["type"] == "text",
+                is_same_call: |block, call| block["id"] == call["id"],
             };
             ("assistant", replay_blocks(replay, texts, call.as_ref().map(tool_use_block), &is))
         }
@@ -139,9 +140,9 @@ fn tool_result_block(told: &ToolResult<'_>) -> Json {
     result
 }
 
-fn mark_last(messages: &mut [Json], prompt: &ModelPrompt, model: &CatalogueModel) {
+fn mark_last_cached(messages: &mut [Json], prompt: &ModelPrompt, model: &CatalogueModel) {
     let content = messages.last_mut().and_then(|message| message["content"].as_array_mut());
-    if let Some(last) = content.and_then(|blocks| last_kept(prompt, blocks)) {
+    if let Some(last) = content.and_then(|blocks| last_cacheable_block(prompt, blocks)) {
         *last = mark_cached(last.take(), model);
     }
 }

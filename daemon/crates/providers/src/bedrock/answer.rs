@@ -26,7 +26,7 @@ struct BedrockBlock {
     /// As it will be replayed.
     json: Json,
     /// Which call of the draft it is.
-    call: Option<usize>,
+    call_index: Option<usize>,
 }
 
 /// A message of the binary stream.
@@ -50,14 +50,16 @@ pub(in super::super) fn handle_message(
         "error" => report_failure(header(":error-code"), header(":error-message"), draft),
         _ => match serde_json::from_str::<Json>(&payload) {
             Ok(data) => wire.handle_event(header(":event-type"), &data, draft),
-            Err(error) => draft.set_broken(format!("an event of the answer is not JSON: {error}")),
+            Err(error) => {
+                draft.fail_retryable(format!("an event of the answer is not JSON: {error}"))
+            }
         },
     }
 }
 
 fn report_failure(kind: &str, message: &str, draft: &mut AnswerBuilder) {
     let error = json!({ "error": { "type": kind, "message": message } });
-    draft.set_failure(failure::of_object(&error, &ResponseHead::default()));
+    draft.set_failure(failure::from_object(&error, &ResponseHead::default()));
 }
 
 impl AnswerDecoder for BedrockDecoder {
@@ -78,7 +80,7 @@ impl AnswerDecoder for BedrockDecoder {
                 if start["toolUse"].is_object() {
                     call = Some(begin_call(&start["toolUse"], draft));
                 }
-                self.blocks.push(BedrockBlock { index, json: start.clone(), call });
+                self.blocks.push(BedrockBlock { index, json: start.clone(), call_index: call });
             }
             "contentBlockDelta" => self.add_delta(index, &data["delta"], draft),
             "messageStop" => end_message(member_text(data, "stopReason"), draft),
@@ -96,7 +98,7 @@ impl AnswerDecoder for BedrockDecoder {
     fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         let message = &body["output"]["message"];
         if !message.is_object() && body["stopReason"].is_null() {
-            draft.set_broken("the answer is none of Converse's".to_owned());
+            draft.fail_retryable("the answer is none of Converse's".to_owned());
             return;
         }
         draft.has_message = message.is_object();
@@ -109,7 +111,7 @@ impl AnswerDecoder for BedrockDecoder {
                 draft.calls[at].push_arguments(&block["toolUse"]["input"]);
                 call = Some(at);
             }
-            self.blocks.push(BedrockBlock { index: None, json: block.clone(), call });
+            self.blocks.push(BedrockBlock { index: None, json: block.clone(), call_index: call });
         }
         count_tokens(&body["usage"], draft);
         end_message(member_text(body, "stopReason"), draft);
@@ -120,7 +122,7 @@ impl AnswerDecoder for BedrockDecoder {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
-            if let Some(call) = block.call.and_then(|call| draft.calls.get(call)) {
+            if let Some(call) = block.call_index.and_then(|call| draft.calls.get(call)) {
                 block.json["toolUse"]["input"] = call.parse_arguments().unwrap_or_else(
                     // Only an object is taken back; it shows the model what it wrote.
                     |malformed| json!({ "malformed_arguments": malformed.text }),
@@ -139,7 +141,7 @@ impl BedrockDecoder {
         let at = self.blocks.iter().rposition(same).unwrap_or_else(|| {
             // Texts are begun without a word.
             let index = index.or(Some(self.blocks.len() as u64));
-            self.blocks.push(BedrockBlock { index, json: json!({}), call: None });
+            self.blocks.push(BedrockBlock { index, json: json!({}), call_index: None });
             self.blocks.len() - 1
         });
         let block = &mut self.blocks[at];
@@ -150,7 +152,7 @@ impl BedrockDecoder {
             draft.push_text(more);
             append_text(&mut block.json, "text", more);
         }
-        if let Some(calling) = block.call.and_then(|call| draft.calls.get_mut(call)) {
+        if let Some(calling) = block.call_index.and_then(|call| draft.calls.get_mut(call)) {
             calling.push_arguments(&delta["toolUse"]["input"]);
         }
         let reasoning = &delta["reasoningContent"];
@@ -179,8 +181,8 @@ fn begin_call(tool: &Json, draft: &mut AnswerBuilder) -> usize {
 fn end_message(stop: &str, draft: &mut AnswerBuilder) {
     let finish = match stop {
         "" => return,
-        "max_tokens" => FinishKind::Limit,
-        "model_context_window_exceeded" => FinishKind::Window,
+        "max_tokens" => FinishKind::TokenLimit,
+        "model_context_window_exceeded" => FinishKind::WindowFull,
         "guardrail_intervened" | "content_filtered" | "refusal" => FinishKind::Refused,
         "malformed_model_output" | "malformed_tool_use" => FinishKind::ModelError,
         _ => FinishKind::Done,
@@ -295,7 +297,7 @@ mod tests {
             assert_eq!((answer.end.outcome, answer.calls.len()), (AnswerOutcome::ErrorInBody, 0));
             let failure = answer.end.failure.unwrap();
             assert_eq!(failure.kind.as_deref(), Some(kind));
-            assert_eq!((failure.message.as_str(), failure.retryable), ("m", retryable));
+            assert_eq!((failure.message.as_str(), failure.is_retryable), ("m", retryable));
         }
         let mut damaged = stopped("tool_use");
         let last = damaged.len() - 1;

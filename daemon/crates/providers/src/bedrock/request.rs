@@ -9,18 +9,18 @@ use vector_core::prompt::{ModelPrompt, PromptTool, ThinkingEffort};
 use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
 use super::super::turns::{
-    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, replay_blocks, split_turns,
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, replay_blocks,
 };
 
 /// The least that Anthropic's models may think.
-const LEAST_BUDGET: u32 = 1024;
+const MIN_THINKING_BUDGET: u32 = 1024;
 
 /// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
     body.insert("inferenceConfig".to_owned(), json!({ "maxTokens": max }));
-    let mark = || model.cache.then(|| json!({ "cachePoint": { "type": "default" } }));
+    let mark = || model.should_mark_cache.then(|| json!({ "cachePoint": { "type": "default" } }));
     if !prompt.rules.is_empty() {
         let rules = std::iter::once(json!({ "text": prompt.rules }));
         body.insert("system".to_owned(), rules.chain(mark()).collect());
@@ -30,8 +30,8 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
         body.insert("toolConfig".to_owned(), json!({ "tools": tools }));
     }
     let mut messages: Vec<Json> =
-        split_turns(prompt, model).iter().filter_map(message_of_turn).collect();
-    if let Some(effort) = prompt.effort.filter(|_| may_think(&messages)) {
+        build_messages(prompt, model).iter().filter_map(encode_message).collect();
+    if let Some(effort) = prompt.effort.filter(|_| can_think(&messages)) {
         set_thinking(&mut body, effort, max, model);
     }
     let last = messages.last_mut().and_then(|message| message["content"].as_array_mut());
@@ -53,7 +53,7 @@ fn tool_definition(tool: &PromptTool) -> Json {
 }
 
 /// A call that is being answered must have been thought about, where its model thinks at all.
-fn may_think(messages: &[Json]) -> bool {
+fn can_think(messages: &[Json]) -> bool {
     let answers =
         messages.last().is_some_and(|last| last["content"][0].get("toolResult").is_some());
     let before = messages.iter().rev().nth(1).map(|message| &message["content"][0]);
@@ -71,7 +71,7 @@ fn set_thinking(
         ThinkingStyle::None => None,
         ThinkingStyle::Budget => {
             let budget = model.thinking_budget(effort).min(max / 2);
-            (effort > ThinkingEffort::Low && budget >= LEAST_BUDGET)
+            (effort > ThinkingEffort::Low && budget >= MIN_THINKING_BUDGET)
                 .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
         }
         ThinkingStyle::Effort => model.effort_name(effort).map(|word| {
@@ -83,18 +83,20 @@ fn set_thinking(
     }
 }
 
-fn message_of_turn(side: &PromptMessage<'_>) -> Option<Json> {
+fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        PromptMessage::Person { told, texts } => {
+        PromptMessage::Person { tool_result: told, texts } => {
             let words = texts.iter().map(|text| json!({ "text": text }));
             ("user", told.iter().map(tool_result_block).chain(words).collect())
         }
         PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
             let is = ReplayedBlocks {
-                call: |block| block.get("toolUse").is_some(),
-                text: |block| block.get("text").is_some(),
-                same: |block, call| block["toolUse"]["toolUseId"] == call["toolUse"]["toolUseId"],
+                is_call: |block| block.get("toolUse").is_some(),
+                is_text: |block| block.get("text").is_some(),
+                is_same_call: |block, call| {
+                    block["toolUse"]["toolUseId"] == call["toolUse"]["toolUseId"]
+                },
             };
             let texts = texts.iter().map(|text| json!({ "text": text })).collect();
             ("assistant", replay_blocks(replay, texts, call.as_ref().map(tool_use_block), &is))

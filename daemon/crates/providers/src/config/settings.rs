@@ -20,18 +20,18 @@ pub struct SettingSpec {
     pub env: &'static str,
     /// What counts where it is not set.
     pub default: &'static str,
-    pub about: &'static str,
-    pub(super) put: SettingWriter,
+    pub description: &'static str,
+    pub(super) writer: SettingWriter,
 }
 
-const fn setting(
+const fn setting_spec(
     key: &'static str,
     env: &'static str,
     default: &'static str,
     about: &'static str,
     put: SettingWriter,
 ) -> SettingSpec {
-    SettingSpec { key, env, default, about, put }
+    SettingSpec { key, env, default, description: about, writer: put }
 }
 
 macro_rules! route {
@@ -54,7 +54,7 @@ macro_rules! effort {
 
 /// All settings but those of single providers.
 pub const SETTINGS: [SettingSpec; 24] = [
-    setting(
+    setting_spec(
         "model",
         "VECTOR_MODEL",
         "the first key that exists",
@@ -64,7 +64,7 @@ pub const SETTINGS: [SettingSpec; 24] = [
             Ok(())
         }),
     ),
-    setting(
+    setting_spec(
         "effort",
         "VECTOR_EFFORT",
         "the model's own",
@@ -74,127 +74,143 @@ pub const SETTINGS: [SettingSpec; 24] = [
             Ok(())
         }),
     ),
-    setting(
+    setting_spec(
         "max_output_tokens",
         "VECTOR_MAX_OUTPUT_TOKENS",
         "the model's own",
         "how long an answer may become, thoughts included",
         SettingWriter::Number(256, 1_000_000, |config, number| config.max_output = Some(number)),
     ),
-    setting(
+    setting_spec(
         "first_byte_seconds",
         "VECTOR_FIRST_BYTE_SECONDS",
         "30",
         "how long a provider may take before its answer begins",
-        SettingWriter::Number(1, 3_600, |config, number| config.first_byte = from_seconds(number)),
+        SettingWriter::Number(1, 3_600, |config, number| {
+            config.first_byte_timeout = from_seconds(number)
+        }),
     ),
-    setting(
+    setting_spec(
         "stall_seconds",
         "VECTOR_STALL_SECONDS",
         "300",
         "how long an answer that began may pause; you are told after 60 and 120",
-        SettingWriter::Number(1, 3_600, |config, number| config.stall = from_seconds(number)),
+        SettingWriter::Number(1, 3_600, |config, number| {
+            config.stall_timeout = from_seconds(number)
+        }),
     ),
-    setting(
+    setting_spec(
         "retries",
         "VECTOR_RETRIES",
         "3",
         "how often a request is sent again where that may help",
         SettingWriter::Number(0, 10, |config, number| config.retries = number),
     ),
-    setting(
+    setting_spec(
         "turn_limit",
         "VECTOR_TURN_LIMIT",
         "50",
         "how many messages a model may write in one workflow",
         SettingWriter::Number(1, 1_000, |config, number| config.turn_limit = number),
     ),
-    setting(
+    setting_spec(
         "caps.day_usd",
         "VECTOR_CAP_DAY_USD",
         "none",
         "how much may be spent in a day",
         SettingWriter::Money(|caps| &mut caps.day),
     ),
-    setting(
+    setting_spec(
         "caps.project_usd",
         "VECTOR_CAP_PROJECT_USD",
         "none",
         "how much may be spent on a project",
         SettingWriter::Money(|caps| &mut caps.project),
     ),
-    setting(
+    setting_spec(
         "caps.workflow_usd",
         "VECTOR_CAP_WORKFLOW_USD",
         "none",
         "how much may be spent in one workflow",
         SettingWriter::Money(|caps| &mut caps.workflow),
     ),
-    setting(
+    setting_spec(
         "guards.scope",
         "VECTOR_GUARD_SCOPE",
         "8",
         "a model that would touch more scripts, or subtrees, than this asks you first",
-        SettingWriter::Number(1, 100_000, |config, number| config.scope = number),
+        SettingWriter::Number(1, 100_000, |config, number| config.scope_limit = number),
     ),
-    setting(
+    setting_spec(
         "guards.needs_script",
         "VECTOR_GUARD_NEEDS_SCRIPT",
         "true",
         "whether a model that made parts and no script has to add one, or ask you",
         SettingWriter::Switch(|config, is_on| config.needs_script = is_on),
     ),
-    setting(
+    setting_spec(
         "debug.capture",
         "VECTOR_DEBUG_CAPTURE",
         "false",
         "whether whole replies of providers are kept in files of yours, to look for faults",
-        SettingWriter::Switch(|config, is_on| config.capture = is_on),
+        SettingWriter::Switch(|config, is_on| config.is_capture_on = is_on),
     ),
-    setting(
+    setting_spec(
         "debug.capture_days",
         "VECTOR_DEBUG_CAPTURE_DAYS",
         "3",
         "after how many days these files are removed",
         SettingWriter::Number(1, 30, |config, number| config.capture_days = number),
     ),
-    setting(
+    setting_spec(
         "agents.pending_days",
         "VECTOR_AGENTS_PENDING_DAYS",
         "7",
         "after how many days what an agent over MCP proposed is withdrawn, where the agent has disconnected \
          and nobody has decided; 0 keeps it until somebody does",
         SettingWriter::Number(0, 3_650, |config, number| {
-            config.pending = (number > 0).then(|| from_days(number));
+            config.pending_limit = (number > 0).then(|| from_days(number));
         }),
     ),
-    setting(
+    setting_spec(
         "forget.after_days",
         "VECTOR_FORGET_AFTER_DAYS",
         "never",
         "after how many days the daemon erases the texts of tasks in which nothing has happened",
         SettingWriter::Number(1, 3_650, |config, number| config.forget_days = Some(number)),
     ),
-    setting("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
-    setting("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
-    setting(
+    setting_spec("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
+    setting_spec("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
+    setting_spec(
         "routes.summarise",
         "VECTOR_ROUTE_SUMMARISE",
         "`model`",
         "who sums up long conversations",
         route!(Summarise),
     ),
-    setting("routes.review", "VECTOR_ROUTE_REVIEW", "`model`", "who reviews", route!(Review)),
-    setting("efforts.plan", "VECTOR_EFFORT_PLAN", "`effort`", "how hard, for plans", effort!(Plan)),
-    setting("efforts.edit", "VECTOR_EFFORT_EDIT", "`effort`", "how hard, for edits", effort!(Edit)),
-    setting(
+    setting_spec("routes.review", "VECTOR_ROUTE_REVIEW", "`model`", "who reviews", route!(Review)),
+    setting_spec(
+        "efforts.plan",
+        "VECTOR_EFFORT_PLAN",
+        "`effort`",
+        "how hard, for plans",
+        effort!(Plan),
+    ),
+    setting_spec(
+        "efforts.edit",
+        "VECTOR_EFFORT_EDIT",
+        "`effort`",
+        "how hard, for edits",
+        effort!(Edit),
+    ),
+    setting_spec(
         "efforts.summarise",
         "VECTOR_EFFORT_SUMMARISE",
         "`effort`",
         "how hard, for summaries",
         effort!(Summarise),
     ),
-    setting(
+    setting_spec(
         "efforts.review",
         "VECTOR_EFFORT_REVIEW",
         "`effort`",

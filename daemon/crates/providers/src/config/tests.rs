@@ -21,7 +21,7 @@ fn loaded(
 #[test]
 fn what_comes_later_counts() {
     let (_, config) = loaded("", "", &[]).unwrap();
-    assert_eq!(config.first_byte, Duration::from_secs(30));
+    assert_eq!(config.first_byte_timeout, Duration::from_secs(30));
     assert_eq!((config.retries, config.model), (3, None));
     let home = "model = \"anthropic\"\nretries = 1\nturn_limit = 7";
     let project = "model = \"openai/gpt-5.2\"\nretries = 2";
@@ -35,7 +35,7 @@ fn what_comes_later_counts() {
 #[test]
 fn every_setting_can_be_set_by_its_file_and_by_its_variable() {
     for setting in &SETTINGS {
-        let (text, quoted) = match setting.put {
+        let (text, quoted) = match setting.writer {
             SettingWriter::Number(least, ..) => ((least + 1).to_string(), (least + 1).to_string()),
             SettingWriter::Money(_) => ("1.5".to_owned(), "1.5".to_owned()),
             SettingWriter::Switch(_) => {
@@ -94,7 +94,7 @@ fn a_project_cannot_send_keys_elsewhere_nor_raise_a_cap() {
 
 #[test]
 fn a_project_only_narrows_the_scope() {
-    let scope = |home: &str, project: &str| loaded(home, project, &[]).unwrap().1.scope;
+    let scope = |home: &str, project: &str| loaded(home, project, &[]).unwrap().1.scope_limit;
     assert_eq!(scope("", "[guards]\nscope = 100000"), 8, "a project does not widen it");
     assert_eq!(scope("", "[guards]\nscope = 3"), 3, "a project narrows it");
     assert_eq!(scope("[guards]\nscope = 40", "[guards]\nscope = 39"), 39);
@@ -117,18 +117,18 @@ fn providers_are_where_it_is_said() {
 fn the_page_has_every_setting_and_every_variable() {
     let page = include_str!("../../../../../docs/models.md");
     let row = |setting: &SettingSpec| {
-        let SettingSpec { key, env, default, about, .. } = setting;
+        let SettingSpec { key, env, default, description: about, .. } = setting;
         format!("| `{key}` | `{env}` | {default} | {about} |\n")
     };
     let table: String = SETTINGS.iter().map(row).collect();
     assert!(page.contains(&table), "docs/models.md must have these rows:\n{table}");
-    for (key, suffix, about) in OF_PROVIDER {
+    for (key, suffix, about) in PROVIDER_SETTINGS {
         let begin = format!("| `providers.NAME.{key}` | `VECTOR_NAME_{suffix}` |");
         assert!(page.contains(&begin) && page.contains(about), "{begin} {about}");
     }
     let catalogue = Catalogue::from_user_file(None).unwrap();
     for service in &catalogue.services {
-        let named = service.keys.iter().chain([&service.name]);
+        let named = service.key_variables.iter().chain([&service.name]);
         for name in named {
             assert!(page.contains(&format!("`{name}`")), "{name}");
         }

@@ -44,7 +44,7 @@ impl AnswerDecoder for GeminiDecoder {
             .iter()
             .any(|name| !body[*name].is_null());
         if !is_ours {
-            draft.set_broken("the answer is none of Gemini's".to_owned());
+            draft.fail_retryable("the answer is none of Gemini's".to_owned());
             return;
         }
         self.handle_event("", body, draft);
@@ -63,7 +63,7 @@ impl AnswerDecoder for GeminiDecoder {
 fn finish_kind(stop: &str) -> FinishKind {
     match stop {
         "STOP" => FinishKind::Done,
-        "MAX_TOKENS" => FinishKind::Limit,
+        "MAX_TOKENS" => FinishKind::TokenLimit,
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"
@@ -86,7 +86,11 @@ impl GeminiDecoder {
             let calling = draft
                 .begin_call(PartialCall::new(member_text(call, "id"), member_text(call, "name")));
             calling.is_signed = is_signed;
-            calling.push_arguments(if call["args"].is_null() { &EMPTY } else { &call["args"] });
+            calling.push_arguments(if call["args"].is_null() {
+                &EMPTY_ARGS
+            } else {
+                &call["args"]
+            });
         } else if part["thought"] == true {
             draft.push_reasoning(member_text(part, "text"));
         } else if let Some(more) = part["text"].as_str() {
@@ -114,7 +118,7 @@ impl GeminiDecoder {
     }
 }
 
-static EMPTY: std::sync::LazyLock<Json> = std::sync::LazyLock::new(|| json!({}));
+static EMPTY_ARGS: std::sync::LazyLock<Json> = std::sync::LazyLock::new(|| json!({}));
 
 fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
     let Some(input) = member_count(usage, "promptTokenCount") else {
@@ -207,10 +211,10 @@ mod tests {
         let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
         let answer = stream(std::slice::from_ref(&blocked));
         assert_eq!(answer.end.outcome, AnswerOutcome::Refused);
-        assert_eq!(whole(WireFormat::Gemini, &blocked).end.stop.as_deref(), Some("SAFETY"));
+        assert_eq!(whole(WireFormat::Gemini, &blocked).end.stop_reason.as_deref(), Some("SAFETY"));
         let error = json!({"error": {"code": 503, "message": "m", "status": "UNAVAILABLE"}});
         let failure = stream(&[chunk(call, ""), error]).end.failure.unwrap();
-        assert!(failure.retryable);
+        assert!(failure.is_retryable);
     }
 
     #[test]

@@ -9,11 +9,13 @@ use vector_core::prompt::{ModelPrompt, PromptTool};
 
 use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
-use super::super::turns::{ModelCall, PromptMessage, ReplayedBlocks, replay_blocks, split_turns};
+use super::super::turns::{
+    ModelCall, PromptMessage, ReplayedBlocks, build_messages, replay_blocks,
+};
 
 /// What Gemini 3 takes in place of the signature of a call that another model made; without any it
 /// refuses the request. <https://ai.google.dev/gemini-api/docs/thought-signatures>
-const NOT_SIGNED: &str = "skip_thought_signature_validator";
+const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
@@ -30,14 +32,16 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     if !config.is_empty() {
         body.insert("generationConfig".to_owned(), config.into());
     }
-    let contents: Vec<Json> =
-        split_turns(prompt, model).iter().filter_map(|side| content_of_turn(side, model)).collect();
-    body.insert("contents".to_owned(), name_results(contents).into());
+    let contents: Vec<Json> = build_messages(prompt, model)
+        .iter()
+        .filter_map(|side| encode_content(side, model))
+        .collect();
+    body.insert("contents".to_owned(), assign_result_ids(contents).into());
     Json::Object(body)
 }
 
 /// Where a call that goes back as it came has an id, its result names it.
-fn name_results(mut contents: Vec<Json>) -> Vec<Json> {
+fn assign_result_ids(mut contents: Vec<Json>) -> Vec<Json> {
     for at in 1..contents.len() {
         let parts = contents[at - 1]["parts"].as_array().into_iter().flatten();
         let id = parts.filter_map(|part| part.pointer("/functionCall/id")).next_back().cloned();
@@ -72,9 +76,9 @@ fn tool_definition(tool: &PromptTool) -> Json {
     json!({ "name": tool.name, "description": tool.about, "parameters": parameters })
 }
 
-fn content_of_turn(side: &PromptMessage<'_>, model: &CatalogueModel) -> Option<Json> {
+fn encode_content(side: &PromptMessage<'_>, model: &CatalogueModel) -> Option<Json> {
     let (role, parts) = match side {
-        PromptMessage::Person { told, texts } => {
+        PromptMessage::Person { tool_result: told, texts } => {
             let picture = told
                 .as_ref()
                 .and_then(|told| told.picture)
@@ -94,9 +98,9 @@ fn model_parts(texts: &[&str], call: Option<&ModelCall<'_>>, model: &CatalogueMo
     let replay = call.and_then(|call| call.replay);
     let texts = texts.iter().map(|text| json!({ "text": text })).collect();
     let is = ReplayedBlocks {
-        call: |part| part.get("functionCall").is_some(),
-        text: |part| part.get("text").is_some() && part["thought"] != true,
-        same: |part, call| part["functionCall"]["name"] == call["functionCall"]["name"],
+        is_call: |part| part.get("functionCall").is_some(),
+        is_text: |part| part.get("text").is_some() && part["thought"] != true,
+        is_same_call: |part, call| part["functionCall"]["name"] == call["functionCall"]["name"],
     };
     let made = call.map(|call| {
         let mut part = json!({ "functionCall": { "name": call.tool, "args": call.args } });
@@ -110,7 +114,7 @@ fn model_parts(texts: &[&str], call: Option<&ModelCall<'_>>, model: &CatalogueMo
         .iter_mut()
         .find(|part| part.get("functionCall").is_some() && part.get("thoughtSignature").is_none());
     if let Some(part) = unsigned.filter(|_| model.thinking == ThinkingStyle::Effort) {
-        part["thoughtSignature"] = json!(NOT_SIGNED);
+        part["thoughtSignature"] = json!(SKIP_SIGNATURE);
     }
     // What was thought aloud is not sent again; its signature stands on the other parts.
     parts.retain(|part| part["thought"] != true || part.get("thoughtSignature").is_some());

@@ -92,9 +92,9 @@ impl ResponseReader for Kept {
     fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict {
         RetryVerdict {
             is_ok: self.status == 200 && cut.is_none(),
-            retryable: self.status >= 500 || cut.is_some(),
+            is_retryable: self.status >= 500 || cut.is_some(),
             retry_after: self.after,
-            context_overflow: self.status == 400,
+            is_context_overflow: self.status == 400,
             reason: cut.map_or_else(|| format!("{}: {}", self.status, self.text), str::to_owned),
         }
     }
@@ -104,9 +104,9 @@ impl ResponseReader for Kept {
 const SHORT: WaitLimits = WaitLimits {
     first_byte: Duration::from_secs(20),
     stall: Duration::from_secs(20),
-    notices: [Duration::from_secs(15), Duration::from_secs(16)],
+    notice_delays: [Duration::from_secs(15), Duration::from_secs(16)],
     retries: 3,
-    pause: Duration::from_millis(1),
+    first_pause: Duration::from_millis(1),
 };
 
 struct Ran {
@@ -147,7 +147,7 @@ fn sent(url: &str) -> Ran {
 fn a_request_goes_with_its_key_and_comes_back() {
     let (url, told) = server(vec![answer(OK)]);
     let answered = sent(&url).result.unwrap();
-    assert!(answered.verdict.is_ok && answered.tries == 1, "{answered:?}");
+    assert!(answered.verdict.is_ok && answered.attempts == 1, "{answered:?}");
     assert_eq!((answered.reader.status, answered.reader.text.as_str()), (200, "done"));
     let request = told.recv().unwrap();
     assert!(request.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{request}");
@@ -161,12 +161,16 @@ fn silence_before_the_first_byte_is_ended_and_tried_again() {
     let (url, _told) = server(vec![hold(""), answer(OK)]);
     let waits = WaitLimits { first_byte: Duration::from_millis(300), ..SHORT };
     let ran = run(&url, &waits, &CancelSwitch::new(), None);
-    assert_eq!(ran.result.as_ref().unwrap().tries, 2);
-    assert!(matches!(&ran.notices[..], [HttpNotice::Again { tried: 1, .. }]), "{:?}", ran.notices);
+    assert_eq!(ran.result.as_ref().unwrap().attempts, 2);
+    assert!(
+        matches!(&ran.notices[..], [HttpNotice::Retrying { attempt: 1, .. }]),
+        "{:?}",
+        ran.notices
+    );
     let (url, _told) = server(vec![hold("")]);
     let waits = WaitLimits { retries: 0, ..waits };
     let error = run(&url, &waits, &CancelSwitch::new(), None).result.unwrap_err();
-    assert!(matches!(error, HttpError::Silent { .. }), "{error}");
+    assert!(matches!(error, HttpError::TimedOut { .. }), "{error}");
     assert!(error.to_string().contains("first_byte_seconds"), "{error}");
 }
 
@@ -178,7 +182,7 @@ fn a_hint_is_obeyed() {
     let begun = std::time::Instant::now();
     let ran = sent(&url);
     assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
-    let [HttpNotice::Again { tried: 1, after, reason }] = &ran.notices[..] else {
+    let [HttpNotice::Retrying { attempt: 1, delay: after, reason }] = &ran.notices[..] else {
         panic!("{:?}", ran.notices)
     };
     assert!(*after >= Duration::from_millis(400), "{after:?}");
@@ -192,7 +196,7 @@ fn tries_come_to_an_end_with_the_last_reason() {
     let (url, told) = server((0..4).map(|_| answer(busy)).collect());
     let ran = sent(&url);
     let answered = ran.result.unwrap();
-    assert_eq!((answered.tries, answered.verdict.reason.as_str()), (4, "503: busy"));
+    assert_eq!((answered.attempts, answered.verdict.reason.as_str()), (4, "503: busy"));
     assert_eq!(told.iter().count(), 4);
 }
 
@@ -201,18 +205,20 @@ fn what_is_too_long_is_not_sent_again() {
     let long = "HTTP/1.1 400 Bad\r\nContent-Length: 4\r\nConnection: close\r\n\r\nlong";
     let (url, _told) = server(vec![answer(long)]);
     let answered = sent(&url).result.unwrap();
-    assert!(answered.verdict.context_overflow && answered.tries == 1, "{answered:?}");
+    assert!(answered.verdict.is_context_overflow && answered.attempts == 1, "{answered:?}");
 }
 
 #[test]
 fn a_connection_that_breaks_in_the_middle_is_an_end_of_its_own() {
     let (url, _told) = server(vec![answer(BEGUN), answer(OK)]);
     let ran = sent(&url);
-    let [HttpNotice::Again { reason, .. }] = &ran.notices[..] else { panic!("{:?}", ran.notices) };
+    let [HttpNotice::Retrying { reason, .. }] = &ran.notices[..] else {
+        panic!("{:?}", ran.notices)
+    };
     assert!(reason.starts_with("the connection broke"), "{reason}");
     let answered = ran.result.unwrap();
     // What was read before the break is gone with its reader.
-    assert_eq!((answered.reader.text.as_str(), answered.tries), ("done", 2));
+    assert_eq!((answered.reader.text.as_str(), answered.attempts), ("done", 2));
 }
 
 #[test]
@@ -220,7 +226,7 @@ fn a_pause_is_told_and_then_ended() {
     let (url, _told) = server(vec![hold(BEGUN)]);
     let (first, second) = (Duration::from_millis(50), Duration::from_millis(100));
     let stall = Duration::from_millis(300);
-    let waits = WaitLimits { stall, notices: [first, second], retries: 0, ..SHORT };
+    let waits = WaitLimits { stall, notice_delays: [first, second], retries: 0, ..SHORT };
     let ran = run(&url, &waits, &CancelSwitch::new(), None);
     assert_eq!(ran.notices, [HttpNotice::Stalled(first), HttpNotice::Stalled(second)]);
     let answered = ran.result.unwrap();

@@ -7,7 +7,7 @@ use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 use vector_place::reflection;
 
-use super::language::{FILLERS, LanguageComplaint, ParsedSentence, PlannerRequest, parse_subject};
+use super::language::{FILLERS, LanguageError, ParsedSentence, PlannerRequest, parse_subject};
 use super::plans::studs_json;
 use super::shapes::ShapeOptions;
 use super::values::{self, PartLook};
@@ -26,19 +26,20 @@ pub(super) struct NewInstance {
 pub(super) const EVERYTHING: &str = "BasePart:not(Terrain)";
 
 /// What people call a part.
-const PARTS: &[&str] = &["block", "brick", "cube"];
+const PART_SYNONYMS: &[&str] = &["block", "brick", "cube"];
 
 /// The height of a part that nobody gave a size, in studs.
-const HEIGHT: f64 = 1.2;
+const DEFAULT_HEIGHT: f64 = 1.2;
 
 /// The most words of which the name of a class is made.
-const CLASS_WORDS: usize = 4;
+const MAX_CLASS_WORDS: usize = 4;
 
 /// What stands behind the class.
-const OPTIONS: &[&str] = &["named", "called", "in", "into", "inside", "under", "at", "size"];
+const OPTION_KEYWORDS: &[&str] =
+    &["named", "called", "in", "into", "inside", "under", "at", "size"];
 
 /// Where a class belongs when nobody says where, and the Workspace for all others.
-const HOMES: &[(&str, &[&str])] = &[
+const DEFAULT_PARENTS: &[(&str, &[&str])] = &[
     ("LocalScript", &["StarterPlayer", "StarterPlayerScripts"]),
     ("ModuleScript", &["ReplicatedStorage"]),
     ("BaseScript", &["ServerScriptService"]),
@@ -57,20 +58,20 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Whether a text is one word of letters, digits and underscores.
-pub(super) fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The class that a text names: in any case, of several words, in the plural.
-pub(super) fn class_named(text: &str) -> Option<&'static str> {
+pub(super) fn find_class(text: &str) -> Option<&'static str> {
     // No class has a longer name, and every one is compared.
     if text.len() > 60 || text.is_empty() {
         return None;
     }
     let joined = text.replace(' ', "");
     let find = |name: &str| -> Option<&'static str> {
-        if PARTS.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+        if PART_SYNONYMS.iter().any(|it| it.eq_ignore_ascii_case(name)) {
             return Some("Part");
         }
         let classes = &reflection::database().classes;
@@ -84,36 +85,39 @@ pub(super) fn class_named(text: &str) -> Option<&'static str> {
 }
 
 /// How many words of a sentence are looked at for a class, and how many of its end for a look.
-const LOOKED_AT: usize = 12;
+const MAX_SCANNED_WORDS: usize = 12;
 
 /// Whether a sentence names a class anywhere before its options.
-pub(super) fn names_class(rest: &str) -> bool {
-    words::split_words(rest).into_iter().take(LOOKED_AT).any(|word| class_named(word).is_some())
+pub(super) fn has_class_name(rest: &str) -> bool {
+    words::split_words(rest)
+        .into_iter()
+        .take(MAX_SCANNED_WORDS)
+        .any(|word| find_class(word).is_some())
 }
 
 /// Reads `[COLOUR] [MATERIAL] CLASS [named NAME] [size X,Y,Z] [at X,Y,Z] [in PATH] [with P = V]`.
-pub(super) fn read_create(
-    sentence: ParsedSentence<'_>,
-) -> Result<PlannerRequest, LanguageComplaint> {
+pub(super) fn read_create(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let (head, with) = match words::split_word(sentence.rest, "with")? {
         Some((head, props)) => (head, values::parse_assignments(props)?),
         None => (sentence.rest, Map::new()),
     };
-    let words = words::split_words(words::without_leading(head, FILLERS));
-    let at = words.iter().position(|word| is_one_of(word, OPTIONS)).unwrap_or(words.len());
+    let words = words::split_words(words::strip_leading(head, FILLERS));
+    let at = words.iter().position(|word| is_one_of(word, OPTION_KEYWORDS)).unwrap_or(words.len());
     let (named, options) = words.split_at(at);
     if sentence.size.is_some() {
         let why = "only a grid and a farm have rows and columns";
-        return Err(LanguageComplaint::new(sentence.rest, why));
+        return Err(LanguageError::new(sentence.rest, why));
     }
-    let (class, look) = class_and_look(named)?;
-    let options = ShapeOptions::parse_options(options, OPTIONS)?;
+    let (class, look) = parse_class_and_look(named)?;
+    let options = ShapeOptions::parse_options(options, OPTION_KEYWORDS)?;
     let is_part = reflection::is_a(class, "BasePart");
-    if !is_part && (look != PartLook::default() || options.size.is_some() || options.at.is_some()) {
+    if !is_part
+        && (look != PartLook::default() || options.size.is_some() || options.position.is_some())
+    {
         let why = format!(
             "only a part has a colour, a material, a size and a position; a {class} has none"
         );
-        return Err(LanguageComplaint::new(head, why));
+        return Err(LanguageError::new(head, why));
     }
     let name = options.name.unwrap_or_else(|| class.to_owned());
     let mut props = Map::new();
@@ -122,8 +126,8 @@ pub(super) fn read_create(
         props.insert("Anchored".to_owned(), json!(true));
         props.extend(options.size.map(|size| ("Size".to_owned(), json!(size.map(studs_json)))));
         let said = with.get("Size").and_then(|size| size[1].as_f64());
-        let height = said.or(options.size.map(|size| size[1])).unwrap_or(HEIGHT);
-        let position = options.at.unwrap_or([0.0, height / 2.0, 0.0]);
+        let height = said.or(options.size.map(|size| size[1])).unwrap_or(DEFAULT_HEIGHT);
+        let position = options.position.unwrap_or([0.0, height / 2.0, 0.0]);
         if !with.contains_key("Position") && !with.contains_key("CFrame") {
             let orientation = [1, 0, 0, 0, 1, 0, 0, 0, 1];
             let cframe = json!({ "__t": "CFrame", "position": position.map(studs_json), "orientation": orientation });
@@ -133,31 +137,28 @@ pub(super) fn read_create(
     }
     props.extend(with);
     let name = props.get("Name").and_then(Json::as_str).unwrap_or(&name).to_owned();
-    let parent = options.parent.unwrap_or_else(|| home_of(class));
+    let parent = options.parent.unwrap_or_else(|| default_parent(class));
     Ok(PlannerRequest::Create(NewInstance { class, name, parent, props }))
 }
 
 /// The class, which stands last, and what stands before it.
-fn class_and_look(words: &[&str]) -> Result<(&'static str, PartLook), LanguageComplaint> {
+fn parse_class_and_look(words: &[&str]) -> Result<(&'static str, PartLook), LanguageError> {
     if words.is_empty() {
-        return Err(LanguageComplaint::new("", "the class is missing, as in `create a Part`"));
+        return Err(LanguageError::new("", "the class is missing, as in `create a Part`"));
     }
-    for length in (1..=words.len().min(CLASS_WORDS)).rev() {
+    for length in (1..=words.len().min(MAX_CLASS_WORDS)).rev() {
         let (before, name) = words.split_at(words.len() - length);
-        if let Some(class) = class_named(&name.join(" ")) {
+        if let Some(class) = find_class(&name.join(" ")) {
             return Ok((class, PartLook::parse_words(before)?));
         }
     }
     let text = words.join(" ");
-    Err(LanguageComplaint::new(
-        &text,
-        "it names no class, such as Part, Folder, Script or PointLight",
-    ))
+    Err(LanguageError::new(&text, "it names no class, such as Part, Folder, Script or PointLight"))
 }
 
 /// Where an instance goes when nobody says where.
-fn home_of(class: &str) -> InstancePath {
-    let found = HOMES.iter().find(|(of, _)| reflection::is_a(class, of));
+fn default_parent(class: &str) -> InstancePath {
+    let found = DEFAULT_PARENTS.iter().find(|(of, _)| reflection::is_a(class, of));
     let steps = found.map_or(&["Workspace"][..], |(_, steps)| steps);
     steps.iter().fold(InstancePath::root(), |path, step| path.child(step, None))
 }
@@ -169,23 +170,23 @@ fn look_props(look: PartLook) -> impl Iterator<Item = (String, Json)> {
 }
 
 /// Reads `PATH or SELECTOR COLOUR`, with a material or `anchored` in its place or beside it.
-pub(super) fn read_make(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+pub(super) fn read_make(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let words = words::split_words(sentence.rest);
     // The longest end that says how something looks; what it is about stands before it.
-    let first = words.len().saturating_sub(LOOKED_AT).max(1);
-    let found = (first..words.len()).find_map(|at| Some((at, made_props(&words[at..])?)));
+    let first = words.len().saturating_sub(MAX_SCANNED_WORDS).max(1);
+    let found = (first..words.len()).find_map(|at| Some((at, parse_look_props(&words[at..])?)));
     let Some((at, props)) = found else {
         let last = words.last().copied().unwrap_or_default();
         let why =
             "a colour, a material, `anchored` or `unanchored` is expected behind what is changed";
-        return Err(LanguageComplaint::new(last, why));
+        return Err(LanguageError::new(last, why));
     };
     let subject = parse_subject(&words[..at].join(" "))?;
     Ok(PlannerRequest::Set(subject, props))
 }
 
 /// What these words make of a part; none where they are something else.
-fn made_props(words: &[&str]) -> Option<Map<String, Json>> {
+fn parse_look_props(words: &[&str]) -> Option<Map<String, Json>> {
     if let [word] = words {
         let is_anchored = match word.to_ascii_lowercase().as_str() {
             "anchored" => Some(true),
@@ -203,20 +204,16 @@ fn made_props(words: &[&str]) -> Option<Map<String, Json>> {
 }
 
 /// Reads `PATH or SELECTOR` of what is anchored.
-pub(super) fn read_anchor(
-    sentence: ParsedSentence<'_>,
-) -> Result<PlannerRequest, LanguageComplaint> {
+pub(super) fn read_anchor(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     parse_anchored(sentence.rest, true)
 }
 
 /// Reads `PATH or SELECTOR` of what is no longer anchored.
-pub(super) fn read_unanchor(
-    sentence: ParsedSentence<'_>,
-) -> Result<PlannerRequest, LanguageComplaint> {
+pub(super) fn read_unanchor(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     parse_anchored(sentence.rest, false)
 }
 
-fn parse_anchored(text: &str, is_anchored: bool) -> Result<PlannerRequest, LanguageComplaint> {
+fn parse_anchored(text: &str, is_anchored: bool) -> Result<PlannerRequest, LanguageError> {
     let props = Map::from_iter([("Anchored".to_owned(), json!(is_anchored))]);
     Ok(PlannerRequest::Set(parse_subject(text)?, props))
 }

@@ -21,8 +21,8 @@ const POST_EVERY: f64 = 8.0;
 
 /// Adds the steps of a farm, and returns what it comes to.
 pub(super) fn add_farm(plan: &mut RequestPlan, shape: &GridShape) -> String {
-    let parent = ParentRef::At(&shape.parent);
-    let farm = ParentRef::Made(plan.push_tree(parent, instance_json("Model", &shape.name), vec![]));
+    let parent = ParentRef::Path(&shape.parent);
+    let farm = ParentRef::Step(plan.push_tree(parent, instance_json("Model", &shape.name), vec![]));
     for row in 0..shape.rows {
         let tiles = (0..shape.columns).map(|column| grid_cell(shape, "Tile", row, column));
         let name = format!("Soil_{}", row + 1);
@@ -52,7 +52,7 @@ fn add_script(
     let script = plan.push_create("open_or_create_script", parent, name, class, args);
     let args = json!({ "source": source });
     let write = plan.push_step(format!("Write the source of {name}"), "write_script", args);
-    plan.steps[write].inside = Some(DeferredArgument { argument: "path", step: script });
+    plan.steps[write].deferred = Some(DeferredArgument { argument: "path", step: script });
 }
 
 /// A side of the fence.
@@ -83,7 +83,7 @@ fn fence_parts(shape: &GridShape, side: &FenceSide) -> Vec<Json> {
     let extent = |axis: usize| f64::from(cells[axis]) * shape.spacing + 2.0 * MARGIN;
     let length = extent(side.along);
     let place = |offset: f64, height: f64| {
-        let mut position = shape.at;
+        let mut position = shape.center;
         position[1] += shape.size[1] / 2.0 + height;
         position[side.along] += offset;
         position[side.across] += side.sign * extent(side.across) / 2.0;

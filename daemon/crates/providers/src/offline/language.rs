@@ -12,23 +12,23 @@ use super::create::{self, NewInstance};
 use super::politeness;
 use super::shapes::{self, GridShape};
 use super::values;
-use super::words::{self, is_one_of, need_word};
+use super::words::{self, is_one_of, split_required_word};
 
 /// One form of the language. Parser, help and the answers to what is not understood all read this.
 pub(super) struct LanguageForm {
     /// The words that it begins with.
     verbs: &'static [&'static str],
     /// Other words that suggest this form where a sentence has none.
-    near: &'static [&'static str],
+    related_words: &'static [&'static str],
     /// Whether `make a`, `add a` and the like may stand before the word.
-    made: bool,
+    is_creation: bool,
     /// How it is written.
     pub(super) syntax: &'static str,
     /// A request of this form.
     pub(super) example: &'static str,
     /// What comes of it.
     pub(super) meaning: &'static str,
-    read: fn(ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint>,
+    parse: fn(ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError>,
 }
 
 /// A sentence without its verb.
@@ -38,7 +38,7 @@ pub(super) struct ParsedSentence<'a> {
     /// What stands behind the verb.
     pub(super) rest: &'a str,
     /// Whether a `then` ends it.
-    pub(super) then: bool,
+    pub(super) has_then: bool,
 }
 
 /// What a sentence asks for.
@@ -85,13 +85,13 @@ impl fmt::Display for RequestSubject {
 
 /// What was not understood, and how to write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LanguageComplaint {
+pub(super) struct LanguageError {
     /// The part that was not understood.
     pub(super) part: String,
     pub(super) why: String,
 }
 
-impl LanguageComplaint {
+impl LanguageError {
     pub(super) fn new(part: &str, why: impl ToString) -> Self {
         Self { part: part.trim().to_owned(), why: why.to_string() }
     }
@@ -105,7 +105,7 @@ pub(super) enum PlannerRefusal {
     /// A part of a sentence was not understood.
     Unclear {
         sentence: String,
-        complaint: LanguageComplaint,
+        error: LanguageError,
         /// The form that it has, where it has one: an index into [`FORMS`].
         form: Option<usize>,
     },
@@ -124,8 +124,8 @@ const SCRIPTS: &str = "LuaSourceContainer";
 pub(super) const FORMS: &[LanguageForm] = &[
     LanguageForm {
         verbs: &["grid"],
-        near: &["rows", "columns", "matrix", "floor", "tiles"],
-        made: true,
+        related_words: &["rows", "columns", "matrix", "floor", "tiles"],
+        is_creation: true,
         syntax: "grid ROWSxCOLUMNS [of COLOUR MATERIAL parts] [named NAME] [size X,Y,Z] \
                  [spacing N] [at X,Y,Z] [in PATH]",
         example: "grid 3x3 of red neon parts named Lights size 4x1x4 spacing 6 at 0,5,0 \
@@ -133,153 +133,153 @@ pub(super) const FORMS: &[LanguageForm] = &[
         meaning: "Creates a Model and in it one anchored Part per cell, at most 50x50. Spacing is \
                   between the centres of cells, `at` is the centre of the grid. Over 64 cells \
                   each row is created at once.",
-        read: shapes::read_grid,
+        parse: shapes::read_grid,
     },
     LanguageForm {
         verbs: &["farm"],
-        near: &["crops", "garden", "field"],
-        made: true,
+        related_words: &["crops", "garden", "field"],
+        is_creation: true,
         syntax: "farm ROWSxCOLUMNS [named NAME] [at X,Y,Z] [in PATH]",
         example: "farm 10x10 at 0,0.5,0 in game.Workspace",
         meaning: "Creates a Model with soil tiles, at most 40x40, a fence, a folder for the \
                   crops, a ModuleScript Crop that grows them and a Script FarmServer that plants \
                   and harvests.",
-        read: shapes::read_farm,
+        parse: shapes::read_farm,
     },
     LanguageForm {
         verbs: &["create", "make", "add", "insert", "build", "new", "spawn", "place", "put"],
-        near: &["part", "script", "folder", "generate", "want", "need"],
-        made: true,
+        related_words: &["part", "script", "folder", "generate", "want", "need"],
+        is_creation: true,
         syntax: "create [COLOUR] [MATERIAL] CLASS [named NAME] [size X,Y,Z] [at X,Y,Z] [in PATH] \
                  [with PROPERTY = VALUE, ...]",
         example: "create a red Part named Door in game.Workspace",
         meaning: "Creates one instance. Without a path a script, a value or a remote goes to the service \
                   where its class belongs, anything else to game.Workspace. A part is anchored at 0,0,0 \
                   unless the request specifies another position.",
-        read: create::read_create,
+        parse: create::read_create,
     },
     LanguageForm {
         verbs: &["rename"],
-        near: &["name", "call"],
-        made: false,
+        related_words: &["name", "call"],
+        is_creation: false,
         syntax: "rename PATH or NAME to NAME",
         example: "rename Baseplate to Floor",
         meaning: "Gives an instance another name. A bare NAME has to be the name of exactly one instance.",
-        read: read_rename,
+        parse: read_rename,
     },
     LanguageForm {
         verbs: &["set"],
-        near: &["change", "update", "resize", "scale", "property"],
-        made: false,
+        related_words: &["change", "update", "resize", "scale", "property"],
+        is_creation: false,
         syntax: "set PROPERTY = VALUE [, PROPERTY = VALUE] on PATH or SELECTOR",
         example: "set Anchored = true, Material = Neon, Size = 4,1,4 on Part",
         meaning: "Sets properties, and attributes as `@Name`, of one instance or of all that a \
                   selector finds.",
-        read: read_set,
+        parse: read_set,
     },
     LanguageForm {
         verbs: &["recolour", "recolor", "colour", "color", "paint"],
-        near: &["tint", "dye"],
-        made: false,
+        related_words: &["tint", "dye"],
+        is_creation: false,
         syntax: "recolour PATH or SELECTOR to COLOUR",
         example: "recolour #Wall to bright blue",
         meaning: "Sets the property Color. A colour is a plain name, the name of a brick colour, \
                   or #rrggbb.",
-        read: read_recolour,
+        parse: read_recolour,
     },
     LanguageForm {
         verbs: &["make", "turn"],
-        near: &["colour", "color", "red", "green", "blue", "neon", "look"],
-        made: false,
+        related_words: &["colour", "color", "red", "green", "blue", "neon", "look"],
+        is_creation: false,
         syntax: "make PATH or SELECTOR COLOUR, MATERIAL, anchored or unanchored",
         example: "make all parts red neon",
         meaning: "Sets Color, Material or Anchored. `everything` means all parts of any kind, but not the \
                   terrain.",
-        read: create::read_make,
+        parse: create::read_make,
     },
     LanguageForm {
         verbs: &["anchor", "freeze"],
-        near: &["anchored", "fix"],
-        made: false,
+        related_words: &["anchored", "fix"],
+        is_creation: false,
         syntax: "anchor PATH or SELECTOR",
         example: "anchor everything",
         meaning: "Sets Anchored to true.",
-        read: create::read_anchor,
+        parse: create::read_anchor,
     },
     LanguageForm {
         verbs: &["unanchor", "unfreeze"],
-        near: &[],
-        made: false,
+        related_words: &[],
+        is_creation: false,
         syntax: "unanchor PATH or SELECTOR",
         example: "unanchor #Door",
         meaning: "Sets Anchored to false.",
-        read: create::read_unanchor,
+        parse: create::read_unanchor,
     },
     LanguageForm {
         verbs: &["comment"],
-        near: &[],
-        made: true,
+        related_words: &[],
+        is_creation: true,
         syntax: "comment PATH: TEXT",
         example: "comment game.ServerScriptService.Main: Checked in spring",
         meaning: "Inserts `-- TEXT` as the first line of a script. Quotes around the text keep \
                   `;` and `then` in it.",
-        read: read_comment,
+        parse: read_comment,
     },
     LanguageForm {
         verbs: &["comment"],
-        near: &[],
-        made: true,
+        related_words: &[],
+        is_creation: true,
         syntax: "insert comment \"TEXT\" in PATH",
         example: "insert comment \"Checked; see the notes\" in game.ServerScriptService.Main",
         meaning: "The same.",
-        read: read_comment,
+        parse: read_comment,
     },
     LanguageForm {
         verbs: &["replace"],
-        near: &["swap", "substitute"],
-        made: false,
+        related_words: &["swap", "substitute"],
+        is_creation: false,
         syntax: "replace \"TEXT\" with \"TEXT\" in all scripts, PATH or SELECTOR",
         example: "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
         meaning: "Replaces an exact text: in one script, where it must occur once, or \
                   everywhere in all scripts that a selector finds.",
-        read: read_replace,
+        parse: read_replace,
     },
     LanguageForm {
         verbs: &["delete", "remove", "destroy"],
-        near: &["erase", "clear", "drop"],
-        made: false,
+        related_words: &["erase", "clear", "drop"],
+        is_creation: false,
         syntax: "delete PATH or SELECTOR",
         example: "delete Part[Transparency = 1]",
         meaning: "Deletes an instance, or all that a selector finds, with what is inside.",
-        read: read_delete,
+        parse: read_delete,
     },
     LanguageForm {
         verbs: &["move"],
-        near: &["reparent", "bring"],
-        made: false,
+        related_words: &["reparent", "bring"],
+        is_creation: false,
         syntax: "move PATH or SELECTOR to PATH",
         example: "move .Tree to game.Workspace.Forest",
         meaning: "Gives instances another parent. Nothing changes its position.",
-        read: read_move,
+        parse: read_move,
     },
     LanguageForm {
         verbs: &["clone", "copy", "duplicate"],
-        near: &["repeat"],
-        made: false,
+        related_words: &["repeat"],
+        is_creation: false,
         syntax: "clone PATH [to PATH] [as NAME]",
         example: "clone game.Workspace.Car to game.ServerStorage as Spare",
         meaning: "Copies an instance with what is inside, to its own parent or another one.",
-        read: read_clone,
+        parse: read_clone,
     },
     LanguageForm {
         verbs: &["asset"],
-        near: &["model", "toolbox", "catalog", "catalogue"],
-        made: true,
+        related_words: &["model", "toolbox", "catalog", "catalogue"],
+        is_creation: true,
         syntax: "insert asset NUMBER [into PATH]",
         example: "insert asset 142785488 into game.Workspace",
         meaning: "Inserts a model of Roblox's catalogue, in a place that is open in Studio. The \
                   scripts that it brings are shown first.",
-        read: read_insert,
+        parse: read_insert,
     },
 ];
 
@@ -287,7 +287,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
 pub(super) fn parse_goal(goal: &str) -> Result<Vec<PlannerRequest>, PlannerRefusal> {
     let unclear = |complaint| PlannerRefusal::Unclear {
         sentence: goal.trim().to_owned(),
-        complaint,
+        error: complaint,
         form: None,
     };
     let sentences = words::split_sentences(goal).map_err(unclear)?;
@@ -295,7 +295,7 @@ pub(super) fn parse_goal(goal: &str) -> Result<Vec<PlannerRequest>, PlannerRefus
         return Err(PlannerRefusal::Unknown(String::new()));
     }
     if sentences.len() > REQUESTS_MAX {
-        return Err(unclear(LanguageComplaint::new(
+        return Err(unclear(LanguageError::new(
             sentences[REQUESTS_MAX].0,
             format!("at most {REQUESTS_MAX} requests are taken at once; ask for the rest later"),
         )));
@@ -306,9 +306,9 @@ pub(super) fn parse_goal(goal: &str) -> Result<Vec<PlannerRequest>, PlannerRefus
 fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRefusal> {
     let text = politeness::strip_politeness(sentence);
     let (verb, rest) = words::first_word(text);
-    let mut made = is_one_of(verb, MADE);
+    let mut made = is_one_of(verb, CREATION_WORDS);
     let mut size = None;
-    let mut noun = if made { words::without_leading(rest, FILLERS) } else { text };
+    let mut noun = if made { words::strip_leading(rest, FILLERS) } else { text };
     // The size may stand before the word, as in `make a 3x3 grid`.
     if let Some((found, behind)) = words::take_size(noun) {
         (size, made, noun) = (Some(found), true, behind);
@@ -316,21 +316,21 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
     let (word, behind) = words::first_word(noun);
     // What is made is named by a noun: `make a grid`, but not `make a spawn`.
     let fits = |form: &LanguageForm| {
-        let is_noun = form.made && !is_one_of("create", form.verbs);
+        let is_noun = form.is_creation && !is_one_of("create", form.verbs);
         is_one_of(word, form.verbs) && (is_noun || !made)
     };
     let unclear = |at: usize| {
         let sentence = sentence.to_owned();
-        move |complaint| PlannerRefusal::Unclear { sentence, complaint, form: Some(at) }
+        move |complaint| PlannerRefusal::Unclear { sentence, error: complaint, form: Some(at) }
     };
     if let Some(at) = FORMS.iter().position(fits) {
-        let read = (FORMS[at].read)(ParsedSentence { size, rest: behind, then });
+        let read = (FORMS[at].parse)(ParsedSentence { size, rest: behind, has_then: then });
         return read.map_err(unclear(at));
     }
     // `make` begins several forms that are told apart by what stands behind it.
     let mut complaints = Vec::new();
     for (at, form) in FORMS.iter().enumerate().filter(|(_, form)| is_one_of(verb, form.verbs)) {
-        match (form.read)(ParsedSentence { size, rest, then }) {
+        match (form.parse)(ParsedSentence { size, rest, has_then: then }) {
             Ok(request) => return Ok(request),
             Err(complaint) => complaints.push((at, complaint)),
         }
@@ -341,7 +341,7 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
     let complaints =
         if is_about_all { complaints.split_off(complaints.len().min(1)) } else { complaints };
     // A class that was named says which form was meant; otherwise nothing is known of the rest.
-    let named = complaints.into_iter().find(|_| rest.is_empty() || create::names_class(rest));
+    let named = complaints.into_iter().find(|_| rest.is_empty() || create::has_class_name(rest));
     Err(match named {
         Some((at, complaint)) => unclear(at)(complaint),
         None => PlannerRefusal::Unknown(sentence.to_owned()),
@@ -349,7 +349,7 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
 }
 
 /// Words that say that something is made, before the word that says what.
-const MADE: &[&str] = &["make", "create", "build", "add", "insert", "a", "an", "the"];
+const CREATION_WORDS: &[&str] = &["make", "create", "build", "add", "insert", "a", "an", "the"];
 
 /// Words between a verb and what it is about that mean nothing here.
 pub(super) const FILLERS: &[&str] =
@@ -368,15 +368,13 @@ pub(super) fn closest_form(sentence: &str) -> Option<&'static LanguageForm> {
     };
     let verb =
         || words.iter().find_map(|word| FORMS.iter().find(|it| it.verbs.contains(&word.as_str())));
-    FORMS
-        .iter()
-        .find(|form| has(form.near) && has(form.verbs))
-        .or_else(verb)
-        .or_else(|| FORMS.iter().find(|form| has(form.near)).or_else(|| FORMS.iter().find(sounds)))
+    FORMS.iter().find(|form| has(form.related_words) && has(form.verbs)).or_else(verb).or_else(
+        || FORMS.iter().find(|form| has(form.related_words)).or_else(|| FORMS.iter().find(sounds)),
+    )
 }
 
 /// The first word of each form, each once.
-pub(super) fn first_words() -> Vec<&'static str> {
+pub(super) fn list_verbs() -> Vec<&'static str> {
     let mut verbs: Vec<&str> =
         FORMS.iter().filter_map(|form| form.verbs.first().copied()).collect();
     let mut seen = std::collections::HashSet::new();
@@ -385,12 +383,12 @@ pub(super) fn first_words() -> Vec<&'static str> {
 }
 
 /// The text behind articles and words such as `all`.
-pub(super) fn after_articles(text: &str) -> &str {
-    words::without_leading(text, &["a", "an", "the", "all", "every", "each"])
+pub(super) fn strip_articles(text: &str) -> &str {
+    words::strip_leading(text, &["a", "an", "the", "all", "every", "each"])
 }
 
-pub(super) fn parse_subject(text: &str) -> Result<RequestSubject, LanguageComplaint> {
-    let text = after_articles(text);
+pub(super) fn parse_subject(text: &str) -> Result<RequestSubject, LanguageError> {
+    let text = strip_articles(text);
     if words::is_path(text) {
         return words::parse_path(text).map(RequestSubject::Path);
     }
@@ -400,8 +398,8 @@ pub(super) fn parse_subject(text: &str) -> Result<RequestSubject, LanguageCompla
     let plural = match text.to_ascii_lowercase().as_str() {
         "scripts" => SCRIPTS,
         "everything" => create::EVERYTHING,
-        _ if !create::is_plain(text) => return parse_selector(text),
-        _ => match create::class_named(text) {
+        _ if !create::is_plain_word(text) => return parse_selector(text),
+        _ => match create::find_class(text) {
             Some(class) => class,
             // A plain word that is no class is a name.
             None => return Ok(RequestSubject::Selector(format!("#{text}"))),
@@ -411,15 +409,15 @@ pub(super) fn parse_subject(text: &str) -> Result<RequestSubject, LanguageCompla
 }
 
 /// Checks only what tells a selector from a sentence; the tools know the rest of its grammar.
-fn parse_selector(text: &str) -> Result<RequestSubject, LanguageComplaint> {
+fn parse_selector(text: &str) -> Result<RequestSubject, LanguageError> {
     if text.is_empty() {
-        return Err(LanguageComplaint::new(text, "a path or a selector is missing"));
+        return Err(LanguageError::new(text, "a path or a selector is missing"));
     }
     let mut joined = true;
     for word in words::split_words(text) {
         let begins = word.starts_with(['>', ',']);
         if !joined && !begins {
-            return Err(LanguageComplaint::new(
+            return Err(LanguageError::new(
                 word,
                 "a selector has no words side by side; write for example `Part`, `#Name`, `.Tag`, \
                  `Part[Anchored = true]` or `Model > Part`",
@@ -430,51 +428,51 @@ fn parse_selector(text: &str) -> Result<RequestSubject, LanguageComplaint> {
     Ok(RequestSubject::Selector(text.to_owned()))
 }
 
-fn read_rename(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
-    let (what, name) = need_word(sentence.rest, "to")?;
-    let what = after_articles(what);
+fn read_rename(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
+    let (what, name) = split_required_word(sentence.rest, "to")?;
+    let what = strip_articles(what);
     let subject = if words::is_path(what) {
         RequestSubject::Path(words::parse_path(what)?)
     } else {
-        RequestSubject::Named(words::name(what)?)
+        RequestSubject::Named(words::parse_name(what)?)
     };
-    Ok(PlannerRequest::Rename(subject, words::name(name)?))
+    Ok(PlannerRequest::Rename(subject, words::parse_name(name)?))
 }
 
-fn read_set(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
-    let (props, on) = need_word(sentence.rest, "on")?;
+fn read_set(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
+    let (props, on) = split_required_word(sentence.rest, "on")?;
     Ok(PlannerRequest::Set(parse_subject(on)?, values::parse_assignments(props)?))
 }
 
-fn read_recolour(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
-    let (what, colour) = need_word(sentence.rest, "to")?;
+fn read_recolour(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
+    let (what, colour) = split_required_word(sentence.rest, "to")?;
     let mut props = Map::new();
-    props.insert("Color".to_owned(), json!(values::need_colour(colour)?));
+    props.insert("Color".to_owned(), json!(values::require_color(colour)?));
     Ok(PlannerRequest::Set(parse_subject(what)?, props))
 }
 
-fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     if sentence.size.is_some() {
-        return Err(LanguageComplaint::new(sentence.rest, "a comment has no size"));
+        return Err(LanguageError::new(sentence.rest, "a comment has no size"));
     }
     let (path, text) = if sentence.rest.starts_with('"') {
         let (text, rest) = words::take_quoted(sentence.rest)?;
         let (word, path) = words::first_word(rest);
         if !is_one_of(word, &["in", "into"]) {
-            return Err(LanguageComplaint::new(rest, "`in PATH` is expected behind the text"));
+            return Err(LanguageError::new(rest, "`in PATH` is expected behind the text"));
         }
         (words::parse_path(path)?, text)
     } else {
         let (path, text) = words::split_sign(sentence.rest, ':').ok_or_else(|| {
-            LanguageComplaint::new(sentence.rest, "a colon is missing behind the path")
+            LanguageError::new(sentence.rest, "a colon is missing behind the path")
         })?;
         let text = if text.starts_with('"') {
             words::parse_quoted(text)?
-        } else if sentence.then {
+        } else if sentence.has_then {
             // The rest of a remark could be taken for a request: `do this then delete that`.
             let why = "a `then` follows, which may belong to the comment; put its text in double \
                        quotes";
-            return Err(LanguageComplaint::new(text, why));
+            return Err(LanguageError::new(text, why));
         } else {
             text.to_owned()
         };
@@ -485,44 +483,44 @@ fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, Language
         .map(|line| format!("-- {}", line.trim_end()).trim_end().to_owned() + "\n")
         .collect();
     if text.trim().is_empty() {
-        return Err(LanguageComplaint::new(sentence.rest, "the comment is empty"));
+        return Err(LanguageError::new(sentence.rest, "the comment is empty"));
     }
     if lines.chars().count() > COMMENT_MAX {
         let why = format!("a comment has at most {COMMENT_MAX} characters");
-        return Err(LanguageComplaint::new(&text, why));
+        return Err(LanguageError::new(&text, why));
     }
     Ok(PlannerRequest::Comment(path, lines))
 }
 
-fn read_replace(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+fn read_replace(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let (search, rest) = words::take_quoted(sentence.rest)?;
     if search.is_empty() {
-        return Err(LanguageComplaint::new(sentence.rest, "the text to replace is empty"));
+        return Err(LanguageError::new(sentence.rest, "the text to replace is empty"));
     }
     let (with, rest) = words::first_word(rest);
     if !is_one_of(with, &["with", "by"]) {
-        return Err(LanguageComplaint::new(with, "`with \"TEXT\"` is expected"));
+        return Err(LanguageError::new(with, "`with \"TEXT\"` is expected"));
     }
     let (replace, rest) = words::take_quoted(rest)?;
     let (word, place) = words::first_word(rest);
     if !word.eq_ignore_ascii_case("in") {
-        return Err(LanguageComplaint::new(rest, "`in all scripts`, or `in PATH`, is expected"));
+        return Err(LanguageError::new(rest, "`in all scripts`, or `in PATH`, is expected"));
     }
     Ok(PlannerRequest::Replace(parse_subject(place)?, search, replace))
 }
 
-fn read_delete(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+fn read_delete(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     parse_subject(sentence.rest).map(PlannerRequest::Delete)
 }
 
-fn read_move(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
-    let (what, parent) = need_word(sentence.rest, "to")?;
+fn read_move(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
+    let (what, parent) = split_required_word(sentence.rest, "to")?;
     Ok(PlannerRequest::Move(parse_subject(what)?, words::parse_path(parent)?))
 }
 
-fn read_clone(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+fn read_clone(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let (rest, name) = match words::split_word(sentence.rest, "as")? {
-        Some((rest, name)) => (rest, Some(words::name(name)?)),
+        Some((rest, name)) => (rest, Some(words::parse_name(name)?)),
         None => (sentence.rest, None),
     };
     let (path, parent) = match words::split_word(rest, "to")? {
@@ -532,9 +530,9 @@ fn read_clone(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageCo
     Ok(PlannerRequest::Clone(words::parse_path(path)?, parent, name))
 }
 
-fn read_insert(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+fn read_insert(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     if sentence.size.is_some() {
-        return Err(LanguageComplaint::new(sentence.rest, "an asset has no size"));
+        return Err(LanguageError::new(sentence.rest, "an asset has no size"));
     }
     let into = match words::split_word(sentence.rest, "into")? {
         Some(found) => Some(found),
@@ -548,7 +546,7 @@ fn read_insert(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageC
     match digits.parse() {
         Ok(asset) => Ok(PlannerRequest::Insert(asset, parent)),
         Err(_) => {
-            Err(LanguageComplaint::new(number, "an asset has a number, as in `insert asset 123`"))
+            Err(LanguageError::new(number, "an asset has a number, as in `insert asset 123`"))
         }
     }
 }

@@ -18,21 +18,23 @@ mod words;
 use std::fmt::Write as _;
 
 use scene_schemas::InstancePath;
-use scene_schemas::entry::Stance;
+use scene_schemas::entry::InteractionMode;
 use scene_schemas::refusal::for_person;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{CallOutcome, ModelMessage, ModelPrompt, PromptTurn, ToolCall, UNMERGED};
 
 use language::{FORMS, PlannerRefusal};
-use plans::{FIND, PlanStep, RequestPlan};
+use plans::{FIND_TOOL, PlanStep, RequestPlan};
 
 /// The next message: one call, or a text without calls, which ends the conversation.
 pub fn next_message(prompt: &ModelPrompt) -> ModelMessage {
     match language::parse_goal(&prompt.goal) {
-        Ok(requests) if prompt.stance == Stance::Ask => {
+        Ok(requests) if prompt.stance == InteractionMode::Ask => {
             final_message(describe_plan(&plans::plan_requests(&requests)))
         }
-        Ok(requests) => PlanProgress::from_prompt(plans::plan_requests(&requests), prompt).next(),
+        Ok(requests) => {
+            PlanProgress::from_prompt(plans::plan_requests(&requests), prompt).next_message()
+        }
         Err(refusal) => text_message(refusal_text(&refusal)),
     }
 }
@@ -98,16 +100,16 @@ fn wrap_text(text: &str, indent: &str) -> String {
 struct PlanProgress<'a> {
     plan: RequestPlan,
     /// The calls so far, in their order: one for each step, after `start_plan` where there is one.
-    called: Vec<(&'a str, &'a Json, &'a CallOutcome)>,
+    calls: Vec<(&'a str, &'a Json, &'a CallOutcome)>,
     /// How many calls stand before the first step.
-    lead: usize,
+    lead_calls: usize,
     /// Whether nothing but the plan is asked for.
-    only_plans: bool,
+    is_plan_only: bool,
 }
 
 impl<'a> PlanProgress<'a> {
     fn from_prompt(plan: RequestPlan, prompt: &'a ModelPrompt) -> Self {
-        let called: Vec<(&str, &Json, &CallOutcome)> = prompt
+        let calls: Vec<(&str, &Json, &CallOutcome)> = prompt
             .turns
             .iter()
             .filter_map(|turn| match turn {
@@ -117,15 +119,16 @@ impl<'a> PlanProgress<'a> {
                 }
             })
             .collect();
-        let only_plans = prompt.stance == Stance::Plan;
-        let was_planned = called.first().is_some_and(|(tool, ..)| *tool == PLAN);
+        let is_plan_only = prompt.stance == InteractionMode::Plan;
+        let was_planned = calls.first().is_some_and(|(tool, ..)| *tool == PLAN_TOOL);
         // One step needs no plan where none is asked for.
-        let lead = usize::from(plan.proposing_steps().count() > 1 || only_plans || was_planned);
-        Self { plan, called, lead, only_plans }
+        let lead_calls =
+            usize::from(plan.proposing_steps().count() > 1 || is_plan_only || was_planned);
+        Self { plan, calls, lead_calls, is_plan_only }
     }
 
-    fn next(&self) -> ModelMessage {
-        for (at, (tool, _, outcome)) in self.called.iter().enumerate() {
+    fn next_message(&self) -> ModelMessage {
+        for (at, (tool, _, outcome)) in self.calls.iter().enumerate() {
             if self.tool_at(at) != Some(*tool) {
                 return text_message(format!(
                     "I stopped: call {} of this conversation, to {tool}, is none of mine, so I \
@@ -137,14 +140,14 @@ impl<'a> PlanProgress<'a> {
                 return text_message(self.stopped_text(at, why));
             }
         }
-        let at = self.called.len();
-        if at < self.lead {
-            return call_message(Some(self.opening_text()), PLAN, self.step_titles());
+        let at = self.calls.len();
+        if at < self.lead_calls {
+            return call_message(Some(self.opening_text()), PLAN_TOOL, self.step_titles());
         }
-        if self.only_plans {
-            return final_message(PLANNED.to_owned());
+        if self.is_plan_only {
+            return final_message(PLAN_ONLY_TEXT.to_owned());
         }
-        if let Some(step) = self.plan.steps.get(at - self.lead) {
+        if let Some(step) = self.plan.steps.get(at - self.lead_calls) {
             let opening = (at == 0).then(|| self.opening_text());
             return match self.step_arguments(step) {
                 Ok(args) => call_message(opening, step.tool, args),
@@ -160,8 +163,8 @@ impl<'a> PlanProgress<'a> {
     /// The tool that I call at this place of the conversation.
     fn tool_at(&self, at: usize) -> Option<&'static str> {
         let steps = self.plan.steps.len();
-        match at.checked_sub(self.lead) {
-            None => Some(PLAN),
+        match at.checked_sub(self.lead_calls) {
+            None => Some(PLAN_TOOL),
             Some(step) if step < steps => Some(self.plan.steps[step].tool),
             Some(step) => (step == steps).then_some("complete"),
         }
@@ -184,18 +187,18 @@ impl<'a> PlanProgress<'a> {
     /// A step's arguments, with the path of what an earlier step made or found.
     fn step_arguments(&self, step: &PlanStep) -> Result<Json, String> {
         let mut args = step.args.clone();
-        if let Some(inside) = step.inside {
+        if let Some(inside) = step.deferred {
             args[inside.argument] = match self.plan.steps[inside.step].tool {
-                FIND => self.found_path(inside.step)?,
-                _ => json!(self.created_path(inside.step)),
+                FIND_TOOL => self.resolve_found_path(inside.step)?,
+                _ => json!(self.resolve_created_path(inside.step)),
             };
         }
         Ok(args)
     }
 
     /// The path of the one instance that a step has found.
-    fn found_path(&self, step: usize) -> Result<Json, String> {
-        let answer = match self.called.get(step + self.lead) {
+    fn resolve_found_path(&self, step: usize) -> Result<Json, String> {
+        let answer = match self.calls.get(step + self.lead_calls) {
             Some((_, _, CallOutcome::Done(answer))) => answer,
             _ => &Json::Null,
         };
@@ -217,8 +220,8 @@ impl<'a> PlanProgress<'a> {
     }
 
     /// The path of what a step made: as the tool answered, or else where it was asked for.
-    fn created_path(&self, step: usize) -> String {
-        let called = self.called.get(step + self.lead);
+    fn resolve_created_path(&self, step: usize) -> String {
+        let called = self.calls.get(step + self.lead_calls);
         if let Some((_, _, CallOutcome::Done(answer))) = called
             && let Some(path) = answer["path"].as_str()
         {
@@ -226,7 +229,7 @@ impl<'a> PlanProgress<'a> {
         }
         let parent = called.and_then(|(_, args, _)| args["parentPath"].as_str());
         let parent: InstancePath = parent.and_then(|text| text.parse().ok()).unwrap_or_default();
-        let name = self.plan.steps[step].makes.as_deref().unwrap_or_default();
+        let name = self.plan.steps[step].created_name.as_deref().unwrap_or_default();
         parent.child(name, None).to_string()
     }
 
@@ -236,14 +239,14 @@ impl<'a> PlanProgress<'a> {
         // A person sees these passages side by side.
         let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
         let why = clip_text(why.trim().trim_end_matches('.'), 1_000);
-        let Some(done) = at.checked_sub(self.lead) else {
+        let Some(done) = at.checked_sub(self.lead_calls) else {
             return format!("I stopped before the first step: the plan was refused. {why}.");
         };
         let Some(step) = self.plan.steps.get(done) else {
             return format!("All {steps} steps are done, but the end was refused. {why}.");
         };
         let title = clip_text(&step.title, 100);
-        let done = self.plan.steps[..done].iter().filter(|step| step.tool != FIND).count();
+        let done = self.plan.steps[..done].iter().filter(|step| step.tool != FIND_TOOL).count();
         let mut text = format!(
             "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
             done + 1
@@ -267,10 +270,11 @@ impl<'a> PlanProgress<'a> {
 }
 
 /// The tool with which a plan is made.
-const PLAN: &str = "start_plan";
+const PLAN_TOOL: &str = "start_plan";
 
 /// What is said where nothing but the plan is asked for.
-const PLANNED: &str = "This is the plan, and nothing was changed. Build (/build) carries it out.";
+const PLAN_ONLY_TEXT: &str =
+    "This is the plan, and nothing was changed. Build (/build) carries it out.";
 
 /// How many steps lie before me, in words.
 fn list_steps(plan: &RequestPlan) -> String {
@@ -286,10 +290,12 @@ fn describe_plan(plan: &RequestPlan) -> String {
         "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
         list_steps(plan)
     );
-    for step in plan.proposing_steps().take(TOLD) {
+    for step in plan.proposing_steps().take(MAX_LISTED_STEPS) {
         let _ = writeln!(text, "- {}", clip_text(&step.title, 100));
     }
-    if let Some(more) = plan.proposing_steps().count().checked_sub(TOLD).filter(|more| *more > 0) {
+    if let Some(more) =
+        plan.proposing_steps().count().checked_sub(MAX_LISTED_STEPS).filter(|more| *more > 0)
+    {
         let _ = writeln!(text, "- and {more} more");
     }
     text.push_str(
@@ -300,7 +306,7 @@ fn describe_plan(plan: &RequestPlan) -> String {
 }
 
 /// How many steps are told in an answer.
-const TOLD: usize = 20;
+const MAX_LISTED_STEPS: usize = 20;
 
 /// Words with which I could not do what was asked for.
 fn text_message(text: String) -> ModelMessage {
@@ -332,7 +338,7 @@ fn refusal_text(refusal: &PlannerRefusal) -> String {
                 format!("I do not understand `{}`. Nothing was done.", clip_text(sentence, 120));
             (what, language::closest_form(sentence))
         }
-        PlannerRefusal::Unclear { sentence, complaint, form } => {
+        PlannerRefusal::Unclear { sentence, error: complaint, form } => {
             let (sentence, why) = (clip_text(sentence, 120), clip_text(&complaint.why, 400));
             let part = match complaint.part.as_str() {
                 "" => "the end".to_owned(),
@@ -345,7 +351,7 @@ fn refusal_text(refusal: &PlannerRefusal) -> String {
     };
     let nearest = match form {
         Some(form) => format!("Write: {}, for example: {}", form.syntax, form.example),
-        None => format!("I understand {}.", language::first_words().join(", ")),
+        None => format!("I understand {}.", language::list_verbs().join(", ")),
     };
     format!("{what}\n{nearest}\n{NO_MODEL}")
 }

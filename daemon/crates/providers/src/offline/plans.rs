@@ -19,9 +19,9 @@ pub(super) struct PlanStep {
     pub(super) tool: &'static str,
     pub(super) args: Json,
     /// The argument that is the path of what an earlier step makes.
-    pub(super) inside: Option<DeferredArgument>,
+    pub(super) deferred: Option<DeferredArgument>,
     /// The name of what it makes under its `parentPath`.
-    pub(super) makes: Option<String>,
+    pub(super) created_name: Option<String>,
 }
 
 /// An argument that is known once an earlier step is done.
@@ -43,16 +43,16 @@ pub(super) struct RequestPlan {
 /// Where something is created.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ParentRef<'a> {
-    At(&'a InstancePath),
+    Path(&'a InstancePath),
     /// Inside what this step makes.
-    Made(usize),
+    Step(usize),
 }
 
 /// The tool that looks for an instance. A step that calls it proposes nothing.
-pub(super) const FIND: &str = "find_instances";
+pub(super) const FIND_TOOL: &str = "find_instances";
 
 /// How many instances of one name are listed where there are several.
-pub(super) const SHOWN: usize = 5;
+pub(super) const MAX_LISTED: usize = 5;
 
 /// The selector of a name.
 fn name_selector(name: &str) -> String {
@@ -72,8 +72,8 @@ pub(super) fn plan_requests(requests: &[PlannerRequest]) -> RequestPlan {
         let result = match request {
             PlannerRequest::Grid(shape) => plan.push_grid(shape),
             PlannerRequest::Farm(shape) => farm::add_farm(&mut plan, shape),
-            PlannerRequest::Create(new) => plan.create_one(new),
-            PlannerRequest::Rename(RequestSubject::Named(old), new) => plan.rename_named(old, new),
+            PlannerRequest::Create(new) => plan.push_instance(new),
+            PlannerRequest::Rename(RequestSubject::Named(old), new) => plan.push_rename(old, new),
             one => plan.push_single(one),
         };
         plan.results.push(result);
@@ -84,12 +84,12 @@ pub(super) fn plan_requests(requests: &[PlannerRequest]) -> RequestPlan {
 impl RequestPlan {
     /// The steps that propose something.
     pub(super) fn proposing_steps(&self) -> impl Iterator<Item = &PlanStep> {
-        self.steps.iter().filter(|step| step.tool != FIND)
+        self.steps.iter().filter(|step| step.tool != FIND_TOOL)
     }
 
     /// Adds a step, and returns its index.
     pub(super) fn push_step(&mut self, title: String, tool: &'static str, args: Json) -> usize {
-        self.steps.push(PlanStep { title, tool, args, inside: None, makes: None });
+        self.steps.push(PlanStep { title, tool, args, deferred: None, created_name: None });
         self.steps.len() - 1
     }
 
@@ -103,16 +103,16 @@ impl RequestPlan {
         mut args: Json,
     ) -> usize {
         let inside = match parent {
-            ParentRef::At(path) => {
+            ParentRef::Path(path) => {
                 args["parentPath"] = json!(path);
                 None
             }
-            ParentRef::Made(step) => Some(DeferredArgument { argument: "parentPath", step }),
+            ParentRef::Step(step) => Some(DeferredArgument { argument: "parentPath", step }),
         };
         args["className"] = json!(class);
         let at = self.push_step(format!("Create the {class} {name}"), tool, args);
-        self.steps[at].inside = inside;
-        self.steps[at].makes = Some(name.to_owned());
+        self.steps[at].deferred = inside;
+        self.steps[at].created_name = Some(name.to_owned());
         at
     }
 
@@ -132,9 +132,9 @@ impl RequestPlan {
         self.push_create("create_instance", parent, &name, &class, args)
     }
 
-    fn create_one(&mut self, new: &NewInstance) -> String {
+    fn push_instance(&mut self, new: &NewInstance) -> String {
         let instance = json!({ "className": new.class, "props": new.props });
-        self.push_tree(ParentRef::At(&new.parent), instance, vec![]);
+        self.push_tree(ParentRef::Path(&new.parent), instance, vec![]);
         if new.name == new.class {
             return format!("Created a {} in {}", new.class, new.parent);
         }
@@ -142,25 +142,25 @@ impl RequestPlan {
     }
 
     /// Renames the one instance of a name: its path is looked for first.
-    fn rename_named(&mut self, old: &str, new: &str) -> String {
+    fn push_rename(&mut self, old: &str, new: &str) -> String {
         let found = self.push_step(
             format!("Find {old}"),
-            FIND,
-            json!({ "selector": name_selector(old), "limit": SHOWN }),
+            FIND_TOOL,
+            json!({ "selector": name_selector(old), "limit": MAX_LISTED }),
         );
         let at = self.push_step(
             format!("Rename {old} to {new}"),
             "rename_instance",
             json!({ "newName": new }),
         );
-        self.steps[at].inside = Some(DeferredArgument { argument: "path", step: found });
+        self.steps[at].deferred = Some(DeferredArgument { argument: "path", step: found });
         format!("Renamed {old} to {new}")
     }
 
     fn push_grid(&mut self, shape: &GridShape) -> String {
-        let parent = ParentRef::At(&shape.parent);
+        let parent = ParentRef::Path(&shape.parent);
         let model =
-            ParentRef::Made(self.push_tree(parent, instance_json("Model", &shape.name), vec![]));
+            ParentRef::Step(self.push_tree(parent, instance_json("Model", &shape.name), vec![]));
         let by_row = shape.rows * shape.columns > SINGLE_MAX;
         for row in 0..shape.rows {
             let cells = (0..shape.columns).map(|column| grid_cell(shape, "Cell", row, column));
@@ -189,7 +189,7 @@ impl RequestPlan {
                 format!("Rename {subject} to {name}"),
                 format!("Renamed {subject} to {name}"),
                 "rename_instance",
-                with_subject(subject, json!({ "newName": name })),
+                add_subject(subject, json!({ "newName": name })),
             ),
             PlannerRequest::Set(subject, props) => {
                 let names: Vec<&str> = props.keys().map(String::as_str).collect();
@@ -198,7 +198,7 @@ impl RequestPlan {
                     format!("Set {what}"),
                     format!("Set {what}"),
                     "set_properties",
-                    with_subject(subject, json!({ "props": props })),
+                    add_subject(subject, json!({ "props": props })),
                 )
             }
             PlannerRequest::Comment(path, text) => (
@@ -217,19 +217,19 @@ impl RequestPlan {
                 format!("Delete {subject}"),
                 format!("Deleted {subject}"),
                 "delete_instance",
-                with_subject(subject, json!({})),
+                add_subject(subject, json!({})),
             ),
             PlannerRequest::Move(subject, parent) => (
                 format!("Move {subject} to {parent}"),
                 format!("Moved {subject} to {parent}"),
                 "move_instance",
-                with_subject(subject, json!({ "parentPath": parent })),
+                add_subject(subject, json!({ "parentPath": parent })),
             ),
             PlannerRequest::Clone(path, parent, name) => (
                 format!("Clone {path}"),
                 format!("Cloned {path}"),
                 "clone_instance",
-                clone(path, parent.as_ref(), name.as_deref()),
+                clone_args(path, parent.as_ref(), name.as_deref()),
             ),
             PlannerRequest::Insert(asset, parent) => {
                 let into = parent.as_ref().map_or(String::new(), |path| format!(" into {path}"));
@@ -249,7 +249,7 @@ impl RequestPlan {
     }
 }
 
-fn with_subject(subject: &RequestSubject, mut args: Json) -> Json {
+fn add_subject(subject: &RequestSubject, mut args: Json) -> Json {
     match subject {
         RequestSubject::Path(path) => args["path"] = json!(path),
         // A call that leaves out its path means what is selected.
@@ -265,10 +265,10 @@ fn replacement_args(subject: &RequestSubject, search: &str, replace: &str) -> Js
     if matches!(subject, RequestSubject::Selector(_)) {
         args["all"] = json!(true);
     }
-    with_subject(subject, args)
+    add_subject(subject, args)
 }
 
-fn clone(path: &InstancePath, parent: Option<&InstancePath>, name: Option<&str>) -> Json {
+fn clone_args(path: &InstancePath, parent: Option<&InstancePath>, name: Option<&str>) -> Json {
     let mut args = json!({ "path": path });
     if let Some(parent) = parent {
         args["parentPath"] = json!(parent);
@@ -317,9 +317,9 @@ pub(super) fn grid_cell(shape: &GridShape, prefix: &str, row: u32, column: u32) 
     let offset =
         |n: u32, of: u32| (f64::from(n) - f64::from(of.saturating_sub(1)) / 2.0) * shape.spacing;
     let position = [
-        shape.at[0] + offset(column, shape.columns),
-        shape.at[1],
-        shape.at[2] + offset(row, shape.rows),
+        shape.center[0] + offset(column, shape.columns),
+        shape.center[1],
+        shape.center[2] + offset(row, shape.rows),
     ];
     let name = format!("{prefix}_{}_{}", row + 1, column + 1);
     part_json(&name, shape.size, position, &shape.look)

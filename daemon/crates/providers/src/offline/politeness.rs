@@ -3,7 +3,7 @@
 use super::words;
 
 /// What may stand before a request.
-const BEFORE: &[&str] = &[
+const POLITE_PREFIXES: &[&str] = &[
     "please",
     "kindly",
     "hey",
@@ -25,11 +25,13 @@ const BEFORE: &[&str] = &[
 ];
 
 /// What may stand behind it.
-const BEHIND: &[&str] = &["please", "thanks", "thank you", "for me", "now"];
+const POLITE_SUFFIXES: &[&str] = &["please", "thanks", "thank you", "for me", "now"];
 
 pub(super) fn strip_politeness(sentence: &str) -> &str {
     let mut text = sentence.trim();
-    while let Some(rest) = BEFORE.iter().find_map(|polite| without_start(text, polite)) {
+    while let Some(rest) =
+        POLITE_PREFIXES.iter().find_map(|polite| strip_polite_prefix(text, polite))
+    {
         text = rest;
     }
     // What a comment says is kept to its last character.
@@ -38,8 +40,10 @@ pub(super) fn strip_politeness(sentence: &str) -> &str {
     }
     loop {
         let shorter = text.trim_end_matches(['.', '!', '?', ',']).trim_end();
-        let shorter =
-            BEHIND.iter().find_map(|polite| without_end(shorter, polite)).unwrap_or(shorter);
+        let shorter = POLITE_SUFFIXES
+            .iter()
+            .find_map(|polite| strip_polite_suffix(shorter, polite))
+            .unwrap_or(shorter);
         if shorter.len() == text.len() {
             return text;
         }
@@ -48,14 +52,14 @@ pub(super) fn strip_politeness(sentence: &str) -> &str {
 }
 
 /// What follows these words, where a text begins with them and goes on.
-fn without_start<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
+fn strip_polite_prefix<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
     let head = text.get(..polite.len())?;
     let rest = text[polite.len()..].strip_prefix([' ', ','])?;
     head.eq_ignore_ascii_case(polite).then(|| rest.trim_start_matches([' ', ',']))
 }
 
 /// What stands before these words, where a text ends with them.
-fn without_end<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
+fn strip_polite_suffix<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
     let at = text.len().checked_sub(polite.len())?;
     let tail = text.get(at..)?;
     // A name may be one of these words: `rename game.Workspace.A to now`.

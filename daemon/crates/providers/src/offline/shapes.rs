@@ -4,7 +4,7 @@
 
 use scene_schemas::InstancePath;
 
-use super::language::{LanguageComplaint, ParsedSentence, PlannerRequest};
+use super::language::{LanguageError, ParsedSentence, PlannerRequest};
 use super::values::PartLook;
 use super::words::{self, is_one_of};
 
@@ -21,7 +21,7 @@ pub(super) struct GridShape {
     pub(super) size: [f64; 3],
     /// Between the centres of two neighbours, in studs.
     pub(super) spacing: f64,
-    pub(super) at: [f64; 3],
+    pub(super) center: [f64; 3],
     /// How a cell looks.
     pub(super) look: PartLook,
 }
@@ -32,7 +32,7 @@ const FARM_MAX: u32 = 40;
 const EDGE_MAX: f64 = 2048.0;
 const EDGE_MIN: f64 = 0.001;
 /// Farther out, single precision no longer holds fractions of a stud.
-const FAR: f64 = 1_000_000.0;
+const MAX_COORDINATE: f64 = 1_000_000.0;
 
 /// The options as they were written. One that stands twice is refused.
 #[derive(Default)]
@@ -41,17 +41,17 @@ pub(super) struct ShapeOptions {
     pub(super) parent: Option<InstancePath>,
     pub(super) size: Option<[f64; 3]>,
     spacing: Option<f64>,
-    pub(super) at: Option<[f64; 3]>,
+    pub(super) position: Option<[f64; 3]>,
 }
 
-pub(super) fn read_grid(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+pub(super) fn read_grid(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let keywords = ["named", "called", "in", "at", "size", "spacing"];
     let ((rows, columns), rest) = parse_size(&sentence, GRID_MAX)?;
     let words = words::split_words(rest);
-    let (look, options) = words.split_at(first_option(&words, &keywords));
+    let (look, options) = words.split_at(find_first_option(&words, &keywords));
     let look = match look.split_first() {
         Some((of, [])) if is_one_of(of, &["of"]) => {
-            return Err(LanguageComplaint::new(of, "what the grid is made of is missing"));
+            return Err(LanguageError::new(of, "what the grid is made of is missing"));
         }
         Some((of, rest)) if is_one_of(of, &["of"]) => PartLook::parse_noun_phrase(rest)?,
         _ => PartLook::parse_noun_phrase(look)?,
@@ -65,12 +65,12 @@ pub(super) fn read_grid(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, 
         parent: options.parent.unwrap_or_else(workspace_path),
         size,
         spacing: options.spacing.unwrap_or(size[0].max(size[2]) + 2.0),
-        at: options.at.unwrap_or([0.0, size[1] / 2.0, 0.0]),
+        center: options.position.unwrap_or([0.0, size[1] / 2.0, 0.0]),
         look,
     }))
 }
 
-pub(super) fn read_farm(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+pub(super) fn read_farm(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let ((rows, columns), rest) = parse_size(&sentence, FARM_MAX)?;
     let options =
         ShapeOptions::parse_options(&words::split_words(rest), &["named", "called", "in", "at"])?;
@@ -81,7 +81,7 @@ pub(super) fn read_farm(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, 
         parent: options.parent.unwrap_or_else(workspace_path),
         size: [4.0, 1.0, 4.0],
         spacing: 4.0,
-        at: options.at.unwrap_or([0.0, 0.5, 0.0]),
+        center: options.position.unwrap_or([0.0, 0.5, 0.0]),
         look: PartLook { colour: Some("#694028".to_owned()), material: Some("Ground") },
     }))
 }
@@ -94,17 +94,17 @@ fn workspace_path() -> InstancePath {
 fn parse_size<'a>(
     sentence: &ParsedSentence<'a>,
     max: u32,
-) -> Result<((u32, u32), &'a str), LanguageComplaint> {
+) -> Result<((u32, u32), &'a str), LanguageError> {
     let behind = words::take_size(sentence.rest);
     let ((rows, columns), rest) = match (sentence.size, behind) {
         (Some(size), None) => (size, sentence.rest),
         (None, Some(found)) => found,
         (Some(_), Some(_)) => {
-            return Err(LanguageComplaint::new(sentence.rest, "the size is given twice"));
+            return Err(LanguageError::new(sentence.rest, "the size is given twice"));
         }
         (None, None) => {
             let why = "its rows and columns are missing; write for example `3x3`";
-            return Err(LanguageComplaint::new(sentence.rest, why));
+            return Err(LanguageError::new(sentence.rest, why));
         }
     };
     if [rows, columns].iter().all(|n| (1..=max).contains(n)) {
@@ -116,10 +116,10 @@ fn parse_size<'a>(
         u32::MAX => "the size".to_owned(),
         _ => format!("{rows}x{columns}"),
     };
-    Err(LanguageComplaint::new(&part, why))
+    Err(LanguageError::new(&part, why))
 }
 
-fn first_option(words: &[&str], keywords: &[&str]) -> usize {
+fn find_first_option(words: &[&str], keywords: &[&str]) -> usize {
     words.iter().position(|word| is_one_of(word, keywords)).unwrap_or(words.len())
 }
 
@@ -127,21 +127,21 @@ impl ShapeOptions {
     pub(super) fn parse_options(
         mut words: &[&str],
         keywords: &[&str],
-    ) -> Result<Self, LanguageComplaint> {
+    ) -> Result<Self, LanguageError> {
         let mut options = Self::default();
         while let Some((keyword, rest)) = words.split_first() {
             if !is_one_of(keyword, keywords) {
                 let why = format!("`{}` may follow here", keywords.join("`, `"));
-                return Err(LanguageComplaint::new(keyword, why));
+                return Err(LanguageError::new(keyword, why));
             }
             // The word behind the keyword is its value, even where it is a keyword itself.
             let end = match rest {
-                [] => return Err(LanguageComplaint::new(keyword, "its value is missing")),
-                [_, more @ ..] => 1 + first_option(more, keywords),
+                [] => return Err(LanguageError::new(keyword, "its value is missing")),
+                [_, more @ ..] => 1 + find_first_option(more, keywords),
             };
             let twice = options.take_option(keyword, &rest[..end].join(" "))?;
             if twice {
-                return Err(LanguageComplaint::new(keyword, "it is given twice"));
+                return Err(LanguageError::new(keyword, "it is given twice"));
             }
             words = &rest[end..];
         }
@@ -149,27 +149,32 @@ impl ShapeOptions {
     }
 
     /// Reads one option, and says whether it was there before.
-    fn take_option(&mut self, keyword: &str, text: &str) -> Result<bool, LanguageComplaint> {
+    fn take_option(&mut self, keyword: &str, text: &str) -> Result<bool, LanguageError> {
         Ok(match keyword.to_ascii_lowercase().as_str() {
             "in" | "into" | "inside" | "under" => {
                 self.parent.replace(words::parse_path(text)?).is_some()
             }
-            "at" => self.at.replace(parse_vector(text, &[','], -FAR..=FAR)?).is_some(),
+            "at" => self
+                .position
+                .replace(parse_vector(text, &[','], -MAX_COORDINATE..=MAX_COORDINATE)?)
+                .is_some(),
             "size" => {
                 let size = parse_vector(text, &[',', 'x', 'X', '×'], EDGE_MIN..=EDGE_MAX)?;
                 self.size.replace(size).is_some()
             }
             "spacing" => self.spacing.replace(parse_spacing(text)?).is_some(),
-            _ => self.name.replace(words::name(text)?).is_some(),
+            _ => self.name.replace(words::parse_name(text)?).is_some(),
         })
     }
 }
 
-fn parse_spacing(text: &str) -> Result<f64, LanguageComplaint> {
-    words::finite_number(text).filter(|n| (EDGE_MIN..=EDGE_MAX).contains(n)).ok_or_else(|| {
-        let why = format!("a spacing is a number from {EDGE_MIN} to {EDGE_MAX} studs");
-        LanguageComplaint::new(text, why)
-    })
+fn parse_spacing(text: &str) -> Result<f64, LanguageError> {
+    words::parse_finite_number(text).filter(|n| (EDGE_MIN..=EDGE_MAX).contains(n)).ok_or_else(
+        || {
+            let why = format!("a spacing is a number from {EDGE_MIN} to {EDGE_MAX} studs");
+            LanguageError::new(text, why)
+        },
+    )
 }
 
 /// Three numbers between any of the signs.
@@ -177,11 +182,11 @@ fn parse_vector(
     text: &str,
     signs: &[char],
     range: std::ops::RangeInclusive<f64>,
-) -> Result<[f64; 3], LanguageComplaint> {
+) -> Result<[f64; 3], LanguageError> {
     let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
     let numbers: Vec<f64> = inside
         .split(signs)
-        .map_while(|piece| words::finite_number(piece.trim()))
+        .map_while(|piece| words::parse_finite_number(piece.trim()))
         .filter(|n| range.contains(n))
         .collect();
     let pieces = inside.split(signs).count();
@@ -193,7 +198,7 @@ fn parse_vector(
                 range.start(),
                 range.end()
             );
-            Err(LanguageComplaint::new(text, why))
+            Err(LanguageError::new(text, why))
         }
     }
 }

@@ -36,7 +36,7 @@ fn drive(goal: &str, execute: impl Fn(usize, &ToolCall) -> CallOutcome) -> (Vec<
 
 fn done(_: usize, call: &ToolCall) -> CallOutcome {
     let found = json!({ "total": 1, "instances": [{ "path": "game.Workspace.Found" }] });
-    CallOutcome::Done(if call.tool == FIND { found } else { json!({}) })
+    CallOutcome::Done(if call.tool == FIND_TOOL { found } else { json!({}) })
 }
 
 /// The calls of a request, without the plan and the end.
@@ -46,12 +46,12 @@ fn steps(goal: &str) -> Vec<ToolCall> {
     assert_eq!(last.tool, "complete");
     match calls.split_first() {
         Some((plan, steps)) if plan.tool == "start_plan" => {
-            let proposing = steps.iter().filter(|call| call.tool != FIND).count();
+            let proposing = steps.iter().filter(|call| call.tool != FIND_TOOL).count();
             assert_eq!(plan.args["steps"].as_array().unwrap().len(), proposing);
             steps.to_vec()
         }
         _ => {
-            assert_eq!(calls.iter().filter(|call| call.tool != FIND).count(), 1);
+            assert_eq!(calls.iter().filter(|call| call.tool != FIND_TOOL).count(), 1);
             calls.to_vec()
         }
     }
@@ -279,24 +279,26 @@ fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
         ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
         ("grid 50x50", "- and 31 more\nNothing was changed"),
     ] {
-        let message = next_message(&ModelPrompt { stance: Stance::Ask, ..prompt(goal, &[]) });
+        let message =
+            next_message(&ModelPrompt { stance: InteractionMode::Ask, ..prompt(goal, &[]) });
         assert!(message.calls.is_empty() && !message.is_declined);
         let text = message.text.unwrap();
         assert!(text.contains(says), "{text}");
     }
-    let message = next_message(&ModelPrompt { stance: Stance::Ask, ..prompt("dance", &[]) });
+    let message =
+        next_message(&ModelPrompt { stance: InteractionMode::Ask, ..prompt("dance", &[]) });
     assert!(message.is_declined && message.text.unwrap().contains("I do not understand"));
 }
 
 #[test]
 fn a_plan_is_made_and_built_when_that_is_asked_for() {
     for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
-        let planning = ModelPrompt { stance: Stance::Plan, ..prompt(goal, &[]) };
+        let planning = ModelPrompt { stance: InteractionMode::Plan, ..prompt(goal, &[]) };
         let message = next_message(&planning);
         let plan = message.calls.into_iter().next().unwrap();
         assert_eq!(
             (plan.tool.as_str(), plan.args["steps"].as_array().unwrap().len()),
-            (PLAN, steps)
+            (PLAN_TOOL, steps)
         );
         let turns = vec![PromptTurn::Called {
             id: None,
@@ -307,10 +309,12 @@ fn a_plan_is_made_and_built_when_that_is_asked_for() {
         }];
         let message = next_message(&ModelPrompt { turns: turns.clone(), ..planning });
         assert!(message.calls.is_empty() && !message.is_declined);
-        assert_eq!(message.text.as_deref(), Some(PLANNED));
+        assert_eq!(message.text.as_deref(), Some(PLAN_ONLY_TEXT));
         // The task behind it goes on where this one has ended.
-        let said =
-            [PromptTurn::Said(PLANNED.to_owned()), PromptTurn::Asked("Carry it out.".to_owned())];
+        let said = [
+            PromptTurn::Said(PLAN_ONLY_TEXT.to_owned()),
+            PromptTurn::Asked("Carry it out.".to_owned()),
+        ];
         let turns = [turns, said.to_vec()].concat();
         let message = next_message(&prompt(goal, &turns));
         assert_eq!(message.calls[0].tool, "delete_instance");

@@ -6,7 +6,7 @@
 use rbx_types::BrickColor;
 use serde_json::{Map, Value as Json, json};
 
-use super::language::LanguageComplaint;
+use super::language::LanguageError;
 use super::words;
 
 /// Plain colour names. The names of Roblox's brick colours are understood besides.
@@ -94,18 +94,18 @@ pub(super) struct PartLook {
 }
 
 /// The words that a grid's parts may be called, in the singular.
-const NOUNS: &[&str] = &["part", "block", "brick", "cube", "tile"];
+const PART_NOUNS: &[&str] = &["part", "block", "brick", "cube", "tile"];
 
 impl PartLook {
     /// Reads `red neon parts`. The last word is the noun, so `brick parts` are of the material and
     /// `red bricks` are parts.
-    pub(super) fn parse_noun_phrase(words: &[&str]) -> Result<Self, LanguageComplaint> {
+    pub(super) fn parse_noun_phrase(words: &[&str]) -> Result<Self, LanguageError> {
         let Some((noun, rest)) = words.split_last() else {
             return Ok(Self::default());
         };
         let singular = noun.to_ascii_lowercase();
-        if !NOUNS.contains(&singular.strip_suffix('s').unwrap_or(&singular)) {
-            return Err(LanguageComplaint::new(
+        if !PART_NOUNS.contains(&singular.strip_suffix('s').unwrap_or(&singular)) {
+            return Err(LanguageError::new(
                 noun,
                 "a grid is made of parts, as in `of red neon parts`",
             ));
@@ -114,7 +114,7 @@ impl PartLook {
     }
 
     /// Parses words like `red neon`.
-    pub(super) fn parse_words(mut rest: &[&str]) -> Result<Self, LanguageComplaint> {
+    pub(super) fn parse_words(mut rest: &[&str]) -> Result<Self, LanguageError> {
         let mut look = Self::default();
         while let Some(first) = rest.first() {
             if ["a", "an", "the"].contains(&first.to_ascii_lowercase().as_str()) {
@@ -130,7 +130,7 @@ impl PartLook {
     fn take_longest<'a, 'b>(
         &mut self,
         words: &'a [&'b str],
-    ) -> Result<&'a [&'b str], LanguageComplaint> {
+    ) -> Result<&'a [&'b str], LanguageError> {
         for length in (1..=words.len().min(4)).rev() {
             let text = words[..length].join(" ");
             let twice = if let Some(material) = find_material(&text) {
@@ -142,13 +142,13 @@ impl PartLook {
             };
             return if twice {
                 let why = "a part has one colour and one material; name each once";
-                Err(LanguageComplaint::new(&text, why))
+                Err(LanguageError::new(&text, why))
             } else {
                 Ok(&words[length..])
             };
         }
         let first = words.first().copied().unwrap_or_default();
-        Err(LanguageComplaint::new(
+        Err(LanguageError::new(
             first,
             "it is neither a colour nor a material; write for example `red`, `bright blue`, \
              `neon` or `wood planks`",
@@ -171,12 +171,12 @@ pub(super) fn find_color(text: &str) -> Option<String> {
     if let Some((_, hex)) = plain {
         return Some((*hex).to_owned());
     }
-    let colour = brick_colour(text)?.to_color3uint8();
+    let colour = find_brick_color(text)?.to_color3uint8();
     Some(format!("#{:02x}{:02x}{:02x}", colour.r, colour.g, colour.b))
 }
 
 /// A brick colour by name, in any case: nearly all are written `Like this`.
-fn brick_colour(text: &str) -> Option<BrickColor> {
+fn find_brick_color(text: &str) -> Option<BrickColor> {
     let mut sentence = text.to_ascii_lowercase();
     if let Some(first) = sentence.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -185,9 +185,9 @@ fn brick_colour(text: &str) -> Option<BrickColor> {
 }
 
 /// As [`colour`], or a complaint.
-pub(super) fn need_colour(text: &str) -> Result<String, LanguageComplaint> {
+pub(super) fn require_color(text: &str) -> Result<String, LanguageError> {
     find_color(text).ok_or_else(|| {
-        LanguageComplaint::new(
+        LanguageError::new(
             text,
             "it is not a colour; write #rrggbb, a plain name such as `red`, or the name of a brick \
              colour such as `bright blue`",
@@ -197,52 +197,50 @@ pub(super) fn need_colour(text: &str) -> Result<String, LanguageComplaint> {
 
 /// Reads `PROP = VALUE, PROP2 = VALUE2`. A comma belongs to the value, as in `Size = 1,2,3`, unless
 /// another `PROP =` follows it.
-pub(super) fn parse_assignments(text: &str) -> Result<Map<String, Json>, LanguageComplaint> {
+pub(super) fn parse_assignments(text: &str) -> Result<Map<String, Json>, LanguageError> {
     let mut read: Vec<(&str, Vec<&str>)> = Vec::new();
     for piece in words::split_commas(text) {
         match (words::split_sign(piece, '='), read.last_mut()) {
             (Some((property, value)), _) => read.push((property, vec![value])),
             (None, Some((_, values))) => values.push(piece),
             (None, None) => {
-                return Err(LanguageComplaint::new(piece, "`PROPERTY = VALUE` is expected"));
+                return Err(LanguageError::new(piece, "`PROPERTY = VALUE` is expected"));
             }
         }
     }
     let mut props = Map::new();
     for (property, values) in read {
-        if !is_property(property) {
+        if !is_property_name(property) {
             let why = "it is not a property name, nor an attribute such as `@Speed`";
-            return Err(LanguageComplaint::new(property, why));
+            return Err(LanguageError::new(property, why));
         }
         let value = parse_value(property, &values)?;
         if props.insert(property.to_owned(), value).is_some() {
-            return Err(LanguageComplaint::new(property, "it is set twice; set it once"));
+            return Err(LanguageError::new(property, "it is set twice; set it once"));
         }
     }
     Ok(props)
 }
 
-fn is_property(text: &str) -> bool {
+fn is_property_name(text: &str) -> bool {
     let (name, extra) = text.strip_prefix('@').map_or((text, ""), |name| (name, ".-/"));
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || extra.contains(c))
 }
 
 /// A value, given as the pieces between its commas.
-fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageComplaint> {
+fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageError> {
     let &[text] = pieces else {
         let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| parse_number(piece)).collect();
         let why = "only numbers are written with commas between them; put a text in quotes";
-        return numbers
-            .map(Json::Array)
-            .ok_or_else(|| LanguageComplaint::new(&pieces.join(", "), why));
+        return numbers.map(Json::Array).ok_or_else(|| LanguageError::new(&pieces.join(", "), why));
     };
     if text.starts_with('"') {
         return words::parse_quoted(text).map(Json::String);
     }
     if text.starts_with(['[', '{']) {
         return serde_json::from_str(text)
-            .map_err(|error| LanguageComplaint::new(text, format!("it is not JSON: {error}")));
+            .map_err(|error| LanguageError::new(text, format!("it is not JSON: {error}")));
     }
     if let Some(number) = parse_number(text) {
         return Ok(number);
@@ -251,24 +249,24 @@ fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageComplain
         "true" => return Ok(json!(true)),
         "false" => return Ok(json!(false)),
         "nil" => {
-            return Err(LanguageComplaint::new(text, "a property cannot be cleared this way"));
+            return Err(LanguageError::new(text, "a property cannot be cleared this way"));
         }
         _ => {}
     }
     if property == "BrickColor"
-        && let Some(colour) = brick_colour(text)
+        && let Some(colour) = find_brick_color(text)
     {
         return Ok(json!(colour.to_string()));
     }
-    if text.starts_with('#') || is_colour(property) {
-        return need_colour(text).map(Json::String);
+    if text.starts_with('#') || is_color_property(property) {
+        return require_color(text).map(Json::String);
     }
     let item = text
         .strip_prefix("Enum.")
         .map_or(Some(text), |item| item.split_once('.').map(|(_, item)| item));
     match item {
-        Some(item) if is_property(item) && !item.starts_with('@') => Ok(json!(item)),
-        _ => Err(LanguageComplaint::new(
+        Some(item) if is_property_name(item) && !item.starts_with('@') => Ok(json!(item)),
+        _ => Err(LanguageError::new(
             text,
             "a value is a number, true or false, numbers with commas, a colour, an enum item's \
              name, a text in double quotes, or JSON",
@@ -277,13 +275,13 @@ fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageComplain
 }
 
 /// Whether a bare word is a colour there. Attributes hold any type, so it is not for them.
-fn is_colour(property: &str) -> bool {
+fn is_color_property(property: &str) -> bool {
     !property.starts_with('@') && (property.contains("Color") || property.ends_with("Ambient"))
 }
 
 /// A number, kept whole where it is written so.
 fn parse_number(text: &str) -> Option<Json> {
-    let number = words::finite_number(text)?;
+    let number = words::parse_finite_number(text)?;
     Some(text.parse::<i64>().map_or(json!(number), |n| json!(n)))
 }
 

@@ -5,13 +5,13 @@
 
 use scene_schemas::InstancePath;
 
-use super::language::LanguageComplaint;
+use super::language::LanguageError;
 
 /// Bytes that are inside quotes, and bytes that are inside quotes or brackets.
 struct QuoteMask {
     quoted: Vec<bool>,
     nested: Vec<bool>,
-    open_quote: bool,
+    has_open_quote: bool,
 }
 
 impl QuoteMask {
@@ -19,20 +19,20 @@ impl QuoteMask {
         let mut mask = Self {
             quoted: Vec::with_capacity(text.len()),
             nested: Vec::with_capacity(text.len()),
-            open_quote: false,
+            has_open_quote: false,
         };
         let (mut depth, mut escaped) = (0_usize, false);
         for c in text.chars() {
-            let was = (mask.open_quote, depth);
+            let was = (mask.has_open_quote, depth);
             match c {
                 _ if escaped => escaped = false,
-                '\\' if mask.open_quote => escaped = true,
-                '"' => mask.open_quote = !mask.open_quote,
-                '[' | '(' | '{' if !mask.open_quote => depth += 1,
-                ']' | ')' | '}' if !mask.open_quote => depth = depth.saturating_sub(1),
+                '\\' if mask.has_open_quote => escaped = true,
+                '"' => mask.has_open_quote = !mask.has_open_quote,
+                '[' | '(' | '{' if !mask.has_open_quote => depth += 1,
+                ']' | ')' | '}' if !mask.has_open_quote => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            let quoted = was.0 || mask.open_quote;
+            let quoted = was.0 || mask.has_open_quote;
             let nested = quoted || was.1 > 0 || depth > 0;
             mask.quoted.extend(std::iter::repeat_n(quoted, c.len_utf8()));
             mask.nested.extend(std::iter::repeat_n(nested, c.len_utf8()));
@@ -43,11 +43,11 @@ impl QuoteMask {
 
 /// The sentences of a request, and whether a `then` follows: cut at `;`, at line ends and at the
 /// word `then`, outside quotes.
-pub(super) fn split_sentences(text: &str) -> Result<Vec<(&str, bool)>, LanguageComplaint> {
+pub(super) fn split_sentences(text: &str) -> Result<Vec<(&str, bool)>, LanguageError> {
     let mask = QuoteMask::from_text(text);
-    if mask.open_quote {
+    if mask.has_open_quote {
         let at = text.rfind('"').unwrap_or(0);
-        return Err(LanguageComplaint::new(
+        return Err(LanguageError::new(
             &text[at..],
             "a double quote is opened here and never closed; close it, or write \\\" for a quote \
              inside a text",
@@ -72,7 +72,7 @@ fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
     for (from, to) in word_spans(text) {
         // A `then` at the very end joins nothing: it is a name, as in `rename game.A to then`.
         if text[from..to].eq_ignore_ascii_case("then") && to < text.trim_end().len() {
-            pieces.push((without_joint(&text[start..from]), true));
+            pieces.push((strip_conjunction(&text[start..from]), true));
             start = to;
         }
     }
@@ -80,7 +80,7 @@ fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
 }
 
 /// The text without the comma or `and` that leads to a `then`.
-fn without_joint(text: &str) -> &str {
+fn strip_conjunction(text: &str) -> &str {
     let text = text.trim();
     let text = match word_spans(text).last() {
         Some(&(from, to)) if text[from..to].eq_ignore_ascii_case("and") => text[..from].trim_end(),
@@ -124,7 +124,7 @@ pub(super) fn first_word(text: &str) -> (&str, &str) {
 }
 
 /// The text behind the words at its front that are any of these.
-pub(super) fn without_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
+pub(super) fn strip_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
     let kept = word_spans(text).into_iter().find(|&(from, to)| !is_one_of(&text[from..to], among));
     kept.map_or("", |(from, _)| text[from..].trim_end())
 }
@@ -138,7 +138,7 @@ pub(super) fn is_one_of(word: &str, among: &[&str]) -> bool {
 pub(super) fn split_word<'a>(
     text: &'a str,
     keyword: &str,
-) -> Result<Option<(&'a str, &'a str)>, LanguageComplaint> {
+) -> Result<Option<(&'a str, &'a str)>, LanguageError> {
     let spans = word_spans(text);
     let mut found =
         spans.iter().filter(|&&(from, to)| text[from..to].eq_ignore_ascii_case(keyword));
@@ -146,7 +146,7 @@ pub(super) fn split_word<'a>(
         return Ok(None);
     };
     if found.next().is_some() {
-        return Err(LanguageComplaint::new(
+        return Err(LanguageError::new(
             text,
             format!("the word `{keyword}` occurs twice; put names and texts in quotes"),
         ));
@@ -155,12 +155,12 @@ pub(super) fn split_word<'a>(
 }
 
 /// As [`split_word`], for a keyword that must stand once.
-pub(super) fn need_word<'a>(
+pub(super) fn split_required_word<'a>(
     text: &'a str,
     keyword: &str,
-) -> Result<(&'a str, &'a str), LanguageComplaint> {
+) -> Result<(&'a str, &'a str), LanguageError> {
     split_word(text, keyword)?
-        .ok_or_else(|| LanguageComplaint::new(text, format!("the word `{keyword}` is missing")))
+        .ok_or_else(|| LanguageError::new(text, format!("the word `{keyword}` is missing")))
 }
 
 /// What stands before and behind the first `sign` outside quotes and brackets.
@@ -186,10 +186,10 @@ pub(super) fn split_commas(text: &str) -> Vec<&str> {
 }
 
 /// A text in double quotes at the front, and what follows it.
-pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageComplaint> {
+pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageError> {
     let text = text.trim();
     if !text.starts_with('"') {
-        return Err(LanguageComplaint::new(text, "a text in double quotes is expected"));
+        return Err(LanguageError::new(text, "a text in double quotes is expected"));
     }
     let mut escaped = false;
     let end = text.char_indices().skip(1).find(|&(_, c)| {
@@ -198,13 +198,13 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageComplain
         ends
     });
     let Some((end, _)) = end else {
-        return Err(LanguageComplaint::new(text, "the double quote is never closed"));
+        return Err(LanguageError::new(text, "the double quote is never closed"));
     };
     let (quoted, rest) = text.split_at(end + 1);
     // Line ends and tabs may stand in a text as they are; JSON wants them escaped.
     let json = quoted.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
     let inside = serde_json::from_str(&json).map_err(|_| {
-        LanguageComplaint::new(
+        LanguageError::new(
             quoted,
             "it is not a JSON string; write \\\\ for a backslash and \\\" for a quote",
         )
@@ -213,12 +213,12 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageComplain
 }
 
 /// A text in double quotes and nothing else.
-pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageComplaint> {
+pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageError> {
     let (inside, rest) = take_quoted(text)?;
     if rest.is_empty() {
         Ok(inside)
     } else {
-        Err(LanguageComplaint::new(rest, "nothing may follow the text"))
+        Err(LanguageError::new(rest, "nothing may follow the text"))
     }
 }
 
@@ -226,16 +226,16 @@ pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageComplaint> {
 const NAME_MAX: usize = 100;
 
 /// An instance's name: one word, or a text in quotes.
-pub(super) fn name(text: &str) -> Result<String, LanguageComplaint> {
+pub(super) fn parse_name(text: &str) -> Result<String, LanguageError> {
     let name = if text.starts_with('"') {
         parse_quoted(text)?
     } else if split_words(text).len() == 1 && !text.contains('"') {
         text.to_owned()
     } else {
-        return Err(LanguageComplaint::new(text, "a name is one word, or is in double quotes"));
+        return Err(LanguageError::new(text, "a name is one word, or is in double quotes"));
     };
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(LanguageComplaint::new(
+        return Err(LanguageError::new(
             text,
             format!(
                 "a name has 1 to {NAME_MAX} characters and none of them is a control character"
@@ -246,12 +246,12 @@ pub(super) fn name(text: &str) -> Result<String, LanguageComplaint> {
 }
 
 /// A path. `Workspace.Door` is short for `game.Workspace.Door`.
-pub(super) fn parse_path(text: &str) -> Result<InstancePath, LanguageComplaint> {
-    let full = match service_of(text) {
+pub(super) fn parse_path(text: &str) -> Result<InstancePath, LanguageError> {
+    let full = match split_service(text) {
         Some((service, rest)) => format!("game.{service}{rest}"),
         None => text.to_owned(),
     };
-    full.parse().map_err(|error| LanguageComplaint::new(text, error))
+    full.parse().map_err(|error| LanguageError::new(text, error))
 }
 
 /// Whether a text is meant as a path: it begins with `game`, or with a service.
@@ -259,11 +259,11 @@ pub(super) fn is_path(text: &str) -> bool {
     let head = text.get(..4).unwrap_or_default();
     let is_game =
         head.eq_ignore_ascii_case("game") && !text[4..].starts_with(|c: char| c.is_alphanumeric());
-    is_game || service_of(text).is_some()
+    is_game || split_service(text).is_some()
 }
 
 /// The service with which a text begins, and what follows its name.
-fn service_of(text: &str) -> Option<(&'static str, &str)> {
+fn split_service(text: &str) -> Option<(&'static str, &str)> {
     let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
     // A selector has a space behind a class, or a test in brackets.
     let is_step = rest.is_empty() || rest.starts_with('.') || rest.starts_with("[\"");
@@ -289,7 +289,7 @@ const SERVICES: &[&str] = &[
 ];
 
 /// A finite number in plain digits; `nan` and `inf` are words.
-pub(super) fn finite_number(text: &str) -> Option<f64> {
+pub(super) fn parse_finite_number(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['+', '-']);
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
@@ -357,9 +357,9 @@ mod tests {
 
     #[test]
     fn numbers_are_finite() {
-        assert_eq!(finite_number("-1.5e3"), Some(-1500.0));
+        assert_eq!(parse_finite_number("-1.5e3"), Some(-1500.0));
         for no in ["nan", "inf", "-inf", "1e999", "", "-", "0x10"] {
-            assert_eq!(finite_number(no), None, "{no}");
+            assert_eq!(parse_finite_number(no), None, "{no}");
         }
     }
 }

@@ -48,7 +48,8 @@ impl AnswerDecoder for OllamaDecoder {
             });
         }
         let stop = member_text(data, "done_reason");
-        draft.finish(stop, if stop == "length" { FinishKind::Limit } else { FinishKind::Done });
+        draft
+            .finish(stop, if stop == "length" { FinishKind::TokenLimit } else { FinishKind::Done });
         draft.is_over = true;
     }
 
@@ -56,7 +57,7 @@ impl AnswerDecoder for OllamaDecoder {
         if body["done"].is_boolean() || body["message"].is_object() {
             self.handle_event("", body, draft);
         } else {
-            draft.set_broken("the answer is none of Ollama's".to_owned());
+            draft.fail_retryable("the answer is none of Ollama's".to_owned());
         }
     }
 
@@ -115,11 +116,11 @@ mod tests {
         assert_eq!(outcome(&[call.clone(), done("length")]), AnswerOutcome::Ok);
         assert_eq!(outcome(&[done("load")]), AnswerOutcome::Empty);
         let unnamed = json!({"message": {"content": "Hi"}, "done": true});
-        assert_eq!(stream(&[unnamed]).end.stop, None);
+        assert_eq!(stream(&[unnamed]).end.stop_reason, None);
         let error = json!({"error": "an error was encountered while running the model"});
         let answer = stream(&[call, error]);
         assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
-        assert!(answer.calls.is_empty() && answer.end.failure.unwrap().retryable);
+        assert!(answer.calls.is_empty() && answer.end.failure.unwrap().is_retryable);
     }
 
     #[test]

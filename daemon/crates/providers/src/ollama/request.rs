@@ -8,7 +8,7 @@ use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 
 use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
-use super::super::turns::{ModelCall, PromptMessage, split_turns};
+use super::super::turns::{ModelCall, PromptMessage, build_messages};
 
 /// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
@@ -36,7 +36,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     if !prompt.rules.is_empty() {
         messages.push(json!({ "role": "system", "content": prompt.rules }));
     }
-    for side in split_turns(prompt, model) {
+    for side in build_messages(prompt, model) {
         push_turn(&mut messages, &side);
     }
     body.insert("messages".to_owned(), messages.into());
@@ -45,7 +45,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
 
 fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { told, texts } => {
+        PromptMessage::Person { tool_result: told, texts } => {
             if let Some(told) = told {
                 let (name, text) = (told.tool, told.to_text());
                 let mut message = json!({ "role": "tool", "tool_name": name, "content": text });

@@ -15,19 +15,19 @@ use super::super::decode::AnswerDecoder;
 use super::super::failure;
 
 #[derive(Debug, Default)]
-pub(in super::super) struct OpenaiChat {
+pub(in super::super) struct OpenaiChatDecoder {
     /// Reasoning as DeepSeek and local servers tell it, and the name under which it came.
     reasoning: Option<(&'static str, String)>,
     /// Reasoning as OpenRouter tells it, with signatures.
-    details: Vec<Json>,
+    reasoning_details: Vec<Json>,
 }
 
-impl AnswerDecoder for OpenaiChat {
+impl AnswerDecoder for OpenaiChatDecoder {
     fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         match &body["choices"] {
             Json::Array(choices) if choices.is_empty() => draft.finish("", FinishKind::Done),
             Json::Array(_) => self.read_choice(body, ["message", "delta"], draft),
-            _ => draft.set_broken("the answer is not a chat completion".to_owned()),
+            _ => draft.fail_retryable("the answer is not a chat completion".to_owned()),
         }
     }
 
@@ -36,8 +36,8 @@ impl AnswerDecoder for OpenaiChat {
     }
 
     fn handle_end(&mut self, draft: &mut AnswerBuilder) {
-        if !self.details.is_empty() {
-            draft.set_replay(json!({ "reasoning_details": self.details }));
+        if !self.reasoning_details.is_empty() {
+            draft.set_replay(json!({ "reasoning_details": self.reasoning_details }));
         } else if let Some(("reasoning_content", reasoning)) = &self.reasoning {
             // DeepSeek wants it back with its calls. Those that call it `reasoning` refuse it.
             if !draft.calls.is_empty() {
@@ -49,7 +49,7 @@ impl AnswerDecoder for OpenaiChat {
 
 fn finish_kind(stop: &str) -> FinishKind {
     match stop {
-        "length" | "max_tokens" | "model_length" => FinishKind::Limit,
+        "length" | "max_tokens" | "model_length" => FinishKind::TokenLimit,
         "content_filter" | "refusal" | "safety" | "sensitive" => FinishKind::Refused,
         "error"
         | "abort"
@@ -61,7 +61,7 @@ fn finish_kind(stop: &str) -> FinishKind {
     }
 }
 
-impl OpenaiChat {
+impl OpenaiChatDecoder {
     /// A chunk or a whole answer; the message is the first of these members that is there.
     fn read_choice(&mut self, body: &Json, members: [&str; 2], draft: &mut AnswerBuilder) {
         count_tokens(body, draft);
@@ -73,7 +73,7 @@ impl OpenaiChat {
             return;
         };
         if !choice["error"].is_null() {
-            draft.set_failure(failure::of_object(
+            draft.set_failure(failure::from_object(
                 &json!({ "error": choice["error"] }),
                 &failure::ResponseHead::default(),
             ));
@@ -134,8 +134,8 @@ impl OpenaiChat {
             ["type", "index", "id"].iter().all(|name| it[*name] == detail[*name])
                 && !detail["index"].is_null()
         };
-        let Some(block) = self.details.last_mut().filter(same) else {
-            self.details.push(detail.clone());
+        let Some(block) = self.reasoning_details.last_mut().filter(same) else {
+            self.reasoning_details.push(detail.clone());
             return;
         };
         for (name, value) in detail.as_object().into_iter().flatten() {
@@ -398,7 +398,7 @@ mod tests {
             {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]});
         let answer = sse(WireFormat::OpenaiChat, &[chunk]);
         assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
-        assert!(answer.end.failure.unwrap().retryable);
+        assert!(answer.end.failure.unwrap().is_retryable);
         let body = json!({"object": "chat.completion", "choices": [
             {"index": 0, "error": {"code": 429, "message": "m"}, "message": {"content": "x"}}]});
         assert_eq!(whole(WireFormat::OpenaiChat, &body).end.outcome, AnswerOutcome::ErrorInBody);

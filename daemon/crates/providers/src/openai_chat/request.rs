@@ -7,15 +7,15 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::ModelPrompt;
 
-use super::super::catalogue::{CatalogueModel, ChatAccent};
+use super::super::catalogue::{CatalogueModel, ChatDialect};
 use super::super::schema;
-use super::super::turns::{ModelCall, PromptMessage, split_turns};
+use super::super::turns::{ModelCall, PromptMessage, build_messages};
 
 /// The body of the request.
 pub(crate) fn request_body(
     prompt: &ModelPrompt,
     model: &CatalogueModel,
-    accent: ChatAccent,
+    accent: ChatDialect,
 ) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
@@ -24,12 +24,12 @@ pub(crate) fn request_body(
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     if let Some(max) = prompt.max_output {
         let name =
-            if accent == ChatAccent::OpenAi { "max_completion_tokens" } else { "max_tokens" };
+            if accent == ChatDialect::OpenAi { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.to_owned(), json!(max));
     }
     if let Some(word) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
         match accent {
-            ChatAccent::OpenRouter => {
+            ChatDialect::OpenRouter => {
                 body.insert("reasoning".to_owned(), json!({ "effort": word }))
             }
             _ => body.insert("reasoning_effort".to_owned(), json!(word)),
@@ -39,13 +39,13 @@ pub(crate) fn request_body(
         body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function_tool).collect());
         body.insert("parallel_tool_calls".to_owned(), json!(false));
     }
-    let is_marked = accent == ChatAccent::OpenRouter && model.cache;
+    let is_marked = accent == ChatDialect::OpenRouter && model.should_mark_cache;
     let mut messages = Vec::new();
     if !prompt.rules.is_empty() {
         let content = if is_marked { mark_cached(&prompt.rules) } else { json!(prompt.rules) };
         messages.push(json!({ "role": "system", "content": content }));
     }
-    for side in split_turns(prompt, model) {
+    for side in build_messages(prompt, model) {
         push_turn(&mut messages, &side);
     }
     // What holds now is not repeated by the next request.
@@ -68,7 +68,7 @@ fn mark_cached(text: &str) -> Json {
 
 fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { told, texts } => {
+        PromptMessage::Person { tool_result: told, texts } => {
             if let Some(told) = told {
                 let (id, text) = (&told.id, told.to_text());
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));

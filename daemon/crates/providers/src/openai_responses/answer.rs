@@ -14,7 +14,7 @@ use super::super::decode::AnswerDecoder;
 use super::super::failure::{self, ResponseHead};
 
 #[derive(Debug, Default)]
-pub(in super::super) struct OpenaiResponses {
+pub(in super::super) struct OpenaiResponsesDecoder {
     items: Vec<OutputItem>,
     has_text: bool,
     has_reasoning: bool,
@@ -28,7 +28,7 @@ struct OutputItem {
     json: Json,
 }
 
-impl AnswerDecoder for OpenaiResponses {
+impl AnswerDecoder for OpenaiResponsesDecoder {
     fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder) {
         let kind = match member_text(data, "type") {
             "" => name,
@@ -77,7 +77,7 @@ impl AnswerDecoder for OpenaiResponses {
         if body["output"].is_array() || body["status"].is_string() {
             self.read_response(body, "", draft);
         } else {
-            draft.set_broken("the answer is not a response".to_owned());
+            draft.fail_retryable("the answer is not a response".to_owned());
         }
     }
 
@@ -89,7 +89,7 @@ impl AnswerDecoder for OpenaiResponses {
     }
 }
 
-impl OpenaiResponses {
+impl OpenaiResponsesDecoder {
     /// The item that an event adds to: by its id, which some change from event to event, or by its
     /// index, which some give twice, or the call that was begun last.
     fn find_item(&mut self, data: &Json) -> Option<&mut OutputItem> {
@@ -119,7 +119,7 @@ impl OpenaiResponses {
         if let Some(known) = self.items.iter_mut().find(same) {
             known.json = item.clone();
         } else {
-            draft.check_count(self.items.len());
+            draft.check_call_count(self.items.len());
             self.items.push(OutputItem { index, json: item.clone() });
         }
     }
@@ -133,7 +133,7 @@ impl OpenaiResponses {
         };
         Self::count_tokens(&response["usage"], draft);
         if status == "failed" || !response["error"].is_null() {
-            draft.set_failure(failure::of_object(
+            draft.set_failure(failure::from_object(
                 &json!({ "error": response["error"] }),
                 &ResponseHead::default(),
             ));
@@ -152,7 +152,7 @@ impl OpenaiResponses {
         match (status, reason) {
             ("completed", _) => draft.finish(status, FinishKind::Done),
             ("incomplete", "content_filter") => draft.finish(status, FinishKind::Refused),
-            ("incomplete", _) => draft.finish(status, FinishKind::Limit),
+            ("incomplete", _) => draft.finish(status, FinishKind::TokenLimit),
             // It was cancelled, or it is still being made: nothing ends here.
             _ => {}
         }
@@ -277,7 +277,7 @@ mod tests {
                 "usage": {"input_tokens": 5, "output_tokens": 7}});
             let answer = sse(WIRE, &end("completed", response));
             assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
-            assert_eq!(answer.end.stop.as_deref(), Some("completed"));
+            assert_eq!(answer.end.stop_reason.as_deref(), Some("completed"));
             assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
             assert_eq!(answer.calls.len(), 1);
             assert_eq!(answer.calls[0].id.as_deref(), Some("call"));
@@ -344,11 +344,11 @@ mod tests {
         let answer = sse(WIRE, &end("failed", failed));
         assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         let failure = answer.end.failure.unwrap();
-        assert_eq!((failure.kind.as_deref(), failure.retryable), (Some("server_error"), true));
+        assert_eq!((failure.kind.as_deref(), failure.is_retryable), (Some("server_error"), true));
         assert_eq!(answer.calls, []);
         let mut events = stream();
         events.push(json!({"type": "error", "code": "context_length_exceeded", "message": "m"}));
-        assert!(sse(WIRE, &events).end.failure.unwrap().context_overflow);
+        assert!(sse(WIRE, &events).end.failure.unwrap().is_context_overflow);
     }
 
     #[test]

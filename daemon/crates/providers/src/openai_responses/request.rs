@@ -9,7 +9,7 @@ use vector_core::prompt::{ModelPrompt, PromptTool};
 use super::super::catalogue::CatalogueModel;
 use super::super::schema;
 use super::super::turns::{
-    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, replay_blocks, split_turns,
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, replay_blocks,
 };
 
 /// The body of the request.
@@ -36,7 +36,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
         body.insert("parallel_tool_calls".to_owned(), json!(false));
     }
     let mut input = Vec::new();
-    for side in split_turns(prompt, model) {
+    for side in build_messages(prompt, model) {
         push_turn(&mut input, &side);
     }
     body.insert("input".to_owned(), input.into());
@@ -76,7 +76,7 @@ fn call_output(told: &ToolResult<'_>) -> Json {
 
 fn push_turn(input: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { told, texts } => {
+        PromptMessage::Person { tool_result: told, texts } => {
             input.extend(told.iter().map(|told| {
                 let (id, output) = (&told.id, call_output(told));
                 json!({ "type": "function_call_output", "call_id": id, "output": output })
@@ -87,9 +87,9 @@ fn push_turn(input: &mut Vec<Json>, side: &PromptMessage<'_>) {
             let replay = call.as_ref().and_then(|call| call.replay);
             let texts = texts.iter().map(|text| message_item("assistant", "output_text", text));
             let is = ReplayedBlocks {
-                call: |item| item["type"] == "function_call",
-                text: |item| item["type"] == "message",
-                same: |item, call| item["call_id"] == call["call_id"],
+                is_call: |item| item["type"] == "function_call",
+                is_text: |item| item["type"] == "message",
+                is_same_call: |item, call| item["call_id"] == call["call_id"],
             };
             input.extend(replay_blocks(
                 replay,

@@ -45,7 +45,7 @@ fn said(provider: &str, id: &str, replay: Option<Json>) -> Json {
     let catalogue = Catalogue::from_user_file(None).unwrap();
     let (service, model) =
         (catalogue.find_service(provider).unwrap(), catalogue.find_model(provider, id));
-    request_body(&prompt(replay, provider, id), &model, service.wire, service.accent)
+    request_body(&prompt(replay, provider, id), &model, service.wire, service.dialect)
 }
 
 #[track_caller]
@@ -230,8 +230,9 @@ fn request(provider: &str, id: &str, credential: Credential) -> ModelHttpRequest
     }
     let service = catalogue.find_service(provider).unwrap().clone();
     let model = catalogue.find_model(provider, id);
-    let (found, reason) = (CredentialSource::Keychain, ChoiceReason::Said);
-    let chosen = ChosenModel { service, model, credential, found, effort: None, reason };
+    let (found, reason) = (CredentialSource::Keychain, ChoiceReason::Requested);
+    let chosen =
+        ChosenModel { service, model, credential, credential_source: found, effort: None, reason };
     ModelHttpRequest::new(&prompt(None, provider, id), &chosen)
 }
 
@@ -299,7 +300,7 @@ fn shown(provider: &str, id: &str) -> Json {
         replay: None,
     };
     prompt.turns = vec![turn("Zmlyc3Q="), turn("bGFzdA==")];
-    request_body(&prompt, &model, service.wire, service.accent)
+    request_body(&prompt, &model, service.wire, service.dialect)
 }
 
 #[test]

@@ -507,5 +507,5 @@ fn read_content(file: &Path) -> Result<FileContent, Refusal> {
 
 /// The hash of a file as a plan read it.
 pub(super) fn hash_content(content: Option<&FileContent>) -> Option<Fingerprint> {
-    content.map(|content| Fingerprint::of(&content.bytes))
+    content.map(|content| Fingerprint::hash_bytes(&content.bytes))
 }

@@ -123,7 +123,7 @@ impl ReadyStep {
             temporary.push(stored.transpose()?);
         }
         let kept = |content: &FileContent| StoredContent {
-            hash: Fingerprint::of(&content.bytes),
+            hash: Fingerprint::hash_bytes(&content.bytes),
             mode: content.mode,
         };
         let noted = |change: &FileChange| JournalFile {

@@ -55,7 +55,7 @@ fn state(folder: &Path) -> Vec<(String, Option<String>)> {
 
 fn kept(noted: &super::journal::JournalFile) -> Option<Vec<u8>> {
     ["old", "gone", "moved"].iter().map(|text| text.as_bytes().to_vec()).find(|bytes| {
-        Some(scene_schemas::Fingerprint::of(bytes))
+        Some(scene_schemas::Fingerprint::hash_bytes(bytes))
             == noted.before.as_ref().map(|it| it.hash.clone())
     })
 }

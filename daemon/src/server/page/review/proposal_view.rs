@@ -98,8 +98,8 @@ pub(super) fn proposal_link(of: Seq) -> Markup {
 fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
-            @if let Some(meant) = &proposal.meant { li { (safe_line(&meant.sentence())) } }
-            @if let Some(files) = proposal.files_sentence() { li { (safe_line(&files)) } }
+            @if let Some(meant) = &proposal.meant { li { (safe_line(&meant.describe())) } }
+            @if let Some(files) = proposal.describe_files() { li { (safe_line(&files)) } }
             @if !proposal.after.is_empty() {
                 li {
                     "It depends on earlier proposals: "

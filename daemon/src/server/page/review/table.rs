@@ -54,7 +54,7 @@ pub(super) fn group_headline(rows: &[&Row]) -> Markup {
 /// What besides that happens to it: its first values, before and after.
 pub(super) fn short_changes(rows: &[&Row], most: usize) -> Markup {
     let arrow = |property: &str, before: Option<&Value>, after: Option<&Value>| {
-        let (was, now) = short_values(before, after, Value::brief);
+        let (was, now) = short_values(before, after, Value::to_brief);
         html! {
             span.dim { (safe_line(property)) } " "
             @if before.is_some() { del { (value_view(before, &was)) } " → " }
@@ -172,11 +172,11 @@ fn property_rows(change: &Change) -> Markup {
             tr {
                 th scope="row" { (safe_line(name)) }
                 td.was { span.hush { "nothing" } }
-                td.came { (value_view(Some(it), &it.brief())) }
+                td.came { (value_view(Some(it), &it.to_brief())) }
             }
         }
         @if let Change::Set { property, before, after } = change {
-            @let (was, now) = short_values(before.as_ref(), after.as_ref(), Value::brief);
+            @let (was, now) = short_values(before.as_ref(), after.as_ref(), Value::to_brief);
             tr {
                 th scope="row" { (safe_line(property)) }
                 td.was { @if before.is_some() { del { (value_view(before.as_ref(), &was)) } } @else { (was) } }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn made(of: &Value) -> String {
-        value_view(Some(of), &of.brief()).into_string()
+        value_view(Some(of), &of.to_brief()).into_string()
     }
 
     #[test]

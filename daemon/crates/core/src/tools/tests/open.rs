@@ -170,7 +170,7 @@ fn a_call_without_a_path_means_the_selected_instance() {
     let proposal = proposed(call_with(&mut scene, &["studio:2"], "rename_instance", rename));
     assert_eq!(proposal.commands[0].target().id.0, "studio:2");
     let meant = proposal.meant.unwrap();
-    assert_eq!(meant.sentence(), "Path left out: the selected instance game.Workspace.Wall");
+    assert_eq!(meant.describe(), "Path left out: the selected instance game.Workspace.Wall");
     let args = json!({ "className": "Folder", "props": { "Name": "In" } });
     let proposal = proposed(call_with(&mut scene, &["studio:3"], "create_instance", args.clone()));
     assert_eq!(proposal.preview.rows[0].path.to_string(), "game.Workspace.House.In");
@@ -193,7 +193,7 @@ fn without_one_selected_instance_only_what_is_made_has_a_place() {
         let made =
             call_with(&mut scene, selected, "create_instance", json!({ "className": "Part" }));
         let meant = proposed(made).meant.unwrap();
-        assert_eq!(meant.sentence(), "Path left out: game.Workspace");
+        assert_eq!(meant.describe(), "Path left out: game.Workspace");
     }
 }
 

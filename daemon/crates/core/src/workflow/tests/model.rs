@@ -3,7 +3,7 @@
 use scene_schemas::InstanceId;
 use scene_schemas::api::FailureKind;
 use scene_schemas::command::{Command, Props, Target};
-use scene_schemas::entry::{Requested, Tokens};
+use scene_schemas::entry::{ModelRequestRecord, Tokens};
 use scene_schemas::text::TextEdit;
 
 use super::*;
@@ -26,7 +26,11 @@ fn edit(path: &str) -> Command {
         "text": "x",
     }))
     .unwrap();
-    Command::EditScript { target: target(path), edits: vec![edit], expect: Fingerprint::of(b"") }
+    Command::EditScript {
+        target: target(path),
+        edits: vec![edit],
+        expect: Fingerprint::hash_bytes(b""),
+    }
 }
 
 fn part() -> Command {
@@ -68,8 +72,8 @@ impl Run {
     }
 
     fn requested(&mut self, bytes: u64) {
-        let hash = Fingerprint::of(b"");
-        let request = Requested {
+        let hash = Fingerprint::hash_bytes(b"");
+        let request = ModelRequestRecord {
             model: "maker/model".to_owned(),
             effort: None,
             max_output: None,

@@ -12,7 +12,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/offline/tests/reque
 
 /// What the tools answer: one instance of a name, but three of `Wall` and none of `Nobody`.
 fn answer(_: usize, call: &ToolCall) -> CallOutcome {
-    if call.tool != FIND {
+    if call.tool != FIND_TOOL {
         return CallOutcome::Done(json!({}));
     }
     let selector = call.args["selector"].as_str().unwrap().trim_start_matches('#').to_owned();
@@ -27,7 +27,7 @@ fn answer(_: usize, call: &ToolCall) -> CallOutcome {
 fn played(request: &str) -> String {
     let (calls, said) = drive(request, answer);
     let mut text = String::new();
-    for call in calls.iter().filter(|call| !matches!(call.tool.as_str(), "complete" | PLAN)) {
+    for call in calls.iter().filter(|call| !matches!(call.tool.as_str(), "complete" | PLAN_TOOL)) {
         let _ = writeln!(text, "{} {}", call.tool, call.args);
     }
     let is_done = calls.last().is_some_and(|call| call.tool == "complete");

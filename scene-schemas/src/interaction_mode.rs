@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How far whoever answers may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Stance {
+pub enum InteractionMode {
     /// It proposes changes.
     #[default]
     Act,
@@ -16,7 +16,7 @@ pub enum Stance {
     Ask,
 }
 
-impl Stance {
+impl InteractionMode {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(crate) fn is_act(&self) -> bool {
         *self == Self::Act

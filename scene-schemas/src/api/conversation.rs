@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
-use crate::entry::{Attached, Finish, Seq, Stance, Step};
+use crate::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq, Step};
 use crate::proposal::{Mode, Proposal};
 
 /// A person asks for something in an open place.
@@ -23,8 +23,8 @@ pub struct Chat {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attachment>,
     /// How far the model may go.
-    #[serde(default, skip_serializing_if = "Stance::is_act")]
-    pub stance: Stance,
+    #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
+    pub stance: InteractionMode,
     /// Whether a new conversation begins with it, where one would go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins: bool,
@@ -57,7 +57,7 @@ pub enum Attachment {
 /// A workflow began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Started {
+pub struct WorkflowStarted {
     /// Its name.
     pub workflow: Seq,
 }
@@ -65,7 +65,7 @@ pub struct Started {
 /// A person decides upon what they saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Decide {
+pub struct DecisionRequest {
     /// What they saw.
     pub patch_id: Fingerprint,
     /// What it stood on.
@@ -93,14 +93,14 @@ pub enum Decision {
     /// Only these parts: a new proposal stands for this one, and waits.
     Take {
         /// They.
-        parts: Vec<Part>,
+        parts: Vec<ProposalPart>,
     },
 }
 
 /// A part of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "part", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Part {
+pub enum ProposalPart {
     /// A command.
     Command {
         /// Which, from 0.
@@ -118,7 +118,7 @@ pub enum Part {
 /// It was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Decided {
+pub struct DecisionResponse {
     /// The proposal that stands now: another one where a part was taken.
     pub proposal: Seq,
     /// What it is.
@@ -199,7 +199,7 @@ pub struct WorkflowView {
     pub goal: String,
     /// What was attached to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachmentSnapshot>,
     /// Who calls the tools.
     pub driver: String,
     /// Which proposals go without a person's yes.
@@ -218,9 +218,9 @@ pub struct WorkflowView {
 /// A conversation: a task, and those before it that it goes on with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Talk {
+pub struct ConversationView {
     /// What stands above it.
-    pub head: TalkHead,
+    pub head: ConversationHeader,
     /// What has happened in it; of the moment, what has come of a message that is still on its way.
     pub events: Vec<EventRecord>,
     /// Where the stream goes on.
@@ -230,7 +230,7 @@ pub struct Talk {
 /// What stands above a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TalkHead {
+pub struct ConversationHeader {
     /// The last task of those that are told.
     pub workflow: WorkflowView,
     /// When that began, in milliseconds since 1970-01-01 UTC.
@@ -243,13 +243,13 @@ pub struct TalkHead {
     pub usage: Usage,
     /// What the model was sent last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent: Option<Sent>,
+    pub sent: Option<ContextUsage>,
 }
 
 /// What a model was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Sent {
+pub struct ContextUsage {
     /// Messages.
     pub turns: u32,
     /// Bytes.
