@@ -3,9 +3,11 @@
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod event_hub;
+pub mod failure;
 pub mod history;
 pub mod merges;
 pub mod plugin;
 pub mod server;
-mod session;
+pub mod session;
 pub mod tasks;

@@ -12,20 +12,18 @@ use std::time::{Duration, Instant};
 use scene_schemas::api::{Failure, FailureKind, PairRequest, PairResponse, ROUTES, Token};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
-use vector_daemon::daemon::DaemonActor;
-use vector_daemon::server::{
-    AccessRequest, DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash,
-};
+use vector_daemon::daemon::{DaemonActor, DaemonHandle};
+use vector_daemon::event_hub::{EventHub, TokenHash};
 use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 
 use super::daemon;
 
-/// A house whose time a test tells.
+/// A daemon with the clock of a test.
 struct Bench {
     _home: Home,
-    desk: DaemonHandle,
+    daemon: DaemonHandle,
     said: Arc<Mutex<Vec<String>>>,
     passed: Arc<AtomicU64>,
     runtime: Runtime,
@@ -42,17 +40,12 @@ impl Bench {
         let passed = Arc::new(AtomicU64::new(0));
         let (began, seconds) = (Instant::now(), Arc::clone(&passed));
         let clock = Arc::new(move || began + Duration::from_secs(seconds.load(Ordering::Relaxed)));
-        let mut house =
-            DaemonActor::new(home.path(), ledger, board, say).unwrap().with_clock(clock);
-        house.print_code().unwrap();
-        let (desk, asks) = DaemonHandle::new();
-        thread::spawn(move || house.run(asks));
+        let (actor, daemon) = DaemonActor::new(home.path(), ledger, board, say).unwrap();
+        let mut actor = actor.with_clock(clock);
+        actor.print_code().unwrap();
+        thread::spawn(move || actor.run());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        Self { _home: home, desk, said, passed, runtime }
-    }
-
-    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Result<T, Failure> {
-        self.runtime.block_on(self.desk.request(ask))
+        Self { _home: home, daemon, said, passed, runtime }
     }
 
     /// The code that the terminal of the daemon showed last.
@@ -64,14 +57,14 @@ impl Bench {
 
     /// A code that a person asks for.
     fn code(&self) -> String {
-        let made = self.ask(|reply| DaemonRequest::Access(AccessRequest::Code(reply))).unwrap();
+        let made = self.runtime.block_on(self.daemon.pairing_code()).unwrap();
         assert_eq!(made.seconds, 600);
         made.code
     }
 
     fn pair(&self, code: &str) -> Result<PairResponse, Failure> {
         let code = code.to_owned();
-        self.ask(|reply| DaemonRequest::Pair(PairRequest { code }, reply))
+        self.runtime.block_on(self.daemon.pair(PairRequest { code }))
     }
 
     fn refused(&self, code: &str) -> (FailureKind, String) {

@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
-use scene_schemas::api::{FailureKind, RevokeRequest, RevokeResult, WorkflowState};
+use scene_schemas::api::{FailureKind, RevokeRequest, RevokeResult, WorkflowState, WorkflowView};
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot::error::TryRecvError;
-use vector_daemon::server::{AccessRequest, DaemonRequest, WorkflowAction};
+use vector_daemon::daemon::DaemonHandle;
+use vector_daemon::session::WorkflowAction;
 
-use super::house::{Answer, Bench, window};
+use super::bench::{Answer, Bench, window};
 
 fn state(bench: &Bench, workflow: Seq) -> WorkflowState {
-    bench.ask(|reply| DaemonRequest::Workflow(workflow, reply)).unwrap().state
+    bench.ask(|daemon| daemon.workflow(workflow)).unwrap().state
+}
+
+fn cancel(bench: &Bench, workflow: Seq) -> Answer<WorkflowView> {
+    let call = |daemon: DaemonHandle| async move {
+        daemon.act_on_workflow(workflow, WorkflowAction::Cancel).await
+    };
+    bench.begin(call)
 }
 
 /// A window with something to do: its credential, its epoch, and what it does.
@@ -27,15 +35,13 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
     let (credential, epoch, workflow) = at_work(&bench);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
     let seat = Arc::downgrade(&bench.board.slot(&window()).unwrap());
-    bench.desk.send(DaemonRequest::Tidy);
+    bench.daemon.close_idle_sessions();
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
     assert!(bench.wait(bench.hello(&credential)).unwrap().epoch > epoch);
     assert_eq!(seat.strong_count(), 0, "its thread and its mirror have gone before it comes back");
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
-    bench.desk.send(DaemonRequest::Tidy);
-    let ended = bench
-        .ask(|reply| DaemonRequest::ActOnWorkflow(workflow, WorkflowAction::Cancel, reply))
-        .unwrap();
+    bench.daemon.close_idle_sessions();
+    let ended = bench.wait(cancel(&bench, workflow)).unwrap();
     assert_eq!(ended.state, WorkflowState::Finished, "what is away can be ended");
 }
 
@@ -47,12 +53,11 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
     let held = bench.hold();
     // It cannot begin this one, and hears of its end behind it.
     let second = bench.chat(epoch);
-    bench.desk.send(DaemonRequest::Tidy);
+    bench.daemon.close_idle_sessions();
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
     assert!(bench.ledger.has_lease(workflow), "it has not ended");
     let mut hello = bench.hello(&credential);
-    let mut ended =
-        bench.begin(|reply| DaemonRequest::ActOnWorkflow(workflow, WorkflowAction::Cancel, reply));
+    let mut ended = cancel(&bench, workflow);
     let refused = bench.wait(bench.hello("nobody's")).unwrap_err();
     assert_eq!(refused.hint, "Type the six digits that `vector pair` shows.");
     assert_eq!(bench.sessions(), 0, "others are answered");
@@ -73,10 +78,9 @@ fn who_has_given_up_waiting_begins_nothing() {
     let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
     let second = bench.chat(epoch);
-    bench.desk.send(DaemonRequest::Tidy);
+    bench.daemon.close_idle_sessions();
     drop(bench.hello(&credential));
-    let ended =
-        bench.begin(|reply| DaemonRequest::ActOnWorkflow(workflow, WorkflowAction::Cancel, reply));
+    let ended = cancel(&bench, workflow);
     held.unlock().unwrap();
     bench.wait(second).unwrap();
     assert_eq!(bench.wait(ended).unwrap().state, WorkflowState::Finished);
@@ -84,9 +88,9 @@ fn who_has_given_up_waiting_begins_nothing() {
 }
 
 fn revoke(bench: &Bench) -> Answer<RevokeResult> {
-    bench.begin(|reply| {
-        DaemonRequest::Access(AccessRequest::Revoke(RevokeRequest::Plugins {}, reply))
-    })
+    let call =
+        |daemon: DaemonHandle| async move { daemon.revoke_access(RevokeRequest::Plugins {}).await };
+    bench.begin(call)
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn a_session_that_was_closed_before_its_access_was_taken_away_is_waited_for_too(
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     let held = bench.hold();
     let started = bench.chat(epoch);
-    bench.desk.send(DaemonRequest::Tidy);
+    bench.daemon.close_idle_sessions();
     let mut gone = revoke(&bench);
     assert_eq!(bench.sessions(), 0);
     assert_eq!(gone.try_recv().unwrap_err(), TryRecvError::Empty);

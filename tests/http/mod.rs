@@ -3,11 +3,11 @@
 
 mod access;
 mod again;
+mod bench;
 mod closed;
 mod deploys;
 mod flow;
 mod history;
-mod house;
 #[cfg(unix)]
 mod joined;
 mod merges;

@@ -6,21 +6,20 @@ use std::time::{Duration, Instant};
 
 use scene_schemas::entry::{Entry, Finish};
 use serde_json::Value as Json;
-use vector_daemon::server::DaemonRequest;
 use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
+use super::bench::{Bench, of_window};
 use super::history::ledger;
-use super::house::{Bench, of_window};
 
 /// Whether whoever looks at the places is told to look again.
 fn is_news(bench: &Bench) -> bool {
     let places = || bench.board.subscribe_changes().borrow().places;
     let before = places();
-    bench.desk.send(DaemonRequest::PollChanges);
+    bench.daemon.poll_changes();
     bench.sessions();
     places() != before
 }

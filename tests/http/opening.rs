@@ -11,13 +11,13 @@ use scene_schemas::Fingerprint;
 use scene_schemas::api::{OpenPlaceRequest, OpenedSession, SceneUpdate};
 use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
-use vector_daemon::server::DaemonRequest;
+use vector_daemon::daemon::DaemonHandle;
 #[cfg(unix)]
 use vector_engine::studio::StudioTarget;
 use vector_files::place_file;
 use vector_tests::places::{self, Format};
 
-use super::house::{Answer, Bench, of_window, window};
+use super::bench::{Answer, Bench, of_window, window};
 
 /// A file of which an earlier process has left something, so that it is not read while workflows are held.
 fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
@@ -31,7 +31,7 @@ fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
 
 fn open(bench: &Bench, path: &Path) -> Answer<OpenedSession> {
     let open = OpenPlaceRequest::Place { place: path.display().to_string() };
-    bench.begin(|reply| DaemonRequest::Open(open, reply))
+    bench.begin(|daemon| daemon.open_path(open))
 }
 
 /// None of these has been answered, and others are.
@@ -84,11 +84,12 @@ fn a_house_ends_whatever_is_being_read() {
     let held = bench.hold();
     let mut all = [open(&bench, &file)];
     are_waited_for(&bench, &mut all);
-    let [mut opened] = all;
-    let Bench { desk, house, home, .. } = bench;
-    drop(desk);
-    house.join().unwrap();
-    assert_eq!(opened.try_recv().unwrap_err(), TryRecvError::Closed);
+    let [opened] = all;
+    let Bench { daemon, thread, home, .. } = bench;
+    drop(daemon);
+    thread.join().unwrap();
+    let refused = opened.blocking_recv().unwrap().unwrap_err();
+    assert_eq!(refused.message, "Vector is closing down.");
     held.unlock().unwrap();
     drop(home);
 }
@@ -115,7 +116,9 @@ fn what_is_settled_in_a_file_keeps_neither_another_file_nor_a_session_waiting() 
     bench.wait(open(&bench, &other)).unwrap();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     let update = SceneUpdate { epoch, version: 1, parts: Vec::new() };
-    let taken = bench.ask(|reply| DaemonRequest::Scene(window(), Box::new(update), reply)).unwrap();
+    let taken =
+        bench.ask(|daemon| daemon.session(&window()).unwrap().update_scene(Box::new(update)));
+    let taken = taken.unwrap();
     assert_eq!(taken.instances, 0, "its session hears what is said to it");
     let [mut slow] = all;
     assert_eq!(slow.try_recv().unwrap_err(), TryRecvError::Empty);
@@ -135,7 +138,7 @@ fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
     drop(lease);
     assert!(!bench.ledger.has_lease(workflow));
     let project = project(&bench);
-    bench.ask(|reply| DaemonRequest::Open(project, reply)).unwrap();
+    bench.ask(|daemon| daemon.open_path(project)).unwrap();
     bench.wait(bench.chat(epoch)).unwrap();
     assert!(bench.ledger.has_lease(workflow));
 }
@@ -165,7 +168,7 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     let credential = bench.pair();
     let held = bench.hold();
     let project = project(&bench);
-    let opened = bench.begin(|reply| DaemonRequest::Open(project, reply));
+    let opened = bench.begin(|daemon| daemon.open_path(project));
     let welcome = bench.wait(bench.hello(&credential)).unwrap();
     held.unlock().unwrap();
     bench.wait(opened).unwrap();
@@ -187,7 +190,7 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
         bench.left_in(Place::Project(ProjectPlace { project, hash }));
         let held = bench.hold();
         let ask = |is_project| {
-            let as_project = |reply| DaemonRequest::Open(wanted.clone(), reply);
+            let as_project = |daemon: DaemonHandle| daemon.open_path(wanted.clone());
             if is_project { bench.begin(as_project) } else { open(&bench, &file) }
         };
         let mut all = [is_project_first, !is_project_first].map(ask);

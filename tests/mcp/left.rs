@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use scene_schemas::api::{AgentCall, AgentCallOutcome, CallView, ProposalStatus};
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
-use tokio::sync::oneshot;
-use vector_daemon::daemon::DaemonActor;
-use vector_daemon::server::{DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash};
+use vector_daemon::daemon::{DaemonActor, DaemonHandle};
+use vector_daemon::event_hub::{EventHub, TokenHash};
 use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
@@ -210,30 +209,26 @@ fn a_session_over_http_that_breaks_off_leaves_what_it_proposed() {
     over_http("close");
 }
 
-/// A house with a place, asked without a server.
-struct OpenHouse {
+/// A daemon with an open place, without a server.
+struct OpenDaemon {
     _home: Home,
-    desk: DaemonHandle,
+    daemon: DaemonHandle,
     runtime: tokio::runtime::Runtime,
 }
 
-impl OpenHouse {
+impl OpenDaemon {
     fn keeping(limit: Option<Duration>) -> Self {
         let home = Home::new();
         let place = place(&home);
         let ledger = Arc::new(Ledger::open(home.path()).unwrap());
         let board = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
-        let house = DaemonActor::new(home.path(), ledger, board, Box::new(|_: &str| {})).unwrap();
-        let mut house = house.with_pending_limit(limit);
-        house.open_place(&place).unwrap();
-        let (desk, asks) = DaemonHandle::new();
-        thread::spawn(move || house.run(asks));
+        let (actor, daemon) =
+            DaemonActor::new(home.path(), ledger, board, Box::new(|_: &str| {})).unwrap();
+        let mut actor = actor.with_pending_limit(limit);
+        actor.open_place(&place).unwrap();
+        thread::spawn(move || actor.run());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        Self { _home: home, desk, runtime }
-    }
-
-    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> T {
-        self.runtime.block_on(self.desk.request(ask)).unwrap()
+        Self { _home: home, daemon, runtime }
     }
 
     fn call(&self, tool: &str, args: Json) -> CallView {
@@ -247,31 +242,30 @@ impl OpenHouse {
             hold: 30,
             again: false,
         };
-        let (noted, _number) = oneshot::channel();
-        self.ask(|reply| DaemonRequest::Call(Box::new(call), noted, reply))
+        self.runtime.block_on(self.daemon.call_tool(call)).unwrap()
     }
 
     fn became(&self, call: Seq) -> AgentCallOutcome {
-        self.ask(|reply| DaemonRequest::CallStatus(call, reply)).became
+        self.runtime.block_on(self.daemon.call_status(call)).unwrap().became
     }
 }
 
 #[test]
 fn what_nobody_decides_upon_in_time_is_withdrawn() {
     for (limit, is_kept) in [(Some(Duration::from_secs(1)), false), (None, true)] {
-        let house = OpenHouse::keeping(limit);
+        let house = OpenDaemon::keeping(limit);
         let call = house.call("create_instance", part("Late")).call;
         let waits = |became: &AgentCallOutcome| matches!(became, AgentCallOutcome::Pending { .. });
-        house.desk.send(DaemonRequest::Tidy);
+        house.daemon.close_idle_sessions();
         assert!(waits(&house.became(call)), "its client is there");
-        house.desk.send(DaemonRequest::EndConnection("one".to_owned()));
+        house.daemon.end_connection("one");
         if is_kept {
-            house.desk.send(DaemonRequest::Tidy);
+            house.daemon.close_idle_sessions();
             assert!(waits(&house.became(call)));
             continue;
         }
         let became = until("its withdrawal", || {
-            house.desk.send(DaemonRequest::Tidy);
+            house.daemon.close_idle_sessions();
             Some(house.became(call)).filter(|it| !waits(it))
         });
         let AgentCallOutcome::Refused { reason, status, .. } = became else { panic!("{became:?}") };

@@ -22,9 +22,10 @@ use super::handover::{hand_over_keys, open_all};
 use super::open;
 use super::style::count_noun;
 use super::terminal::{print_line, print_status};
-use crate::daemon::DaemonActor;
 use crate::daemon::access::DaemonRun;
-use crate::server::{self, DaemonHandle, DaemonRequest, EventHub};
+use crate::daemon::{DaemonActor, DaemonHandle};
+use crate::event_hub::EventHub;
+use crate::server;
 use crate::tasks::forget;
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
@@ -81,32 +82,34 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         writeln!(lock, "process {}, port {port}", std::process::id())?;
         let mut run = DaemonRun::new(home, port, args.idle);
         let person = run.start().context("the tokens of this run cannot be written")?;
-        let board = Arc::new(EventHub::new(person));
+        let event_hub = Arc::new(EventHub::new(person));
         let expiring = Arc::clone(&ledger);
-        let (desk, asks) = DaemonHandle::new();
         let tell = Box::new(|text: &str| print_line(text));
-        let mut house = DaemonActor::new(home, ledger, Arc::clone(&board), tell)
-            .with_context(|| format!("{} cannot be read", home.display()))?
+        let (daemon, handle) = DaemonActor::new(home, ledger, Arc::clone(&event_hub), tell)
+            .with_context(|| format!("{} cannot be read", home.display()))?;
+        let mut daemon = daemon
             .with_models(Arc::new(HomeModelSelector::new(home)))
             .with_pending_limit(pending)
             .with_run(run);
         for place in &args.place {
-            house.open_place(place)?;
+            daemon.open_place(place)?;
         }
         for project in &args.project {
-            house.open_project(project)?;
+            daemon.open_project(project)?;
         }
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
-        house.print_code().context("no code to pair a plugin with can be made")?;
-        let link = house.page_link().context("the way to the page cannot be made")?;
+        daemon.print_code().context("no code to pair a plugin with can be made")?;
+        let link = daemon.page_link().context("the way to the page cannot be made")?;
         print_line(&format!("Review page: {}", open::page_url(port, &link)));
-        std::thread::spawn(move || house.run(asks));
+        std::thread::spawn(move || daemon.run());
         tokio::spawn(expire_daily(home.to_owned(), expiring));
-        tokio::spawn(desk.clone().send_tidy_ticks());
-        tokio::spawn(desk.clone().send_poll_ticks());
+        tokio::spawn(handle.clone().close_idle_sessions_repeatedly());
+        tokio::spawn(handle.clone().poll_changes_repeatedly());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
-        let ends = wait_for_end(Arc::clone(&board), desk.clone(), args.idle);
-        server::run(listener, board, desk, &kept, wait, ends).await.context("the server broke")
+        let ends = wait_for_end(Arc::clone(&event_hub), handle.clone(), args.idle);
+        server::run(listener, event_hub, handle, &kept, wait, ends)
+            .await
+            .context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -244,25 +247,25 @@ pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
 }
 
 /// Until somebody ends it, or nobody has asked anything for so many minutes and nothing waits for a person.
-async fn wait_for_end(board: Arc<EventHub>, desk: DaemonHandle, idle: Option<u64>) {
+async fn wait_for_end(event_hub: Arc<EventHub>, daemon: DaemonHandle, idle: Option<u64>) {
     let unused = async {
         let Some(idle) = idle else { return std::future::pending().await };
         let idle = Duration::from_secs(idle.saturating_mul(60));
-        while board.idle_time() < idle || has_pending_proposals(&board, &desk).await {
+        while event_hub.idle_time() < idle || has_pending_proposals(&event_hub, &daemon).await {
             tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
         }
     };
     tokio::select! {
         () = wait_for_signal() => {}
-        () = board.wait_for_stop() => {}
+        () = event_hub.wait_for_stop() => {}
         () = unused => {}
     }
 }
 
 /// Whether a person has to decide upon something in a place that is open here.
-async fn has_pending_proposals(board: &EventHub, desk: &DaemonHandle) -> bool {
-    let waiting = desk.request(DaemonRequest::PendingProposals).await.unwrap_or_default();
-    waiting.into_iter().any(|it| board.slot(&it.session).is_some())
+async fn has_pending_proposals(event_hub: &EventHub, daemon: &DaemonHandle) -> bool {
+    let waiting = daemon.list_pending().await.unwrap_or_default();
+    waiting.into_iter().any(|it| event_hub.slot(&it.session).is_some())
 }
 
 /// Until somebody asks the process to end.

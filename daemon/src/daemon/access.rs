@@ -12,7 +12,8 @@ use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, RevokeR
 use vector_files::write_private;
 
 use crate::daemon::random_text;
-use crate::server::{TokenHash, failure};
+use crate::event_hub::TokenHash;
+use crate::failure::failure;
 
 /// The token of a person at this machine's terminal, for as long as the daemon runs.
 pub const TOKEN: &str = "token";

@@ -1,22 +1,26 @@
-//! Agents of their own at the desk: which place a call is for, what became of calls, and what is on
-//! record of them.
+//! Calls of agents: which place a call is for, what became of calls, and the log of them.
+
+use std::time::Duration;
 
 use scene_schemas::api::{
     AgentCall, AgentCallOutcome, AgentLog, CallView, CancelCall, Failure, FailureKind, LoggedCall,
-    SessionId,
+    MAX_WAIT, ScriptPage, SessionId,
 };
 use scene_schemas::entry::{Entry, Record, Seq};
-use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 use vector_core::tools;
 use vector_core::workflow::{self, AGENT, Workflow};
 use vector_ledger::LedgerError;
 
+use super::session_registry::SessionRegistry;
 use super::views::{ledger_failure, session_of};
-use super::{DaemonActor, LISTED, SessionMessage};
-use crate::server::{Reply, failure};
-use crate::session::{CallRequest, call_name, call_not_found, workflow_call_view};
+use super::{DaemonActor, DaemonHandle, LISTED};
+use crate::failure::failure;
+use crate::session::{
+    Answer, SessionHandle, SessionMessage, call_name, call_not_found, workflow_call_view,
+};
 
 /// How many records a workflow may have before its first call.
 const FIRST: usize = 4;
@@ -28,39 +32,18 @@ const LONG: usize = 400;
 const MAX_NAME: usize = 64;
 
 impl DaemonActor {
-    /// Passes a call on to the session that it is for.
-    pub(super) fn route_agent_call(
-        &mut self,
-        mut call: AgentCall,
-        noted: oneshot::Sender<CallView>,
-        reply: Reply<CallView>,
-    ) {
-        let checked = check_call(&call);
-        if checked.is_ok() && call.again {
-            match self.find_earlier_call(&call) {
-                Ok(Some(view)) => {
-                    let _ = noted.send(view.clone());
-                    return drop(reply.send(Ok(view)));
-                }
-                Ok(None) => {}
-                Err(failure) => return drop(reply.send(Err(failure))),
-            }
+    /// Checks a call and finds the session that it is for; a call that was made before is answered from the
+    /// ledger.
+    fn prepare_call(&mut self, call: &mut AgentCall) -> Result<PreparedCall, Failure> {
+        check_call(call)?;
+        if call.again
+            && let Some(view) = self.find_earlier_call(call)?
+        {
+            return Ok(PreparedCall::Earlier(Box::new(view)));
         }
-        let session = checked.and_then(|()| self.resolve_session(call.session.as_ref()));
-        let session = match session {
-            Ok(session) => session,
-            Err(failure) => return drop(reply.send(Err(failure))),
-        };
+        let session = self.resolve_session(call.session.as_ref())?;
         call.client = clean_client_name(&call.client);
-        let mode = self.current_mode();
-        self.send_to_session(&session, |_| {
-            SessionMessage::Call(Box::new(CallRequest { call, mode, noted, reply }))
-        });
-    }
-
-    /// Which proposals go without a person's yes, of what begins now.
-    pub(super) fn current_mode(&self) -> Mode {
-        self.active_settings.mode()
+        Ok(PreparedCall::For(session))
     }
 
     /// A call that was sent before, where it was made: its place may be closed by now, and its workflow over.
@@ -94,33 +77,28 @@ impl DaemonActor {
     }
 
     /// The session that is named, or the only one.
-    pub(super) fn resolve_session(&self, named: Option<&SessionId>) -> Result<SessionId, Failure> {
-        if let Some(named) = named
-            && self.sessions.contains_key(named)
-        {
-            return Ok(named.clone());
+    fn resolve_session(&self, named: Option<&SessionId>) -> Result<SessionHandle, Failure> {
+        let sessions = self.sessions.list();
+        if let Some((_, session)) = sessions.iter().find(|(id, _)| Some(id) == named) {
+            return Ok(session.handle.clone());
         }
-        let open: Vec<String> = {
-            let mut open: Vec<_> = self.sessions.iter().collect();
-            open.sort_by(|a, b| a.0.cmp(b.0));
-            open.iter()
-                .map(|(name, known)| format!("{name} ({})", known.to_open_place().name))
-                .collect()
-        };
-        let mut only = self.sessions.keys();
-        let (message, hint) = match (named, only.next(), only.next()) {
-            (None, Some(session), None) => return Ok(session.clone()),
-            (_, None, _) => (
+        let open: Vec<String> = sessions
+            .iter()
+            .map(|(id, session)| format!("{id} ({})", session.to_open_place().name))
+            .collect();
+        let (message, hint) = match (named, &sessions[..]) {
+            (None, [(_, only)]) => return Ok(only.handle.clone()),
+            (_, []) => (
                 "No place is open.".to_owned(),
                 "Open one in Studio with Vector's plugin, or start Vector with --place FILE or --project \
                  DIR."
                     .to_owned(),
             ),
-            (Some(named), ..) => (
+            (Some(named), _) => (
                 format!("No place is open as session {named}."),
                 format!("Open are: {}.", open.join(", ")),
             ),
-            (None, ..) => (
+            (None, _) => (
                 "Several places are open, and the call does not say which it is for.".to_owned(),
                 format!("Call again with `session`, one of: {}.", open.join(", ")),
             ),
@@ -128,26 +106,16 @@ impl DaemonActor {
         Err(failure(FailureKind::NotFound, message, hint))
     }
 
-    /// What became of a call, by its number or its proposal's. A place that is open knows.
-    pub(super) fn send_call_status(&mut self, seq: Seq, reply: Reply<CallView>) {
-        let session = || -> Result<Option<SessionId>, Failure> {
-            let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
-            let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
-            let started =
-                self.ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
-            let session = started.as_ref().and_then(session_of);
-            Ok(session.filter(|session| self.sessions.contains_key(session)))
-        };
-        match session() {
-            Ok(Some(session)) => {
-                self.send_to_session(&session, |_| SessionMessage::CallStatus(seq, reply));
-            }
-            Ok(None) => drop(reply.send(self.recorded_call(seq))),
-            Err(failure) => drop(reply.send(Err(failure))),
-        }
+    /// The open session of a call, by the call's number or its proposal's; None if its place is closed.
+    fn session_of_call(&self, seq: Seq) -> Result<Option<SessionHandle>, Failure> {
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
+        let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
+        let started = self.ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
+        let session = started.as_ref().and_then(session_of);
+        Ok(session.and_then(|id| self.sessions.get(&id)).map(|session| session.handle))
     }
 
-    /// The same of a call whose place is closed.
+    /// What the ledger says of a call.
     fn recorded_call(&mut self, seq: Seq) -> Result<CallView, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
@@ -157,19 +125,6 @@ impl DaemonActor {
             .map_err(|error| ledger_failure(&error))?;
         let found = state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq));
         found.ok_or_else(|| call_not_found(seq))
-    }
-
-    /// Whoever made a call takes it back; the session that has it does so.
-    pub(super) fn cancel_agent_call(&self, call: &CancelCall) {
-        let name = call_name(&call.connection, &call.id);
-        self.broadcast_message(|| SessionMessage::CancelCall(name.clone()));
-    }
-
-    /// Says something to all sessions.
-    pub(super) fn broadcast_message(&self, word: impl Fn() -> SessionMessage) {
-        for session in self.sessions.values() {
-            let _ = session.message_sender.send(word());
-        }
     }
 
     /// What agents have called: all that is not settled, and the last calls.
@@ -201,6 +156,92 @@ impl DaemonActor {
         calls.sort_by_key(|call| call.view.call);
         let first = calls.len().saturating_sub(LOGGED);
         Ok(AgentLog { unsettled, calls: calls.split_off(first) })
+    }
+}
+
+/// A call that was checked.
+enum PreparedCall {
+    /// It was made before.
+    Earlier(Box<CallView>),
+    For(SessionHandle),
+}
+
+impl DaemonHandle {
+    /// Calls a tool for an agent, and waits until the call is planned or its time is up. A call that could not
+    /// even be recorded by then is not made.
+    ///
+    /// # Errors
+    /// It was not made.
+    pub async fn call_tool(&self, mut call: AgentCall) -> Result<CallView, Failure> {
+        let until = Instant::now() + Duration::from_secs(call.hold.min(MAX_WAIT));
+        let (noted, mut recorded) = oneshot::channel();
+        let called = async {
+            let prepared = self.run(move |daemon| Ok((daemon.prepare_call(&mut call)?, call)));
+            let session = match prepared.await? {
+                (PreparedCall::Earlier(view), _) => return Ok(*view),
+                (PreparedCall::For(session), call) => session.call_tool(call, noted),
+            };
+            session.await
+        };
+        if let Ok(answer) = timeout_at(until, called).await {
+            return answer;
+        }
+        // From here on it is not recorded any more.
+        recorded.close();
+        recorded.try_recv().map_err(|_| {
+            failure(
+                FailureKind::Settled,
+                "The place is busy; the call was not started.",
+                "Call again in a moment.",
+            )
+        })
+    }
+
+    /// What became of a call, by its number or its proposal's.
+    ///
+    /// # Errors
+    /// There is no such call.
+    pub async fn call_status(&self, seq: Seq) -> Result<CallView, Failure> {
+        match self.run(move |daemon| daemon.session_of_call(seq)).await? {
+            // The session of an open place knows more than the ledger.
+            Some(session) => session.call_status(seq).await,
+            None => self.run(move |daemon| daemon.recorded_call(seq)).await,
+        }
+    }
+
+    /// Cancels a call for the agent that made it; the session that has it does so.
+    pub fn cancel_call(&self, call: &CancelCall) {
+        let name = call_name(&call.connection, &call.id);
+        send_to_all(&self.state.sessions, || SessionMessage::CancelCall(name.clone()));
+    }
+
+    /// Ends a connection of an agent.
+    pub fn end_connection(&self, connection: &str) {
+        send_to_all(&self.state.sessions, || SessionMessage::EndConnection(connection.to_owned()));
+    }
+
+    pub fn read_agent_log(&self) -> Answer<AgentLog> {
+        self.run(DaemonActor::read_agent_log)
+    }
+
+    /// Lists a page of the scripts of a place.
+    ///
+    /// # Errors
+    /// The place is not open.
+    pub async fn list_scripts(
+        &self,
+        session: SessionId,
+        cursor: Option<String>,
+    ) -> Result<ScriptPage, Failure> {
+        let session = self.run(move |daemon| daemon.resolve_session(Some(&session))).await?;
+        session.list_scripts(cursor).await
+    }
+}
+
+/// Sends a message to all open sessions.
+pub(super) fn send_to_all(sessions: &SessionRegistry, message: impl Fn() -> SessionMessage) {
+    for (_, session) in sessions.list() {
+        session.handle.send(message());
     }
 }
 

@@ -17,16 +17,15 @@ use vector_ledger::AppendBatch;
 
 use super::history::place_closed;
 use super::views::{ledger_failure, not_found, plugin_away};
-use super::{CHECKPOINT, DaemonActor};
-use crate::server::Reply;
-use crate::session::SessionMessage;
+use super::{CHECKPOINT, DaemonActor, DaemonHandle};
+use crate::session::{Answer, SessionHandle};
 
 impl DaemonActor {
     /// The session in which a place is open now.
-    fn session_at(&self, place: &Place) -> Option<SessionId> {
+    fn session_at(&self, place: &Place) -> Option<(SessionId, SessionHandle)> {
         let is_it = |open: &Place| conversation::is_same_place(open, place);
-        let found = self.sessions.iter().find(|(_, session)| is_it(&session.place));
-        found.map(|(session, _)| session.clone())
+        let found = self.sessions.list().into_iter().find(|(_, session)| is_it(&session.place));
+        found.map(|(id, session)| (id, session.handle))
     }
 
     /// The checkpoints that can be gone back to: those of places that are open.
@@ -35,7 +34,7 @@ impl DaemonActor {
             let Entry::Started { goal, place, .. } = record.entry else {
                 return None;
             };
-            let session = self.session_at(&place)?;
+            let (session, _) = self.session_at(&place)?;
             Some(Checkpoint {
                 seq: record.seq,
                 at: record.at,
@@ -74,19 +73,11 @@ impl DaemonActor {
         Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, place, label })
     }
 
-    /// Asks the session of a checkpoint's place to propose the way back.
-    pub(super) fn restore_checkpoint(&self, checkpoint: Seq, reply: Reply<WorkflowStarted>) {
-        let session = self
-            .place_of_checkpoint(checkpoint)
-            .and_then(|place| self.session_at(&place).ok_or_else(|| place_closed(&place)));
-        match session {
-            Ok(session) => {
-                let goal = format!("Go back to checkpoint {checkpoint}");
-                let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
-                self.send_to_session(&session, |_| SessionMessage::StartRevert(goal, call, reply));
-            }
-            Err(failure) => drop(reply.send(Err(failure))),
-        }
+    /// The session in which the place of a checkpoint is open.
+    fn session_of_checkpoint(&self, checkpoint: Seq) -> Result<SessionHandle, Failure> {
+        let place = self.place_of_checkpoint(checkpoint)?;
+        let session = self.session_at(&place).ok_or_else(|| place_closed(&place))?;
+        Ok(session.1)
     }
 
     fn place_of_checkpoint(&self, checkpoint: Seq) -> Result<Place, Failure> {
@@ -95,5 +86,26 @@ impl DaemonActor {
             Some(Entry::Started { place, .. }) => Ok(place),
             _ => Err(not_found(checkpoint)),
         }
+    }
+}
+
+impl DaemonHandle {
+    pub fn list_checkpoints(&self) -> Answer<Checkpoints> {
+        self.run(|daemon| daemon.list_checkpoints())
+    }
+
+    pub fn make_checkpoint(&self, make: MakeCheckpoint) -> Answer<Checkpoint> {
+        self.run(|daemon| daemon.make_checkpoint(make))
+    }
+
+    /// Has the way back to a checkpoint proposed in its place.
+    ///
+    /// # Errors
+    /// There is no such checkpoint, or its place is not open.
+    pub async fn restore_checkpoint(&self, checkpoint: Seq) -> Result<WorkflowStarted, Failure> {
+        let session = self.run(move |daemon| daemon.session_of_checkpoint(checkpoint)).await?;
+        let goal = format!("Go back to checkpoint {checkpoint}");
+        let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
+        session.start_revert(goal, call).await
     }
 }

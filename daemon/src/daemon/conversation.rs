@@ -3,42 +3,22 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread;
 
 use scene_schemas::api::{ConversationHeader, ConversationView, EventRecord, Failure, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::workflow::events_of;
 use vector_ledger::Ledger;
 
-use super::DaemonActor;
+use super::handle::run_on_thread;
 use super::views::{ledger_failure, not_found};
-use crate::server::Reply;
+use super::{DaemonActor, DaemonHandle};
+use crate::session::Answer;
 
 /// How many tasks of a conversation are told; of an older one, the last.
 const MAX_TASKS: usize = 20;
 
 impl DaemonActor {
-    /// Tells the conversation that a workflow is the end of. A long one takes a while to be read, which
-    /// keeps nobody waiting.
-    pub(super) fn send_conversation(&mut self, seq: Seq, reply: Reply<ConversationView>) {
-        // What happens from here on is told by the stream, once or twice.
-        let (cursor, moments) = self.event_hub.streaming_events(seq);
-        let head = match self.talk_head(seq) {
-            Ok(head) => head,
-            Err(failure) => return drop(reply.send(Err(failure))),
-        };
-        let ledger = Arc::clone(&self.ledger);
-        thread::spawn(move || {
-            let told = read_events(&ledger, &head.tasks);
-            let _ = reply.send(told.map(|mut events| {
-                events.extend(moments);
-                ConversationView { head, events, cursor }
-            }));
-        });
-    }
-
-    /// What stands above it.
-    pub(super) fn talk_head(&mut self, seq: Seq) -> Result<ConversationHeader, Failure> {
+    fn conversation_header(&mut self, seq: Seq) -> Result<ConversationHeader, Failure> {
         let started = self.find_start(seq)?.ok_or_else(|| not_found(seq))?;
         let Entry::Started { place, .. } = &started.entry else {
             return Err(not_found(seq));
@@ -81,6 +61,30 @@ impl DaemonActor {
             }
         }
         Ok(tasks)
+    }
+}
+
+impl DaemonHandle {
+    /// The conversation that ends with a workflow.
+    ///
+    /// # Errors
+    /// There is no such workflow.
+    pub async fn conversation(&self, workflow: Seq) -> Result<ConversationView, Failure> {
+        // What happens from here on is in the stream, once or twice.
+        let (cursor, moments) = self.state.event_hub.streaming_events(workflow);
+        let head = self.conversation_header(workflow).await?;
+        let ledger = Arc::clone(&self.state.ledger);
+        // A long one takes a while to read.
+        run_on_thread(move || {
+            let mut events = read_events(&ledger, &head.tasks)?;
+            events.extend(moments);
+            Ok(ConversationView { head, events, cursor })
+        })
+        .await
+    }
+
+    pub fn conversation_header(&self, workflow: Seq) -> Answer<ConversationHeader> {
+        self.run(move |daemon| daemon.conversation_header(workflow))
     }
 }
 

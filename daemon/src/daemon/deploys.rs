@@ -14,8 +14,10 @@ use scene_schemas::entry::Place;
 use tokio::sync::watch;
 use vector_ledger::Ledger;
 
-use super::DaemonActor;
-use crate::server::{DeployRequest, failure};
+use super::handle::run_on_thread;
+use super::{DaemonActor, DaemonHandle};
+use crate::failure::failure;
+use crate::session::Answer;
 use crate::tasks::deploy::{
     DeployError, DeployOptions, DeployProgress, DeployStep, prepare_deploy,
 };
@@ -65,48 +67,38 @@ impl DeployRuns {
 }
 
 impl DaemonActor {
-    pub(super) fn handle_deploy(&mut self, deploying: DeployRequest) {
-        let ledger = Arc::clone(&self.ledger);
-        match deploying {
-            DeployRequest::Plan(deploy, reply) => {
-                let project = self.project_of(&deploy.session);
-                let project = project.map(|project| (self.deploys.find_running(&project), project));
-                thread::spawn(move || {
-                    let planned = project.and_then(|(at_work, project)| {
-                        Ok(DeployPlan { at_work, ..plan_deploy(&ledger, &project, &deploy)? })
-                    });
-                    let _ = reply.send(planned);
-                });
-            }
-            DeployRequest::Begin(deploy, reply) => {
-                let begun = self.project_of(&deploy.session).and_then(|project| {
-                    if let Some(id) = self.deploys.find_running(&project) {
-                        let message = format!("Deploy {id} of {project} is at work.");
-                        let hint = "Wait until it is over, and deploy then.";
-                        return Err(failure(FailureKind::Settled, message, hint));
-                    }
-                    let (id, state) = self.deploys.start(&project);
-                    thread::spawn(move || run_deploy(&ledger, &project, &deploy, &state));
-                    Ok(DeployStarted { id })
-                });
-                let _ = reply.send(begun);
-            }
-            DeployRequest::State(id, reply) => {
-                let state = self.deploys.states.get(&id).cloned();
-                let _ = reply.send(state.ok_or_else(|| {
-                    let message = format!("There is no deploy {id} in this daemon.");
-                    let hint =
-                        "Begin one at a project under Chat on the page, or with `vector deploy`.";
-                    failure(FailureKind::NotFound, message, hint)
-                }));
-            }
+    /// The project of a session, and its deploy that runs.
+    fn find_deploy(&self, session: &SessionId) -> Result<(String, Option<u64>), Failure> {
+        let project = self.project_of(session)?;
+        let running = self.deploys.find_running(&project);
+        Ok((project, running))
+    }
+
+    fn start_deploy(&mut self, deploy: Deploy) -> Result<DeployStarted, Failure> {
+        let (project, running) = self.find_deploy(&deploy.session)?;
+        if let Some(id) = running {
+            let message = format!("Deploy {id} of {project} is at work.");
+            let hint = "Wait until it is over, and deploy then.";
+            return Err(failure(FailureKind::Settled, message, hint));
         }
+        let (id, state) = self.deploys.start(&project);
+        let ledger = Arc::clone(&self.ledger);
+        thread::spawn(move || run_deploy(&ledger, &project, &deploy, &state));
+        Ok(DeployStarted { id })
+    }
+
+    fn deploy_state(&self, id: u64) -> Result<watch::Receiver<DeployState>, Failure> {
+        self.deploys.states.get(&id).cloned().ok_or_else(|| {
+            let message = format!("There is no deploy {id} in this daemon.");
+            let hint = "Begin one at a project under Chat on the page, or with `vector deploy`.";
+            failure(FailureKind::NotFound, message, hint)
+        })
     }
 
     /// The project that is a session.
     fn project_of(&self, session: &SessionId) -> Result<String, Failure> {
-        match self.sessions.get(session).map(|known| &known.place) {
-            Some(Place::Project(project)) => Ok(project.project.clone()),
+        match self.sessions.get(session).map(|known| known.place) {
+            Some(Place::Project(project)) => Ok(project.project),
             Some(_) => Err(failure(
                 FailureKind::Settled,
                 format!("Session {session} is not a Rojo project."),
@@ -118,6 +110,31 @@ impl DaemonActor {
                 "Open it under Chat on the page, or with `vector serve --project DIR`.",
             )),
         }
+    }
+}
+
+impl DaemonHandle {
+    /// Plans a deploy: what it would commit.
+    ///
+    /// # Errors
+    /// The session is not a project, or its repository is not as it has to be.
+    pub async fn plan_deploy(&self, deploy: Deploy) -> Result<DeployPlan, Failure> {
+        let session = deploy.session.clone();
+        let (project, at_work) = self.run(move |daemon| daemon.find_deploy(&session)).await?;
+        let ledger = Arc::clone(&self.state.ledger);
+        run_on_thread(move || {
+            Ok(DeployPlan { at_work, ..plan_deploy(&ledger, &project, &deploy)? })
+        })
+        .await
+    }
+
+    pub fn start_deploy(&self, deploy: Deploy) -> Answer<DeployStarted> {
+        self.run(|daemon| daemon.start_deploy(deploy))
+    }
+
+    /// The state of a deploy, as it changes.
+    pub fn deploy_state(&self, id: u64) -> Answer<watch::Receiver<DeployState>> {
+        self.run(move |daemon| daemon.deploy_state(id))
     }
 }
 

@@ -1,19 +1,19 @@
-//! Looking back, and going back. What takes long to read is read on a thread of its own: the house
-//! answers others meanwhile.
+//! History and reverts. The ledger is read on threads of its own, beside the daemon's.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    Failure, FailureKind, HistoryEntry, ScriptAtTime, SessionId, WorkflowStarted,
+    Failure, FailureKind, Figures, History, HistoryEntry, HistoryRecord, ScriptAtTime,
+    WorkflowStarted,
 };
 use scene_schemas::entry::{Entry, Place, Seq};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use vector_core::prompt::ToolCall;
 use vector_engine::budget::day_number;
 use vector_engine::conversation::is_same_place;
@@ -21,10 +21,14 @@ use vector_engine::model_request::unix_millis;
 use vector_engine::{EngineError, REVERT, find_applied_ack};
 use vector_ledger::Ledger;
 
+use super::DaemonHandle;
+use super::handle::{HandleState, run_on_thread};
 use super::views::{ledger_failure, not_found};
-use super::{DaemonActor, SessionMessage, SessionThread};
-use crate::history::{HistoryIndex, PlaceSelector, RevertBlock};
-use crate::server::{EntryFilter, HistoryRequest, LineStream, Reply, ScriptQuery, failure};
+use crate::failure::failure;
+use crate::history::{
+    EntryFilter, HistoryIndex, HistoryQuery, LineStream, PlaceSelector, RevertBlock, ScriptQuery,
+};
+use crate::session::Answer;
 
 /// So many handfuls of exported entries wait to be taken.
 const AHEAD: usize = 4;
@@ -33,142 +37,126 @@ const BUSY: Duration = Duration::from_secs(10);
 /// Further back than any ledger goes.
 const MAX_DAYS: u64 = 100_000;
 
-impl DaemonActor {
-    pub(super) fn handle_history(&mut self, past: HistoryRequest) {
-        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
-        let board = Arc::clone(&self.event_hub);
-        // A session that is not open any more is nobody's to ask.
-        let if_open = move |entry: &mut HistoryEntry| {
-            entry.session.take_if(|session| board.slot(session).is_none());
-        };
-        match past {
-            HistoryRequest::History(wanted, reply) => drop(thread::spawn(move || {
-                let mut page =
-                    seen.read_page(&ledger, &wanted).map_err(|error| ledger_failure(&error));
-                page.iter_mut().flat_map(|page| &mut page.entries).for_each(if_open);
-                let _ = reply.send(page);
-            })),
-            HistoryRequest::Entry(seq, reply) => drop(thread::spawn(move || {
-                let entry = seen.read_entry(&ledger, seq).map_err(|error| ledger_failure(&error));
-                let entry = entry.and_then(|found| found.ok_or_else(|| not_found(seq)));
-                let _ = reply.send(entry.map(|mut entry| {
-                    if_open(&mut entry.line);
-                    entry
-                }));
-            })),
-            HistoryRequest::Figures(days, reply) => {
-                let measured = Arc::clone(&self.usage_meter);
-                let since = (day_number(unix_millis()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
-                thread::spawn(move || {
-                    let figures = measured.read_figures(&ledger, since);
-                    let _ = reply.send(figures.map_err(|error| ledger_failure(&error)));
-                });
-            }
-            HistoryRequest::Export(filter, reply) => drop(thread::spawn(move || {
-                export_entries(&ledger, &seen, &filter, reply);
-            })),
-            HistoryRequest::Script(wanted, reply) => self.send_script_at(wanted, reply),
-            HistoryRequest::Revert(seq, reply) => self.revert_proposal(seq, reply),
-        }
+impl DaemonHandle {
+    /// A page of the history.
+    pub fn read_history(&self, query: HistoryQuery) -> Answer<History> {
+        let state = Arc::clone(&self.state);
+        run_on_thread(move || {
+            let read = state.history_index.read_page(&state.ledger, &query);
+            let mut page = read.map_err(|error| ledger_failure(&error))?;
+            page.entries.iter_mut().for_each(|entry| state.drop_closed_session(entry));
+            Ok(page)
+        })
     }
 
-    /// Says what a script said. A place that is open knows what it says now.
-    fn send_script_at(&self, wanted: ScriptQuery, reply: Reply<ScriptAtTime>) {
-        let ScriptQuery { place, path, seq } = wanted;
-        let is_it = |(session, open): &(&SessionId, &SessionThread)| {
-            session.0 == place || open.place.name() == place
+    /// An entry of the history.
+    pub fn read_entry(&self, seq: Seq) -> Answer<HistoryRecord> {
+        let state = Arc::clone(&self.state);
+        run_on_thread(move || {
+            let read = state.history_index.read_entry(&state.ledger, seq);
+            let found = read.map_err(|error| ledger_failure(&error))?;
+            let mut entry = found.ok_or_else(|| not_found(seq))?;
+            state.drop_closed_session(&mut entry.line);
+            Ok(entry)
+        })
+    }
+
+    /// What models and tools have used in the last days.
+    pub fn read_figures(&self, days: u64) -> Answer<Figures> {
+        let state = Arc::clone(&self.state);
+        run_on_thread(move || {
+            let since = (day_number(unix_millis()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
+            let read = state.usage_meter.read_figures(&state.ledger, since);
+            read.map_err(|error| ledger_failure(&error))
+        })
+    }
+
+    /// All entries that a filter selects, as they are taken.
+    pub async fn export_history(&self, filter: EntryFilter) -> Result<LineStream, Failure> {
+        let state = Arc::clone(&self.state);
+        let (lines, taken) = mpsc::channel(AHEAD);
+        let export = move || {
+            let send = |some| lines.blocking_send(Ok(some)).is_ok();
+            let exported = state.history_index.export_entries(&state.ledger, &filter, send);
+            if let Err(error) = exported {
+                let _ = lines.blocking_send(Err(io::Error::other(error.to_string())));
+            }
         };
-        let open = self.sessions.iter().find(is_it);
-        let (meant, words) = match open {
+        thread::Builder::new().spawn(export).map_err(|error| {
+            let message = format!("No thread could be started for the export: {error}.");
+            failure(FailureKind::Internal, message, "Try again.")
+        })?;
+        Ok(taken)
+    }
+
+    /// The text of a script at a position of the ledger. The session of a place that is open knows the text
+    /// that it has now.
+    ///
+    /// # Errors
+    /// Nothing is known of the script, or the place is busy.
+    pub async fn script_at(&self, query: ScriptQuery) -> Result<ScriptAtTime, Failure> {
+        let ScriptQuery { place, path, seq } = query;
+        let mut sessions = self.state.sessions.list().into_iter();
+        let open = sessions.find(|(id, open)| id.0 == place || open.place.name() == place);
+        let (selector, now) = match open {
             Some((_, open)) => {
-                (PlaceSelector::Open(open.place.clone()), Some(open.message_sender.clone()))
+                let now = timeout(BUSY, open.handle.read_script(path.clone())).await;
+                let now = now.map_err(|_| {
+                    failure(
+                        FailureKind::Settled,
+                        "The place is busy, and does not say what the script says now.",
+                        "Ask again when what it is at is done.",
+                    )
+                })?;
+                (PlaceSelector::Open(open.place), now.unwrap_or_default())
             }
-            None => (PlaceSelector::Named(place.clone()), None),
+            None => (PlaceSelector::Named(place.clone()), Vec::new()),
         };
-        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
-        thread::spawn(move || {
-            let now = match words {
-                Some(words) => current_texts(&words, &path),
-                None => Ok(Vec::new()),
-            };
-            let at = now.and_then(|now| {
-                let said = seen.script_at(&ledger, &meant, path.clone(), seq, now);
-                said.map_err(|error| ledger_failure(&error))?
-                    .ok_or_else(|| script_not_found(&path, &place))
-            });
-            let _ = reply.send(at);
-        });
+        let state = Arc::clone(&self.state);
+        run_on_thread(move || {
+            let read =
+                state.history_index.script_at(&state.ledger, &selector, path.clone(), seq, now);
+            read.map_err(|error| ledger_failure(&error))?
+                .ok_or_else(|| script_not_found(&path, &place))
+        })
+        .await
     }
 
-    /// Has the way back from a proposal planned where it was applied.
-    fn revert_proposal(&self, seq: Seq, reply: Reply<WorkflowStarted>) {
-        let session = self.place_of_entry(seq).map(|place| {
-            let open = self.sessions.values().find(|open| is_same_place(&open.place, &place));
-            (open.map(|open| open.message_sender.clone()), place)
-        });
-        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
-        thread::spawn(move || {
-            let title = session.and_then(|(words, place)| {
-                let title = check_revertible(&ledger, &seen, seq)?;
-                Ok((title, words.ok_or_else(|| place_closed(&place))?))
-            });
-            match title {
-                Ok((title, words)) => {
-                    let goal = format!("Revert proposal {seq}: {title}");
-                    let call = ToolCall::new(REVERT, json!({ "proposal": seq }));
-                    // A session that has ended drops the reply, which says so.
-                    let _ = words.send(SessionMessage::StartRevert(goal, call, reply));
-                }
-                Err(failure) => drop(reply.send(Err(failure))),
-            }
-        });
-    }
-
-    /// The place of the workflow that an entry belongs to.
-    fn place_of_entry(&self, seq: Seq) -> Result<Place, Failure> {
-        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
-        let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
-        let started = self.ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
-        match started.map(|started| started.entry) {
-            Some(Entry::Started { place, .. }) => Ok(place),
-            _ => Err(not_found(seq)),
-        }
+    /// Has the revert of a proposal planned in the place where it was applied.
+    ///
+    /// # Errors
+    /// It cannot be reverted, or its place is not open.
+    pub async fn revert_proposal(&self, seq: Seq) -> Result<WorkflowStarted, Failure> {
+        let state = Arc::clone(&self.state);
+        let (title, place) = run_on_thread(move || {
+            let place = place_of_entry(&state.ledger, seq)?;
+            Ok((check_revertible(&state.ledger, &state.history_index, seq)?, place))
+        })
+        .await?;
+        let mut sessions = self.state.sessions.list().into_iter();
+        let session = sessions.find(|(_, open)| is_same_place(&open.place, &place));
+        let (_, session) = session.ok_or_else(|| place_closed(&place))?;
+        let goal = format!("Revert proposal {seq}: {title}");
+        let call = ToolCall::new(REVERT, json!({ "proposal": seq }));
+        session.handle.start_revert(goal, call).await
     }
 }
 
-/// Hands entries over, as fast as they are taken.
-fn export_entries(
-    ledger: &Ledger,
-    seen: &HistoryIndex,
-    filter: &EntryFilter,
-    reply: Reply<LineStream>,
-) {
-    let (lines, taken) = mpsc::channel(AHEAD);
-    if reply.send(Ok(taken)).is_err() {
-        return;
-    }
-    let whole = seen.export_entries(ledger, filter, |some| lines.blocking_send(Ok(some)).is_ok());
-    if let Err(error) = whole {
-        let _ = lines.blocking_send(Err(io::Error::other(error.to_string())));
+impl HandleState {
+    /// An entry names only sessions that are open.
+    fn drop_closed_session(&self, entry: &mut HistoryEntry) {
+        entry.session.take_if(|session| self.event_hub.slot(session).is_none());
     }
 }
 
-/// What a script says in an open place, and in its file.
-fn current_texts(
-    words: &Sender<SessionMessage>,
-    path: &InstancePath,
-) -> Result<Vec<String>, Failure> {
-    let (ask, answer) = channel();
-    let _ = words.send(SessionMessage::ReadScript(path.clone(), ask));
-    match answer.recv_timeout(BUSY) {
-        Ok(now) => Ok(now),
-        // A session that has ended says nothing of what is there now.
-        Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
-        Err(RecvTimeoutError::Timeout) => Err(failure(
-            FailureKind::Settled,
-            "The place is busy, and does not say what the script says now.",
-            "Ask again when what it is at is done.",
-        )),
+/// The place of the workflow that an entry belongs to.
+fn place_of_entry(ledger: &Ledger, seq: Seq) -> Result<Place, Failure> {
+    let record = ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
+    let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
+    let started = ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
+    match started.map(|started| started.entry) {
+        Some(Entry::Started { place, .. }) => Ok(place),
+        _ => Err(not_found(seq)),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use anyhow::{anyhow, bail};
 use scene_schemas::api::{
@@ -13,32 +12,37 @@ use scene_schemas::api::{
 use scene_schemas::entry::Place;
 use vector_place::merge::check_choice;
 
-use super::DaemonActor;
+use super::DaemonHandle;
+use super::handle::run_on_thread;
+use crate::failure::failure;
 use crate::merges::{self, MergeState};
-use crate::server::{MergeRequest, failure};
+use crate::session::Answer;
 
-impl DaemonActor {
-    pub(super) fn handle_merge(&mut self, merging: MergeRequest) {
-        let folders = self.place_folders();
-        thread::spawn(move || match merging {
-            MergeRequest::List(reply) => drop(reply.send(list_merges(&folders))),
-            MergeRequest::Decide(decide, reply) => {
-                drop(reply.send(decide_conflicts(&folders, &decide)));
-            }
-            MergeRequest::Finish(finish, reply) => {
-                drop(reply.send(finish_merge(&folders, &finish)));
-            }
-        });
-    }
-
+impl DaemonHandle {
     /// The folders of the files and projects that are open.
     fn place_folders(&self) -> BTreeSet<PathBuf> {
-        let files = self.sessions.values().filter_map(|session| match &session.place {
-            Place::File(file) => Some(file.out.as_ref().unwrap_or(&file.file)),
-            Place::Project(project) => Some(&project.project),
+        let sessions = self.state.sessions.list().into_iter();
+        let files = sessions.filter_map(|(_, session)| match session.place {
+            Place::File(file) => Some(file.out.unwrap_or(file.file)),
+            Place::Project(project) => Some(project.project),
             Place::Open(_) => None,
         });
-        files.filter_map(|file| Some(Path::new(file).parent()?.to_owned())).collect()
+        files.filter_map(|file| Some(Path::new(&file).parent()?.to_owned())).collect()
+    }
+
+    pub fn list_merges(&self) -> Answer<Merges> {
+        let folders = self.place_folders();
+        run_on_thread(move || list_merges(&folders))
+    }
+
+    pub fn decide_conflicts(&self, decide: DecideConflicts) -> Answer<MergeView> {
+        let folders = self.place_folders();
+        run_on_thread(move || decide_conflicts(&folders, &decide))
+    }
+
+    pub fn finish_merge(&self, finish: FinishMerge) -> Answer<FinishedMerge> {
+        let folders = self.place_folders();
+        run_on_thread(move || finish_merge(&folders, &finish))
     }
 }
 

@@ -33,9 +33,8 @@ impl DaemonActor {
             Place::Project(project) => Some((&project.project).into()),
             Place::Open(_) => None,
         };
-        let known = self.sessions.iter();
-        let known =
-            known.filter_map(|(session, known)| Some((session.clone(), file(&known.place)?)));
+        let known = self.sessions.list().into_iter();
+        let known = known.filter_map(|(session, known)| Some((session, file(&known.place)?)));
         let known: BTreeMap<SessionId, PathBuf> = known.collect();
         if known.is_empty() {
             return;

@@ -1,25 +1,26 @@
-//! The house: who sits at the desk of the daemon, knows the sessions, and pairs and greets plugins.
+//! The daemon: it opens and closes sessions, pairs plugins, keeps settings and access, and reads the ledger.
 //!
-//! What concerns one open place is that session's own business; what is only read comes from the
-//! ledger, whoever wrote it.
+//! The server talks to it by a [`DaemonHandle`]. What concerns one open place goes to that place's
+//! [`SessionHandle`](crate::session::SessionHandle) and not through the daemon.
 
 pub mod access;
 mod agents;
-mod background;
 mod checkpoints;
 mod conversation;
 mod deploys;
 mod file_locks;
+mod handle;
 mod history;
 mod merges;
 mod missing_files;
 mod open_place;
-pub(crate) mod orphaned;
 mod pairing;
 mod pending;
+mod pending_summary;
 mod pictures;
 mod places;
 mod projects;
+mod session_registry;
 mod sessions;
 mod settings;
 pub mod settings_store;
@@ -29,15 +30,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{
-    Failure, FailureKind, OpenPlace, SessionId, Settings, WorkflowView, Workflows,
-};
-use scene_schemas::entry::{Finish, Place, Record, Seq};
-use tokio::sync::mpsc::UnboundedReceiver;
+use scene_schemas::api::{Failure, FailureKind, SessionId, Settings, WorkflowView, Workflows};
+use scene_schemas::entry::{Finish, Record, Seq};
+use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender, unbounded_channel};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::workflow_state;
 use vector_engine::workflow_state::WorkflowCache;
@@ -45,20 +43,24 @@ use vector_ledger::Ledger;
 use vector_providers::model_selector::{ModelSelector, OfflineSelector};
 use vector_rojo_project::FileWatch;
 
-use self::background::BackgroundJobs;
 use self::deploys::DeployRuns;
+use self::handle::{DaemonTask, HandleState, run_on_thread};
 use self::missing_files::MissingFiles;
 use self::open_place::PendingOpens;
-use self::pairing::{PairingCodes, PendingRevocation};
+use self::pairing::PairingCodes;
+use self::session_registry::SessionRegistry;
 use self::views::{
     is_checkpoint, is_elsewhere, ledger_failure, not_found, plugin_away, read_state,
     read_workflow_view, session_of, workflow_elsewhere, workflow_view,
 };
 use crate::daemon::access::{DaemonRun, GrantStore};
-use crate::daemon::settings_store::{ActiveSettings, load_settings};
+use crate::daemon::settings_store::load_settings;
+use crate::event_hub::{AWAY, EventHub};
+use crate::failure::failure;
 use crate::history::{HistoryIndex, UsageMeter};
-use crate::server::{DaemonRequest, EventHub, Reply, TokenHash, WorkflowAction, failure};
-use crate::session::{SessionMessage, SessionRequest};
+use crate::session::{
+    ActiveSettings, Answer, SessionHandle, SessionMessage, WorkflowAction, orphaned,
+};
 
 /// The folder of the memories of open places.
 const MEMORIES: &str = "memory";
@@ -73,21 +75,21 @@ const REPLAYED: u64 = 2_000;
 /// full_moon descends by recursion: 1,000 nested blocks fit.
 const STACK: usize = 512 << 20;
 
+pub use self::handle::DaemonHandle;
+pub(crate) use self::handle::daemon_closed;
 pub use self::pairing::ClockFn;
-pub(crate) use crate::server::AWAY;
+pub use self::pending_summary::{ChangeExtent, PendingSummary};
+pub use self::pictures::PictureTarget;
 
 /// Tells a person something.
 pub type Notifier = Box<dyn FnMut(&str) + Send>;
 
-/// Who sits at the desk.
+/// The state of the daemon, and the thread that works on it.
 pub struct DaemonActor {
     home: PathBuf,
     ledger: Arc<Ledger>,
     event_hub: Arc<EventHub>,
-    sessions: HashMap<SessionId, SessionThread>,
-    ending_sessions: HashMap<SessionId, EndingSession>,
-    /// Who took access away, and is answered when the sessions have ended that had it.
-    pending_revocations: Vec<PendingRevocation>,
+    sessions: Arc<SessionRegistry>,
     settings: Settings,
     /// What the sessions have to know of the settings.
     active_settings: Arc<ActiveSettings>,
@@ -95,8 +97,6 @@ pub struct DaemonActor {
     workflow_cache: WorkflowCache,
     pairing: PairingCodes,
     grants: GrantStore,
-    /// By what the plugin of each session showed that it is paired.
-    plugin_tokens: HashMap<SessionId, TokenHash>,
     run: Option<DaemonRun>,
     epoch: u64,
     /// After how long a silence a session is closed.
@@ -117,31 +117,10 @@ pub struct DaemonActor {
     followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
     /// What is read to be opened.
     pending_opens: PendingOpens,
-    /// The way back of what is done beside the house.
-    background_jobs: BackgroundJobs,
-}
-
-struct SessionThread {
-    message_sender: Sender<SessionMessage>,
-    thread: ThreadId,
-    place: Place,
-}
-
-/// A session that ends.
-struct EndingSession {
-    thread: ThreadId,
-    /// What is asked of whoever has its name next.
-    queued_requests: Vec<DaemonRequest>,
-}
-
-impl SessionThread {
-    /// What it is called in a list.
-    fn to_open_place(&self) -> OpenPlace {
-        match &self.place {
-            Place::Open(open) => open.place.clone(),
-            place => OpenPlace { name: place.name(), place_id: 0 },
-        }
-    }
+    /// What is to be done on this thread.
+    tasks: UnboundedReceiver<DaemonTask>,
+    /// Weak: the daemon ends with its last handle.
+    task_sender: WeakUnboundedSender<DaemonTask>,
 }
 
 /// Random letters and digits of this many bytes of chance.
@@ -155,32 +134,30 @@ pub fn random_text(bytes: usize) -> Result<String, std::io::Error> {
 }
 
 impl DaemonActor {
-    /// Takes a seat at the desk.
+    /// Reads what is stored in the ledger's folder. The daemon works once it runs, for as long as there are handles.
     ///
     /// # Errors
-    /// What is kept in the folder cannot be read.
+    /// It cannot be read.
     pub fn new(
         home: &Path,
         ledger: Arc<Ledger>,
         board: Arc<EventHub>,
         say: Notifier,
-    ) -> Result<Self, std::io::Error> {
+    ) -> Result<(Self, DaemonHandle), std::io::Error> {
         let who: Arc<dyn ModelSelector> = Arc::new(OfflineSelector);
         let settings = load_settings(home);
+        let (task_sender, tasks) = unbounded_channel();
         let house = Self {
             active_settings: Arc::new(ActiveSettings::from_settings(&settings)),
             workflow_cache: WorkflowCache::default(),
             settings,
             pairing: PairingCodes::new()?,
             grants: GrantStore::load(home)?,
-            plugin_tokens: HashMap::new(),
             run: None,
             home: home.to_owned(),
             ledger,
             event_hub: board,
-            sessions: HashMap::new(),
-            ending_sessions: HashMap::new(),
-            pending_revocations: Vec::new(),
+            sessions: Arc::default(),
             epoch: 0,
             idle_limit: CLOSED,
             notify: say,
@@ -194,11 +171,19 @@ impl DaemonActor {
             projects: Vec::new(),
             followers: Arc::default(),
             pending_opens: PendingOpens::default(),
-            background_jobs: BackgroundJobs::new(),
+            tasks,
+            task_sender: task_sender.downgrade(),
+        };
+        let state = HandleState {
+            ledger: Arc::clone(&house.ledger),
+            event_hub: Arc::clone(&house.event_hub),
+            sessions: Arc::clone(&house.sessions),
+            history_index: Arc::clone(&house.history_index),
+            usage_meter: Arc::clone(&house.usage_meter),
         };
         house.replay_events();
         house.publish_tokens();
-        Ok(house)
+        Ok((house, DaemonHandle::new(task_sender, Arc::new(state))))
     }
 
     /// Lets these answer, and not only the offline planner.
@@ -266,144 +251,16 @@ impl DaemonActor {
         }
     }
 
-    /// Answers until nobody can ask any more.
-    pub fn run(mut self, mut asks: UnboundedReceiver<DaemonRequest>) {
-        while let Some(heard) = self.background_jobs.next(&mut asks) {
-            self.handle_event(heard);
+    /// Works until the last handle is dropped; then all sessions end.
+    pub fn run(mut self) {
+        while let Some(task) = self.tasks.blocking_recv() {
+            task(&mut self);
         }
-        for session in self.sessions.values() {
-            let _ = session.message_sender.send(SessionMessage::End);
-        }
-    }
-
-    fn handle_request(&mut self, ask: DaemonRequest) {
-        match ask {
-            DaemonRequest::Pair(pair, reply) => drop(reply.send(self.pair_plugin(&pair))),
-            DaemonRequest::Access(door) => self.handle_access(door),
-            DaemonRequest::Hello(hello, reply) => self.queue_hello(hello, reply),
-            DaemonRequest::Scene(session, update, reply) => {
-                self.send_to_session(&session, |_| SessionMessage::Scene(update, reply));
-            }
-            DaemonRequest::Ack(seq, ack, reply) => {
-                let session = ack.session.clone();
-                self.send_to_session(&session, |_| SessionMessage::Ack(seq, ack, reply));
-            }
-            DaemonRequest::Chat(chat, reply) => {
-                let session = chat.session.clone();
-                let mode = self.current_mode();
-                let model = self.chosen_model();
-                let request = Box::new(SessionRequest { chat, mode, model });
-                self.send_to_session(&session, |_| SessionMessage::Chat(request, reply));
-            }
-            DaemonRequest::Find(session, typed, reply) => {
-                self.send_to_session(&session, |_| SessionMessage::Find(typed, reply));
-            }
-            DaemonRequest::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
-                Ok(session) => {
-                    self.send_to_session(&session, |_| SessionMessage::Decide(seq, decide, reply));
-                }
-                Err(failure) => drop(reply.send(Err(failure))),
-            },
-            DaemonRequest::Sessions(reply) => drop(reply.send(Ok(self.list_sessions()))),
-            DaemonRequest::Proposals(reply) => drop(reply.send(self.list_proposals())),
-            DaemonRequest::PendingProposals(reply) => drop(reply.send(self.list_pending())),
-            DaemonRequest::Proposal(seq, reply) => drop(reply.send(self.view_proposal(seq))),
-            DaemonRequest::ReplacedProposals(seq, reply) => {
-                drop(reply.send(self.replaced_proposals(seq)));
-            }
-            DaemonRequest::Picture(of, asked, reply) => self.request_picture(of, asked, reply),
-            DaemonRequest::Workflows(reply) => drop(reply.send(self.list_workflows())),
-            DaemonRequest::Workflow(seq, reply) => drop(reply.send(self.view_workflow(seq))),
-            DaemonRequest::Talk(seq, reply) => self.send_conversation(seq, reply),
-            DaemonRequest::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
-            DaemonRequest::ActOnWorkflow(seq, verb, reply) => {
-                self.act_on_workflow(seq, verb, reply);
-            }
-            DaemonRequest::Checkpoints(reply) => drop(reply.send(self.list_checkpoints())),
-            DaemonRequest::MakeCheckpoint(make, reply) => {
-                drop(reply.send(self.make_checkpoint(make)));
-            }
-            DaemonRequest::Restore(seq, reply) => self.restore_checkpoint(seq, reply),
-            DaemonRequest::Settings(reply) => drop(reply.send(Ok(self.view_settings()))),
-            DaemonRequest::ChangeSettings(settings, reply) => {
-                drop(reply.send(self.change_settings(settings)));
-            }
-            DaemonRequest::Call(call, noted, reply) => self.route_agent_call(*call, noted, reply),
-            DaemonRequest::CallStatus(seq, reply) => self.send_call_status(seq, reply),
-            DaemonRequest::CancelCall(call) => self.cancel_agent_call(&call),
-            DaemonRequest::AgentLog(reply) => drop(reply.send(self.read_agent_log())),
-            DaemonRequest::EndConnection(connection) => {
-                self.broadcast_message(|| SessionMessage::EndConnection(connection.clone()));
-            }
-            DaemonRequest::Scripts(session, cursor, reply) => {
-                match self.resolve_session(Some(&session)) {
-                    Ok(session) => {
-                        self.send_to_session(&session, |_| SessionMessage::Scripts(cursor, reply));
-                    }
-                    Err(failure) => drop(reply.send(Err(failure))),
-                }
-            }
-            DaemonRequest::Open(open, reply) => self.open_path(&open, reply),
-            DaemonRequest::Tidy => self.close_idle_sessions(),
-            DaemonRequest::PollChanges => self.poll_changes(),
-            DaemonRequest::Keys(reply) => drop(reply.send(Ok(self.model_selector.provider_keys()))),
-            DaemonRequest::HandKeys(keys, reply) => drop(reply.send(Ok(self.accept_keys(keys)))),
-            DaemonRequest::Usage(reply) => drop(reply.send(self.read_usage())),
-            DaemonRequest::History(past) => self.handle_history(past),
-            DaemonRequest::Deploy(deploying) => self.handle_deploy(deploying),
-            DaemonRequest::Merge(merging) => self.handle_merge(merging),
-        }
-    }
-
-    /// Does something to a workflow, in its session.
-    fn act_on_workflow(&mut self, seq: Seq, verb: WorkflowAction, reply: Reply<WorkflowView>) {
-        // What a session has that is just ending is let go of in a moment.
-        if let Some(waiting) = self.end_queue(seq) {
-            return waiting.push(DaemonRequest::ActOnWorkflow(seq, verb, reply));
-        }
-        let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.event_hub));
-        match self.session_of_workflow(seq) {
-            Ok(session) => {
-                // The session answers when it has acted; the view is read then.
-                let (done, acted) = tokio::sync::oneshot::channel();
-                let model = self.chosen_model();
-                self.send_to_session(&session, |_| {
-                    SessionMessage::ActOnWorkflow(seq, verb, model, done)
-                });
-                thread::spawn(move || {
-                    let acted = acted.blocking_recv().unwrap_or_else(|_| Err(plugin_away()));
-                    let view = acted.and_then(|()| read_workflow_view(&ledger, &board, seq));
-                    let _ = reply.send(view);
-                });
-            }
-            // What was left in a place that is not opened again can be ended all the same.
-            Err(failure)
-                if verb == WorkflowAction::Cancel
-                    && (failure == plugin_away() || failure == workflow_elsewhere(seq)) =>
-            {
-                drop(reply.send(self.abandon_workflow(seq)));
-            }
-            Err(failure) => drop(reply.send(Err(failure))),
-        }
-    }
-
-    /// Passes a word on to a session. Where that has ended, the reply is dropped, which says so.
-    fn send_to_session(
-        &self,
-        session: &SessionId,
-        word: impl FnOnce(&SessionThread) -> SessionMessage,
-    ) {
-        if let Some(found) = self.sessions.get(session) {
-            let _ = found.message_sender.send(word(found));
-        }
+        self.send_to_all(|| SessionMessage::End);
     }
 
     /// The session of the workflow that an entry belongs to.
-    fn session_of_entry(&self, seq: Seq) -> Result<SessionId, Failure> {
-        let known = self.event_hub.session_of_proposal(seq);
-        if let Some(session) = known.filter(|session| self.sessions.contains_key(session)) {
-            return Ok(session);
-        }
+    fn session_of_entry(&self, seq: Seq) -> Result<SessionHandle, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let Some(record) = record else {
             return Err(not_found(seq));
@@ -411,12 +268,12 @@ impl DaemonActor {
         let started =
             self.ledger.record_at(record.workflow).map_err(|error| ledger_failure(&error))?;
         let session = started.as_ref().and_then(session_of);
-        let session = session.filter(|session| self.sessions.contains_key(session));
+        let session = session.and_then(|session| self.sessions.get(&session));
         let session = session.ok_or_else(plugin_away)?;
         let state = read_state(&self.ledger, record.workflow)?;
         let is_here = |it| !is_elsewhere(&self.ledger, record.workflow, it);
         if state.workflow(record.workflow).is_none_or(is_here) {
-            return Ok(session);
+            return Ok(session.handle);
         }
         Err(workflow_elsewhere(record.workflow))
     }
@@ -447,7 +304,13 @@ impl DaemonActor {
         read_workflow_view(&self.ledger, &self.event_hub, seq)
     }
 
-    fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
+    /// The id of the session that a workflow belongs to, open or not.
+    fn id_of_workflow(&self, seq: Seq) -> Result<Option<SessionId>, Failure> {
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
+        Ok(record.as_ref().and_then(session_of))
+    }
+
+    fn session_of_workflow(&self, seq: Seq) -> Result<SessionHandle, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         match record {
             Some(record) if record.workflow == seq => self.session_of_entry(seq),
@@ -472,5 +335,47 @@ impl DaemonActor {
             .current_state(&self.ledger, seq)
             .map_err(|error| ledger_failure(&error))?;
         workflow_view(&self.ledger, &self.event_hub, seq, read)
+    }
+}
+
+impl DaemonHandle {
+    /// The newest workflows, newest first.
+    pub fn list_workflows(&self) -> Answer<Workflows> {
+        self.run(DaemonActor::list_workflows)
+    }
+
+    pub fn workflow(&self, workflow: Seq) -> Answer<WorkflowView> {
+        self.run(move |daemon| daemon.view_workflow(workflow))
+    }
+
+    /// Does something to a workflow, in its session.
+    ///
+    /// # Errors
+    /// There is no such workflow, or its place is not open and it is to go on.
+    pub async fn act_on_workflow(
+        &self,
+        workflow: Seq,
+        action: WorkflowAction,
+    ) -> Result<WorkflowView, Failure> {
+        // A session that is ending releases its workflows in a moment.
+        let session = self.run(move |daemon| daemon.id_of_workflow(workflow)).await?;
+        self.state.sessions.wait_until_ended(&session.into_iter().collect()).await;
+        let found = self.run(move |daemon| daemon.session_of_workflow(workflow)).await;
+        match found {
+            Ok(session) => {
+                session.act_on_workflow(workflow, action).await?;
+                let (ledger, event_hub) =
+                    (Arc::clone(&self.state.ledger), Arc::clone(&self.state.event_hub));
+                run_on_thread(move || read_workflow_view(&ledger, &event_hub, workflow)).await
+            }
+            // What was left in a place that is not opened again can be ended all the same.
+            Err(failure)
+                if action == WorkflowAction::Cancel
+                    && (failure == plugin_away() || failure == workflow_elsewhere(workflow)) =>
+            {
+                self.run(move |daemon| daemon.abandon_workflow(workflow)).await
+            }
+            Err(failure) => Err(failure),
+        }
     }
 }

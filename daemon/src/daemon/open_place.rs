@@ -16,10 +16,11 @@ use vector_ledger::Ledger;
 use vector_place::Scene;
 use vector_rojo_project::{FileChanges, FileWatch};
 
-use super::background::JobResult;
 use super::file_locks::FileLocks;
-use super::{DaemonActor, STACK, SessionMessage, places, projects, random_text};
-use crate::server::{Reply, TokenHash, failure};
+use super::{DaemonActor, DaemonHandle, STACK, places, projects, random_text};
+use crate::event_hub::TokenHash;
+use crate::failure::failure;
+use crate::session::{Answer, Reply, SessionHandle, SessionMessage};
 
 /// Why something is not opened.
 #[derive(Debug, thiserror::Error)]
@@ -203,7 +204,7 @@ fn not_served(file: &Path, why: &impl ToString) -> NotOpened {
 impl DaemonActor {
     /// Opens what a person names, or finds it open. Where it is, and what stands in it, is read beside the
     /// house, however long that takes.
-    pub(super) fn open_path(&mut self, open: &OpenPlaceRequest, reply: Reply<OpenedSession>) {
+    fn open_path(&mut self, open: &OpenPlaceRequest, reply: Reply<OpenedSession>) {
         let wish = OpenRequest::from_open(open);
         if !wish.path().is_absolute() {
             let message = format!("`{}` is not a full path.", wish.path().display());
@@ -216,22 +217,35 @@ impl DaemonActor {
         }
         self.pending_opens.locating.insert(wish.clone(), vec![reply]);
         let sought = wish.clone();
-        let begun = self.background_jobs.spawn(move || {
+        let begun = self.run_beside(move || {
             let found = with_deep_stack(|| sought.locate());
             let found = found.unwrap_or_else(|why| Err(not_served(sought.path(), &why)));
-            JobResult::Located(sought, found)
+            move |daemon: &mut Self| daemon.finish_locating(&sought, found)
         });
         if let Err(why) = begun {
             self.finish_locating(&wish, Err(not_served(wish.path(), &why)));
         }
     }
 
+    /// Runs work on a thread of its own, and the task that it returns on this one.
+    fn run_beside<T: FnOnce(&mut Self) + Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<()> {
+        let tasks = self.task_sender.clone();
+        let thread = thread::Builder::new().name("open".to_owned());
+        let run = move || {
+            let task = work();
+            // A daemon that has ended needs no result.
+            if let Some(tasks) = tasks.upgrade() {
+                let _ = tasks.send(Box::new(task));
+            }
+        };
+        thread.spawn(run).map(drop)
+    }
+
     /// It is known which file somebody wants opened.
-    pub(super) fn finish_locating(
-        &mut self,
-        wish: &OpenRequest,
-        found: Result<PathBuf, NotOpened>,
-    ) {
+    fn finish_locating(&mut self, wish: &OpenRequest, found: Result<PathBuf, NotOpened>) {
         let waiting = self.pending_opens.locating.remove(wish).unwrap_or_default();
         let wish = match found {
             Ok(file) => wish.with_file(file),
@@ -245,9 +259,9 @@ impl DaemonActor {
         }
         self.pending_opens.reading.insert(wish.clone(), waiting);
         let (means, of) = (self.read_context(), wish.clone());
-        let begun = self.background_jobs.spawn(move || {
+        let begun = self.run_beside(move || {
             let read = of.read_file(&means);
-            JobResult::FileRead(of, Box::new(read))
+            move |daemon: &mut Self| daemon.finish_reading(&of, read)
         });
         if let Err(why) = begun {
             let begins = Err(not_served(wish.path(), &why));
@@ -256,8 +270,8 @@ impl DaemonActor {
     }
 
     /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
-    pub(super) fn finish_reading(&mut self, wish: &OpenRequest, read: ReadOutcome) {
-        self.broadcast_message(|| SessionMessage::ResumeWorkflows);
+    fn finish_reading(&mut self, wish: &OpenRequest, read: ReadOutcome) {
+        self.send_to_all(|| SessionMessage::ResumeWorkflows);
         let waiting = self.pending_opens.reading.remove(wish).unwrap_or_default();
         reply_to_all(
             waiting,
@@ -311,7 +325,8 @@ impl DaemonActor {
         let (opened, way) =
             self.start_local_session(opened).map_err(|why| not_served(wish.path(), &why))?;
         // What changed between the reading and this was told to nobody.
-        let _ = words.get_or_init(|| way).send(SessionMessage::FilesChanged(FileChanges::All));
+        let sender = words.get_or_init(|| way.message_sender());
+        let _ = sender.send(SessionMessage::FilesChanged(FileChanges::All));
         self.file_watches.extend(watch);
         if let OpenRequest::Project(file) = wish {
             self.share_project(file);
@@ -329,17 +344,20 @@ impl DaemonActor {
     /// The session of a file or project that is open. One that panicked hears nothing any more, and is
     /// opened anew.
     fn find_open(&self, wish: &OpenRequest) -> Option<OpenedSession> {
-        let (session, known) = self.sessions.iter().find(|(_, it)| wish.is_open_as(&it.place))?;
-        known.message_sender.send(SessionMessage::RunWorkflows).ok()?;
-        let epoch = self.event_hub.slot(session)?.epoch();
-        Some(OpenedSession { session: session.clone(), epoch, name: known.place.name() })
+        let mut sessions = self.sessions.list().into_iter();
+        let (session, known) = sessions.find(|(_, it)| wish.is_open_as(&it.place))?;
+        if !known.handle.send(SessionMessage::RunWorkflows) {
+            return None;
+        }
+        let epoch = self.event_hub.slot(&session)?.epoch();
+        Some(OpenedSession { session, epoch, name: known.place.name() })
     }
 
     /// Lets a session begin that stays.
     fn start_local_session(
         &mut self,
         opened: (Target, Scene),
-    ) -> io::Result<(OpenedSession, Sender<SessionMessage>)> {
+    ) -> io::Result<(OpenedSession, SessionHandle)> {
         let place = opened.0.place();
         let session = place.session_id();
         // Nobody holds its token: a person decides with their own.
@@ -348,8 +366,15 @@ impl DaemonActor {
         self.epoch = (now as u64).max(self.epoch + 1);
         let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
         seat.mark_permanent();
-        let words = self.start_session(&seat, opened)?;
-        Ok((OpenedSession { session, epoch: seat.epoch(), name: place.name() }, words))
+        let handle = self.start_session(&seat, opened, None)?;
+        Ok((OpenedSession { session, epoch: seat.epoch(), name: place.name() }, handle))
+    }
+}
+
+impl DaemonHandle {
+    /// Opens a place file or a project; one that is open already is found.
+    pub fn open_path(&self, open: OpenPlaceRequest) -> Answer<OpenedSession> {
+        self.run_with_reply(move |daemon, reply| daemon.open_path(&open, reply))
     }
 }
 

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scene_schemas::api::{
-    About, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, PROTOCOL, PageLink,
-    PairRequest, PairResponse, PairingCode, RevokeRequest, RevokeResult, SessionId,
+    About, Access, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, MakeToken, PROTOCOL,
+    PageLink, PairRequest, PairResponse, PairingCode, RevokeRequest, RevokeResult, SessionId,
 };
 
-use super::{DaemonActor, random_text};
-use crate::daemon::access::DaemonRun;
-use crate::server::{AccessRequest, Reply, TokenHash, failure};
+use super::access::DaemonRun;
+use super::{DaemonActor, DaemonHandle, random_text};
+use crate::event_hub::TokenHash;
+use crate::failure::failure;
+use crate::session::Answer;
 
 /// How long a code holds.
 const HOLDS: Duration = Duration::from_mins(10);
@@ -45,14 +47,6 @@ pub(super) struct PairingCodes {
     /// The ways to the page that nobody has gone yet, and until when each holds.
     links: Vec<(TokenHash, Instant)>,
     clock: ClockFn,
-}
-
-/// Who has taken access away.
-pub(super) struct PendingRevocation {
-    /// The sessions that have not ended yet.
-    open_sessions: HashSet<SessionId>,
-    revoked: Result<RevokeResult, Failure>,
-    reply: Reply<RevokeResult>,
 }
 
 fn random_digits(count: usize) -> std::io::Result<String> {
@@ -248,7 +242,7 @@ impl DaemonActor {
         Ok(EnteredPage { name, token })
     }
 
-    pub(super) fn pair_plugin(&mut self, pair: &PairRequest) -> Result<PairResponse, Failure> {
+    fn pair_plugin(&mut self, pair: &PairRequest) -> Result<PairResponse, Failure> {
         self.check_code(&pair.code)?;
         let credential =
             self.grants.add_plugin(unix_millis()).map_err(|error| internal_failure(&error))?;
@@ -269,27 +263,6 @@ impl DaemonActor {
         Ok(())
     }
 
-    /// Answers what concerns who is let in.
-    pub(super) fn handle_access(&mut self, door: AccessRequest) {
-        match door {
-            AccessRequest::Code(reply) => {
-                let code = self.pairing.make_code().map_err(|error| internal_failure(&error));
-                let seconds = HOLDS.as_secs();
-                drop(reply.send(code.map(|code| PairingCode { code, seconds })));
-            }
-            AccessRequest::Link(reply) => {
-                let code = self.page_link().map_err(|error| internal_failure(&error));
-                let seconds = HOLDS.as_secs();
-                drop(reply.send(code.map(|code| PageLink { code, seconds })));
-            }
-            AccessRequest::Enter(enter, reply) => drop(reply.send(self.enter_page(&enter))),
-            AccessRequest::About(reply) => drop(reply.send(Ok(self.describe_daemon()))),
-            AccessRequest::Access(reply) => drop(reply.send(Ok(self.grants.to_access()))),
-            AccessRequest::MakeToken(make, reply) => drop(reply.send(self.make_token(&make.name))),
-            AccessRequest::Revoke(what, reply) => self.revoke_access(&what, reply),
-        }
-    }
-
     fn describe_daemon(&self) -> About {
         About {
             daemon: env!("CARGO_PKG_VERSION").to_owned(),
@@ -305,41 +278,25 @@ impl DaemonActor {
         Ok(made)
     }
 
-    /// Takes access away, from the files first: what was said to be gone is not there after a crash. It is
-    /// answered when nobody is at work any more who had it.
-    fn revoke_access(&mut self, what: &RevokeRequest, reply: Reply<RevokeResult>) {
+    /// Takes access away, from the files first: after a crash, what was reported as revoked is. Returns the
+    /// result, and the sessions that have to end before it counts.
+    fn revoke_access(
+        &mut self,
+        what: &RevokeRequest,
+    ) -> (Result<RevokeResult, Failure>, HashSet<SessionId>) {
         let names = self.grants.revoke(what);
         let is_run = matches!(what, RevokeRequest::Run {} | RevokeRequest::All {});
         let changed = if is_run { self.renew_tokens() } else { Ok(()) };
         // Where some of it failed, the rest holds.
         self.publish_tokens();
-        let greeted = self.plugin_tokens.iter();
-        let out = greeted.filter(|(_, paired)| !self.grants.is_paired(paired));
-        let out: HashSet<SessionId> = out.map(|(session, _)| session.clone()).collect();
-        let ended: Vec<_> = self.sessions.extract_if(|session, _| out.contains(session)).collect();
-        let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
+        let out = self.sessions.with_credential(|credential| !self.grants.is_paired(credential));
+        let mut sessions: Vec<SessionId> =
+            out.iter().filter(|session| self.sessions.contains(session)).cloned().collect();
         sessions.sort();
-        let revoked = changed.and(names).map(|names| RevokeResult { names, sessions });
-        self.close_sessions(ended);
-        let left: HashSet<_> =
-            out.into_iter().filter(|it| self.ending_sessions.contains_key(it)).collect();
-        if left.is_empty() {
-            return drop(reply.send(revoked));
+        for session in &sessions {
+            self.close_session(session);
         }
-        self.pending_revocations.push(PendingRevocation { open_sessions: left, revoked, reply });
-    }
-
-    /// A session has ended: those are answered who waited for it alone.
-    pub(super) fn answer_revoked(&mut self, ended: &SessionId) {
-        let has_all = |it: &mut PendingRevocation| {
-            it.open_sessions.remove(ended);
-            it.open_sessions.is_empty()
-        };
-        for PendingRevocation { revoked, reply, .. } in
-            self.pending_revocations.extract_if(.., has_all)
-        {
-            let _ = reply.send(revoked);
-        }
+        (changed.and(names).map(|names| RevokeResult { names, sessions }), out)
     }
 
     fn renew_tokens(&mut self) -> Result<(), Failure> {
@@ -353,5 +310,56 @@ impl DaemonActor {
         let person = run.start().map_err(|error| internal_failure(&error))?;
         self.event_hub.set_human_token(person);
         Ok(())
+    }
+}
+
+impl DaemonHandle {
+    /// Pairs a plugin that shows the code.
+    pub fn pair(&self, pair: PairRequest) -> Answer<PairResponse> {
+        self.run(move |daemon| daemon.pair_plugin(&pair))
+    }
+
+    /// Makes a code that pairs a plugin.
+    pub fn pairing_code(&self) -> Answer<PairingCode> {
+        self.run(|daemon| {
+            let code = daemon.pairing.make_code().map_err(|error| internal_failure(&error))?;
+            Ok(PairingCode { code, seconds: HOLDS.as_secs() })
+        })
+    }
+
+    /// Makes a link that opens the page once.
+    pub fn page_link(&self) -> Answer<PageLink> {
+        self.run(|daemon| {
+            let code = daemon.page_link().map_err(|error| internal_failure(&error))?;
+            Ok(PageLink { code, seconds: HOLDS.as_secs() })
+        })
+    }
+
+    /// Gives a page its token for the code of a link, or for the six digits.
+    pub fn enter_page(&self, enter: EnterPage) -> Answer<EnteredPage> {
+        self.run(move |daemon| daemon.enter_page(&enter))
+    }
+
+    pub fn about(&self) -> Answer<About> {
+        self.run(|daemon| Ok(daemon.describe_daemon()))
+    }
+
+    /// Who has access.
+    pub fn access(&self) -> Answer<Access> {
+        self.run(|daemon| Ok(daemon.grants.to_access()))
+    }
+
+    pub fn make_token(&self, make: MakeToken) -> Answer<MadeToken> {
+        self.run(move |daemon| daemon.make_token(&make.name))
+    }
+
+    /// Takes access away. Returns when nobody who had it is at work any more.
+    ///
+    /// # Errors
+    /// Nobody has access under that name, or it cannot be stored.
+    pub async fn revoke_access(&self, what: RevokeRequest) -> Result<RevokeResult, Failure> {
+        let (revoked, ending) = self.run(move |daemon| Ok(daemon.revoke_access(&what))).await?;
+        self.state.sessions.wait_until_ended(&ending).await;
+        revoked
     }
 }

@@ -2,20 +2,20 @@
 
 use std::iter::successors;
 
-use scene_schemas::api::{Failure, ProposalView, Proposals};
+use scene_schemas::api::{DecisionRequest, DecisionResponse, Failure, ProposalView, Proposals};
 use scene_schemas::entry::Seq;
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow};
 use vector_ledger::Ledger;
 
-use super::DaemonActor;
 use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
-use crate::server::PendingSummary;
+use super::{DaemonActor, DaemonHandle, PendingSummary};
+use crate::session::Answer;
 
 /// How far it is looked back for what a proposal was before it was planned again.
 const REPLACED: usize = 16;
 
 impl DaemonActor {
-    pub(super) fn list_proposals(&mut self) -> Result<Proposals, Failure> {
+    fn list_proposals(&mut self) -> Result<Proposals, Failure> {
         let view =
             |ledger: &Ledger, workflow: &Workflow, name, (seq, _): (Seq, &PendingProposal)| {
                 proposal_view(ledger, workflow, name, seq)
@@ -26,7 +26,7 @@ impl DaemonActor {
     }
 
     /// The same, without what they change.
-    pub(super) fn list_pending(&mut self) -> Result<Vec<PendingSummary>, Failure> {
+    fn list_pending(&mut self) -> Result<Vec<PendingSummary>, Failure> {
         let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &PendingProposal)| {
             Some(PendingSummary::from_proposal(
                 name,
@@ -62,14 +62,14 @@ impl DaemonActor {
         Ok(found)
     }
 
-    pub(super) fn view_proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
+    fn view_proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
         let view =
             |ledger: &Ledger, workflow: &Workflow, name| proposal_view(ledger, workflow, name, seq);
         self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
     }
 
     /// What a proposal was before it was planned again, the last of that first.
-    pub(super) fn replaced_proposals(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
+    fn replaced_proposals(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
         self.with_workflow(seq, |_, workflow, _| {
             let before = |seq: &Seq| workflow.proposal(*seq)?.proposal.replaces;
             successors(before(&seq), before).take(REPLACED).collect()
@@ -87,5 +87,37 @@ impl DaemonActor {
         let read = self.workflow_cache.current_state(&self.ledger, workflow);
         let found = read.map_err(|error| ledger_failure(&error))?.workflow(workflow);
         Ok(look(&self.ledger, found.ok_or_else(|| not_found(seq))?, workflow))
+    }
+}
+
+impl DaemonHandle {
+    pub fn list_proposals(&self) -> Answer<Proposals> {
+        self.run(DaemonActor::list_proposals)
+    }
+
+    /// The pending proposals without their changes.
+    pub fn list_pending(&self) -> Answer<Vec<PendingSummary>> {
+        self.run(DaemonActor::list_pending)
+    }
+
+    pub fn proposal(&self, proposal: Seq) -> Answer<ProposalView> {
+        self.run(move |daemon| daemon.view_proposal(proposal))
+    }
+
+    /// The proposals that a proposal replaced when it was replanned, newest first.
+    pub fn replaced_proposals(&self, proposal: Seq) -> Answer<Vec<Seq>> {
+        self.run(move |daemon| daemon.replaced_proposals(proposal))
+    }
+
+    /// Decides about a proposal, in its session.
+    ///
+    /// # Errors
+    /// There is no such proposal, or its place is not open.
+    pub async fn decide(
+        &self,
+        proposal: Seq,
+        decision: DecisionRequest,
+    ) -> Result<DecisionResponse, Failure> {
+        self.session_of_entry(proposal).await?.decide(proposal, decision).await
     }
 }

@@ -1,37 +1,39 @@
-//! Pictures at the desk: which session a picture is of.
+//! Pictures: which session renders one.
 
+use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, SessionId};
+use scene_schemas::entry::Seq;
 use vector_engine::render_input::PictureSubject;
+use vector_render::ChangeSide;
 
-use super::views::plugin_away;
-use super::{DaemonActor, SessionMessage};
-use crate::server::{PictureOptions, PictureTarget, Reply};
+use super::DaemonHandle;
+use crate::session::PictureOptions;
 
-impl DaemonActor {
-    /// Passes the wish for a picture on to the session that it is of.
-    pub(super) fn request_picture(
+/// The subject of a picture.
+#[derive(Debug)]
+pub enum PictureTarget {
+    /// What a proposal changes, before or after it.
+    Proposal(Seq, ChangeSide),
+    /// An open place, or the descendants of an instance in it.
+    Place(SessionId, InstancePath),
+}
+
+impl DaemonHandle {
+    /// Renders a picture as PNG.
+    ///
+    /// # Errors
+    /// Its place is not open, or there is nothing to render.
+    pub async fn render_picture(
         &self,
-        of: PictureTarget,
-        asked: PictureOptions,
-        reply: Reply<Vec<u8>>,
-    ) {
-        match self.find_picture(of) {
-            Ok((session, of)) => {
-                self.send_to_session(&session, |_| SessionMessage::Picture(of, asked, reply));
+        target: PictureTarget,
+        options: PictureOptions,
+    ) -> Result<Vec<u8>, Failure> {
+        let (session, subject) = match target {
+            PictureTarget::Proposal(seq, side) => {
+                (self.session_of_entry(seq).await?, PictureSubject::Proposal(seq, side))
             }
-            Err(failure) => drop(reply.send(Err(failure))),
-        }
-    }
-
-    fn find_picture(&self, of: PictureTarget) -> Result<(SessionId, PictureSubject), Failure> {
-        match of {
-            PictureTarget::Proposal(seq, when) => {
-                Ok((self.session_of_entry(seq)?, PictureSubject::Proposal(seq, when)))
-            }
-            PictureTarget::Place(session, path) => {
-                self.sessions.get(&session).ok_or_else(plugin_away)?;
-                Ok((session, PictureSubject::Place(path)))
-            }
-        }
+            PictureTarget::Place(id, path) => (self.session(&id)?, PictureSubject::Place(path)),
+        };
+        session.render_picture(subject, options).await
     }
 }

@@ -11,8 +11,8 @@ use vector_engine::recover_place;
 use vector_files::place_file::{self, PlaceFile};
 use vector_rojo_project::{FileChanges, FileWatch};
 
-use super::SessionMessage;
 use super::open_place::{NotOpened, ReadContext, SessionStart};
+use crate::session::SessionMessage;
 
 /// The file that a path leads to.
 pub(super) fn find_file(path: &Path) -> Result<PathBuf, NotOpened> {

@@ -11,8 +11,9 @@ use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
 use vector_rojo_project::{self, FileChanges, FileWatch, RojoProject};
 
+use super::DaemonActor;
 use super::open_place::{NotOpened, ReadContext, SessionStart};
-use super::{DaemonActor, SessionMessage};
+use crate::session::SessionMessage;
 
 /// The project file that a path leads to: it is that, or its folder.
 pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
@@ -83,8 +84,10 @@ fn serving_note() -> String {
 impl DaemonActor {
     /// The open places are told of a project that is open beside them from now on.
     pub(super) fn share_project(&mut self, file: &Path) {
-        for session in self.sessions.values().filter(|it| it.place.studio_place().is_some()) {
-            let _ = session.message_sender.send(SessionMessage::ProjectOpened(file.to_owned()));
+        for (_, session) in self.sessions.list() {
+            if session.place.studio_place().is_some() {
+                session.handle.send(SessionMessage::ProjectOpened(file.to_owned()));
+            }
         }
         self.projects.push(file.to_owned());
     }

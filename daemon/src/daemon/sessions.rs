@@ -1,90 +1,64 @@
-//! The sessions of the house: how one begins, and how it ends.
-//!
-//! A session that ends may be in the middle of a long plan. Its name stays taken until its thread has let
-//! go of its workflows, and whoever wants it meanwhile waits for that, as does who took its access away,
-//! and nobody else.
+//! How sessions begin and end.
 
-use std::sync::mpsc::{Sender, channel};
+use std::collections::HashSet;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::api::{
     Failure, FailureKind, Hello, PROTOCOL, SessionId, SessionView, Sessions, Welcome,
 };
-use scene_schemas::entry::{Place, Seq, StudioPlace};
+use scene_schemas::entry::{Place, StudioPlace};
 use vector_engine::Target;
 use vector_engine::studio::StudioTarget;
 use vector_place::Scene;
 
-use super::views::{check_protocol, session_of};
-use super::{AWAY, DaemonActor, EndingSession, MEMORIES, STACK, SessionThread, random_text};
-use crate::server::{DaemonRequest, Reply, SessionSlot, TokenHash, failure};
-use crate::session::{SessionActor, SessionDecider, SessionMessage};
+use super::agents::send_to_all;
+use super::handle::DaemonHandle;
+use super::session_registry::OpenSession;
+use super::views::check_protocol;
+use super::{AWAY, DaemonActor, MEMORIES, STACK, random_text};
+use crate::event_hub::{SessionSlot, TokenHash};
+use crate::failure::failure;
+use crate::session::{Answer, SessionActor, SessionHandle, SessionMessage};
 
 impl DaemonActor {
     /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
     /// told again when it comes back, and their workflows go on then.
     pub(super) fn close_idle_sessions(&mut self) {
-        self.broadcast_message(|| SessionMessage::Tidy);
-        let is_left = |session: &SessionId, _: &mut SessionThread| {
-            self.event_hub
-                .slot(session)
-                .is_none_or(|seat| seat.silence_duration() >= self.idle_limit)
-        };
-        let left = self.sessions.extract_if(is_left).collect();
-        self.close_sessions(left);
-    }
-
-    pub(super) fn close_sessions(&mut self, ended: Vec<(SessionId, SessionThread)>) {
-        for (name, SessionThread { message_sender: words, thread, .. }) in ended {
-            self.event_hub.remove(&name);
-            self.ending_sessions
-                .insert(name.clone(), EndingSession { thread, queued_requests: Vec::new() });
-            // One that panicked hears nothing any more, and has let go as well.
-            if words.send(SessionMessage::End).is_err() {
-                self.finish_session(&name, thread);
+        self.send_to_all(|| SessionMessage::Tidy);
+        for (session, _) in self.sessions.list() {
+            let slot = self.event_hub.slot(&session);
+            if slot.is_none_or(|slot| slot.silence_duration() >= self.idle_limit) {
+                self.close_session(&session);
             }
         }
     }
 
-    /// A session has let go of its workflows: whoever waited for that has their turn.
-    pub(super) fn finish_session(&mut self, name: &SessionId, thread: ThreadId) {
-        // One that panicked may be followed by another of its name, which goes on.
-        if self.ending_sessions.get(name).is_none_or(|it| it.thread != thread) {
+    /// Sends a message to all open sessions.
+    pub(super) fn send_to_all(&self, message: impl Fn() -> SessionMessage) {
+        send_to_all(&self.sessions, message);
+    }
+
+    pub(super) fn close_session(&self, session: &SessionId) {
+        let Some(ended) = self.sessions.begin_end(session) else {
             return;
-        }
-        let waiting =
-            self.ending_sessions.remove(name).map(|it| it.queued_requests).unwrap_or_default();
-        self.plugin_tokens.remove(name);
-        self.answer_revoked(name);
-        for ask in waiting {
-            self.handle_request(ask);
-        }
-    }
-
-    /// Who waits for the end of the session that has a workflow.
-    pub(super) fn end_queue(&mut self, workflow: Seq) -> Option<&mut Vec<DaemonRequest>> {
-        if self.ending_sessions.is_empty() {
-            return None;
-        }
-        let started = self.ledger.record_at(workflow).ok().flatten()?;
-        Some(&mut self.ending_sessions.get_mut(&session_of(&started)?)?.queued_requests)
-    }
-
-    /// Begins a session, once the one before it of that name has ended.
-    pub(super) fn queue_hello(&mut self, hello: Box<Hello>, reply: Reply<Welcome>) {
-        let given = match self.check_hello(&hello) {
-            Ok(given) => given,
-            Err(failure) => return drop(reply.send(Err(failure))),
         };
-        if let Some(before) = self.ending_sessions.get_mut(&hello.session) {
-            return before.queued_requests.push(DaemonRequest::Hello(hello, reply));
+        self.event_hub.remove(session);
+        // One that panicked receives nothing any more, and has released its workflows as well.
+        if !ended.handle.send(SessionMessage::End) {
+            self.sessions.finish(session, ended.thread);
         }
-        // Who has given up waiting says hello again.
-        if !reply.is_closed() {
-            drop(reply.send(self.accept_hello(*hello, given)));
+    }
+
+    /// Begins a session; None if the one before it of that id is still ending.
+    fn begin_window(&mut self, hello: Hello) -> Result<Option<Welcome>, Failure> {
+        let credential = self.check_hello(&hello)?;
+        if self.sessions.is_ending(&hello.session) {
+            return Ok(None);
         }
+        self.accept_hello(hello, credential).map(Some)
     }
 
     /// What shows that a plugin is paired whose hello is as it has to be.
@@ -114,19 +88,16 @@ impl DaemonActor {
         let place = StudioPlace { session: session.clone(), place: hello.place };
         let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
         let cursor = self.event_hub.head();
-        self.plugin_tokens.insert(session.clone(), given);
-        match self.sessions.get_mut(&session) {
-            // One that panicked hears nothing any more, and another takes its place.
-            Some(known)
-                if known.message_sender.send(SessionMessage::Hello(place.clone())).is_ok() =>
-            {
-                known.place = Place::Open(place);
+        match self.sessions.get(&session) {
+            // One that panicked receives nothing any more, and another takes its place.
+            Some(known) if known.handle.send(SessionMessage::Hello(place.clone())) => {
+                self.sessions.update(&session, Place::Open(place), given);
             }
             _ => {
                 let memories = self.home.join(MEMORIES);
                 let opened =
                     (Target::Open(StudioTarget::new(place, memories)), Scene::empty_studio_place());
-                self.start_session(&seat, opened).map_err(|error| internal(&error))?;
+                self.start_session(&seat, opened, Some(given)).map_err(|error| internal(&error))?;
             }
         }
         Ok(Welcome {
@@ -159,16 +130,17 @@ impl DaemonActor {
         Ok(())
     }
 
-    /// Lets a session begin; the way to it.
+    /// Starts the thread of a session.
     pub(super) fn start_session(
         &mut self,
         seat: &Arc<SessionSlot>,
         opened: (Target, Scene),
-    ) -> std::io::Result<Sender<SessionMessage>> {
-        let (words, heard) = channel();
+        credential: Option<TokenHash>,
+    ) -> std::io::Result<SessionHandle> {
+        let (message_sender, messages) = channel();
         let place = opened.0.place();
         let name = place.session_id();
-        let live = SessionActor::new(
+        let actor = SessionActor::new(
             Arc::clone(&self.ledger),
             Arc::clone(&self.event_hub),
             name.clone(),
@@ -176,47 +148,69 @@ impl DaemonActor {
             opened,
             Arc::clone(&self.active_settings),
             Arc::clone(&self.model_selector),
-            words.clone(),
+            message_sender.clone(),
         );
         let is_open = place.studio_place().is_some();
-        let live = if is_open { live.with_projects(self.projects.clone()) } else { live };
+        let actor = if is_open { actor.with_projects(self.projects.clone()) } else { actor };
         if is_open && let Ok(mut followers) = self.followers.lock() {
-            followers.push(words.clone());
+            followers.push(message_sender.clone());
         }
-        // Who lists the places may come before anything happens in this one.
-        live.publish();
-        let live = Arc::new(Mutex::new(live));
-        seat.set_fast_decision(Arc::new(SessionDecider::new(&live, &words)));
-        let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
-        let ends = self.background_jobs.end_guard(name.clone());
-        let thread = session.spawn(move || {
+        // The places may be listed before anything happens in this one.
+        actor.publish();
+        let actor = Arc::new(Mutex::new(actor));
+        let handle = SessionHandle::new(Arc::downgrade(&actor), message_sender);
+        let builder = thread::Builder::new().stack_size(STACK).name("session".to_owned());
+        let ends = self.sessions.end_guard(name.clone());
+        let thread = builder.spawn(move || {
             let _ends = ends;
-            // All that it has is dropped before.
-            let (live, heard) = (live, heard);
-            SessionActor::run(&live, &heard);
+            // Dropped before the guard, with all that they hold.
+            let (actor, messages) = (actor, messages);
+            SessionActor::run(&actor, &messages);
         })?;
-        let session =
-            SessionThread { message_sender: words.clone(), thread: thread.thread().id(), place };
+        let thread = thread.thread().id();
+        let session = OpenSession { handle: handle.clone(), thread, place, credential };
         self.sessions.insert(name, session);
-        Ok(words)
+        Ok(handle)
     }
 
     pub(super) fn list_sessions(&self) -> Sessions {
-        let view = |(session, known): (&SessionId, &SessionThread)| {
-            let seat = self.event_hub.slot(session)?;
+        let view = |(session, known): (SessionId, OpenSession)| {
+            let seat = self.event_hub.slot(&session)?;
             let size = seat.mirror_size();
             Some(SessionView {
-                session: session.clone(),
                 epoch: seat.epoch(),
                 place: known.to_open_place(),
-                connected: seat.silence_duration() < AWAY && !self.files.is_gone(session),
+                connected: seat.silence_duration() < AWAY && !self.files.is_gone(&session),
                 instances: size.instances,
                 version: size.version,
                 project: size.project,
+                session,
             })
         };
-        let mut sessions: Vec<SessionView> = self.sessions.iter().filter_map(view).collect();
-        sessions.sort_by(|a, b| a.session.cmp(&b.session));
+        let sessions: Vec<SessionView> =
+            self.sessions.list().into_iter().filter_map(view).collect();
         Sessions { sessions }
+    }
+}
+
+impl DaemonHandle {
+    /// Begins the session of a window of Studio, once the one before it of that id has ended.
+    ///
+    /// # Errors
+    /// The plugin is not paired, or speaks another protocol.
+    pub async fn hello(&self, hello: Hello) -> Result<Welcome, Failure> {
+        loop {
+            let own = hello.clone();
+            let begun = self.run(move |daemon| daemon.begin_window(own)).await?;
+            if let Some(welcome) = begun {
+                return Ok(welcome);
+            }
+            // A client that stops waiting drops this future and begins nothing.
+            self.state.sessions.wait_until_ended(&HashSet::from([hello.session.clone()])).await;
+        }
+    }
+
+    pub fn list_sessions(&self) -> Answer<Sessions> {
+        self.run(|daemon| Ok(daemon.list_sessions()))
     }
 }

@@ -1,30 +1,31 @@
 //! What a person has chosen, whom they can choose, and what models have taken.
 
+use std::sync::Arc;
+
 use scene_schemas::api::{Failure, FailureKind, KeyHandover, ProviderKeys, Settings, Usage};
 
-use super::DaemonActor;
+use super::handle::run_on_thread;
+use super::settings_store::save_settings;
 use super::views::ledger_failure;
-use crate::daemon::settings_store::save_settings;
-use crate::server::failure;
+use super::{DaemonActor, DaemonHandle};
+use crate::failure::failure;
+use crate::session::Answer;
 
 impl DaemonActor {
     /// The settings, with whom a person can choose now: keys come and go.
-    pub(super) fn view_settings(&self) -> Settings {
+    fn view_settings(&self) -> Settings {
         let mut models = self.model_selector.list_choices();
-        let model =
-            self.chosen_model().unwrap_or_else(|| models.first().cloned().unwrap_or_default());
+        let model = self
+            .active_settings
+            .model()
+            .unwrap_or_else(|| models.first().cloned().unwrap_or_default());
         if !models.contains(&model) {
             models.push(model.clone());
         }
         Settings { model, models, ..self.settings.clone() }
     }
 
-    /// The model that a person has chosen here.
-    pub(super) fn chosen_model(&self) -> Option<String> {
-        Some(self.settings.model.clone()).filter(|model| !model.is_empty())
-    }
-
-    pub(super) fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
+    fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
         if let Err(why) = self.model_selector.select_models(Some(&settings.model)) {
             let hint = format!("Choose one of: {}.", self.model_selector.list_choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
@@ -43,16 +44,36 @@ impl DaemonActor {
     }
 
     /// Takes keys from a person's terminal, and says which providers can be asked now.
-    pub(super) fn accept_keys(&self, handed: KeyHandover) -> ProviderKeys {
+    fn accept_keys(&self, handed: KeyHandover) -> ProviderKeys {
         if self.model_selector.accept_keys(handed) {
             // Whom a person can choose, and who answers, may be others now.
             self.event_hub.mark_settings_changed();
         }
         self.model_selector.provider_keys()
     }
+}
 
-    /// What models have taken, all in all.
-    pub(super) fn read_usage(&self) -> Result<Usage, Failure> {
-        self.usage_meter.read_usage(&self.ledger).map_err(|error| ledger_failure(&error))
+impl DaemonHandle {
+    pub fn settings(&self) -> Answer<Settings> {
+        self.run(|daemon| Ok(daemon.view_settings()))
+    }
+
+    pub fn change_settings(&self, settings: Settings) -> Answer<Settings> {
+        self.run(|daemon| daemon.change_settings(settings))
+    }
+
+    /// Which providers have a key.
+    pub fn provider_keys(&self) -> Answer<ProviderKeys> {
+        self.run(|daemon| Ok(daemon.model_selector.provider_keys()))
+    }
+
+    pub fn accept_keys(&self, handed: KeyHandover) -> Answer<ProviderKeys> {
+        self.run(|daemon| Ok(daemon.accept_keys(handed)))
+    }
+
+    /// What models have used, all in all.
+    pub fn usage(&self) -> Answer<Usage> {
+        let (ledger, meter) = (Arc::clone(&self.state.ledger), Arc::clone(&self.state.usage_meter));
+        run_on_thread(move || meter.read_usage(&ledger).map_err(|error| ledger_failure(&error)))
     }
 }

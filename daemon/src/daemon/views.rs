@@ -10,7 +10,8 @@ use vector_engine::workflow_state;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::{AWAY, CHECKPOINT};
-use crate::server::{EventHub, failure};
+use crate::event_hub::EventHub;
+use crate::failure::failure;
 
 pub(super) fn plugin_away() -> Failure {
     failure(

@@ -6,6 +6,7 @@
 
 mod cache;
 mod facts;
+mod query;
 mod row;
 mod script_timeline;
 mod usage_meter;
@@ -18,6 +19,7 @@ use scene_schemas::api::{History, HistoryRecord, ScriptAtTime};
 use scene_schemas::entry::{Entry, Record, Seq};
 
 pub use self::cache::PlaceSelector;
+pub use self::query::{EntryFilter, HistoryQuery, LineStream, ScriptQuery};
 pub use self::usage_meter::UsageMeter;
 
 use vector_engine::budget::day_number;
@@ -26,7 +28,6 @@ use vector_ledger::{Ledger, LedgerError};
 use self::cache::{HistoryCache, touched_paths};
 use self::row::HistoryRow;
 use self::script_timeline::ScriptTimeline;
-use crate::server::{EntryFilter, HistoryQuery};
 
 /// How many entries a page reads before it says where it goes on.
 const MAX_ENTRIES_READ: usize = 5_000;

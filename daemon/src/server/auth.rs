@@ -5,51 +5,17 @@
 //! JSON, which no plain form can. Source: the rules that Rojo's server follows against rebinding.
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use scene_schemas::Fingerprint;
-use scene_schemas::api::{Failure, FailureKind, Method, ROUTES, Route, SessionId, Token};
-use subtle::ConstantTimeEq;
+use axum::http::{HeaderMap, HeaderName, Uri};
+use scene_schemas::api::{Failure, FailureKind, Method, RouteId, SessionId, Token};
 
-use super::event_hub::EventHub;
-use super::failure::failure;
+use crate::event_hub::EventHub;
+use crate::failure::failure;
 
 /// Where a browser says whether a page of ours asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Where it says what the answer becomes.
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
-
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// The hash of a token. It is compared in constant time.
-#[derive(Debug, Clone)]
-pub struct TokenHash(Fingerprint);
-
-impl TokenHash {
-    pub fn of_token(token: &str) -> Self {
-        Self(Fingerprint::hash_bytes(token.as_bytes()))
-    }
-
-    /// Of this hash, as it was kept; none where it is none.
-    pub fn from_hex(hash: &str) -> Option<Self> {
-        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hash.then(|| Self(Fingerprint(hash.to_owned())))
-    }
-
-    pub fn hash(&self) -> &str {
-        &self.0.0
-    }
-
-    /// Whether it is of this token.
-    pub fn matches(&self, token: &str) -> bool {
-        self.equals(&Self::of_token(token))
-    }
-
-    /// Whether both are of one token.
-    pub fn equals(&self, other: &Self) -> bool {
-        self.hash().as_bytes().ct_eq(other.hash().as_bytes()).into()
-    }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Caller {
@@ -59,52 +25,6 @@ pub(super) enum Caller {
     Human,
     /// An agent of its own.
     Agent,
-}
-
-/// The route of a request, and the part of its path that is `{id}`; empty where it has none.
-///
-/// # Errors
-/// There is none, or not by this method.
-pub(super) fn match_route<'p>(
-    method: &str,
-    path: &'p str,
-) -> Result<(&'static Route, &'p str), Failure> {
-    let mut is_path = false;
-    for route in ROUTES {
-        if let Some(id) = match_path(route.path, path) {
-            is_path = true;
-            if route.method.as_str() == method {
-                return Ok((route, id));
-            }
-        }
-    }
-    Err(if is_path {
-        failure(
-            FailureKind::MethodNotAllowed,
-            format!("{path} is not called by {method}."),
-            "The methods are in openapi.json.",
-        )
-    } else {
-        failure(
-            FailureKind::NotFound,
-            format!("There is no {path} here."),
-            "The routes are in openapi.json.",
-        )
-    })
-}
-
-/// What stands for `{id}` where a path fits a pattern.
-fn match_path<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
-    let (mut wanted, mut there) = (pattern.split('/'), path.split('/'));
-    let mut id = "";
-    loop {
-        match (wanted.next(), there.next()) {
-            (None, None) => return Some(id),
-            (Some("{id}"), Some(part)) if !part.is_empty() => id = part,
-            (Some(wanted), Some(part)) if wanted == part => {}
-            _ => return None,
-        }
-    }
 }
 
 /// Whether a request that names its server in the first line, as for a proxy, names this one: that
@@ -124,14 +44,15 @@ pub(super) fn check_target(target: &Uri, port: u16) -> Result<(), Failure> {
 /// # Errors
 /// It does not.
 pub(super) fn check_caller(
-    route: &Route,
+    id: RouteId,
     headers: &HeaderMap,
     port: u16,
     board: &EventHub,
 ) -> Result<Caller, Failure> {
-    check_origin(route, headers, port)?;
+    let route = id.route();
+    check_origin(id, headers, port)?;
     let caller = identify_caller(headers, board)?;
-    check_host(route, headers, port, &caller)?;
+    check_host(id, headers, port, &caller)?;
     if route.has_body() && !is_json(headers) {
         return Err(failure(
             FailureKind::UnsupportedMediaType,
@@ -193,13 +114,8 @@ fn is_own_host(host: &str, port: u16) -> bool {
     })
 }
 
-fn check_host(
-    route: &Route,
-    headers: &HeaderMap,
-    port: u16,
-    caller: &Caller,
-) -> Result<(), Failure> {
-    let is_first = matches!(route.path, "/api/hello" | "/api/pair");
+fn check_host(id: RouteId, headers: &HeaderMap, port: u16, caller: &Caller) -> Result<(), Failure> {
+    let is_first = matches!(id, RouteId::Hello | RouteId::Pair);
     match single_header(headers, &HOST)? {
         Some(host) if is_own_host(host, port) => Ok(()),
         // A plugin may send none for an address.
@@ -219,13 +135,13 @@ fn forbidden_host(port: u16) -> Failure {
 /// Pictures, scripts and links of a page are asked for without an origin; then the browser itself says
 /// whether the page is another one. A link may lead to the page from anywhere: its shell says nothing, and
 /// no frame shows it.
-fn check_origin(route: &Route, headers: &HeaderMap, port: u16) -> Result<(), Failure> {
+fn check_origin(id: RouteId, headers: &HeaderMap, port: u16) -> Result<(), Failure> {
     let is_own =
         |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_own_host(it, port));
     let is_page = single_header(headers, &ORIGIN)?.is_none_or(is_own);
     let is_site =
         single_header(headers, &FETCH_SITE)?.is_none_or(|it| matches!(it, "same-origin" | "none"));
-    let is_link = route.path == "/" && single_header(headers, &FETCH_DEST)? == Some("document");
+    let is_link = id == RouteId::Page && single_header(headers, &FETCH_DEST)? == Some("document");
     if is_page && (is_site || is_link) {
         return Ok(());
     }

@@ -7,21 +7,24 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::response::IntoResponse;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use scene_schemas::api::{EmptyBody, FailureKind};
+use scene_schemas::api::{Failure, FailureKind};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
+use tower_service::Service;
 
-use super::dispatch::{self, AppState};
-use super::failure::{failure, json_response};
+use super::response::ApiError;
+use super::router::build_router;
+use super::{AppState, auth};
+use crate::failure::failure;
 
 /// How long the head of a request may be on its way, and a connection may say nothing.
 pub(super) const HEAD: Duration = Duration::from_mins(1);
@@ -37,12 +40,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Takes connections until `ends` is there; then those that are open end with what they are answered.
 pub(super) async fn serve_connections(
     listener: TcpListener,
-    house: Arc<AppState>,
+    app: &AppState,
     head: Duration,
     ends: impl Future<Output = ()> + Send,
 ) {
     let mut http = Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MAX_HEAD);
+    let (router, port) = (build_router(app), app.port);
     // Each connection listens here for the end, and is counted by it.
     let (closing, open) = watch::channel(());
     let mut ends = pin!(ends);
@@ -53,12 +57,8 @@ pub(super) async fn serve_connections(
         };
         match taken {
             Ok((stream, _)) => {
-                tokio::spawn(serve_connection(
-                    http.clone(),
-                    stream,
-                    Arc::clone(&house),
-                    open.clone(),
-                ));
+                let router = router.clone();
+                tokio::spawn(serve_connection(http.clone(), stream, router, port, open.clone()));
             }
             // Whoever came went again.
             Err(error) if is_client_error(&error) => {}
@@ -88,27 +88,34 @@ fn head_size<B>(request: &hyper::Request<B>) -> usize {
     target + headers.sum::<usize>()
 }
 
+/// Checks what comes before the route: the size of the head, and the server that its first line names.
+fn check_head<B>(request: &hyper::Request<B>, port: u16) -> Result<(), Failure> {
+    // Hyper bounds what it buffers, which may be more than the head.
+    if head_size(request) > MAX_HEAD {
+        let message = format!("The head of the request is longer than {MAX_HEAD} bytes.");
+        let hint = "Send fewer or shorter headers, and what is long in the body.";
+        return Err(failure(FailureKind::TooLarge, message, hint));
+    }
+    auth::check_target(request.uri(), port)
+}
+
 /// Answers what comes over one connection.
 async fn serve_connection(
     http: Builder,
     stream: TcpStream,
-    house: Arc<AppState>,
+    router: Router,
+    port: u16,
     mut closing: watch::Receiver<()>,
 ) {
     // An answer is one write as a rule; a stream's events must not wait for each other.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let house = Arc::clone(&house);
+        let mut router = router.clone();
         async move {
-            // Hyper bounds what it buffers, which may be more than the head.
-            if head_size(&request) > MAX_HEAD {
-                let message = format!("The head of the request is longer than {MAX_HEAD} bytes.");
-                let hint = "Send fewer or shorter headers, and what is long in the body.";
-                let refused = failure(FailureKind::TooLarge, message, hint);
-                return Ok(json_response::<EmptyBody>(Err(refused)));
+            match check_head(&request, port) {
+                Ok(()) => router.call(request.map(Body::new)).await,
+                Err(failure) => Ok::<_, Infallible>(ApiError(failure).into_response()),
             }
-            let request = request.map(Body::new);
-            Ok::<_, Infallible>(dispatch::handle_request(State(house), request).await)
         }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
@@ -124,12 +131,15 @@ async fn serve_connection(
 mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream};
+    use std::path::Path;
+    use std::sync::Arc;
 
     use tokio::sync::oneshot;
 
     use super::super::mcp::McpHttp;
-    use super::super::{DaemonHandle, EventHub, TokenHash};
     use super::*;
+    use crate::daemon::DaemonHandle;
+    use crate::event_hub::{EventHub, TokenHash};
 
     const SOON: Duration = Duration::from_secs(20);
 
@@ -139,23 +149,23 @@ mod tests {
         let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let board = Arc::new(EventHub::new(TokenHash::of_token("token")));
-        let (desk, _asked) = DaemonHandle::new();
-        let mcp = McpHttp::new(&board, &desk, std::path::Path::new("no such file"), HEAD);
-        let (board_of, mcp) = (Arc::clone(&board), Arc::new(mcp));
-        let house = AppState {
+        let event_hub = Arc::new(EventHub::new(TokenHash::of_token("token")));
+        let (daemon, _home) = DaemonHandle::without_daemon(&event_hub);
+        let mcp = Arc::new(McpHttp::new(&event_hub, &daemon, Path::new("no such file"), HEAD));
+        let app = AppState {
             port: address.port(),
-            event_hub: board_of,
-            daemon: desk,
+            event_hub: Arc::clone(&event_hub),
+            daemon,
             mcp,
             body_timeout: head,
         };
         let (end, ended) = oneshot::channel();
         let ends = async move {
             let _ = ended.await;
-            board.close();
+            event_hub.close();
         };
-        let served = runtime.spawn(serve_connections(listener, Arc::new(house), head, ends));
+        let served =
+            runtime.spawn(async move { serve_connections(listener, &app, head, ends).await });
         run(address, end);
         let over = runtime.block_on(async { tokio::time::timeout(SOON, served).await });
         over.expect("it ends").unwrap();

@@ -9,16 +9,16 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
 use futures_util::stream::{self, Stream};
 use scene_schemas::api::{
-    AgentCall, CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, PollRequest,
-    PollResponse, SessionId, StreamPage,
+    CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, PollRequest, PollResponse,
+    SessionId, StreamPage,
 };
 use scene_schemas::entry::Seq;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::daemon_handle::{DaemonHandle, DaemonRequest, daemon_closed};
-use super::event_hub::EventHub;
-use super::failure::failure;
+use crate::daemon::{DaemonHandle, daemon_closed};
+use crate::event_hub::EventHub;
+use crate::failure::failure;
 
 /// How often a stream says that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -58,44 +58,18 @@ pub(super) async fn poll_session(
     }
 }
 
-/// Calls a tool, and waits until that is planned or the call's time is up. A call that could not even be
-/// written down by then is not made.
-///
-/// # Errors
-/// It was not made.
-pub(super) async fn call_tool(desk: &DaemonHandle, call: AgentCall) -> Result<CallView, Failure> {
-    let until = Instant::now() + Duration::from_secs(call.hold.min(MAX_WAIT));
-    let (noted, mut number) = oneshot::channel();
-    let (reply, answer) = oneshot::channel();
-    if !desk.send(DaemonRequest::Call(Box::new(call), noted, reply)) {
-        return Err(daemon_closed());
-    }
-    if let Ok(answer) = timeout_at(until, answer).await {
-        return answer.map_err(|_| daemon_closed())?;
-    }
-    // From here on it is not written down any more.
-    number.close();
-    number.try_recv().map_err(|_| {
-        failure(
-            FailureKind::Settled,
-            "The place is busy; the call was not started.",
-            "Call again in a moment.",
-        )
-    })
-}
-
 /// What became of a call, as soon as that is settled.
 ///
 /// # Errors
 /// There is no such call.
 pub(super) async fn wait_for_call(
     board: &EventHub,
-    desk: &DaemonHandle,
+    daemon: &DaemonHandle,
     seq: Seq,
     hold: u64,
 ) -> Result<CallView, Failure> {
     let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
-    let mut view = desk.request(|reply| DaemonRequest::CallStatus(seq, reply)).await?;
+    let mut view = daemon.call_status(seq).await?;
     // What happens elsewhere changes nothing of it.
     let Some(seat) = board.slot(&view.session) else {
         return Ok(view);
@@ -104,7 +78,7 @@ pub(super) async fn wait_for_call(
     loop {
         wakes.mark_unchanged();
         // It may have been settled before anybody listened.
-        view = desk.request(|reply| DaemonRequest::CallStatus(seq, reply)).await?;
+        view = daemon.call_status(seq).await?;
         if view.became.is_settled() || !wait_for_change(&mut wakes, until).await {
             return if *wakes.borrow() == u64::MAX { Err(daemon_closed()) } else { Ok(view) };
         }

@@ -1,50 +1,60 @@
-//! The server: HTTP on this machine alone, for the plugin, the page and the terminal.
+//! The server: HTTP on this machine alone, for the plugin, the page, the terminal and agents.
 //!
-//! It checks who calls and what they send, holds polls, and hands everything else to whoever sits at
-//! the [`Desk`]. What is said there, and what waits on the [`Board`], it does not judge. The default
-//! is refusal: a request reaches the desk only by a route that is known, with a token of its kind.
+//! A router is built from the table of the routes. Before each handler a guard checks who calls and what they
+//! send: a request reaches a handler only by a known route, with a token of its kind. Handlers take typed
+//! values of a request and call the daemon or the session of a place; they decide nothing themselves.
 
+mod api;
 mod auth;
 mod clients;
-mod daemon_handle;
 mod deploy;
-mod dispatch;
-mod event_hub;
-mod failure;
-mod history_api;
+mod extract;
+mod guard;
+mod history_query;
 mod listener;
 mod long_poll;
 mod mcp;
-mod merges;
 mod page;
-mod pending;
 mod picture;
+mod response;
+mod router;
 
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::FromRef;
 use tokio::net::TcpListener;
 
-pub use self::auth::TokenHash;
-pub use self::clients::ConnectedClients;
-pub use self::daemon_handle::{
-    AccessRequest, DaemonHandle, DaemonRequest, FoundInstance, PictureOptions, PictureTarget,
-    Reply, WorkflowAction,
-};
-pub use self::deploy::DeployRequest;
-pub use self::event_hub::{
-    AWAY, ChangeCounters, EventHub, FastDecision, MirrorSize, SessionSlot, VisibleChange,
-};
-pub use self::failure::failure;
-pub use self::history_api::{EntryFilter, HistoryQuery, HistoryRequest, LineStream, ScriptQuery};
 pub use self::mcp::{DaemonGate, McpAgent, WAIT, list_tools, random_id};
-pub use self::merges::MergeRequest;
-pub use self::pending::{ChangeExtent, PendingSummary};
 
-use self::dispatch::AppState;
 use self::mcp::McpHttp;
+use crate::daemon::DaemonHandle;
+use crate::event_hub::EventHub;
+
+/// What the handlers share.
+#[derive(Debug, Clone)]
+struct AppState {
+    port: u16,
+    event_hub: Arc<EventHub>,
+    daemon: DaemonHandle,
+    mcp: Arc<McpHttp>,
+    /// How long the body of a request may take.
+    body_timeout: Duration,
+}
+
+impl FromRef<AppState> for DaemonHandle {
+    fn from_ref(app: &AppState) -> Self {
+        app.daemon.clone()
+    }
+}
+
+impl FromRef<AppState> for Arc<EventHub> {
+    fn from_ref(app: &AppState) -> Self {
+        Self::clone(&app.event_hub)
+    }
+}
 
 /// Serves until `shutdown` is there, and what is being answered has been. The sessions of MCP clients are
 /// kept in the file `kept`, and their calls wait so long for a person.
@@ -63,18 +73,12 @@ pub async fn run(
     let mcp = Arc::new(McpHttp::new(&board, &desk, kept, wait));
     let own = Arc::clone(&mcp);
     let (own_board, patience) = (Arc::clone(&board), listener::HEAD);
-    let house = Arc::new(AppState {
-        port,
-        event_hub: own_board,
-        daemon: desk,
-        mcp,
-        body_timeout: patience,
-    });
+    let app = AppState { port, event_hub: own_board, daemon: desk, mcp, body_timeout: patience };
     let ends = async move {
         shutdown.await;
         board.close();
         own.end_sessions();
     };
-    listener::serve_connections(listener, house, listener::HEAD, ends).await;
+    listener::serve_connections(listener, &app, listener::HEAD, ends).await;
     Ok(())
 }

@@ -19,8 +19,9 @@ use vector_engine::{EngineError, NextStep, ToolDriver};
 use vector_ledger::LedgerError;
 use vector_place::count_noun;
 
-use super::{SessionActor, WorkflowSlot, engine_failure};
-use crate::server::{EventHub, Reply, failure};
+use super::{Reply, SessionActor, WorkflowSlot, engine_failure};
+use crate::event_hub::EventHub;
+use crate::failure::failure;
 
 /// A connection that holds nothing and has called nothing for this long is over.
 const IDLE: Duration = Duration::from_mins(30);
@@ -33,7 +34,6 @@ const CANCELLED: usize = 64;
 /// A call that an agent makes.
 pub(crate) struct CallRequest {
     pub(crate) call: AgentCall,
-    pub(crate) mode: Mode,
     /// Told what the call is called as soon as it is durable.
     pub(crate) noted: oneshot::Sender<CallView>,
     /// Told when it is planned.
@@ -81,7 +81,8 @@ pub(crate) fn call_name(connection: &str, id: &str) -> String {
 impl SessionActor {
     /// Writes a call down, to be planned when its workflow has its turn.
     pub(super) fn start_agent_call(&mut self, calling: CallRequest) {
-        let CallRequest { call, mode, noted, reply } = calling;
+        let CallRequest { call, noted, reply } = calling;
+        let mode = self.active_settings.mode();
         let name = call_name(&call.connection, &call.id);
         // Whoever has gone by now was told that nothing was called, and what was taken back is not.
         if reply.is_closed() || self.cancelled_calls.contains(&name) {

@@ -18,8 +18,9 @@ use vector_place::{Node, Scene};
 use vector_providers::ProviderKind;
 use vector_providers::http::CancelSwitch;
 
+use super::{FoundInstance, Reply, WorkflowAction};
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
-use crate::server::{FoundInstance, Reply, WorkflowAction, failure};
+use crate::failure::failure;
 use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
 
 /// More than this is refused.
@@ -33,10 +34,10 @@ const STACK: usize = 64 << 20;
 /// A request, and how it is to be done.
 #[derive(Debug)]
 pub(in super::super) struct SessionRequest {
-    pub(in super::super) chat: Chat,
-    pub(in super::super) mode: Mode,
+    chat: Chat,
+    mode: Mode,
     /// The model that is asked; none is the offline planner.
-    pub(in super::super) model: Option<String>,
+    model: Option<String>,
 }
 
 /// Requests whose mentions are being read, by their names, and who made them again meanwhile.
@@ -45,7 +46,9 @@ pub(super) type PendingMentions = HashMap<String, Vec<Reply<WorkflowStarted>>>;
 impl SessionActor {
     /// Takes a request with what was attached to it. What it points at is read first, beside the session where
     /// that takes long.
-    pub(super) fn start_chat(&mut self, request: SessionRequest, reply: Reply<WorkflowStarted>) {
+    pub(super) fn start_chat(&mut self, chat: Chat, reply: Reply<WorkflowStarted>) {
+        let (mode, model) = (self.active_settings.mode(), self.active_settings.model());
+        let request = SessionRequest { chat, mode, model };
         let name = request.chat.request.as_ref();
         if let Some((_, workflow)) =
             self.recent_requests.iter().find(|(known, _)| Some(known) == name)

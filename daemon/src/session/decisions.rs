@@ -1,9 +1,6 @@
 //! What a person decides upon proposals, and does to workflows.
 
 use std::collections::HashSet;
-use std::fmt;
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
 
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, ProposalPart, ProposalStatus,
@@ -14,53 +11,32 @@ use vector_core::proposal::{ProposalUnit, draft_part, list_units};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::Engine;
 
-use super::{SessionActor, SessionMessage, engine_failure};
-use crate::server::{FastDecision, WorkflowAction, failure};
+use super::{SessionActor, WorkflowAction, engine_failure};
+use crate::failure::failure;
 
 /// More commands than this are not made ready while somebody's request waits.
 const MAX_AT_ONCE: usize = 1_000;
 
-/// The way to a session for whoever brings a decision.
-pub(crate) struct SessionDecider {
-    session: Arc<Mutex<SessionActor>>,
-    message_sender: Sender<SessionMessage>,
-}
-
-impl SessionDecider {
-    pub(crate) fn new(live: &Arc<Mutex<SessionActor>>, words: &Sender<SessionMessage>) -> Self {
-        Self { session: Arc::clone(live), message_sender: words.clone() }
-    }
-}
-
-impl fmt::Debug for SessionDecider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AtOnce")
-    }
-}
-
-impl FastDecision for SessionDecider {
-    fn try_decide(
-        &self,
+impl SessionActor {
+    /// Decides on the thread of a request; None if that may take long. Whether the session has more to do is
+    /// returned with the decision.
+    pub(super) fn decide_immediately(
+        &mut self,
         seq: Seq,
         decide: &DecisionRequest,
-    ) -> Option<Result<DecisionResponse, Failure>> {
-        let mut live = self.session.try_lock().ok()?;
-        // It may have been closed since it was found.
-        if live.slot.is_closed() || !live.is_short(seq, &decide.decision) {
+    ) -> Option<(Result<DecisionResponse, Failure>, bool)> {
+        // The session may have been closed since its handle was found.
+        if self.slot.is_closed() || !self.is_short(seq, &decide.decision) {
             return None;
         }
-        let decided = live.decide_proposal(seq, decide);
-        if live.engine.is_applying() {
-            live.run_workflows();
-        } else {
-            // A thread that has ended is missed by whoever says something next.
-            let _ = self.message_sender.send(SessionMessage::RunWorkflows);
+        let decided = self.decide_proposal(seq, decide);
+        let is_applying = self.engine.is_applying();
+        if is_applying {
+            self.run_workflows();
         }
-        Some(decided)
+        Some((decided, !is_applying))
     }
-}
 
-impl SessionActor {
     /// Whether a decision takes no longer than a request may.
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
         let pending = self.engine.find_proposal(seq);

@@ -5,10 +5,13 @@
 //! thread of its own, with a large stack, for all that may take long. A decision need not wait for
 //! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
 
+mod active_settings;
 mod agent;
 mod attachments;
 mod decisions;
+mod handle;
 mod model_calls;
+pub(crate) mod orphaned;
 mod pictures;
 mod plugin_reports;
 mod progress;
@@ -21,13 +24,14 @@ use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed, ThinkingPhase,
-    WorkflowStarted,
+    ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, EventRecord,
+    Failure, FailureKind, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
+    ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
+use tokio::sync::oneshot;
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::{AGENT, CALLS, Workflow, events_of};
 use vector_ledger::Ledger;
@@ -38,11 +42,12 @@ use vector_providers::http::HttpError;
 use vector_providers::model_choice::OFFLINE;
 use vector_providers::model_selector::ModelSelector;
 
+pub(crate) use self::active_settings::ActiveSettings;
 use self::agent::AgentConnection;
 pub(crate) use self::agent::{CallRequest, call_name, call_not_found, workflow_call_view};
-pub(crate) use self::attachments::SessionRequest;
-use self::attachments::search_instances;
-pub(crate) use self::decisions::SessionDecider;
+use self::attachments::{SessionRequest, search_instances};
+pub(crate) use self::handle::Reply;
+pub use self::handle::{Answer, FoundInstance, PictureOptions, SessionHandle, WorkflowAction};
 use self::model_calls::ActiveRequest;
 use vector_engine::model_request;
 use vector_engine::model_request::ModelRequest;
@@ -53,11 +58,8 @@ use vector_engine::{
 };
 use vector_rojo_project::{FileChanges, RojoProject};
 
-use crate::daemon::settings_store::ActiveSettings;
-use crate::server::{
-    EventHub, FoundInstance, MirrorSize, PictureOptions, Reply, SessionSlot, VisibleChange,
-    WorkflowAction, failure,
-};
+use crate::event_hub::{EventHub, MirrorSize, SessionSlot, VisibleChange};
+use crate::failure::failure;
 
 /// What a session is told.
 pub(crate) enum SessionMessage {
@@ -74,7 +76,7 @@ pub(crate) enum SessionMessage {
     /// Its plugin says what became of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyReceipt>),
     /// A person asks for something.
-    Chat(Box<SessionRequest>, Reply<WorkflowStarted>),
+    Chat(Box<Chat>, Reply<WorkflowStarted>),
     /// What a request points at was read, or cannot be.
     MentionsRead(
         Box<SessionRequest>,
@@ -100,14 +102,14 @@ pub(crate) enum SessionMessage {
     /// What was seen that a call wanted to look at, or why it could not be.
     Fetched(Seq, Seq, Result<Json, String>),
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
-    /// A person does something to a workflow; where it is to go on, with this model.
-    ActOnWorkflow(Seq, WorkflowAction, Option<String>, Reply<()>),
+    /// A person does something to a workflow.
+    ActOnWorkflow(Seq, WorkflowAction, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
     StartRevert(String, ToolCall, Reply<WorkflowStarted>),
     /// A picture is wanted.
     Picture(PictureSubject, PictureOptions, Reply<Vec<u8>>),
     /// What a script says, in the place and in its file.
-    ReadScript(InstancePath, Sender<Vec<String>>),
+    ReadScript(InstancePath, oneshot::Sender<Vec<String>>),
     /// Something was decided, and there is more to do.
     RunWorkflows,
     /// It ends; its workflows go on when it comes back.
@@ -327,7 +329,7 @@ impl SessionActor {
                 self.publish();
                 let _ = reply.send(taken);
             }
-            SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
+            SessionMessage::Chat(chat, reply) => self.start_chat(*chat, reply),
             SessionMessage::MentionsRead(request, read, reply) => {
                 self.handle_mentions(*request, read, reply);
             }
@@ -372,7 +374,8 @@ impl SessionActor {
                 let _ = reply.send(listed.map_err(|refusal| engine_failure(&refusal.into())));
                 return;
             }
-            SessionMessage::ActOnWorkflow(workflow, verb, model, reply) => {
+            SessionMessage::ActOnWorkflow(workflow, verb, reply) => {
+                let model = self.active_settings.model();
                 let done = self.act_on_workflow(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
             }

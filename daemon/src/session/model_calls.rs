@@ -13,7 +13,7 @@ use vector_providers::client::ClientEvent;
 use vector_providers::http::{CancelSwitch, HttpError, HttpNotice};
 
 use super::SessionMessage;
-use crate::server::EventHub;
+use crate::event_hub::EventHub;
 use crate::tasks::fetch;
 use crate::tasks::read_queue::{compute_queue, network_queue};
 

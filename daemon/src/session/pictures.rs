@@ -10,9 +10,9 @@ use vector_engine::EngineError;
 use vector_engine::render_input::{DrawInput, PictureSubject};
 use vector_render::BeforeAfter;
 
-use super::{SessionActor, engine_failure};
-use crate::daemon::AWAY;
-use crate::server::{PictureOptions, Reply, failure};
+use super::{PictureOptions, Reply, SessionActor, engine_failure};
+use crate::event_hub::AWAY;
+use crate::failure::failure;
 
 /// How often one picture asks Studio for something before it is refused.
 const MAX_ROUNDS: usize = 16;

@@ -9,9 +9,9 @@ use vector_core::workflow::WorkflowInput;
 use vector_engine::EngineError;
 use vector_engine::studio::parse_recording;
 
+use super::orphaned;
 use super::{SessionActor, engine_failure};
-use crate::daemon::orphaned;
-use crate::server::failure;
+use crate::failure::failure;
 
 impl SessionActor {
     /// The plugin knows nothing any more of what was asked, and tells the place anew.

@@ -44,7 +44,7 @@ pub use merge::{
     ConflictChoice, ConflictView, DecideConflicts, FinishMerge, FinishedMerge, HunkChoice,
     MergeEnd, MergeSide, MergeView, Merges, RecordedConflict,
 };
-pub use route::{Method, ROUTES, Route, Token, openapi_document};
+pub use route::{Method, ROUTES, Route, RouteId, Token, openapi_document};
 pub use scene::{
     Document, KnownProperties, NodeColumns, PluginAnswer, PluginQuery, PropertyQuery, ScenePart,
     SceneReceipt, SceneUpdate, ScriptText,

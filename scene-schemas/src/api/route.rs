@@ -172,51 +172,75 @@ const PARTS: &[&str] = &[
 /// By what the history is looked through.
 const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text", "only"];
 
-/// All routes.
-pub const ROUTES: &[Route] = &[
-    get_route::<Health>("/health", Token::None, "Whether the daemon is there."),
-    post_route::<PairRequest, PairResponse>(
+/// Declares the routes: the table, and an id for each of them.
+macro_rules! routes {
+    ($($id:ident = $route:expr,)*) => {
+        /// The id of a route. A server that matches on it does not compile until it answers each route.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "a route's summary is in its table entry")]
+        pub enum RouteId { $($id),* }
+
+        impl RouteId {
+            /// All of them, in the order of [`ROUTES`].
+            pub const ALL: &[Self] = &[$(Self::$id),*];
+        }
+
+        /// All routes.
+        pub const ROUTES: &[Route] = &[$($route),*];
+    };
+}
+
+impl RouteId {
+    /// The route of this id.
+    pub fn route(self) -> &'static Route {
+        &ROUTES[self as usize]
+    }
+}
+
+routes! {
+    Health = get_route::<Health>("/health", Token::None, "Whether the daemon is there."),
+    Pair = post_route::<PairRequest, PairResponse>(
         "/api/pair",
         Token::None,
         "Pair the plugin by the code that was printed.",
     ),
-    post_route::<Hello, Welcome>("/api/hello", Token::None, "Begin or restart a session."),
-    post_route::<PollRequest, PollResponse>(
+    Hello = post_route::<Hello, Welcome>("/api/hello", Token::None, "Begin or restart a session."),
+    Poll = post_route::<PollRequest, PollResponse>(
         "/api/sessions/{id}/poll",
         Token::Plugin,
         "What there is to do and what has happened; held while there is nothing.",
     ),
-    post_route::<SceneUpdate, SceneReceipt>(
+    UpdateScene = post_route::<SceneUpdate, SceneReceipt>(
         "/api/sessions/{id}/scene",
         Token::Plugin,
         "What the plugin says of its place.",
     ),
-    post_route::<ApplyAck, ApplyReceipt>(
+    Acknowledge = post_route::<ApplyAck, ApplyReceipt>(
         "/api/proposals/{id}/apply",
         Token::Plugin,
         "What became of an approved proposal in Studio.",
     ),
-    post_route::<OpenPlaceRequest, OpenedSession>(
+    OpenPlace = post_route::<OpenPlaceRequest, OpenedSession>(
         "/api/open",
         Token::Human,
         "Open a place file, or a Rojo project.",
     ),
-    post_route::<Chat, WorkflowStarted>(
+    Chat = post_route::<Chat, WorkflowStarted>(
         "/api/chat",
         Token::Human,
         "Ask for something in an open place.",
     ),
-    post_route::<DecisionRequest, DecisionResponse>(
+    Decide = post_route::<DecisionRequest, DecisionResponse>(
         "/api/proposals/{id}/decide",
         Token::Human,
         "Decide upon a proposal.",
     ),
-    post_route::<EmptyBody, WorkflowStarted>(
+    Revert = post_route::<EmptyBody, WorkflowStarted>(
         "/api/proposals/{id}/revert",
         Token::Human,
         "Propose to take an applied proposal back, in its place.",
     ),
-    with_query(
+    Events = with_query(
         get_route::<StreamPage>(
             "/api/stream",
             Token::Human,
@@ -224,7 +248,7 @@ pub const ROUTES: &[Route] = &[
         ),
         &["cursor", "hold"],
     ),
-    with_media(
+    EventStream = with_media(
         "text/event-stream",
         with_query(
             get_route::<EmptyBody>(
@@ -236,14 +260,14 @@ pub const ROUTES: &[Route] = &[
             &["cursor"],
         ),
     ),
-    get_route::<Sessions>("/api/sessions", Token::Client, "The open places."),
-    get_route::<Proposals>(
+    Sessions = get_route::<Sessions>("/api/sessions", Token::Client, "The open places."),
+    Proposals = get_route::<Proposals>(
         "/api/proposals",
         Token::Human,
         "The proposals that wait for a decision.",
     ),
-    get_route::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
-    with_media(
+    Proposal = get_route::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
+    ProposalPicture = with_media(
         "image/png",
         with_texts(
             with_query(
@@ -257,7 +281,7 @@ pub const ROUTES: &[Route] = &[
             &["view", "when"],
         ),
     ),
-    with_media(
+    PlacePicture = with_media(
         "image/png",
         with_texts(
             with_query(
@@ -271,52 +295,52 @@ pub const ROUTES: &[Route] = &[
             &["view", "path"],
         ),
     ),
-    get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
-    get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
-    post_route::<EmptyBody, WorkflowView>(
+    Workflows = get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
+    Workflow = get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),
+    CancelWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/cancel",
         Token::Human,
         "End a workflow; what waits is withdrawn.",
     ),
-    post_route::<EmptyBody, WorkflowView>(
+    RetryWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/retry",
         Token::Human,
         "Try again what went wrong.",
     ),
-    post_route::<EmptyBody, WorkflowView>(
+    ResumeWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/resume",
         Token::Human,
         "Go on with a workflow that was left.",
     ),
-    post_route::<EmptyBody, WorkflowView>(
+    ClearWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/clear",
         Token::Human,
         "Reject all that waits in a workflow.",
     ),
-    get_route::<Checkpoints>("/api/checkpoints", Token::Human, "The checkpoints."),
-    post_route::<MakeCheckpoint, super::Checkpoint>(
+    Checkpoints = get_route::<Checkpoints>("/api/checkpoints", Token::Human, "The checkpoints."),
+    MakeCheckpoint = post_route::<MakeCheckpoint, super::Checkpoint>(
         "/api/checkpoints",
         Token::Human,
         "Keep this moment of a place.",
     ),
-    post_route::<EmptyBody, WorkflowStarted>(
+    RestoreCheckpoint = post_route::<EmptyBody, WorkflowStarted>(
         "/api/checkpoints/{id}/restore",
         Token::Human,
         "Propose to go back to a checkpoint.",
     ),
-    get_route::<Settings>("/api/settings", Token::Human, "What was chosen, and what can be."),
-    Route {
+    Settings = get_route::<Settings>("/api/settings", Token::Human, "What was chosen, and what can be."),
+    ChangeSettings = Route {
         method: Method::Put,
         ..post_route::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
     },
-    with_texts(
+    History = with_texts(
         with_query(
             get_route::<History>("/api/history", Token::Human, "What has happened, newest first."),
             &["before", "limit"],
         ),
         HISTORY,
     ),
-    with_media(
+    ExportHistory = with_media(
         "application/x-ndjson",
         with_texts(
             get_route::<EmptyBody>(
@@ -327,8 +351,8 @@ pub const ROUTES: &[Route] = &[
             HISTORY,
         ),
     ),
-    get_route::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
-    with_texts(
+    HistoryEntry = get_route::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    PlanDeploy = with_texts(
         get_route::<DeployPlan>(
             "/api/deploy",
             Token::Human,
@@ -336,12 +360,12 @@ pub const ROUTES: &[Route] = &[
         ),
         &["session", "branch", "message"],
     ),
-    post_route::<Deploy, DeployStarted>(
+    StartDeploy = post_route::<Deploy, DeployStarted>(
         "/api/deploy",
         Token::Human,
         "Commit what was accepted in a Rojo project.",
     ),
-    with_query(
+    DeployState = with_query(
         get_route::<DeployState>(
             "/api/deploy/{id}",
             Token::Human,
@@ -349,22 +373,22 @@ pub const ROUTES: &[Route] = &[
         ),
         &["hold"],
     ),
-    get_route::<Merges>(
+    Merges = get_route::<Merges>(
         "/api/merges",
         Token::Human,
         "The merges with open conflicts beside the places that are open.",
     ),
-    post_route::<DecideConflicts, MergeView>(
+    DecideConflicts = post_route::<DecideConflicts, MergeView>(
         "/api/merges/decide",
         Token::Human,
         "Decide about conflicts of a merge.",
     ),
-    post_route::<FinishMerge, FinishedMerge>(
+    FinishMerge = post_route::<FinishMerge, FinishedMerge>(
         "/api/merges/finish",
         Token::Human,
         "Write the file of a merge, or take it as it is, and close the merge.",
     ),
-    with_texts(
+    ScriptAt = with_texts(
         with_query(
             get_route::<ScriptAtTime>(
                 "/api/scripts/at",
@@ -375,7 +399,7 @@ pub const ROUTES: &[Route] = &[
         ),
         &["session", "place", "path"],
     ),
-    with_query(
+    Figures = with_query(
         get_route::<Figures>(
             "/api/figures",
             Token::Human,
@@ -383,46 +407,46 @@ pub const ROUTES: &[Route] = &[
         ),
         &["days"],
     ),
-    get_route::<Usage>("/api/usage", Token::Human, "What models used."),
-    post_route::<EmptyBody, EmptyBody>("/api/stop", Token::Human, "End the daemon."),
-    get_route::<About>("/api/about", Token::Human, "Which daemon this is."),
-    get_route::<ProviderKeys>(
+    Usage = get_route::<Usage>("/api/usage", Token::Human, "What models used."),
+    Stop = post_route::<EmptyBody, EmptyBody>("/api/stop", Token::Human, "End the daemon."),
+    About = get_route::<About>("/api/about", Token::Human, "Which daemon this is."),
+    ProviderKeys = get_route::<ProviderKeys>(
         "/api/keys",
         Token::Human,
         "Which providers this daemon can ask; never a key.",
     ),
-    post_route::<KeyHandover, ProviderKeys>(
+    HandOverKeys = post_route::<KeyHandover, ProviderKeys>(
         "/api/keys",
         Token::Human,
         "Hand over keys that the daemon lacks, from a terminal; it keeps them in memory until it ends.",
     ),
-    post_route::<EmptyBody, PairingCode>(
+    PairingCode = post_route::<EmptyBody, PairingCode>(
         "/api/pairing",
         Token::Human,
         "Make a code that pairs a plugin.",
     ),
-    get_route::<Access>(
+    Access = get_route::<Access>(
         "/api/access",
         Token::Human,
         "Which plugins are paired, and which clients have a token.",
     ),
-    post_route::<EmptyBody, PageLink>(
+    PageLink = post_route::<EmptyBody, PageLink>(
         "/api/page/link",
         Token::Human,
         "Make a way to the page, for once.",
     ),
-    post_route::<EnterPage, EnteredPage>("/api/page", Token::None, "Open the page by a code."),
-    get_route::<ConversationView>(
+    EnterPage = post_route::<EnterPage, EnteredPage>("/api/page", Token::None, "Open the page by a code."),
+    Conversation = get_route::<ConversationView>(
         "/api/talks/{id}",
         Token::Human,
         "A conversation, from its beginning.",
     ),
-    page_route("/", Token::None, "The page: what a browser shows before anything is asked."),
-    with_media(
+    Page = page_route("/", Token::None, "The page: what a browser shows before anything is asked."),
+    PageAsset = with_media(
         "text/plain",
         page_route("/assets/{id}", Token::None, "A script, a style or a picture of the page."),
     ),
-    with_media(
+    PageStream = with_media(
         "text/event-stream",
         with_query(
             page_route(
@@ -433,26 +457,26 @@ pub const ROUTES: &[Route] = &[
             &["cursor"],
         ),
     ),
-    with_query(
+    PagePart = with_query(
         with_texts(page_route("/page/{id}", Token::Human, "A part of the page."), PARTS),
         &["of", "before", "days", "hold", "seq"],
     ),
-    post_route::<MakeToken, MadeToken>(
+    MakeToken = post_route::<MakeToken, MadeToken>(
         "/api/access/token",
         Token::Human,
         "Make a token for a client.",
     ),
-    post_route::<RevokeRequest, RevokeResult>(
+    RevokeAccess = post_route::<RevokeRequest, RevokeResult>(
         "/api/access/revoke",
         Token::Human,
         "Take access away, at once.",
     ),
-    post_route::<AgentCall, CallView>(
+    CallTool = post_route::<AgentCall, CallView>(
         "/api/agents/calls",
         Token::Client,
         "Call a tool; answered when it is planned, or when the time is up.",
     ),
-    with_query(
+    CallStatus = with_query(
         get_route::<CallView>(
             "/api/agents/calls/{id}",
             Token::Client,
@@ -460,19 +484,19 @@ pub const ROUTES: &[Route] = &[
         ),
         &["hold"],
     ),
-    post_route::<CancelCall, EmptyBody>(
+    CancelCall = post_route::<CancelCall, EmptyBody>(
         "/api/agents/cancel",
         Token::Client,
         "Take a call back that is not decided upon.",
     ),
-    get_route::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
-    post_route::<AgentDisconnect, EmptyBody>("/api/agents/end", Token::Client, "End a connection."),
-    post_route::<AgentPresence, EmptyBody>(
+    AgentLog = get_route::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
+    EndConnection = post_route::<AgentDisconnect, EmptyBody>("/api/agents/end", Token::Client, "End a connection."),
+    HoldConnection = post_route::<AgentPresence, EmptyBody>(
         "/api/agents/presence",
         Token::Client,
         "Say that a client is there; held until it is not, or until the daemon ends.",
     ),
-    with_texts(
+    AgentScripts = with_texts(
         get_route::<ScriptPage>(
             "/api/agents/scripts/{id}",
             Token::Client,
@@ -480,13 +504,13 @@ pub const ROUTES: &[Route] = &[
         ),
         &["cursor"],
     ),
-    post_route::<Json, Json>("/mcp", Token::Client, "MCP, streamable HTTP: messages of a client."),
-    get_route::<Json>("/mcp", Token::Client, "MCP: the stream of a session's messages."),
-    Route {
+    McpMessage = post_route::<Json, Json>("/mcp", Token::Client, "MCP, streamable HTTP: messages of a client."),
+    McpStream = get_route::<Json>("/mcp", Token::Client, "MCP: the stream of a session's messages."),
+    McpEnd = Route {
         method: Method::Delete,
         ..get_route::<EmptyBody>("/mcp", Token::Client, "MCP: end a session.")
     },
-];
+}
 
 /// The API in OpenAPI 3.1, as `scene-schemas/openapi.json` has it.
 pub fn openapi_document() -> Json {

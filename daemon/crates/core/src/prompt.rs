@@ -120,7 +120,7 @@ pub fn attachment_text(attached: &[AttachmentSnapshot]) -> Option<String> {
         match attached {
             AttachmentSnapshot::Instance { .. } => {}
             AttachmentSnapshot::Text { selected, .. } => {
-                text.push_str(&fence_text(selected, "luau"))
+                text.push_str(&fence_text(selected, "luau"));
             }
             AttachmentSnapshot::File { text: own, .. } => text.push_str(&fence_text(own, "")),
             AttachmentSnapshot::Folder { names: lines, .. }

@@ -226,7 +226,7 @@ impl ResponseDecoder {
                 [] => {}
                 [value] => match failure::find_error("", value) {
                     Some(error) => {
-                        self.builder.set_failure(failure::from_object(error, &self.head))
+                        self.builder.set_failure(failure::from_object(error, &self.head));
                     }
                     None => self.decoder.handle_body(value, &mut self.builder),
                 },

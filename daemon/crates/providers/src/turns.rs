@@ -140,7 +140,7 @@ pub(super) fn build_messages<'a>(
         match sides.last_mut() {
             Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(now)),
             _ => {
-                sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from(now)] })
+                sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from(now)] });
             }
         }
     }
@@ -214,6 +214,7 @@ pub(super) fn replay_blocks(
 }
 
 /// How a wire's blocks are told apart.
+#[allow(clippy::struct_field_names, reason = "each is a predicate")]
 pub(super) struct ReplayedBlocks {
     pub(super) is_call: fn(&Json) -> bool,
     /// A text that is no thought.

@@ -27,7 +27,8 @@ use crate::cli::background_daemon::{
 };
 use crate::cli::terminal::print_status;
 use crate::daemon::access::{AGENT_TOKEN, TOKEN};
-use crate::server::{DaemonGate, failure};
+use crate::failure::failure;
+use crate::server::DaemonGate;
 
 /// More than the longest that a request is held.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);

@@ -25,7 +25,7 @@ use vector_core::tools;
 
 use super::tool_list::{PROPOSAL_STATUS, SESSIONS};
 use super::{DaemonGate, McpAgent, random_id, results};
-use crate::server::failure;
+use crate::failure::failure;
 
 /// How often a client hears that its call still waits.
 const NEWS: Duration = Duration::from_secs(2);

@@ -10,8 +10,9 @@ use scene_schemas::entry::Seq;
 use tokio_util::sync::CancellationToken;
 
 use super::sessions::HttpSessions;
+use crate::daemon::DaemonHandle;
+use crate::event_hub::EventHub;
 use crate::server::long_poll;
-use crate::server::{DaemonHandle, DaemonRequest, EventHub};
 
 /// What an agent may ask of the daemon. To decide is not among it.
 pub trait DaemonGate: Send + Sync + 'static {
@@ -51,11 +52,11 @@ pub(in crate::server) struct LocalGate {
 
 impl DaemonGate for LocalGate {
     async fn list_sessions(&self) -> Result<Sessions, Failure> {
-        self.daemon.request(DaemonRequest::Sessions).await
+        self.daemon.list_sessions().await
     }
 
     async fn call_tool(&self, call: AgentCall) -> Result<CallView, Failure> {
-        long_poll::call_tool(&self.daemon, call).await
+        self.daemon.call_tool(call).await
     }
 
     async fn wait_for_call(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
@@ -63,12 +64,12 @@ impl DaemonGate for LocalGate {
     }
 
     async fn cancel_call(&self, call: CancelCall) -> Result<(), Failure> {
-        self.daemon.send(DaemonRequest::CancelCall(call));
+        self.daemon.cancel_call(&call);
         Ok(())
     }
 
     async fn read_log(&self) -> Result<AgentLog, Failure> {
-        self.daemon.request(DaemonRequest::AgentLog).await
+        self.daemon.read_agent_log().await
     }
 
     async fn list_scripts(
@@ -76,7 +77,7 @@ impl DaemonGate for LocalGate {
         session: &SessionId,
         cursor: Option<String>,
     ) -> Result<ScriptPage, Failure> {
-        self.daemon.request(|reply| DaemonRequest::Scripts(session.clone(), cursor, reply)).await
+        self.daemon.list_scripts(session.clone(), cursor).await
     }
 
     fn disconnect_token(&self, connection: &str) -> CancellationToken {
@@ -84,6 +85,6 @@ impl DaemonGate for LocalGate {
     }
 
     fn end_connection(&self, connection: &str) {
-        self.daemon.send(DaemonRequest::EndConnection(connection.to_owned()));
+        self.daemon.end_connection(connection);
     }
 }

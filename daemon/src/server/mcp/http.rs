@@ -18,7 +18,7 @@ use super::McpAgent;
 use super::gate::LocalGate;
 use super::session_store::McpSessionStore;
 use super::sessions::HttpSessions;
-use crate::server::failure;
+use crate::failure::failure;
 use crate::server::{DaemonHandle, EventHub};
 
 /// The header that names a session.

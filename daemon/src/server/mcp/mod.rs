@@ -117,7 +117,7 @@ impl<G: DaemonGate> Drop for McpAgent<G> {
 pub fn random_id() -> Result<String, Failure> {
     let mut chance = [0; 16];
     getrandom::fill(&mut chance).map_err(|error| {
-        super::failure(
+        crate::failure::failure(
             scene_schemas::api::FailureKind::Internal,
             format!("The system gives no random numbers: {error}."),
             "Try again.",

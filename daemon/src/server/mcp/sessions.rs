@@ -11,7 +11,8 @@ use axum::body::{Body, Bytes, HttpBody};
 use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{DaemonHandle, DaemonRequest, EventHub};
+use crate::daemon::DaemonHandle;
+use crate::event_hub::EventHub;
 
 /// How long a client whose streams broke off may take to come back.
 const RETURNS: Duration = Duration::from_secs(5);
@@ -80,7 +81,7 @@ impl HttpSessions {
             client.disconnect_token.cancel();
             self.event_hub.connected_clients().remove(session);
         }
-        self.daemon.send(DaemonRequest::EndConnection(session.to_owned()));
+        self.daemon.end_connection(session);
     }
 
     /// Answers a request of a session, which is there for as long.

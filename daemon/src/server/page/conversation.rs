@@ -11,7 +11,7 @@ use super::format;
 use super::format::safe_text;
 use super::item::phase_text;
 use super::log::ConversationLog;
-use crate::server::FoundInstance;
+use crate::session::FoundInstance;
 
 /// How many tasks of a session are listed.
 const TASKS: usize = 12;

@@ -7,9 +7,9 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Approver, Seq};
 use vector_core::calendar::format_date;
 
-use super::super::history_api::{EntryFilter, HistoryQuery};
 use super::format;
 use super::format::safe_text;
+use crate::history::{EntryFilter, HistoryQuery};
 
 /// What is looked for, and the newest of what fits.
 pub(super) fn history_view(

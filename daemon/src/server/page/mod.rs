@@ -1,4 +1,4 @@
-//! The page: what a person sees in a browser, made here as HTML from what the desk tells.
+//! The page: what a person sees in a browser, made here as HTML from what the daemon tells.
 //!
 //! The shell and its scripts are for everybody on this machine and say nothing. Everything else is asked
 //! for by the shell's script, with the person's token in a header, and put into the page as it comes: the
@@ -33,25 +33,27 @@ mod stream;
 mod usage;
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Response};
 use maud::Markup;
-use scene_schemas::api::{Failure, FailureKind, SessionId};
+use scene_schemas::api::{Deploy, Failure, FailureKind, SessionId};
 use scene_schemas::entry::Seq;
 
-pub(super) use self::shell::{asset_response, shell_response};
+pub(super) use self::shell::shell_response;
 pub(super) use self::stream::page_stream;
 
 use self::log::ConversationLog;
-use super::daemon_handle::{AccessRequest, DaemonHandle, DaemonRequest};
 use super::deploy as deploys;
-use super::deploy::DeployRequest;
-use super::failure::failure;
-use super::history_api::{DAYS, HistoryQuery, HistoryRequest, Parameters, ScriptQuery};
-use super::merges::MergeRequest;
+use super::extract::{FromParameters, Parameters, PathText};
+use super::history_query::DEFAULT_DAYS;
+use super::response::ApiError;
+use crate::daemon::DaemonHandle;
+use crate::failure::failure;
+use crate::history::{HistoryQuery, ScriptQuery};
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
 /// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
@@ -73,8 +75,8 @@ const RESOURCE: (HeaderName, HeaderValue) = (
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The number that a part of the page is about. It stands at the end of the page's address, which anybody may write.
-fn page_target(behind: &impl Parameters) -> Result<Seq, Failure> {
-    let of = behind.text_parameter("of")?.unwrap_or_default();
+fn page_target(parameters: &Parameters) -> Result<Seq, Failure> {
+    let of = parameters.text("of")?.unwrap_or_default();
     of.parse().map(Seq).map_err(|_| {
         let message = format!("`{of}` is not the number of a task, a proposal or an entry.");
         failure(
@@ -85,133 +87,123 @@ fn page_target(behind: &impl Parameters) -> Result<Seq, Failure> {
     })
 }
 
+/// A file of the page.
+pub(super) async fn asset(PathText(name): PathText) -> Result<Response<Body>, ApiError> {
+    Ok(shell::asset_response(&name)?)
+}
+
 /// A part of the page.
-pub(super) async fn render_part(
-    desk: &DaemonHandle,
+pub(super) async fn part(
+    State(daemon): State<DaemonHandle>,
+    PathText(name): PathText,
+    parameters: Parameters,
+) -> Result<Response<Body>, ApiError> {
+    // A part is large, and a held request keeps all of its future.
+    Ok(Box::pin(render_part(&daemon, &name, &parameters)).await?)
+}
+
+async fn render_part(
+    daemon: &DaemonHandle,
     name: &str,
-    behind: &impl Parameters,
+    parameters: &Parameters,
 ) -> Result<Response<Body>, Failure> {
     let part = match name {
         "rail" => {
-            let sessions = desk.request(DaemonRequest::Sessions).await?;
-            let workflows = desk.request(DaemonRequest::Workflows).await?;
+            let sessions = daemon.list_sessions().await?;
+            let workflows = daemon.list_workflows().await?;
             // A state that cannot be read is told where it is asked for.
-            let open = desk.request(|reply| DaemonRequest::Merge(MergeRequest::List(reply))).await;
+            let open = daemon.list_merges().await;
             let open = open.as_ref().map(merges::merges_hint).unwrap_or_default();
             maud::html! { (open) (conversation::session_rail(&sessions, &workflows)) }
         }
         "talk" => {
-            let of = page_target(behind)?;
-            conversation::conversation_view(
-                &desk.request(|reply| DaemonRequest::Talk(of, reply)).await?,
-            )
+            let of = page_target(parameters)?;
+            conversation::conversation_view(&daemon.conversation(of).await?)
         }
         "earlier" => {
             let (of, before) =
-                (page_target(behind)?, behind.number_parameter("before")?.unwrap_or_default());
-            ConversationLog::from_talk(&desk.request(|reply| DaemonRequest::Talk(of, reply)).await?)
+                (page_target(parameters)?, parameters.number("before")?.unwrap_or_default());
+            ConversationLog::from_talk(&daemon.conversation(of).await?)
                 .render_before(Some(before as usize))
         }
         "head" => {
-            let of = page_target(behind)?;
-            conversation::conversation_head(
-                &desk.request(|reply| DaemonRequest::TalkHead(of, reply)).await?,
-            )
+            let of = page_target(parameters)?;
+            conversation::conversation_head(&daemon.conversation_header(of).await?)
         }
         "composer" => {
-            let settings = desk.request(DaemonRequest::Settings).await?;
-            conversation::composer_form(&desk.request(DaemonRequest::Sessions).await?, &settings)
+            let settings = daemon.settings().await?;
+            conversation::composer_form(&daemon.list_sessions().await?, &settings)
         }
         "settings" => {
-            let settings = desk.request(DaemonRequest::Settings).await?;
-            let access =
-                desk.request(|reply| DaemonRequest::Access(AccessRequest::Access(reply))).await?;
-            let about =
-                desk.request(|reply| DaemonRequest::Access(AccessRequest::About(reply))).await?;
-            let keys = desk.request(DaemonRequest::Keys).await?;
+            let settings = daemon.settings().await?;
+            let access = daemon.access().await?;
+            let about = daemon.about().await?;
+            let keys = daemon.provider_keys().await?;
             settings::settings_view(&settings, &keys, &access, &about)
         }
         "mentions" => {
-            let session = SessionId(behind.text_parameter("session")?.unwrap_or_default());
-            let typed = behind.text_parameter("typed")?.unwrap_or_default();
+            let session = SessionId(parameters.text("session")?.unwrap_or_default());
+            let typed = parameters.text("typed")?.unwrap_or_default();
             let wanted = typed.clone();
-            let found = desk.request(|reply| DaemonRequest::Find(session, wanted, reply)).await?;
+            let found = daemon.session(&session)?.find_instances(wanted).await?;
             conversation::mention_list(&found, &typed)
         }
-        "waiting" => maud::html! { (desk.request(DaemonRequest::PendingProposals).await?.len()) },
-        "proposals" => review::proposals_page(desk).await?,
-        "proposal" => review::proposal_page(desk, behind).await?,
-        "card" => review::card_page(desk, behind).await?,
-        _ => render_history_part(desk, name, behind).await?,
+        "waiting" => maud::html! { (daemon.list_pending().await?.len()) },
+        "proposals" => review::proposals_page(daemon).await?,
+        "proposal" => review::proposal_page(daemon, parameters).await?,
+        "card" => review::card_page(daemon, parameters).await?,
+        _ => render_history_part(daemon, name, parameters).await?,
     };
     Ok(html_response(part))
 }
 
 /// A part for who looks back, or deploys what was done.
 async fn render_history_part(
-    desk: &DaemonHandle,
+    daemon: &DaemonHandle,
     name: &str,
-    behind: &impl Parameters,
+    parameters: &Parameters,
 ) -> Result<Markup, Failure> {
     Ok(match name {
         "history" => {
-            let wanted = HistoryQuery::from_parameters(behind)?;
-            let past = desk
-                .request(|reply| {
-                    DaemonRequest::History(HistoryRequest::History(wanted.clone(), reply))
-                })
-                .await?;
-            history::history_view(&wanted, &past, &desk.request(DaemonRequest::Checkpoints).await?)
+            let wanted = HistoryQuery::from_parameters(parameters)?;
+            let past = daemon.read_history(wanted.clone()).await?;
+            history::history_view(&wanted, &past, &daemon.list_checkpoints().await?)
         }
         "older" => {
-            let wanted = HistoryQuery::from_parameters(behind)?;
-            history::history_rows(
-                &desk
-                    .request(|reply| DaemonRequest::History(HistoryRequest::History(wanted, reply)))
-                    .await?,
-            )
+            let wanted = HistoryQuery::from_parameters(parameters)?;
+            history::history_rows(&daemon.read_history(wanted).await?)
         }
         "entry" => {
-            let of = page_target(behind)?;
-            let found = desk
-                .request(|reply| DaemonRequest::History(HistoryRequest::Entry(of, reply)))
-                .await?;
+            let of = page_target(parameters)?;
+            let found = daemon.read_entry(of).await?;
             let about = match found.line.proposal {
-                Some(seq) => Some(desk.request(|reply| DaemonRequest::Proposal(seq, reply)).await?),
+                Some(seq) => Some(daemon.proposal(seq).await?),
                 None => None,
             };
             history::entry_view(&found, about.as_ref())
         }
         "usage" => {
-            let days = behind.number_parameter("days")?.unwrap_or(DAYS);
-            let figures = desk
-                .request(|reply| DaemonRequest::History(HistoryRequest::Figures(days, reply)))
-                .await?;
+            let days = parameters.number("days")?.unwrap_or(DEFAULT_DAYS);
+            let figures = daemon.read_figures(days).await?;
             usage::usage_view(days, &figures)
         }
         "script" => {
-            let wanted = ScriptQuery::from_parameters(behind)?;
-            let past = desk
-                .request(|reply| {
-                    DaemonRequest::History(HistoryRequest::Script(wanted.clone(), reply))
-                })
-                .await?;
+            let wanted = ScriptQuery::from_parameters(parameters)?;
+            let past = daemon.script_at(wanted.clone()).await?;
             script::script_view(&wanted, &past)
         }
         "deploy" => {
-            let wanted = deploys::parse_deploy(behind)?;
+            let wanted = Deploy::from_parameters(parameters)?;
             let asked = wanted.clone();
-            let plan = desk
-                .request(|reply| DaemonRequest::Deploy(DeployRequest::Plan(asked, reply)))
-                .await?;
+            let plan = daemon.plan_deploy(asked).await?;
             deploy::plan_view(&wanted, &plan)
         }
-        "merges" => merges::merges_view(
-            &desk.request(|reply| DaemonRequest::Merge(MergeRequest::List(reply))).await?,
-        ),
+        "merges" => merges::merges_view(&daemon.list_merges().await?),
         "deploying" => {
-            let hold = behind.number_parameter("hold")?.unwrap_or_default();
-            deploy::state_view(&deploys::wait_for_state(desk, page_target(behind)?.0, hold).await?)
+            let hold = parameters.number("hold")?.unwrap_or_default();
+            deploy::state_view(
+                &deploys::wait_for_state(daemon, page_target(parameters)?.0, hold).await?,
+            )
         }
         _ => {
             let message = format!("The page has no part called {name}.");

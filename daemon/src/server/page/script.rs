@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ScriptAtTime, ScriptVersion};
 
-use super::super::history_api::ScriptQuery;
 use super::format;
 use super::format::safe_text;
 use super::review;
+use crate::history::ScriptQuery;
 
 /// A script at a moment.
 pub(super) fn script_view(wanted: &ScriptQuery, found: &ScriptAtTime) -> Markup {

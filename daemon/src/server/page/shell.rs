@@ -5,8 +5,8 @@ use axum::http::{HeaderValue, Response};
 use maud::{DOCTYPE, Markup, html};
 use scene_schemas::api::{Failure, FailureKind};
 
-use super::super::failure::failure;
 use super::{browser_response, html_response as answered};
+use crate::failure::failure;
 
 /// The files of the page: name, media type, content.
 const FILES: &[(&str, &str, &str)] = &[
@@ -46,7 +46,7 @@ const PAGES: [(&str, &str); 5] = [
 ///
 /// # Errors
 /// There is none of that name.
-pub(in super::super) fn asset_response(name: &str) -> Result<Response<Body>, Failure> {
+pub(super) fn asset_response(name: &str) -> Result<Response<Body>, Failure> {
     let found = FILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
         let message = format!("The page has no file called {name}.");
         failure(FailureKind::NotFound, message, "Reload the page.")
@@ -55,7 +55,7 @@ pub(in super::super) fn asset_response(name: &str) -> Result<Response<Body>, Fai
 }
 
 /// The page before anything is asked.
-pub(in super::super) fn shell_response() -> Response<Body> {
+pub(in super::super) async fn shell_response() -> Response<Body> {
     answered(page_document())
 }
 

@@ -15,11 +15,11 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::super::event_hub::{ChangeCounters, EventHub};
 use super::super::long_poll;
 use super::browser_response;
 use super::format::safe_text;
 use super::item::{PageChange, changes_of_event};
+use crate::event_hub::{ChangeCounters, EventHub};
 
 /// How often it is said at most that places are others.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -193,8 +193,8 @@ mod tests {
     use scene_schemas::proposal::Class;
     use tokio::runtime::Runtime;
 
-    use super::super::super::auth::TokenHash;
     use super::*;
+    use crate::event_hub::TokenHash;
 
     const SOON: Duration = Duration::from_mins(1);
 

@@ -51,7 +51,7 @@ pub(in super::super) fn handle_message(
         _ => match serde_json::from_str::<Json>(&payload) {
             Ok(data) => wire.handle_event(header(":event-type"), &data, draft),
             Err(error) => {
-                draft.fail_retryable(format!("an event of the answer is not JSON: {error}"))
+                draft.fail_retryable(format!("an event of the answer is not JSON: {error}"));
             }
         },
     }

@@ -87,7 +87,7 @@ pub const SETTINGS: [SettingSpec; 24] = [
         "30",
         "how long a provider may take before its answer begins",
         SettingWriter::Number(1, 3_600, |config, number| {
-            config.first_byte_timeout = from_seconds(number)
+            config.first_byte_timeout = from_seconds(number);
         }),
     ),
     setting_spec(
@@ -96,7 +96,7 @@ pub const SETTINGS: [SettingSpec; 24] = [
         "300",
         "how long an answer that began may pause; you are told after 60 and 120",
         SettingWriter::Number(1, 3_600, |config, number| {
-            config.stall_timeout = from_seconds(number)
+            config.stall_timeout = from_seconds(number);
         }),
     ),
     setting_spec(

@@ -8,8 +8,8 @@ use vector_text_edit::WordDiff;
 
 use super::proposal_view::{ELSEWHERE, decision_group, outcome_text, reason_view, warnings_view};
 use super::{diff, proposal_url, table};
+use crate::daemon::ChangeExtent;
 use crate::server::page::format;
-use crate::server::pending::ChangeExtent;
 
 /// Instances that are named, values of each, and lines of texts that are shown.
 const INSTANCES: usize = 8;

@@ -11,8 +11,8 @@ use vector_text_edit::{LinePair, WordDiff};
 
 use super::diff_line::line_view;
 use super::unit_key;
+use crate::daemon::ChangeExtent;
 use crate::server::page::format;
-use crate::server::pending::ChangeExtent;
 
 /// Lines of a block.
 const BLOCK: usize = 100;

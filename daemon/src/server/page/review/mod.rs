@@ -34,18 +34,17 @@ use vector_core::proposal::ProposalUnit;
 use vector_core::safe_line::safe_line;
 
 use self::diff::DiffLayout;
-use super::super::daemon_handle::{DaemonHandle, DaemonRequest};
 use super::{Parameters, format, page_target};
+use crate::daemon::DaemonHandle;
 
 /// The proposals that wait.
-pub(super) async fn proposals_page(desk: &DaemonHandle) -> Result<Markup, Failure> {
-    let waiting = desk.request(DaemonRequest::PendingProposals).await?;
-    let sessions = desk.request(DaemonRequest::Sessions).await?;
+pub(super) async fn proposals_page(daemon: &DaemonHandle) -> Result<Markup, Failure> {
+    let waiting = daemon.list_pending().await?;
+    let sessions = daemon.list_sessions().await?;
     let mut tasks = BTreeMap::new();
     for view in &waiting {
         if let Entry::Vacant(unknown) = tasks.entry(view.workflow) {
-            unknown
-                .insert(desk.request(|reply| DaemonRequest::Workflow(view.workflow, reply)).await?);
+            unknown.insert(daemon.workflow(view.workflow).await?);
         }
     }
     Ok(pending_list::pending_list(&waiting, &tasks, &sessions))
@@ -53,18 +52,18 @@ pub(super) async fn proposals_page(desk: &DaemonHandle) -> Result<Markup, Failur
 
 /// A proposal with everything on it.
 pub(super) async fn proposal_page(
-    desk: &DaemonHandle,
-    behind: &impl Parameters,
+    daemon: &DaemonHandle,
+    parameters: &Parameters,
 ) -> Result<Markup, Failure> {
-    let of = page_target(behind)?;
-    let layout = match behind.text_parameter("layout")?.as_deref() {
+    let of = page_target(parameters)?;
+    let layout = match parameters.text("layout")?.as_deref() {
         Some("split") => DiffLayout::Split,
         _ => DiffLayout::Unified,
     };
-    let view = desk.request(|reply| DaemonRequest::Proposal(of, reply)).await?;
-    let task = desk.request(|reply| DaemonRequest::Workflow(view.workflow, reply)).await?;
-    let sessions = desk.request(DaemonRequest::Sessions).await?;
-    let replaced = desk.request(|reply| DaemonRequest::ReplacedProposals(of, reply)).await?;
+    let view = daemon.proposal(of).await?;
+    let task = daemon.workflow(view.workflow).await?;
+    let sessions = daemon.list_sessions().await?;
+    let replaced = daemon.replaced_proposals(of).await?;
     Ok(proposal_view::proposal_view(&view, &replaced, &task, &sessions, layout))
 }
 
@@ -75,11 +74,11 @@ pub(super) fn script_text(text: &str) -> Markup {
 
 /// The small form of a proposal.
 pub(super) async fn card_page(
-    desk: &DaemonHandle,
-    behind: &impl Parameters,
+    daemon: &DaemonHandle,
+    parameters: &Parameters,
 ) -> Result<Markup, Failure> {
-    let of = page_target(behind)?;
-    Ok(card::card_view(&desk.request(|reply| DaemonRequest::Proposal(of, reply)).await?))
+    let of = page_target(parameters)?;
+    Ok(card::card_view(&daemon.proposal(of).await?))
 }
 
 /// Where the place of a task is, in a person's words.

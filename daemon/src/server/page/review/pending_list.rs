@@ -8,8 +8,8 @@ use scene_schemas::entry::Seq;
 use vector_core::safe_line::safe_line;
 
 use super::{author_name, diff, goal_line, place_name, proposal_url};
+use crate::daemon::PendingSummary;
 use crate::server::page::format;
-use crate::server::pending::PendingSummary;
 
 /// Those that wait, oldest first: one may stand on another.
 pub(super) fn pending_list(

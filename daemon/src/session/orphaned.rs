@@ -6,7 +6,7 @@ use vector_core::workflow::{WorkflowInput, decide, events_of};
 use vector_engine::workflow_state::read_workflow;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 
-use crate::server::EventHub;
+use crate::event_hub::EventHub;
 
 /// Decides what inputs mean in a workflow that is over or was left, and makes it durable. What does
 /// not fit is passed over.

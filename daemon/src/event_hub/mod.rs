@@ -1,21 +1,23 @@
-//! The board: what waits to be fetched, by session, and what has happened, for everybody.
+//! The event hub: the work that waits for each session's plugin, and the events of all workflows.
 //!
-//! Whoever works writes here, and the server reads without asking anybody, so that a poll is answered
-//! as soon as there is something. It is a cache: what has happened is in the ledger.
+//! Sessions publish here, and the server reads without asking a session, so that a poll is answered as soon as
+//! there is something. It is a cache: the ledger holds what happened.
+
+mod connected_clients;
+mod token_hash;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use scene_schemas::api::{
-    DecisionRequest, DecisionResponse, Event, EventRecord, Failure, PollRequest, PollResponse,
-    SessionId, SessionNeed, StreamPage, Work,
+    Event, EventRecord, PollRequest, PollResponse, SessionId, SessionNeed, StreamPage, Work,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};
 
-use super::auth::TokenHash;
-use super::clients::ConnectedClients;
+pub use self::connected_clients::ConnectedClients;
+pub use self::token_hash::TokenHash;
 
 /// How many events are kept.
 const MAX_EVENTS: usize = 20_000;
@@ -95,21 +97,10 @@ pub enum VisibleChange {
     Place,
 }
 
-/// Who can take a decision while the request that brings it waits.
-pub trait FastDecision: std::fmt::Debug + Send + Sync {
-    /// Takes a decision; none where that may take long, and the desk is to be asked.
-    fn try_decide(
-        &self,
-        seq: Seq,
-        decide: &DecisionRequest,
-    ) -> Option<Result<DecisionResponse, Failure>>;
-}
-
 /// A session: what waits for its plugin.
 #[derive(Debug)]
 pub struct SessionSlot {
     state: Mutex<SlotState>,
-    fast_decision: Mutex<Option<Arc<dyn FastDecision>>>,
     wake: watch::Sender<u64>,
 }
 
@@ -166,7 +157,7 @@ impl EventHub {
     }
 
     /// Somebody has asked something.
-    pub(super) fn record_activity(&self) {
+    pub(crate) fn record_activity(&self) {
         *lock_mutex(&self.last_activity) = Instant::now();
     }
 
@@ -175,7 +166,7 @@ impl EventHub {
         lock_mutex(&self.last_activity).elapsed()
     }
 
-    pub(super) fn request_stop(&self) {
+    pub(crate) fn request_stop(&self) {
         self.stop.notify_one();
     }
 
@@ -207,7 +198,7 @@ impl EventHub {
     }
 
     /// Until a token does not count any more.
-    pub(super) async fn wait_until_revoked(&self, token: &str) {
+    pub(crate) async fn wait_until_revoked(&self, token: &str) {
         let mut news = self.revocations.subscribe();
         while self.is_human(token) || self.is_agent(token) || self.session_of(token).is_some() {
             // The board outlives whoever looks at it.
@@ -217,7 +208,7 @@ impl EventHub {
 
     /// Whose sessions a token opens: those of the run's own tokens outlive the run, for whoever can read
     /// the next one; those of a client's token are that client's.
-    pub(super) fn owner_of(&self, token: &str) -> String {
+    pub(crate) fn owner_of(&self, token: &str) -> String {
         let run = self.run_token.read().unwrap_or_else(PoisonError::into_inner);
         if self.is_human(token) {
             "person".to_owned()
@@ -233,18 +224,18 @@ impl EventHub {
         *self.run_token.write().unwrap_or_else(PoisonError::into_inner) = agent;
     }
 
-    pub(super) fn is_agent(&self, token: &str) -> bool {
+    pub(crate) fn is_agent(&self, token: &str) -> bool {
         is_among(&self.agent_tokens, token)
     }
 
-    pub(super) fn is_human(&self, token: &str) -> bool {
+    pub(crate) fn is_human(&self, token: &str) -> bool {
         let is_terminal =
             self.human_token.read().unwrap_or_else(PoisonError::into_inner).matches(token);
         is_terminal | is_among(&self.page_tokens, token)
     }
 
     /// The session of a token.
-    pub(super) fn session_of(&self, token: &str) -> Option<SessionId> {
+    pub(crate) fn session_of(&self, token: &str) -> Option<SessionId> {
         let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (given, mut found) = (TokenHash::of_token(token), None);
         // All are looked at, so that the time tells nothing.
@@ -280,11 +271,7 @@ impl EventHub {
         let seat = seats.entry(session.clone());
         let seat = seat.or_insert_with(|| {
             let state = Mutex::new(state.clone());
-            Arc::new(SessionSlot {
-                state,
-                fast_decision: Mutex::default(),
-                wake: watch::Sender::new(0),
-            })
+            Arc::new(SessionSlot { state, wake: watch::Sender::new(0) })
         });
         *lock_mutex(&seat.state) = state;
         seat.wake.send_modify(|n| *n += 1);
@@ -296,8 +283,6 @@ impl EventHub {
     pub fn remove(&self, session: &SessionId) {
         let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(seat) = seats.remove(session) {
-            // Who decides holds the session, and the session its seat.
-            *lock_mutex(&seat.fast_decision) = None;
             // A poll that is held ends.
             lock_mutex(&seat.state).epoch = 0;
             seat.wake();
@@ -324,7 +309,7 @@ impl EventHub {
 
     /// Notices who is away by now; after how long somebody else may be. Nobody says anything then: whoever
     /// wants to know has to look.
-    pub(super) fn detect_absent(&self) -> Option<Duration> {
+    pub(crate) fn detect_absent(&self) -> Option<Duration> {
         let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (mut next, mut is_news) = (None, false);
         for seat in seats.values() {
@@ -398,17 +383,6 @@ impl EventHub {
         log.events.iter().rev().find(is_it)?.session.clone()
     }
 
-    /// Takes a decision at once; none where the desk is to be asked.
-    pub(super) fn try_decide(
-        &self,
-        seq: Seq,
-        decide: &DecisionRequest,
-    ) -> Option<Result<DecisionResponse, Failure>> {
-        let seat = self.slot(&self.session_of_proposal(seq)?)?;
-        let decides = lock_mutex(&seat.fast_decision).clone();
-        decides?.try_decide(seq, decide)
-    }
-
     /// The cursor before the events of an entry.
     pub fn cursor_before(seq: Seq) -> Seq {
         Seq((seq.0 * MOMENTS).saturating_sub(1))
@@ -420,13 +394,13 @@ impl EventHub {
     }
 
     /// What has happened behind a cursor, of one session or of all.
-    pub(super) fn read_page(&self, after: Seq, session: Option<&SessionId>) -> StreamPage {
+    pub(crate) fn read_page(&self, after: Seq, session: Option<&SessionId>) -> StreamPage {
         let (cursor, events) = self.events_after(after, session);
         StreamPage { cursor, events: events.into_iter().map(|(_, record)| record).collect() }
     }
 
     /// The same, each with the cursor that stands right behind it.
-    pub(super) fn events_after(
+    pub(crate) fn events_after(
         &self,
         after: Seq,
         session: Option<&SessionId>,
@@ -464,12 +438,12 @@ impl EventHub {
         (Seq(log.head), moments)
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.wake.subscribe()
     }
 
     /// Ends all that is held.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         for seat in seats.values() {
             seat.wake.send_modify(|n| *n = u64::MAX);
@@ -487,11 +461,6 @@ impl SessionSlot {
     /// Whether its session was closed.
     pub fn is_closed(&self) -> bool {
         self.epoch() == 0
-    }
-
-    /// Names who takes decisions upon what is proposed in this session.
-    pub fn set_fast_decision(&self, decides: Arc<dyn FastDecision>) {
-        *lock_mutex(&self.fast_decision) = Some(decides);
     }
 
     /// Says that no plugin belongs to it: it is there as long as the daemon is.
@@ -546,12 +515,12 @@ impl SessionSlot {
         self.wake.send_modify(|n| *n = n.saturating_add(1));
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.wake.subscribe()
     }
 
     /// What a poll is answered; the flag says whether there is anything in it.
-    pub(super) fn answer_poll(
+    pub(crate) fn answer_poll(
         &self,
         board: &EventHub,
         session: &SessionId,

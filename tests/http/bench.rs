@@ -1,10 +1,11 @@
-//! A house without a server before it: a test asks at its desk, and holds what others wait for.
+//! A daemon without a server: a test calls its handle, and holds what others wait for.
 
 use std::fs::{File, OpenOptions};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use futures_util::future::poll_immediate;
 use scene_schemas::api::{
     Chat, Failure, Hello, OpenPlace, PROTOCOL, PairRequest, SessionId, Welcome, WorkflowStarted,
 };
@@ -13,8 +14,8 @@ use scene_schemas::proposal::Mode;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use vector_daemon::daemon::DaemonActor;
-use vector_daemon::server::{DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash};
+use vector_daemon::daemon::{DaemonActor, DaemonHandle};
+use vector_daemon::event_hub::{EventHub, TokenHash};
 use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary::Home;
 
@@ -24,13 +25,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// What has been asked for and is answered some time.
 pub(super) type Answer<T> = oneshot::Receiver<Result<T, Failure>>;
 
-/// A house that closes what it is told to tidy at once.
+/// A daemon that closes sessions as soon as it looks for idle ones.
 pub(super) struct Bench {
     pub(super) home: Home,
     pub(super) ledger: Arc<Ledger>,
     pub(super) board: Arc<EventHub>,
-    pub(super) desk: DaemonHandle,
-    pub(super) house: JoinHandle<()>,
+    pub(super) daemon: DaemonHandle,
+    pub(super) thread: JoinHandle<()>,
     said: Arc<Mutex<Vec<String>>>,
     runtime: Runtime,
 }
@@ -43,20 +44,35 @@ impl Bench {
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let say = Box::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
-        let house =
+        let (actor, daemon) =
             DaemonActor::new(home.path(), Arc::clone(&ledger), Arc::clone(&board), say).unwrap();
-        let mut house = house.with_idle_limit(Duration::ZERO);
-        house.print_code().unwrap();
-        let (desk, asks) = DaemonHandle::new();
-        let house = thread::spawn(move || house.run(asks));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        Self { home, ledger, board, desk, house, said, runtime }
+        let mut actor = actor.with_idle_limit(Duration::ZERO);
+        actor.print_code().unwrap();
+        let thread = thread::spawn(move || actor.run());
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_time().build().unwrap();
+        Self { home, ledger, board, daemon, thread, said, runtime }
     }
 
-    /// Asks, and leaves it to whoever waits to wait.
-    pub(super) fn begin<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Answer<T> {
-        let (reply, answer) = oneshot::channel();
-        assert!(self.desk.send(ask(reply)), "it is there");
+    /// Calls the handle; the answer comes some time. What the call sends at once is sent when this returns.
+    pub(super) fn begin<T, F>(&self, call: impl FnOnce(DaemonHandle) -> F) -> Answer<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let (mut reply, answer) = oneshot::channel();
+        let mut call = Box::pin(call(self.daemon.clone()));
+        let first = self.runtime.block_on(async { poll_immediate(&mut call).await });
+        match first {
+            Some(result) => drop(reply.send(result)),
+            None => drop(self.runtime.spawn(async move {
+                // A client that goes drops its request.
+                tokio::select! {
+                    result = call => drop(reply.send(result)),
+                    () = reply.closed() => {}
+                }
+            })),
+        }
         answer
     }
 
@@ -68,8 +84,12 @@ impl Bench {
     }
 
     #[track_caller]
-    pub(super) fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Result<T, Failure> {
-        self.wait(self.begin(ask))
+    pub(super) fn ask<T, F>(&self, call: impl FnOnce(DaemonHandle) -> F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        self.wait(self.begin(call))
     }
 
     /// Nobody takes a workflow up, or lets go of one, for as long as this is held: who wants to, waits.
@@ -87,7 +107,7 @@ impl Bench {
 
     pub(super) fn pair(&self) -> String {
         let code = self.said.lock().unwrap().last().unwrap().clone();
-        self.ask(|reply| DaemonRequest::Pair(PairRequest { code }, reply)).unwrap().credential
+        self.ask(|daemon| daemon.pair(PairRequest { code })).unwrap().credential
     }
 
     pub(super) fn hello(&self, credential: &str) -> Answer<Welcome> {
@@ -98,18 +118,18 @@ impl Bench {
             session: window(),
             place: OpenPlace { name: "Place1".to_owned(), place_id: 0 },
         };
-        self.begin(|reply| DaemonRequest::Hello(Box::new(hello), reply))
+        self.begin(|daemon| async move { daemon.hello(hello).await })
     }
 
     pub(super) fn chat(&self, epoch: u64) -> Answer<WorkflowStarted> {
         let text = "rename game.Workspace.Wall to Tower".to_owned();
         let (attached, stance, request, begins) = (Vec::new(), InteractionMode::Act, None, false);
         let chat = Chat { session: window(), epoch, text, attached, stance, begins, request };
-        self.begin(|reply| DaemonRequest::Chat(chat, reply))
+        self.begin(|daemon| daemon.session(&window()).unwrap().chat(chat))
     }
 
     pub(super) fn sessions(&self) -> usize {
-        self.ask(DaemonRequest::Sessions).unwrap().sessions.len()
+        self.ask(|daemon| daemon.list_sessions()).unwrap().sessions.len()
     }
 
     /// What an earlier process has begun in a place, and not ended.

@@ -1,0 +1,151 @@
+//! The sessions of the daemon, by their ids: those that are open, and those that are ending.
+//!
+//! A session that ends may be in the middle of a long plan. Its id stays taken until its thread has released
+//! its workflows; who wants the id meanwhile waits for that, and nobody else.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use scene_schemas::api::{OpenPlace, SessionId};
+use scene_schemas::entry::Place;
+use tokio::sync::watch;
+
+use crate::event_hub::TokenHash;
+use crate::session::SessionHandle;
+
+/// A session that is open.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenSession {
+    pub(crate) handle: SessionHandle,
+    pub(crate) thread: ThreadId,
+    pub(crate) place: Place,
+    /// The credential that the plugin showed; None for a file or project.
+    pub(crate) credential: Option<TokenHash>,
+}
+
+impl OpenSession {
+    /// The place as a list shows it.
+    pub(crate) fn to_open_place(&self) -> OpenPlace {
+        match &self.place {
+            Place::Open(open) => open.place.clone(),
+            place => OpenPlace { name: place.name(), place_id: 0 },
+        }
+    }
+}
+
+#[derive(Debug)]
+struct EndingSession {
+    thread: ThreadId,
+    credential: Option<TokenHash>,
+}
+
+#[derive(Debug, Default)]
+struct RegistryState {
+    open: HashMap<SessionId, OpenSession>,
+    ending: HashMap<SessionId, EndingSession>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SessionRegistry {
+    state: Mutex<RegistryState>,
+    /// Counts the sessions that have ended.
+    ended: watch::Sender<u64>,
+}
+
+/// The last thing that a session's thread drops, also when it panics: the session has ended then.
+pub(super) struct SessionEndGuard {
+    registry: Arc<SessionRegistry>,
+    session: SessionId,
+}
+
+impl Drop for SessionEndGuard {
+    fn drop(&mut self) {
+        self.registry.finish(&self.session, thread::current().id());
+    }
+}
+
+impl SessionRegistry {
+    fn lock(&self) -> MutexGuard<'_, RegistryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, session: &SessionId) -> Option<OpenSession> {
+        self.lock().open.get(session).cloned()
+    }
+
+    pub(crate) fn contains(&self, session: &SessionId) -> bool {
+        self.lock().open.contains_key(session)
+    }
+
+    /// All open sessions, in the order of their ids.
+    pub(crate) fn list(&self) -> Vec<(SessionId, OpenSession)> {
+        let state = self.lock();
+        let mut all: Vec<_> =
+            state.open.iter().map(|(id, session)| (id.clone(), session.clone())).collect();
+        drop(state);
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    }
+
+    pub(super) fn insert(&self, id: SessionId, session: OpenSession) {
+        self.lock().open.insert(id, session);
+    }
+
+    /// Names the place and the credential of a window that said hello again.
+    pub(super) fn update(&self, id: &SessionId, place: Place, credential: TokenHash) {
+        if let Some(session) = self.lock().open.get_mut(id) {
+            (session.place, session.credential) = (place, Some(credential));
+        }
+    }
+
+    /// Takes a session out of those that are open; it is ending from now on.
+    pub(super) fn begin_end(&self, id: &SessionId) -> Option<OpenSession> {
+        let mut state = self.lock();
+        let session = state.open.remove(id)?;
+        let ending =
+            EndingSession { thread: session.thread, credential: session.credential.clone() };
+        state.ending.insert(id.clone(), ending);
+        Some(session)
+    }
+
+    /// A session's thread has ended. One that panicked may have been replaced by now: then nothing is ending.
+    pub(super) fn finish(&self, id: &SessionId, thread: ThreadId) {
+        let mut state = self.lock();
+        if state.ending.get(id).is_some_and(|it| it.thread == thread) {
+            state.ending.remove(id);
+            drop(state);
+            self.ended.send_modify(|count| *count += 1);
+        }
+    }
+
+    pub(super) fn end_guard(self: &Arc<Self>, session: SessionId) -> SessionEndGuard {
+        SessionEndGuard { registry: Arc::clone(self), session }
+    }
+
+    pub(super) fn is_ending(&self, id: &SessionId) -> bool {
+        self.lock().ending.contains_key(id)
+    }
+
+    /// Waits until none of these sessions is ending.
+    pub(super) async fn wait_until_ended(&self, ids: &HashSet<SessionId>) {
+        let mut ended = self.ended.subscribe();
+        while !self.lock().ending.keys().all(|id| !ids.contains(id)) {
+            // The registry outlives its own sender.
+            let _ = ended.changed().await;
+        }
+    }
+
+    /// The sessions, open and ending, whose plugin showed a credential that does not count any more.
+    pub(super) fn with_credential(
+        &self,
+        is_revoked: impl Fn(&TokenHash) -> bool,
+    ) -> HashSet<SessionId> {
+        let state = self.lock();
+        let open = state.open.iter().map(|(id, it)| (id, &it.credential));
+        let ending = state.ending.iter().map(|(id, it)| (id, &it.credential));
+        let all = open.chain(ending);
+        let revoked = all.filter(|(_, it)| it.as_ref().is_some_and(&is_revoked));
+        revoked.map(|(id, _)| id.clone()).collect()
+    }
+}

@@ -1,0 +1,10 @@
+//! The handlers of the API's routes.
+
+pub(super) mod access;
+pub(super) mod agents;
+pub(super) mod history;
+pub(super) mod place;
+pub(super) mod plugin;
+pub(super) mod proposals;
+pub(super) mod settings;
+pub(super) mod stream;

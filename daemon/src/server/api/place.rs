@@ -1,0 +1,126 @@
+//! Open places: their sessions, workflows, conversations, checkpoints and pictures.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Response;
+use scene_schemas::InstancePath;
+use scene_schemas::api::{
+    Chat, Checkpoint, Checkpoints, ConversationView, MakeCheckpoint, OpenPlaceRequest,
+    OpenedSession, Sessions, WorkflowStarted, WorkflowView, Workflows,
+};
+
+use super::super::extract::{CheckedRequest, EntryId, JsonBody, NoContent, PathSession, Query};
+use super::super::picture::png_response;
+use super::super::response::{ApiError, ApiResult};
+use super::plugin::check_epoch;
+use crate::daemon::{DaemonHandle, PictureTarget};
+use crate::event_hub::EventHub;
+use crate::session::{PictureOptions, WorkflowAction};
+
+pub(in super::super) async fn open(
+    State(daemon): State<DaemonHandle>,
+    JsonBody(open): JsonBody<OpenPlaceRequest>,
+) -> ApiResult<OpenedSession> {
+    Ok(Json(daemon.open_path(open).await?))
+}
+
+pub(in super::super) async fn sessions(State(daemon): State<DaemonHandle>) -> ApiResult<Sessions> {
+    Ok(Json(daemon.list_sessions().await?))
+}
+
+pub(in super::super) async fn chat(
+    State(daemon): State<DaemonHandle>,
+    State(event_hub): State<Arc<EventHub>>,
+    CheckedRequest { caller, .. }: CheckedRequest,
+    JsonBody(chat): JsonBody<Chat>,
+) -> ApiResult<WorkflowStarted> {
+    caller.check_session(&chat.session)?;
+    check_epoch(&event_hub, &chat.session, chat.epoch)?;
+    Ok(Json(daemon.session(&chat.session)?.chat(chat).await?))
+}
+
+pub(in super::super) async fn picture(
+    State(daemon): State<DaemonHandle>,
+    PathSession(session): PathSession,
+    Query(path): Query<InstancePath>,
+    Query(options): Query<PictureOptions>,
+) -> Result<Response<Body>, ApiError> {
+    let target = PictureTarget::Place(session, path);
+    Ok(png_response(daemon.render_picture(target, options).await?))
+}
+
+pub(in super::super) async fn workflows(
+    State(daemon): State<DaemonHandle>,
+) -> ApiResult<Workflows> {
+    Ok(Json(daemon.list_workflows().await?))
+}
+
+pub(in super::super) async fn workflow(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.workflow(workflow).await?))
+}
+
+pub(in super::super) async fn cancel(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+    _: NoContent,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Cancel).await?))
+}
+
+pub(in super::super) async fn retry(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+    _: NoContent,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Retry).await?))
+}
+
+pub(in super::super) async fn resume(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+    _: NoContent,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Resume).await?))
+}
+
+pub(in super::super) async fn clear(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+    _: NoContent,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Clear).await?))
+}
+
+pub(in super::super) async fn conversation(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+) -> ApiResult<ConversationView> {
+    Ok(Json(daemon.conversation(workflow).await?))
+}
+
+pub(in super::super) async fn checkpoints(
+    State(daemon): State<DaemonHandle>,
+) -> ApiResult<Checkpoints> {
+    Ok(Json(daemon.list_checkpoints().await?))
+}
+
+pub(in super::super) async fn make_checkpoint(
+    State(daemon): State<DaemonHandle>,
+    JsonBody(make): JsonBody<MakeCheckpoint>,
+) -> ApiResult<Checkpoint> {
+    Ok(Json(daemon.make_checkpoint(make).await?))
+}
+
+pub(in super::super) async fn restore_checkpoint(
+    State(daemon): State<DaemonHandle>,
+    EntryId(checkpoint): EntryId,
+    _: NoContent,
+) -> ApiResult<WorkflowStarted> {
+    Ok(Json(daemon.restore_checkpoint(checkpoint).await?))
+}

@@ -1,0 +1,118 @@
+//! The router: each route of the table with its handler.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::http::Response;
+use axum::middleware;
+use axum::response::IntoResponse;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use scene_schemas::api::{FailureKind, Method, RouteId};
+
+use super::AppState;
+use super::api::{access, agents, history, place, plugin, proposals, settings, stream};
+use super::guard::{guard_route, method_not_allowed};
+use super::page;
+use super::response::ApiError;
+use crate::failure::failure;
+
+/// Builds the router from the table of the routes.
+pub(super) fn build_router(app: &AppState) -> Router {
+    let mut router = Router::new();
+    for id in RouteId::ALL {
+        let guard = middleware::from_fn_with_state((app.clone(), *id), guard_route);
+        router = router.route(id.route().path, method_router(*id).route_layer(guard));
+    }
+    router.fallback(unknown_path).method_not_allowed_fallback(wrong_method).with_state(app.clone())
+}
+
+async fn unknown_path(request: Request) -> Response<Body> {
+    let message = format!("There is no {} here.", request.uri().path());
+    let hint = "The routes are in openapi.json.";
+    ApiError(failure(FailureKind::NotFound, message, hint)).into_response()
+}
+
+async fn wrong_method(request: Request) -> Response<Body> {
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    ApiError(method_not_allowed(method, path)).into_response()
+}
+
+fn handle<T: 'static>(id: RouteId, handler: impl Handler<T, AppState>) -> MethodRouter<AppState> {
+    let method = match id.route().method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Put => MethodFilter::PUT,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    on(method, handler)
+}
+
+/// The handler of a route. A new route does not compile until it has one.
+fn method_router(id: RouteId) -> MethodRouter<AppState> {
+    match id {
+        RouteId::Health => handle(id, settings::health),
+        RouteId::Pair => handle(id, plugin::pair),
+        RouteId::Hello => handle(id, plugin::hello),
+        RouteId::Poll => handle(id, plugin::poll),
+        RouteId::UpdateScene => handle(id, plugin::update_scene),
+        RouteId::Acknowledge => handle(id, plugin::acknowledge),
+        RouteId::OpenPlace => handle(id, place::open),
+        RouteId::Chat => handle(id, place::chat),
+        RouteId::Decide => handle(id, proposals::decide),
+        RouteId::Revert => handle(id, proposals::revert),
+        RouteId::Events => handle(id, stream::events),
+        RouteId::EventStream => handle(id, stream::event_stream),
+        RouteId::Sessions => handle(id, place::sessions),
+        RouteId::Proposals => handle(id, proposals::list),
+        RouteId::Proposal => handle(id, proposals::proposal),
+        RouteId::ProposalPicture => handle(id, proposals::picture),
+        RouteId::PlacePicture => handle(id, place::picture),
+        RouteId::Workflows => handle(id, place::workflows),
+        RouteId::Workflow => handle(id, place::workflow),
+        RouteId::CancelWorkflow => handle(id, place::cancel),
+        RouteId::RetryWorkflow => handle(id, place::retry),
+        RouteId::ResumeWorkflow => handle(id, place::resume),
+        RouteId::ClearWorkflow => handle(id, place::clear),
+        RouteId::Checkpoints => handle(id, place::checkpoints),
+        RouteId::MakeCheckpoint => handle(id, place::make_checkpoint),
+        RouteId::RestoreCheckpoint => handle(id, place::restore_checkpoint),
+        RouteId::Settings => handle(id, settings::settings),
+        RouteId::ChangeSettings => handle(id, settings::change),
+        RouteId::History => handle(id, history::history),
+        RouteId::ExportHistory => handle(id, history::export),
+        RouteId::HistoryEntry => handle(id, history::entry),
+        RouteId::PlanDeploy => handle(id, history::plan_deploy),
+        RouteId::StartDeploy => handle(id, history::start_deploy),
+        RouteId::DeployState => handle(id, history::deploy_state),
+        RouteId::Merges => handle(id, history::merges),
+        RouteId::DecideConflicts => handle(id, history::decide_conflicts),
+        RouteId::FinishMerge => handle(id, history::finish_merge),
+        RouteId::ScriptAt => handle(id, history::script_at),
+        RouteId::Figures => handle(id, history::figures),
+        RouteId::Usage => handle(id, settings::usage),
+        RouteId::Stop => handle(id, settings::stop),
+        RouteId::About => handle(id, settings::about),
+        RouteId::ProviderKeys => handle(id, settings::provider_keys),
+        RouteId::HandOverKeys => handle(id, settings::hand_over_keys),
+        RouteId::PairingCode => handle(id, access::pairing_code),
+        RouteId::Access => handle(id, access::access),
+        RouteId::PageLink => handle(id, access::page_link),
+        RouteId::EnterPage => handle(id, access::enter_page),
+        RouteId::Conversation => handle(id, place::conversation),
+        RouteId::Page => handle(id, page::shell_response),
+        RouteId::PageAsset => handle(id, page::asset),
+        RouteId::PageStream => handle(id, stream::page_stream),
+        RouteId::PagePart => handle(id, page::part),
+        RouteId::MakeToken => handle(id, access::make_token),
+        RouteId::RevokeAccess => handle(id, access::revoke),
+        RouteId::CallTool => handle(id, agents::call_tool),
+        RouteId::CallStatus => handle(id, agents::call_status),
+        RouteId::CancelCall => handle(id, agents::cancel_call),
+        RouteId::AgentLog => handle(id, agents::log),
+        RouteId::EndConnection => handle(id, agents::end_connection),
+        RouteId::HoldConnection => handle(id, agents::hold_connection),
+        RouteId::AgentScripts => handle(id, agents::scripts),
+        RouteId::McpMessage | RouteId::McpStream | RouteId::McpEnd => handle(id, agents::mcp),
+    }
+}

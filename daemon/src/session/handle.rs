@@ -1,0 +1,232 @@
+//! The handle of a session: how the rest of the daemon talks to an open place.
+//!
+//! A method sends its message to the session's thread when it is called, so that the calls of one caller keep
+//! their order; the future that it returns only waits for the reply. A short decision is made on the caller's
+//! thread while the session is idle: Studio receives it without a switch of threads.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, Weak};
+use std::task::{Context, Poll};
+
+use scene_schemas::InstancePath;
+use scene_schemas::api::{
+    AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, Failure,
+    FailureKind, SceneReceipt, SceneUpdate, ScriptPage, WorkflowStarted,
+};
+use scene_schemas::entry::Seq;
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+use vector_core::prompt::ToolCall;
+use vector_engine::render_input::PictureSubject;
+use vector_render::ViewDirection;
+
+use super::{CallRequest, SessionActor, SessionMessage};
+use crate::failure::failure;
+
+/// Where the answer to a message goes. It may be dropped: then nobody waits for it any more.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Failure>>;
+
+/// The answer to a request that was sent; a future.
+#[derive(Debug)]
+pub struct Answer<T> {
+    receiver: oneshot::Receiver<Result<T, Failure>>,
+    /// Makes the failure for a reply that was dropped.
+    dropped: fn() -> Failure,
+}
+
+impl<T> Answer<T> {
+    pub(crate) fn new(
+        receiver: oneshot::Receiver<Result<T, Failure>>,
+        dropped: fn() -> Failure,
+    ) -> Self {
+        Self { receiver, dropped }
+    }
+}
+
+impl<T> Future for Answer<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let dropped = self.dropped;
+        let received = Pin::new(&mut self.receiver).poll(cx);
+        received.map(|received| received.unwrap_or_else(|_| Err(dropped())))
+    }
+}
+
+/// What a person does to a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkflowAction {
+    Cancel,
+    /// Repeats what failed.
+    Retry,
+    Resume,
+    /// Rejects all pending proposals.
+    Clear,
+}
+
+/// How a picture is rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureOptions {
+    pub view: ViewDirection,
+    /// Its width and height in pixels.
+    pub size: u32,
+}
+
+/// An instance whose name matches what a person is typing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundInstance {
+    pub path: String,
+    pub class: String,
+}
+
+/// The session of an open place.
+#[derive(Clone)]
+pub struct SessionHandle {
+    /// Weak: a session that ends releases its leases although handles of it are around.
+    actor: Weak<Mutex<SessionActor>>,
+    message_sender: Sender<SessionMessage>,
+}
+
+impl fmt::Debug for SessionHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionHandle")
+    }
+}
+
+impl SessionHandle {
+    pub(crate) fn new(
+        actor: Weak<Mutex<SessionActor>>,
+        message_sender: Sender<SessionMessage>,
+    ) -> Self {
+        Self { actor, message_sender }
+    }
+
+    /// Sends a message that has no reply. Returns false if the session has ended.
+    pub(crate) fn send(&self, message: SessionMessage) -> bool {
+        self.message_sender.send(message).is_ok()
+    }
+
+    /// For those who send messages from threads of their own.
+    pub(crate) fn message_sender(&self) -> Sender<SessionMessage> {
+        self.message_sender.clone()
+    }
+
+    fn request<T>(&self, message: impl FnOnce(Reply<T>) -> SessionMessage) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        // A session that has ended drops the reply.
+        let _ = self.message_sender.send(message(reply));
+        Answer::new(answer, session_ended)
+    }
+
+    /// Passes on what the plugin reports of the place.
+    pub fn update_scene(&self, update: Box<SceneUpdate>) -> Answer<SceneReceipt> {
+        self.request(move |reply| SessionMessage::Scene(update, reply))
+    }
+
+    /// Passes on what the plugin reports of a proposal that it applied or could not apply.
+    pub fn acknowledge(&self, proposal: Seq, ack: Box<ApplyAck>) -> Answer<ApplyReceipt> {
+        self.request(move |reply| SessionMessage::Ack(proposal, ack, reply))
+    }
+
+    /// Starts a task, or continues one, with a person's request.
+    pub fn chat(&self, chat: Chat) -> Answer<WorkflowStarted> {
+        self.request(move |reply| SessionMessage::Chat(Box::new(chat), reply))
+    }
+
+    /// Finds instances by a part of their names.
+    pub fn find_instances(&self, typed: String) -> Answer<Vec<FoundInstance>> {
+        self.request(move |reply| SessionMessage::Find(typed, reply))
+    }
+
+    /// Decides about a proposal.
+    ///
+    /// # Errors
+    /// It is not pending, or it is not what the person saw.
+    pub async fn decide(
+        &self,
+        proposal: Seq,
+        decision: DecisionRequest,
+    ) -> Result<DecisionResponse, Failure> {
+        if let Some(decided) = self.decide_immediately(proposal, &decision) {
+            // The plugin's poll, which the decision woke, is answered first.
+            yield_now().await;
+            return decided;
+        }
+        self.request(move |reply| SessionMessage::Decide(proposal, decision, reply)).await
+    }
+
+    /// Decides on this thread; None if the session is busy or the decision may take long.
+    fn decide_immediately(
+        &self,
+        proposal: Seq,
+        decision: &DecisionRequest,
+    ) -> Option<Result<DecisionResponse, Failure>> {
+        let actor = self.actor.upgrade()?;
+        let (decided, has_more) = actor.try_lock().ok()?.decide_immediately(proposal, decision)?;
+        if has_more {
+            let _ = self.message_sender.send(SessionMessage::RunWorkflows);
+        }
+        Some(decided)
+    }
+
+    /// Makes a call for an agent. `noted` receives the call once it is recorded, the reply once it is planned.
+    pub(crate) fn call_tool(
+        &self,
+        call: AgentCall,
+        noted: oneshot::Sender<CallView>,
+    ) -> Answer<CallView> {
+        self.request(move |reply| {
+            SessionMessage::Call(Box::new(CallRequest { call, noted, reply }))
+        })
+    }
+
+    /// Returns what became of an agent's call.
+    pub fn call_status(&self, call: Seq) -> Answer<CallView> {
+        self.request(move |reply| SessionMessage::CallStatus(call, reply))
+    }
+
+    /// Lists a page of the scripts, beginning at a cursor.
+    pub fn list_scripts(&self, cursor: Option<String>) -> Answer<ScriptPage> {
+        self.request(move |reply| SessionMessage::Scripts(cursor, reply))
+    }
+
+    /// Does something to a workflow.
+    pub fn act_on_workflow(&self, workflow: Seq, action: WorkflowAction) -> Answer<()> {
+        self.request(move |reply| SessionMessage::ActOnWorkflow(workflow, action, reply))
+    }
+
+    /// Starts a workflow with one call, which plans a revert or the way back to a checkpoint.
+    pub(crate) fn start_revert(&self, goal: String, call: ToolCall) -> Answer<WorkflowStarted> {
+        self.request(move |reply| SessionMessage::StartRevert(goal, call, reply))
+    }
+
+    /// Renders a picture as PNG.
+    pub(crate) fn render_picture(
+        &self,
+        subject: PictureSubject,
+        options: PictureOptions,
+    ) -> Answer<Vec<u8>> {
+        self.request(move |reply| SessionMessage::Picture(subject, options, reply))
+    }
+
+    /// Returns the texts that a script has now, in the place and in its file; None once the session has ended.
+    pub(crate) fn read_script(
+        &self,
+        path: InstancePath,
+    ) -> impl Future<Output = Option<Vec<String>>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.message_sender.send(SessionMessage::ReadScript(path, reply));
+        async { answer.await.ok() }
+    }
+}
+
+fn session_ended() -> Failure {
+    failure(
+        FailureKind::Internal,
+        "The place was closed before the request was answered.",
+        "Look whether it is open, and try again.",
+    )
+}
