@@ -1,4 +1,5 @@
-//! A house without a server before it: a test asks at its desk, and holds what others wait for.
+//! A daemon actor without a server: tests send it requests directly, and hold the lock that its
+//! workflows wait for.
 
 use std::fs::{File, OpenOptions};
 use std::sync::{Arc, Mutex};
@@ -18,13 +19,13 @@ use vector_daemon::server::{DaemonHandle, DaemonRequest, EventHub, Reply, TokenH
 use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary::Home;
 
-/// Nothing takes as long.
+/// An upper bound on any wait in these tests.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What has been asked for and is answered some time.
+/// The pending answer to a request.
 pub(super) type Answer<T> = oneshot::Receiver<Result<T, Failure>>;
 
-/// A house that closes what it is told to tidy at once.
+/// A daemon actor whose idle limit is zero, so that `Tidy` closes sessions at once.
 pub(super) struct Bench {
     pub(super) home: Home,
     pub(super) ledger: Arc<Ledger>,
@@ -53,14 +54,14 @@ impl Bench {
         Self { home, ledger, board, desk, house, said, runtime }
     }
 
-    /// Asks, and leaves it to whoever waits to wait.
+    /// Sends a request without waiting for the answer.
     pub(super) fn begin<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
         assert!(self.desk.send(ask(reply)), "it is there");
         answer
     }
 
-    /// What the answer is.
+    /// Waits for the answer.
     #[track_caller]
     pub(super) fn wait<T>(&self, answer: Answer<T>) -> Result<T, Failure> {
         let answer = self.runtime.block_on(async { timeout(PATIENCE, answer).await });
@@ -72,7 +73,8 @@ impl Bench {
         self.wait(self.begin(ask))
     }
 
-    /// Nobody takes a workflow up, or lets go of one, for as long as this is held: who wants to, waits.
+    /// Locks the ledger: until the file is dropped or unlocked, taking up or releasing a workflow
+    /// blocks.
     pub(super) fn hold(&self) -> File {
         let lock = self.home.path().join("ledger.lock");
         let file = OpenOptions::new().write(true).open(lock).unwrap();
@@ -80,7 +82,7 @@ impl Bench {
         file
     }
 
-    /// How often something was said that has this in it.
+    /// The number of printed messages that contain `what`.
     pub(super) fn said(&self, what: &str) -> usize {
         self.said.lock().unwrap().iter().filter(|it| it.contains(what)).count()
     }
@@ -112,7 +114,7 @@ impl Bench {
         self.ask(DaemonRequest::Sessions).unwrap().sessions.len()
     }
 
-    /// What an earlier process has begun in a place, and not ended.
+    /// Appends an unfinished workflow of an earlier process in this place.
     pub(super) fn left_in(&self, place: Place) -> Seq {
         let started = Entry::Started {
             place,
@@ -134,7 +136,7 @@ pub(super) fn window() -> SessionId {
     SessionId("window-1".to_owned())
 }
 
-/// The place of the window, as an earlier process wrote it down.
+/// The place of the window, as an earlier process recorded it.
 pub(super) fn of_window() -> Place {
     let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
     Place::Open(StudioPlace { session: window(), place })
