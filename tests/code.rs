@@ -1,4 +1,4 @@
-//! The index of code on real places: what it says beside what a parser says.
+//! Compares the code index with a full Luau parser on real places.
 
 use std::fs;
 use std::thread;
@@ -8,10 +8,11 @@ use vector_luau::index;
 use vector_place::Scene;
 use vector_tests::cases::cases;
 
-/// A parser recurses; this is enough for it.
+/// The parser is recursive; this stack is large enough for the scripts in the cases.
 const STACK: usize = 64 << 20;
 
-/// The definitions that a parser finds and the reader does not, or the other way round.
+/// Lists the definitions that only the parser finds (`-`), those that only the index finds (`+`),
+/// and the parse errors of the index.
 fn differences(path: &str, source: &str) -> Vec<String> {
     let Ok(parsed) = vector_luau::outline_script(source) else { return Vec::new() };
     let line = |byte: u32| source[..byte as usize].matches('\n').count() as u32 + 1;
@@ -54,7 +55,7 @@ fn real_scripts_define_what_a_parser_finds() {
             sources.iter().flat_map(|(path, source)| differences(path, source)).collect()
         };
         wrong.extend(thread.spawn(look).unwrap().join().unwrap());
-        // Every name can be asked for, whatever it is.
+        // A symbol at any byte must be resolvable without a panic, whatever it is.
         let index = CodeIndex::new(&scene);
         for node in index.script_nodes().iter().take(20) {
             let text = scene.script_text(*node).unwrap_or_default();

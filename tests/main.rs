@@ -1,6 +1,6 @@
 //! One binary for every test that crosses a crate.
 //!
-//! A file of tests is one `mod` line here; `tidy` refuses a file that has none.
+//! Each file of tests needs a `mod` line here; `tidy` refuses a file without one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 

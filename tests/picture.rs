@@ -1,4 +1,4 @@
-//! The README's picture is what a person sees today: a card and its question, on a terminal.
+//! The README's picture of a card and its question in a terminal is up to date.
 
 use std::ffi::OsStr;
 

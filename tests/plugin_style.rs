@@ -1,7 +1,7 @@
-//! The plugin's Luau compiles, is formatted as StyLua formats it, and selene finds nothing in it.
+//! The plugin's Luau compiles, is formatted as StyLua formats it, and passes selene.
 //!
-//! All three are libraries here: nobody has to install a tool, and `UPDATE=1` formats. What the code
-//! does is not tested here.
+//! All three are libraries here, so no tools need to be installed; `UPDATE=1` formats the files.
+//! The behavior of the code is tested elsewhere.
 
 use std::thread;
 
@@ -21,7 +21,7 @@ fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Every Luau file that is ours, and its text.
+/// Every Luau file of the project with its text.
 fn files() -> Vec<(String, String)> {
     let mut files = repository::files("plugin", "luau");
     files.extend(repository::files("daemon", "luau"));
@@ -67,7 +67,7 @@ fn luau_is_formatted() {
     report(&problems);
 }
 
-/// The first line that StyLua would write otherwise.
+/// The first line that StyLua would format differently.
 fn difference(path: &str, text: &str, formatted: &str) -> Option<String> {
     let at = text
         .split('\n')
@@ -102,7 +102,7 @@ fn the_lints_find_something() {
     assert_eq!(found, expected, "{problems:?}");
 }
 
-/// With the settings that `selene` itself finds in the repository, and what Vector knows of Roblox.
+/// Uses the repository's `selene.toml`, as the `selene` tool does, and Vector's Roblox library.
 fn checker() -> Checker<toml::Value> {
     let config: CheckerConfig<toml::Value> =
         toml::from_str(&repository::read("selene.toml")).unwrap();

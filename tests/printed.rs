@@ -1,4 +1,4 @@
-//! The committed files that are printed from the Rust types are fresh.
+//! The committed files that are generated from the Rust types are up to date.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn every_value_reads_back_as_it_was_printed() {
     for text in vectors::VALUES {
         let value: Value = serde_json::from_str(text).unwrap();
         let again: Value = serde_json::from_str(&value.to_json().to_string()).unwrap();
-        // By their text, for `nan` is unequal to itself.
+        // Compare the text, because `nan` is not equal to itself.
         assert_eq!(again.to_canonical(), value.to_canonical());
     }
 }
@@ -58,7 +58,7 @@ fn what_the_vectors_refuse_is_refused() {
 
 #[test]
 fn the_vectors_have_every_command() {
-    // A new command fails to compile here, and belongs in `vectors::commands` then.
+    // A new command fails to compile here; add it to `vectors::commands` too.
     let number = |command: &Command| match command {
         Command::Create { .. } => 0,
         Command::Clone { .. } => 1,

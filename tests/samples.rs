@@ -1,4 +1,5 @@
-//! The samples that a new user edits first: they read, check, and their scripts are as good as ours.
+//! The samples that a new user edits first: they can be read and checked, and their scripts pass
+//! the project's own standards.
 use vector_place::{FileFormat, Scene};
 use vector_tests::binary::Home;
 use vector_tests::{places, repository};

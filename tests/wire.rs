@@ -1,6 +1,6 @@
-//! Recorded exchanges with model providers, which are no part of the project: those of
-//! `VECTOR_CASES`, in `cases/wire/`. Each goes through `vector debug wire --jsonl`, as it came, in one
-//! piece, byte by byte, and in pieces by chance.
+//! Recorded exchanges with model providers, from `cases/wire/` in `VECTOR_CASES`; they are not part
+//! of the repository. Each goes through `vector debug wire --jsonl` in its recorded pieces, in one
+//! piece, byte by byte, and in pseudorandom pieces.
 
 use std::fs;
 
@@ -8,11 +8,11 @@ use serde_json::{Value as Json, json};
 use vector_tests::binary;
 use vector_tests::cases;
 
-/// The members of a case that are the response; the others hold its answer, and whose it is.
+/// The fields of a case that form the response; the others hold the expected answer and the source.
 const RECORDED: [&str; 8] =
     ["id", "wire", "status", "headers", "content_type", "body_encoding", "body", "chunk_offsets"];
 
-/// What is compared, where a case says it.
+/// The expected fields that are compared if a case has them.
 const EXPECTED: [&str; 8] = [
     "text",
     "tool_calls",
@@ -31,8 +31,8 @@ fn all() -> Option<Vec<Json>> {
     Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
-/// Whether the token limit cut a call in its arguments. A recording calls that `ok`, for all of its
-/// stream is there; the rule, which the variants of the cases have, is `truncated`.
+/// Whether the token limit cut a call within its arguments. A recording calls that `ok`, because
+/// its stream is complete; the variants of the cases follow the rule and call it `truncated`.
 fn is_cut(expect: &Json) -> bool {
     let limits = ["length", "max_tokens", "MAX_TOKENS", "incomplete"];
     let calls = expect["tool_calls"].as_array();
@@ -43,7 +43,7 @@ fn is_cut(expect: &Json) -> bool {
             .any(|call| call.get("args") == Some(&json!({})) || call["args_invalid"].is_string())
 }
 
-/// How an answer differs from what a case expects.
+/// The differences between an answer and what a case expects.
 fn differences(case: &Json, answer: &Json) -> Vec<String> {
     let expect = &case["expect"];
     let mut differences = Vec::new();
@@ -67,7 +67,7 @@ fn differences(case: &Json, answer: &Json) -> Vec<String> {
     differences
 }
 
-/// Decodes all of them, each in the pieces that are named for it.
+/// Decodes all cases, each with the chunk offsets that `pieces` returns.
 fn decoded(cases: &[Json], pieces: impl Fn(usize, &Json) -> Json) -> Vec<Json> {
     let mut asked = String::new();
     for (at, case) in cases.iter().enumerate() {
@@ -85,7 +85,7 @@ fn decoded(cases: &[Json], pieces: impl Fn(usize, &Json) -> Json) -> Vec<Json> {
     answers
 }
 
-/// A number that is the same in every run.
+/// A deterministic pseudorandom number.
 fn chance(seed: u64) -> u64 {
     let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -121,7 +121,7 @@ fn a_recorded_stream_that_is_cut_calls_nothing() {
     let Some(cases) = all() else {
         return;
     };
-    // The beginning of each, in ten lengths: none may be whole with a call and then be another one.
+    // Ten prefixes of each: none may yield a call that differs from the complete one.
     let cases: Vec<_> = cases.iter().filter(|case| case["expect"]["outcome"] == "ok").collect();
     let mut cut = Vec::new();
     for case in &cases {
@@ -132,7 +132,7 @@ fn a_recorded_stream_that_is_cut_calls_nothing() {
                 end -= 1;
             }
             let mut case = (*case).clone();
-            // Base64 comes in fours.
+            // Base64 has groups of four characters.
             let end = if case["body_encoding"] == "base64" { end / 4 * 4 } else { end };
             case["body"] = json!(body[..end]);
             cut.push(case);
@@ -141,7 +141,7 @@ fn a_recorded_stream_that_is_cut_calls_nothing() {
     let answers = decoded(&cut, |_, _| Json::Null);
     for (case, answer) in cut.iter().zip(&answers) {
         let is_called = answer["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
-        // What was cut behind its terminal event is whole, and then all of it is there.
+        // A prefix that includes the terminal event is complete, and must yield all calls.
         let is_whole = answer["outcome"] != "incomplete"
             && answer["tool_calls"] == case["expect"]["tool_calls"]
             && answer["stop"] == case["expect"]["stop"];

@@ -1,4 +1,4 @@
-//! What the tests are made with is itself in order.
+//! Tests of the test support itself.
 
 use std::collections::BTreeSet;
 

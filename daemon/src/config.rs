@@ -1,18 +1,20 @@
-//! Where Vector keeps what it keeps.
+//! The location of Vector's data folder.
+//!
+//! This module does not create the folder or read anything in it.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 
-/// The variable that names the folder of the ledger.
+/// The environment variable that names the ledger's folder.
 const HOME_VARIABLE: &str = "VECTOR_HOME";
 
-/// What the environment says of the folder of the ledger.
+/// The ledger's folder from the environment. None if the variable is unset or empty.
 pub fn read_home_variable() -> Option<PathBuf> {
     std::env::var_os(HOME_VARIABLE).filter(|home| !home.is_empty()).map(PathBuf::from)
 }
 
-/// The folder of the ledger: what the person says, or the user's data directory.
+/// The ledger's folder: the given one, the one from the environment, or the user's data directory.
 pub fn resolve_data_folder(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(home) = said.or_else(read_home_variable) {
         return Ok(home);

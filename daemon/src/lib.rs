@@ -1,4 +1,4 @@
-//! Vector: the daemon's library. The binary `vector` is its command line.
+//! The library of the Vector daemon. The binary `vector` is its command line.
 
 pub mod cli;
 pub mod config;

@@ -1,5 +1,5 @@
-//! The command line's entry: the allocator, and a thread whose stack is large enough for deeply
-//! nested places and scripts.
+//! The entry point of the command line: sets the allocator and runs on a thread whose stack is
+//! large enough for deeply nested places and scripts.
 
 use std::process::ExitCode;
 
@@ -9,13 +9,13 @@ use vector_place::READERS;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// full_moon descends by recursion: 1,000 nested blocks fit.
+/// full_moon recurses: 1,000 nested blocks fit in this stack.
 const STACK: usize = 512 << 20;
 
 fn main() -> ExitCode {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // The codec turns a panic of a file reader into an error, which is said once.
+        // The codec turns a panic of a file reader into an error, which is reported once.
         let file = panic.location().map_or("", |location| location.file());
         if !is_catching_panics() && !READERS.iter().any(|reader| file.contains(reader)) {
             print(panic);

@@ -1,9 +1,10 @@
-//! Merges with open conflicts, as they are kept on disk: copies of the three places, and what was
-//! decided so far.
+//! State of merges with open conflicts on disk: copies of the three places and the decisions made
+//! so far.
 //!
-//! A merge that Git asked for is kept in the repository's own folder, by worktree; any other beside the
-//! file that was written. The copies are what was merged, whatever happens to the files meanwhile.
-//! A terminal and the page may decide at once: what was decided is read anew before it is changed.
+//! The state of a merge that Git started is kept in the repository's Git folder, per worktree. The
+//! state of any other merge is kept next to the output file. The copies preserve the merge inputs,
+//! even if the original files change. A terminal and the page may decide at the same time, so the
+//! decisions are read again before each change.
 
 mod git;
 
@@ -22,26 +23,26 @@ use vector_files::place_file;
 use vector_files::write_file;
 use vector_place::merge::{MergeConflict, OpenMerge, to_view};
 
-/// The name of the folder beside a file ends so.
+/// Suffix of the state folder next to the output file.
 const FOLDER_SUFFIX: &str = ".vector-merge";
 const STATE_FILE: &str = "state.json";
-/// Whoever changes the state has this file locked.
+/// Locked during changes to the state.
 const LOCK_FILE: &str = "lock";
-/// The form of the state file.
+/// Format version of the state file.
 const STATE_VERSION: u32 = 1;
 
-/// What is kept of a merge, beside the three places.
+/// The state of a merge, apart from the three places.
 #[derive(Debug, Serialize, Deserialize)]
 struct StateFile {
     version: u32,
-    /// The file that the merge wrote: from the top of the repository, or by its full path.
+    /// The output file: relative to the top of the repository, or as a full path.
     file: PathBuf,
-    /// Its hash as the merge left it.
+    /// The file's hash as the merge left it.
     written: Fingerprint,
     conflicts: Vec<RecordedConflict>,
 }
 
-/// A path that Git merges, and where.
+/// A path that Git merges, and its work tree.
 #[derive(Debug)]
 struct GitPath {
     tree: WorkTree,
@@ -52,9 +53,9 @@ struct GitPath {
 #[derive(Debug)]
 pub struct MergeState {
     folder: PathBuf,
-    /// None where Git does not know of the merge.
+    /// None if Git did not start the merge.
     in_git: Option<GitPath>,
-    /// The file that the merge wrote.
+    /// The output file.
     file: PathBuf,
     written_hash: Fingerprint,
     conflicts: Vec<RecordedConflict>,
@@ -63,11 +64,11 @@ pub struct MergeState {
 /// The three places of a merge.
 #[derive(Debug)]
 pub struct MergeInputs {
-    /// What both come from.
+    /// The common ancestor.
     pub base: PathBuf,
-    /// The one that is merged into.
+    /// The place that is merged into.
     pub ours: PathBuf,
-    /// The one that is merged.
+    /// The place that is merged in.
     pub theirs: PathBuf,
 }
 
@@ -77,10 +78,10 @@ impl MergeState {
         MergeInputs { base: file("base"), ours: file("ours"), theirs: file("theirs") }
     }
 
-    /// Copies the places of a merge that is about to be made. `in_git` is the path that Git merges.
+    /// Copies the places of a merge before it starts. `in_git` is the path that Git merges.
     ///
     /// # Errors
-    /// They cannot be read, or there is no room.
+    /// Fails if a place cannot be read or the copies cannot be written.
     pub fn prepare_state(
         inputs: &MergeInputs,
         output: &Path,
@@ -107,10 +108,10 @@ impl MergeState {
         Ok(state)
     }
 
-    /// Keeps the conflicts of a merge that was written.
+    /// Records the conflicts of a merge after its output was written.
     ///
     /// # Errors
-    /// There is no room, or Git does not take the filter.
+    /// Fails if the state cannot be written, or Git does not accept the filter.
     pub fn save_conflicts(
         mut self,
         output: &Path,
@@ -126,10 +127,10 @@ impl MergeState {
         Ok(self)
     }
 
-    /// Changes what was decided, on what others have decided meanwhile.
+    /// Applies `change` to the decisions, after reading those that others have made meanwhile.
     ///
     /// # Errors
-    /// What `change` says; or the merge is gone, or there is no room.
+    /// Fails if `change` fails, the merge is over, or the state cannot be written.
     pub fn update_decisions(
         &mut self,
         change: impl FnOnce(&mut [RecordedConflict]) -> anyhow::Result<()>,
@@ -158,10 +159,10 @@ impl MergeState {
             .with_context(|| format!("{} cannot be written", file.display()))
     }
 
-    /// Takes the copies away, without a word to Git.
+    /// Deletes the copies without notifying Git.
     ///
     /// # Errors
-    /// They cannot be deleted.
+    /// Fails if they cannot be deleted.
     pub fn discard(&self) -> anyhow::Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -171,27 +172,26 @@ impl MergeState {
         }
     }
 
-    /// The file as a person calls it.
+    /// The name of the file for messages: its path in the repository, or its full path.
     pub fn name(&self) -> String {
         self.in_git.as_ref().map_or_else(|| self.file.display().to_string(), |it| it.path.clone())
     }
 
-    /// Its conflicts, in order.
     pub fn conflicts(&self) -> &[RecordedConflict] {
         &self.conflicts
     }
 
-    /// Whether Git asked for the merge.
+    /// Whether Git started the merge.
     pub fn is_in_git(&self) -> bool {
         self.in_git.is_some()
     }
 
-    /// How many conflicts nobody has decided.
+    /// The number of conflicts without a decision.
     pub fn open_count(&self) -> usize {
         self.conflicts.iter().filter(|it| it.choice.is_none()).count()
     }
 
-    /// What the state is known by as long as it is there.
+    /// The ID of the merge, derived from its folder. Stable as long as the folder exists.
     pub fn merge_id(&self) -> String {
         let folder = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
         let hash = Fingerprint::hash_bytes(folder.as_os_str().as_encoded_bytes()).to_string();
@@ -209,22 +209,22 @@ impl MergeState {
         }
     }
 
-    /// Whether the file is no longer what the merge left.
+    /// Whether the file differs from what the merge left.
     pub fn is_file_changed(&self) -> bool {
         place_file::hash_place_file(&self.file).ok().is_none_or(|hash| hash != self.written_hash)
     }
 
-    /// Writes the file with all decisions, in a merge made anew of the copies.
+    /// Merges the copies again with all decisions and writes the result to the file.
     ///
     /// # Errors
-    /// A place cannot be read or written, or a decision is not possible.
+    /// Fails if a place cannot be read or written, or a decision cannot be applied.
     pub fn write_result(&self) -> anyhow::Result<()> {
         let kept = self.merge_inputs();
         let (base, theirs) =
             (place_file::load_scene(&kept.base)?, place_file::load_scene(&kept.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
         let mut merge = OpenMerge::new(&base, &mut ours, &theirs);
-        // As JSON: what is no number is like itself there.
+        // Compared as JSON, where NaN is equal to itself.
         let found = merge.conflicts().iter().map(|it| serde_json::to_value(to_view(it)));
         let kept = self.conflicts.iter().map(|it| serde_json::to_value(&it.conflict));
         if found.collect::<Result<Vec<_>, _>>()? != kept.collect::<Result<Vec<_>, _>>()? {
@@ -243,10 +243,10 @@ impl MergeState {
         Ok(file.write_scene(&mut ours)?)
     }
 
-    /// Forgets the merge; Git takes the file as resolved.
+    /// Deletes the state of the merge and lets Git take the file as resolved.
     ///
     /// # Errors
-    /// The copies cannot be deleted, or Git does not take the file.
+    /// Fails if the copies cannot be deleted, or Git does not accept the file.
     pub fn finish_merge(&self) -> anyhow::Result<()> {
         if let Some(GitPath { tree, path }) = &self.in_git {
             tree.unblock_path(path)?;
@@ -262,7 +262,7 @@ fn state_folder(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// What is kept in a folder; none where that is no merge.
+/// Reads the state file in a folder. None if the folder does not hold a merge.
 fn read_state_file(folder: &Path) -> anyhow::Result<Option<StateFile>> {
     let file = folder.join(STATE_FILE);
     let text = match fs::read_to_string(&file) {
@@ -282,7 +282,7 @@ fn read_state_file(folder: &Path) -> anyhow::Result<Option<StateFile>> {
     Ok(Some(state))
 }
 
-/// The merge that is kept in a folder; none where there is none.
+/// Reads the merge in a folder. None if the folder does not hold one.
 fn read_merge(folder: PathBuf, tree: Option<&WorkTree>) -> anyhow::Result<Option<MergeState>> {
     let Some(StateFile { file, written, conflicts, .. }) = read_state_file(&folder)? else {
         return Ok(None);
@@ -293,11 +293,11 @@ fn read_merge(folder: PathBuf, tree: Option<&WorkTree>) -> anyhow::Result<Option
     Ok(Some(MergeState { folder, in_git, file, written_hash: written, conflicts }))
 }
 
-/// All open merges of the repositories that these folders are in, and those beside files of the
-/// folders; by file.
+/// Finds the open merges of the repositories that contain these folders, and the merges kept
+/// directly in these folders, sorted by file.
 ///
 /// # Errors
-/// A state cannot be read.
+/// Fails if a state cannot be read.
 pub fn find_merges<'f>(
     within: impl IntoIterator<Item = &'f Path>,
 ) -> anyhow::Result<Vec<MergeState>> {
@@ -321,7 +321,7 @@ pub fn find_merges<'f>(
             if tree.is_unmerged(&path)? {
                 found.push(state);
             } else {
-                // The merge was aborted, or ended without Vector.
+                // The merge was aborted, or finished without Vector.
                 tree.unblock_path(&path)?;
                 state.discard()?;
             }
@@ -332,10 +332,10 @@ pub fn find_merges<'f>(
     Ok(found)
 }
 
-/// The open merge of a file.
+/// Finds the open merges of a file.
 ///
 /// # Errors
-/// A state cannot be read.
+/// Fails if a state cannot be read.
 pub fn find_file_merges(file: &Path) -> anyhow::Result<Vec<MergeState>> {
     let real = place_file::real_path(file)?;
     let mut found = find_merges(real.parent())?;
@@ -350,10 +350,11 @@ fn list_folders(within: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// Why Git may not take a file now: how many of its conflicts are open. None where it may.
+/// Returns the number of open conflicts that stop Git from taking the file now. None if Git may
+/// take it.
 ///
 /// # Errors
-/// The state cannot be read.
+/// Fails if the state cannot be read.
 pub fn count_blocking_conflicts(path: &str, content: &[u8]) -> anyhow::Result<Option<usize>> {
     let tree = WorkTree::find_work_tree(Path::new("."))?;
     let Some(state) = read_merge(tree.merge_folder(path)?, Some(&tree))? else {
@@ -361,7 +362,7 @@ pub fn count_blocking_conflicts(path: &str, content: &[u8]) -> anyhow::Result<Op
     };
     let hash = Fingerprint::hash_bytes(content);
     let inputs = state.merge_inputs();
-    // One side as a whole is a decision too, and what `git merge --abort` puts back.
+    // Taking one side as a whole is also a decision, and `git merge --abort` restores one.
     let is_one_side = [inputs.ours, inputs.theirs, inputs.base]
         .iter()
         .any(|file| place_file::hash_place_file(file).is_ok_and(|side| side == hash));

@@ -1,27 +1,28 @@
-//! The Studio plugin as a model file, made of the sources that the binary carries.
+//! The Studio plugin as a model file, built from the sources embedded in the binary.
 //!
-//! The tree is that of `rojo.json`, by the rules by which Rojo makes instances of files: a folder is a
-//! `Folder`, or the script that its `init` file holds; `.server.luau` is a `Script` and `.luau` a
-//! `ModuleScript`. Where Studio looks for plugins is not known here.
+//! The tree follows `rojo.json` and Rojo's rules for making instances of files: a folder is a
+//! `Folder`, or the script in its `init` file; `.server.luau` is a `Script`, `.client.luau` a
+//! `LocalScript` and `.luau` a `ModuleScript`. This module does not know where Studio looks for
+//! plugins.
 
 use scene_schemas::Value;
 use serde_json::Value as Json;
 use vector_place::{CodecError, FileFormat, Node, Scene};
 
-/// The files, by their paths in the repository, with their texts.
+/// The embedded files: path in the repository, and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plugin.rs"));
 
-/// What the plugin's sources are below.
+/// A folder of plugin sources.
 #[derive(Debug, Default)]
 struct PluginFolder {
     folders: std::collections::BTreeMap<String, PluginFolder>,
     files: std::collections::BTreeMap<String, &'static str>,
 }
 
-/// The plugin as a binary model.
+/// Builds the plugin as a binary model.
 ///
 /// # Errors
-/// The project is not one that this reader knows; a test builds it.
+/// Fails if the project is not one that this reader supports. A test builds the plugin.
 pub fn build_plugin() -> Result<Vec<u8>, CodecError> {
     let read = |what: &str| CodecError::Read(what.to_owned());
     let text = |name: &str| FILES.iter().find(|(path, _)| *path == name).map(|(_, text)| *text);
@@ -73,7 +74,7 @@ impl PluginFolder {
     }
 }
 
-/// The name and class of the script that a file is.
+/// The name and class of the script that a file becomes.
 fn parse_script_name(file: &str) -> Option<(&str, &'static str)> {
     let stem = file.strip_suffix(".luau")?;
     Some(match (stem.strip_suffix(".server"), stem.strip_suffix(".client")) {
@@ -85,7 +86,7 @@ fn parse_script_name(file: &str) -> Option<(&str, &'static str)> {
 
 fn create_script(scene: &mut Scene, parent: Node, class: &str, name: &str, text: &str) -> Node {
     let node = scene.create(parent, class, name);
-    // A text is a property like any other until the file is written.
+    // The source text is an ordinary property until the file is written.
     let _ = scene.set_property(node, "Source", Some(&Value::String(text.to_owned())));
     node
 }

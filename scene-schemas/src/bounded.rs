@@ -1,6 +1,6 @@
-//! Whole numbers with limits: the numbers that a schema prints are the ones that reading enforces.
+//! Whole numbers with limits. Deserialization enforces the same limits that the JSON schema prints.
 //!
-//! What is counted, and what happens to somebody who asks for more, is not known here.
+//! This module does not know what the numbers count.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,20 +13,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[serde(transparent)]
 pub struct BoundedNumber<const MIN: u64, const MAX: u64>(u64);
 
-/// A number outside the limits.
+/// The error for a value outside the limits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be a whole number from {min} to {max}, got {got}")]
 pub struct OutOfBounds {
-    /// The lowest number that is allowed.
+    /// The lowest allowed number.
     pub min: u64,
-    /// The highest number that is allowed.
+    /// The highest allowed number.
     pub max: u64,
-    /// What was given instead.
+    /// The rejected value, as text.
     pub got: String,
 }
 
 impl<const MIN: u64, const MAX: u64> BoundedNumber<MIN, MAX> {
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -56,7 +56,8 @@ impl<const MIN: u64, const MAX: u64> fmt::Display for BoundedNumber<MIN, MAX> {
 
 impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for BoundedNumber<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Through JSON, so that a text or a fraction gets the same sentence as a number too large.
+        // Deserialize through JSON, so that a string or a fraction gets the same message as a
+        // number out of range.
         let json = serde_json::Value::deserialize(deserializer)?;
         json.as_u64()
             .ok_or_else(|| Self::refuse_value(&json))

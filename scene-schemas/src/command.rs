@@ -1,8 +1,8 @@
 //! Commands: the closed set of changes that a target can perform, and how they address instances.
 //!
-//! Tools are many and become lists of these; only these are implemented per target. A command says
-//! what it expects to find, so that a target can refuse what is stale. How it is performed is not
-//! known here.
+//! There are many tools, but they all produce lists of these commands, so each target implements
+//! only these. A command states what it expects to find, so that a target can refuse a stale one.
+//! This module does not know how commands are performed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::path::InstancePath;
 use crate::text::TextEdit;
 use crate::value::Value;
 
-/// A stable name of an instance within one epoch of a session.
+/// A stable id of an instance within one epoch of a session.
 ///
 /// - `ref:N`: instance number N of a place file, as it was read;
-/// - `studio:D`: the instance of a place that is open in Studio whose debug id is D;
-/// - `new:K`: what a command of the same proposal creates as its Kth instance;
-/// - `new:P.K`: the same, of the proposal that answers the call at ledger position P.
+/// - `studio:D`: the instance with debug id D in a place that is open in Studio;
+/// - `new:K`: the Kth instance created by the commands of the same proposal;
+/// - `new:P.K`: the same for the proposal that answers the call at ledger position P.
 ///
-/// Only the scene gives it a meaning; everybody else carries it.
+/// Only the scene interprets an id; all other code passes it on unchanged.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -29,7 +29,7 @@ use crate::value::Value;
 pub struct InstanceId(pub String);
 
 impl InstanceId {
-    /// The id of what the proposal itself creates as number `k`.
+    /// Returns the id of the instance that a proposal creates as number `k`.
     pub fn new_in_proposal(k: u32) -> Self {
         Self(format!("new:{k}"))
     }
@@ -41,19 +41,19 @@ impl fmt::Display for InstanceId {
     }
 }
 
-/// An instance that a command addresses: the id decides, the path is for reading and for checking.
-/// Where they disagree the command is refused.
+/// An instance that a command addresses. The id identifies it; the path is for display and as a
+/// check. If the two disagree, the command is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// The stable id that was resolved when the command was planned.
+    /// The stable id, resolved when the command was planned.
     pub id: InstanceId,
-    /// The path at that moment.
+    /// The instance's path at that time.
     pub path: InstancePath,
 }
 
-/// A SHA-256 in lower-case hexadecimal: of a script's text, or of an instance's class, name and the
-/// properties that a plan relied on (see the scene's fingerprint rules).
+/// A SHA-256 hash in lowercase hexadecimal. It covers a script's text, or an instance's class, name
+/// and the properties that a plan relied on (see the scene's fingerprint rules).
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -61,30 +61,30 @@ pub struct Target {
 pub struct Fingerprint(pub String);
 
 impl Fingerprint {
-    /// The fingerprint of these bytes.
+    /// Returns the fingerprint of these bytes.
     pub fn hash_bytes(bytes: &[u8]) -> Self {
         let mut hashing = FingerprintHasher::default();
         hashing.update(bytes);
         hashing.finish()
     }
 
-    /// The first twelve digits, for people.
+    /// Returns the first twelve digits, for display.
     pub fn short_hex(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
 }
 
-/// A fingerprint in the making, of bytes that come in runs.
+/// Computes a fingerprint from bytes that arrive in pieces.
 #[derive(Debug, Default)]
 pub struct FingerprintHasher(sha2::Sha256);
 
 impl FingerprintHasher {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         sha2::Digest::update(&mut self.0, bytes);
     }
 
-    /// The fingerprint of all of them.
+    /// Returns the fingerprint of all added bytes.
     #[must_use]
     pub fn finish(self) -> Fingerprint {
         const DIGITS: [char; 16] =
@@ -102,23 +102,24 @@ impl fmt::Display for Fingerprint {
 }
 
 /// Properties by name. `Name` is a property, `Tags` holds all tags, and `@Key` is the attribute
-/// `Key`. None (null) takes a property back to its default and removes an attribute.
+/// `Key`. None (null) resets a property to its default and removes an attribute.
 pub type Props = BTreeMap<String, Option<Value>>;
 
-/// What an asset holds: its instances by columns, depth first, and the texts of its scripts. The columns
-/// but `classes` are of one length.
+/// The contents of an asset: its instances as columns, depth first, and the texts of its scripts.
+/// All columns except `classes` have the same length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssetContents {
-    /// Names of classes.
+    /// The class names that `class` refers to.
     pub classes: Vec<String>,
-    /// Of each instance its class, as a place in `classes`, from 0.
+    /// Each instance's class, as an index into `classes`, from 0.
     pub class: Vec<u32>,
-    /// Its parent: n is the nth instance of this list, and 0 is nobody.
+    /// Each instance's parent: n is the nth instance of this list, from 1; 0 means no parent in the
+    /// asset.
     pub parents: Vec<u32>,
-    /// Its name.
+    /// Each instance's name.
     pub names: Vec<String>,
-    /// The scripts among them.
+    /// The scripts among the instances.
     pub scripts: Vec<AssetScript>,
 }
 
@@ -126,31 +127,31 @@ pub struct AssetContents {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssetScript {
-    /// Which instance of the list, from 1.
+    /// The script's number in the list of instances, from 1.
     pub at: u32,
-    /// Its text.
+    /// The script's text.
     pub text: String,
 }
 
 impl AssetContents {
-    /// How many instances it has.
+    /// Returns the number of instances.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether it has none.
+    /// Whether the asset has no instances.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The class of the instance at this place of the list, from 0.
+    /// Returns the class of an instance by its index in the list, from 0.
     pub fn class_of(&self, at: usize) -> &str {
         let class = self.class.get(at).and_then(|class| self.classes.get(*class as usize));
         class.map_or("", String::as_str)
     }
 
-    /// Whether the columns fit each other, every instance is behind its parent and what is below
-    /// that, and the scripts are in the order of the list.
+    /// Whether the columns are consistent, the instances are in depth-first order, and the scripts
+    /// are in the order of the list.
     pub fn is_sound(&self) -> bool {
         let len = self.len();
         if self.class.len() != len || self.parents.len() != len {
@@ -175,8 +176,8 @@ impl AssetContents {
             && places.iter().all(|at| (1..=len as u32).contains(at))
     }
 
-    /// What tells it from other contents: of each instance a line of its parent, its class, the length
-    /// of its name in bytes, its name, and where it is a script the hash of its text.
+    /// Returns the fingerprint of these contents. It covers one line for each instance: its parent,
+    /// its class, the length of its name in bytes, its name, and for a script the hash of its text.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hashing = FingerprintHasher::default();
         let mut scripts = self.scripts.iter().peekable();
@@ -195,42 +196,42 @@ impl AssetContents {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
-    /// Make an instance of `class` as the last child of `parent`.
+    /// Creates an instance of `class` as the last child of `parent`.
     Create {
-        /// The id that later commands use for it.
+        /// The id that later commands use for the new instance.
         id: InstanceId,
-        /// Where it goes.
+        /// The parent of the new instance.
         parent: Target,
-        /// Its class, one that can be created.
+        /// The class of the new instance; it must be creatable.
         class: String,
-        /// Its name.
+        /// The name of the new instance.
         name: String,
-        /// What differs from the class's defaults.
+        /// Properties that differ from the class's defaults.
         props: Props,
-        /// The parent's fingerprint; absent where this proposal makes the parent.
+        /// The parent's fingerprint. Absent if this proposal creates the parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Copy an instance with all below it as the last child of `parent`. References inside the copy
-    /// point into the copy. Its descendants take the ids behind `id` in depth-first order.
+    /// Copies an instance with its descendants as the last child of `parent`. References inside the
+    /// copy point into the copy. The descendants take the ids after `id`, in depth-first order.
     Clone {
         /// The id that later commands use for the copy.
         id: InstanceId,
-        /// What is copied.
+        /// The instance to copy.
         source: Target,
-        /// Where the copy goes.
+        /// The parent of the copy.
         parent: Target,
-        /// The copy's name.
+        /// The name of the copy.
         name: String,
-        /// How many instances the copy has.
+        /// Number of instances in the copy.
         count: u32,
         /// The source's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Set properties, attributes or tags, or rename (the property `Name`).
+    /// Sets properties, attributes or tags, or renames the instance (the property `Name`).
     Set {
-        /// Whose.
+        /// The instance to change.
         target: Target,
         /// The new values.
         props: Props,
@@ -238,86 +239,94 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Give an instance another parent.
+    /// Moves an instance to another parent.
     Move {
-        /// What moves.
+        /// The instance to move.
         target: Target,
-        /// Where it goes.
+        /// The new parent.
         parent: Target,
-        /// Its place among the children there, from 0; behind the last one where absent.
+        /// Index among the new parent's children, from 0. If absent, the instance becomes the last
+        /// child.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<u32>,
         /// The fingerprint over class and name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Remove an instance with all below it.
+    /// Deletes an instance with its descendants.
     Delete {
-        /// What goes.
+        /// The instance to delete.
         target: Target,
-        /// How many instances go, itself included.
+        /// Number of deleted instances, including the target itself.
         count: u32,
         /// The fingerprint over class and name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Bring back a deleted subtree. Its instances take `id` and the ids behind it, depth first.
+    /// Restores a deleted subtree. Its instances take `id` and the ids after it, in depth-first
+    /// order.
     Restore {
-        /// The id that later commands use for its root; in an open place, the id that it had.
+        /// The id that later commands use for the subtree's root. In an open place, the root's
+        /// former id.
         id: InstanceId,
-        /// The blob that holds it: a binary model with one root. None in an open place, where Studio
-        /// keeps what was deleted.
+        /// The blob that holds the subtree: a binary model with one root. None in an open place,
+        /// where the plugin keeps the deleted instances.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blob: Option<Fingerprint>,
-        /// Where it goes.
+        /// The parent of the restored root.
         parent: Target,
-        /// Its place among the children there, from 0; behind the last one where absent.
+        /// Index among the parent's children, from 0. If absent, the root becomes the last child.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<u32>,
-        /// The class of its root.
+        /// The class of the subtree's root.
         class: String,
-        /// The name of its root.
+        /// The name of the subtree's root.
         name: String,
-        /// How many instances it has.
+        /// Number of instances in the subtree.
         count: u32,
     },
-    /// Bring in an asset as the last children of `parent`. Its instances take `id` and the ids behind
-    /// it, in the order of `holds`. Only Studio can.
+    /// Inserts an asset as the last children of `parent`. Its instances take `id` and the ids after
+    /// it, in the order of `holds`. Only Studio can perform this.
     Insert {
-        /// The id that later commands use for its first root.
+        /// The id that later commands use for the asset's first root.
         id: InstanceId,
-        /// Its number.
+        /// The asset's id on Roblox.
         asset: u64,
-        /// Where it goes.
+        /// The parent of the asset's roots.
         parent: Target,
-        /// What it was seen to hold; the target refuses where it holds something else by then.
+        /// The asset's contents when the command was planned. The target refuses the command if
+        /// they have changed since.
         holds: AssetContents,
-        /// The parent's fingerprint; absent where this proposal makes the parent.
+        /// The parent's fingerprint. Absent if this proposal creates the parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Change a script's text.
+    /// Edits a script's text.
     EditScript {
-        /// Which script.
+        /// The script to edit.
         target: Target,
-        /// Sorted, not overlapping, all in positions of the text before.
+        /// The edits, sorted and not overlapping. All positions refer to the text before the first
+        /// edit.
         edits: Vec<TextEdit>,
-        /// The fingerprint of the text before.
+        /// The fingerprint of the text before the edits.
         expect: Fingerprint,
     },
-    /// Change the project's memory, a text that stands beside the place and not in it.
+    /// Edits the project's memory, a text stored next to the place and not in it.
     EditMemory {
         /// The place: `game`.
         target: Target,
-        /// Sorted, not overlapping, all in positions of the text before.
+        /// The edits, sorted and not overlapping. All positions refer to the text before the first
+        /// edit.
         edits: Vec<TextEdit>,
-        /// The fingerprint of the text before: of an empty one where there is none.
+        /// The fingerprint of the text before the edits. If there is no memory yet, that of the
+        /// empty text.
         expect: Fingerprint,
     },
 }
 
 impl Command {
-    /// The instance that the command changes, or the parent of the one it makes.
+    /// Returns the instance that the command changes or copies, or the parent of the one it
+    /// creates, restores or inserts.
     pub fn target(&self) -> &Target {
         match self {
             Self::Create { parent, .. }
@@ -332,7 +341,8 @@ impl Command {
         }
     }
 
-    /// The number of the first instance that it makes in its proposal.
+    /// Returns the number of the first instance that the command creates in its proposal. None if
+    /// it creates none, or if its id is not `new:K`.
     pub fn new_instance_number(&self) -> Option<u32> {
         let (Self::Create { id, .. }
         | Self::Clone { id, .. }
@@ -344,7 +354,7 @@ impl Command {
         id.0.strip_prefix("new:")?.parse().ok()
     }
 
-    /// Whether it changes the project's memory, and not the place.
+    /// Whether the command edits the project's memory instead of the place.
     pub fn is_memory(&self) -> bool {
         matches!(self, Self::EditMemory { .. })
     }

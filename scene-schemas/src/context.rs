@@ -1,48 +1,49 @@
-//! What a model is told of the scripts of a place when a task begins: which were chosen, which were left
-//! out, and why. How they are chosen is not known here.
+//! The scripts that Vector describes to a model at the start of a task, and why it chose them.
+//!
+//! This module does not know how the scripts are chosen.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::path::InstancePath;
 
-/// The scripts that may matter for what a person asked for.
+/// The scripts of the place that may matter for a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskContext {
-    /// Those that the model is told of, the most important first.
+    /// The scripts described to the model, most important first.
     pub scripts: Vec<ContextScript>,
-    /// The best of those that were left out; they count into the budget too.
+    /// The best of the scripts that were left out. Their names count toward the budget too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<ExcludedScript>,
-    /// How many more were left out, and are not named.
+    /// Number of further scripts that were left out and are not listed.
     #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
     pub left_more: u32,
-    /// How many scripts fit at all.
+    /// Number of scripts that match the request.
     pub fitting: u32,
-    /// How many scripts there are.
+    /// Number of scripts in the place.
     pub of: u32,
-    /// How long all that is told may be, in bytes.
+    /// Size limit of the text about scripts, in bytes.
     pub budget: u64,
-    /// How long it is taken to be.
+    /// Estimated size of that text, in bytes.
     pub bytes: u64,
 }
 
-/// A script that a model is told of.
+/// A script described to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextScript {
-    /// Which.
+    /// The script's path.
     pub path: InstancePath,
-    /// Why, in a person's words.
+    /// The reason it was chosen, worded for a person.
     pub why: String,
-    /// What it defines, with the lines: `Shop.open 4-7`.
+    /// The script's definitions with their lines, such as `Shop.open 4-7`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub definitions: Vec<String>,
-    /// How many of its definitions are not named.
+    /// Number of definitions that are not listed.
     #[serde(default)]
     pub more: u32,
-    /// Its text, where there is room for it.
+    /// The script's text. None if there is no room for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -51,8 +52,8 @@ pub struct ContextScript {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExcludedScript {
-    /// Which.
+    /// The script's path.
     pub path: InstancePath,
-    /// Why it would fit, and why it was left out, in a person's words.
+    /// The reasons it matches and was left out, worded for a person.
     pub why: String,
 }

@@ -1,7 +1,7 @@
-//! The ledger's entries: everything that ever happens is one of these, and all state is a reading
-//! of them.
+//! The entries of the ledger, the record of everything that happens. All state is derived from
+//! them.
 //!
-//! Entries are appended, never changed. Where they are kept is not known here.
+//! Entries are appended and never changed. This module does not know where they are stored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,8 @@ pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
 pub use crate::interaction_mode::InteractionMode;
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 
-/// A position in the ledger, from 1. It names what stands there: workflow, call, proposal.
+/// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
+/// is.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -25,360 +26,371 @@ impl std::fmt::Display for Seq {
     }
 }
 
-/// What happened. The position and the time stand beside it, in [`Record`].
+/// An event in the ledger. Its position and time are in [`Record`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "entry", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Entry {
-    /// A workflow began: one task in one place. Its position is the workflow's name.
+    /// A workflow started: one task in one place. The entry's position identifies the workflow.
     Started {
         /// The place.
         place: Place,
-        /// What the person asked for.
+        /// The person's request.
         goal: String,
-        /// Who calls the tools: a provider's name, or `calls` for a person's list.
+        /// The driver that calls the tools: a provider's name, or `calls` for a person's list of
+        /// calls.
         driver: String,
-        /// Which proposals go without a person's yes.
+        /// Which proposals are approved without asking a person.
         mode: Mode,
-        /// What they attached.
+        /// The person's attachments.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<AttachmentSnapshot>,
-        /// How far the model may go.
+        /// What the model may do.
         #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
         stance: InteractionMode,
-        /// The task before it in the same conversation, where it goes on with one.
+        /// The task that this one continues, in the same conversation. None if it starts a
+        /// conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<Seq>,
-        /// What a model is held to; none where no model calls the tools.
+        /// The limits for the model. None if no model calls the tools.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guards: Option<Guards>,
-        /// Whether it is a daemon's, and the next one goes on with it where this one ends before it.
+        /// Whether a daemon runs the workflow. If so, the next daemon continues it when this one
+        /// exits before the workflow ends.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         served: bool,
     },
-    /// Vector has chosen the scripts that a model is told of at the beginning.
+    /// Vector chose the scripts to describe to the model at the start.
     Context {
-        /// Which, and why.
+        /// The chosen scripts, with the reasons.
         context: Box<TaskContext>,
     },
-    /// The person said something more while the work went on, or answered a question.
+    /// The person added to the request while the work was going on, or answered a question.
     Asked {
-        /// What they said.
+        /// The person's message.
         text: String,
-        /// What they attached.
+        /// The person's attachments.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<AttachmentSnapshot>,
     },
-    /// A model is about to be asked; written before anything is sent.
+    /// A request to a model is about to be sent. This entry is written first.
     Requested {
-        /// What it is sent, so that it can be rebuilt exactly.
+        /// The data needed to rebuild the request exactly.
         request: Box<ModelRequestRecord>,
     },
-    /// The model has answered; what it said and called stands behind this.
+    /// The model replied. Its messages and calls are in the entries after this one.
     Replied {
         /// The model: `PROVIDER/MODEL`.
         model: String,
-        /// What that took, where the provider says so.
+        /// The tokens used. None if the provider does not report them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<Tokens>,
-        /// In US dollars, where the price is known.
+        /// The cost in US dollars. None if the price is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
-        /// A part of its message that goes back as it came.
+        /// A part of the reply that must be sent back to the provider unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replay: Option<Box<Replay>>,
     },
-    /// The model could not be asked, or did not answer; nothing goes on before a person says so.
+    /// The request to the model failed. The workflow pauses until a person resumes it.
     Unanswered {
-        /// What kind of failure.
+        /// The kind of failure.
         code: FailureKind,
-        /// What happened.
+        /// The failure, worded for a person.
         message: String,
-        /// Whether the same may well succeed later.
+        /// Whether the same request may succeed later.
         retryable: bool,
-        /// What to do next.
+        /// What the person can do about it.
         hint: String,
-        /// The setting that mends it, where one does.
+        /// The setting to change in order to fix this. None if no setting does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         setting: Option<Setting>,
     },
-    /// A person said that it goes on.
+    /// A person resumed the workflow.
     Resumed {},
-    /// The conversation ends with this task: what is asked next begins a new one.
+    /// The conversation ended with this task. The next request starts a new one.
     Cleared {},
-    /// The client that calls the tools has ended, or its connection broke. It calls nothing more in this
-    /// workflow; a person still decides upon what it proposed.
+    /// The client that calls the tools exited, or its connection broke. It makes no more calls in
+    /// this workflow. A person can still decide on its proposals.
     Disconnected {
-        /// What the client calls itself.
+        /// The client's name, as reported by the client.
         client: String,
     },
-    /// A person had the texts of this workflow erased: what was asked, said, called, proposed and changed.
-    /// When, by whom and with which outcome it was decided stays, and so do hashes and costs.
+    /// A person had the texts of this workflow erased: requests, messages, calls, proposals and
+    /// changes. The decisions, with their times, approvers and outcomes, are kept, and so are
+    /// hashes and costs.
     Erased {},
-    /// Vector told the model something that no call is answered with.
+    /// Vector sent the model a message that is not the result of a call.
     Told {
-        /// What.
+        /// The message.
         text: String,
     },
-    /// Older messages are not sent any more; this stands for them.
+    /// A summary replaced older messages, which are no longer sent to the model.
     Summarised {
-        /// What stands for them.
+        /// The summary.
         text: String,
-        /// The last entry that it stands for.
+        /// The last entry that the summary covers.
         until: Seq,
-        /// How many messages that are.
+        /// Number of messages that the summary replaces.
         turns: u32,
     },
-    /// The model said something.
+    /// The model wrote a message.
     Said {
-        /// What it said.
+        /// The message.
         text: String,
-        /// When in its work.
+        /// The phase of the work that the message belongs to.
         phase: Phase,
-        /// Where it asks something: the answers that it offers.
+        /// If the message is a question: the suggested answers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<String>,
     },
-    /// The model called a tool. Its position is the call's name.
+    /// The model called a tool. The entry's position identifies the call.
     Called {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// Its arguments as they were sent.
+        /// The arguments as the model sent them.
         #[schemars(with = "serde_json::Value")]
         args: serde_json::Value,
-        /// The name that the provider gave the call, where it gave one.
+        /// The provider's id for the call. None if the provider gave none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// Why it cannot run, whatever it means: its arguments are no JSON, or were cut off.
+        /// The reason the call cannot run at all: its arguments are not JSON or were cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flaw: Option<String>,
     },
-    /// The call is a question to the person. What they say next answers it.
+    /// The call asks the person a question. The person's next message answers it.
     Questioned {
-        /// Which call.
+        /// The call that asks.
         call: Seq,
-        /// What is asked.
+        /// The question.
         question: String,
-        /// The answers that are offered.
+        /// The suggested answers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<String>,
     },
-    /// A call was answered without touching the place.
+    /// A call was answered without changing the place.
     Answered {
-        /// Which call. As it is stored, 0 is the entry right before this one: both were written at once.
+        /// The answered call. A stored value of 0 means the entry right before this one, because
+        /// both are written at once.
         call: Seq,
         /// The answer.
         #[schemars(with = "serde_json::Value")]
         answer: serde_json::Value,
     },
-    /// A call was refused; nothing was proposed.
+    /// A call was refused, and nothing was proposed.
     Refused {
-        /// Which call; 0 as in an answer.
+        /// The refused call. A value of 0 means the same as in `answered`.
         call: Seq,
-        /// What is wrong and what to do next.
+        /// The problem, and what to do next.
         reason: String,
-        /// What was changed by somebody else meanwhile, where it is that.
+        /// The conflicting changes made by others. None if the call was refused for another reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conflict: Option<Box<Conflict>>,
     },
     /// The plan of the workflow changed.
     Planned {
-        /// Which call.
+        /// The call that changed it.
         call: Seq,
-        /// All steps.
+        /// All steps of the plan.
         steps: Vec<Step>,
-        /// A remark.
+        /// The model's notes on the plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<String>,
     },
-    /// A change waits for a decision. Its position is the proposal's name.
+    /// A call led to a proposal, which waits for a decision. The entry's position identifies the
+    /// proposal.
     Proposed {
-        /// The call that it answers.
+        /// The call that led to the proposal.
         call: Seq,
-        /// What the model is told besides.
+        /// Further information for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<serde_json::Value>")]
         answer: Option<serde_json::Value>,
-        /// The change.
+        /// The proposed change.
         proposal: Box<Proposal>,
     },
-    /// A person, or a mode that a person chose, said yes.
+    /// A proposal was approved, by a person or by the mode that a person chose.
     Approved {
-        /// To which proposal.
+        /// The approved proposal.
         proposal: Seq,
-        /// To which content.
+        /// The approved content, by its `patch_id`.
         patch_id: Fingerprint,
-        /// Who said it.
+        /// The source of the approval.
         by: Approver,
     },
-    /// A person said no, or chose a part instead.
+    /// A person rejected a proposal, or replaced it with a part of it.
     Rejected {
-        /// To which proposal.
+        /// The rejected proposal.
         proposal: Seq,
-        /// Why; the model is told.
+        /// The person's reason. The model receives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A proposal lost its base or its run and can no longer be decided.
+    /// A proposal was withdrawn, because its base changed or its workflow ended. It can no longer
+    /// be decided.
     Withdrawn {
-        /// Which proposal.
+        /// The withdrawn proposal.
         proposal: Seq,
-        /// Why.
+        /// The reason for the withdrawal.
         reason: String,
-        /// Whether its call is planned again.
+        /// Whether its call is replanned.
         again: bool,
     },
-    /// The target is about to replace the file, or Studio is told to act; written before either is
-    /// touched, so that a crash between the two can be told.
+    /// The target is about to replace the file, or Studio is about to apply the change. This entry
+    /// is written first, so that recovery can detect a crash in between.
     Applying {
-        /// Which proposals, in order.
+        /// The proposals, in the order in which they are applied.
         proposals: Vec<Seq>,
-        /// The file that is replaced, or the session that acts.
+        /// The file to be replaced, or the id of the session that applies the change.
         file: String,
-        /// Its hash before; none where there is no such file.
+        /// The file's hash before the change. None if the file does not exist.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<Fingerprint>,
-        /// What the target will say when it is done, one for each proposal.
+        /// The target's acknowledgements if it succeeds, one for each proposal.
         acks: Vec<Ack>,
     },
-    /// The target did it.
+    /// The target applied a proposal.
     Applied {
-        /// Which proposal.
+        /// The applied proposal.
         proposal: Seq,
-        /// What it did.
+        /// The target's acknowledgement.
         ack: Box<Ack>,
     },
-    /// The target did not do it; the place is as it was.
+    /// The target could not apply a proposal. The place is unchanged.
     Failed {
-        /// Which proposal.
+        /// The proposal that failed.
         proposal: Seq,
-        /// Why, and what to do next.
+        /// The reason, and what to do next.
         reason: String,
     },
-    /// A person has undone in Studio what was applied.
+    /// A person undid an applied proposal in Studio.
     Undone {
-        /// Which proposal.
+        /// The undone proposal.
         proposal: Seq,
-        /// What of it stays in files, and why.
+        /// The changes that remain in files, and the reason. None if nothing remains.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<String>,
     },
-    /// A person has redone it.
+    /// A person redid an undone proposal in Studio.
     Redone {
-        /// Which proposal.
+        /// The redone proposal.
         proposal: Seq,
-        /// What of it is not in files, and why.
+        /// The changes that are missing in files, and the reason. None if nothing is missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<String>,
     },
-    /// The workflow is over.
+    /// The workflow finished.
     Finished {
         /// How it ended.
         outcome: Finish,
-        /// The model's last word.
+        /// The model's closing message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
 }
 
-/// An entry where it stands.
+/// An entry together with its position, time and workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// The position.
+    /// The entry's position.
     pub seq: Seq,
-    /// When it was appended, in milliseconds since 1970-01-01 UTC.
+    /// The time the entry was appended, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// The workflow that it belongs to: the position of its `started`.
+    /// The entry's workflow, identified by the position of its `started` entry.
     pub workflow: Seq,
-    /// What happened.
+    /// The entry itself.
     #[serde(flatten)]
     pub entry: Entry,
 }
 
-/// What a model is held to.
+/// The limits for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guards {
-    /// More scripts, or more subtrees, than this are touched only after the person has confirmed it.
+    /// Maximum number of scripts, or of subtrees, that a proposal may touch before the person has
+    /// confirmed a wider change.
     pub scope: u32,
-    /// Whether what behaves needs a script before the work is done.
+    /// Whether the model must add a script for the parts it creates before it can complete the
+    /// task.
     pub needs_script: bool,
-    /// How many messages a model may write before a person says that it goes on.
+    /// Number of messages the model may write before a person must let it continue.
     pub turns: u32,
 }
 
-/// What a model is sent. Together with the entries before it, it gives the request byte for byte.
+/// A record of a request to a model. Together with the entries before it, it determines the request
+/// byte for byte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRequestRecord {
     /// The model: `PROVIDER/MODEL`.
     pub model: String,
-    /// How hard it is to think, where it is told.
+    /// The requested reasoning effort. None if the request does not specify it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// How long the answer may become, in tokens, where it is told.
+    /// The requested maximum length of the answer, in tokens. None if the request does not specify
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u32>,
-    /// The blob with the rules, the memory bank's extract and the tools.
+    /// The blob with the rules, the extract of the memory and the tools.
     pub system: Fingerprint,
-    /// The summary that stands for what is not sent any more.
+    /// The entry with the summary that replaces older messages. None if all messages are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Seq>,
-    /// How many messages are sent.
+    /// Number of messages in the request.
     pub turns: u32,
-    /// How long the request is, in bytes.
+    /// Size of the request in bytes.
     pub bytes: u64,
-    /// How many tokens that is taken to be.
+    /// Estimated size of the request in tokens.
     pub estimate: u64,
-    /// How many the model can read.
+    /// The model's context window, in tokens.
     pub window: u64,
-    /// The hash of the request.
+    /// The hash of the request's body.
     pub body: Fingerprint,
 }
 
-/// What a message took, in tokens.
+/// The tokens that a message used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tokens {
-    /// All that was read.
+    /// All input tokens.
     pub prompt: u64,
-    /// All that was written, thoughts included.
+    /// All output tokens, including reasoning.
     pub generated: u64,
-    /// Of what was read: from a cache.
+    /// Input tokens that were read from a cache.
     #[serde(default)]
     pub cache_read: u64,
-    /// Of what was read: put into a cache.
+    /// Input tokens that were written to a cache.
     #[serde(default)]
     pub cache_write: u64,
 }
 
-/// A part of a model's message that goes back as it came: signed thoughts, reasoning that only the
-/// provider can read. Nobody else looks into it.
+/// A part of a model's message that is sent back unchanged, such as signed reasoning, or reasoning
+/// that only the provider can read. Vector does not interpret it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// The provider that sent it. It goes back to nobody else.
+    /// The provider that sent it. It is sent back to this provider only.
     pub provider: String,
-    /// The model that sent it. Another one may refuse the signature.
+    /// The model that sent it. Another model may refuse the signature.
     pub model: String,
-    /// What it is, in the words of the provider's wire.
+    /// The content, in the provider's wire format.
     #[schemars(with = "serde_json::Value")]
     pub content: serde_json::Value,
 }
 
-/// Where a workflow works.
+/// The place that a workflow works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Place {
-    /// In a file.
+    /// A place or model file.
     File(FilePlace),
-    /// In a place that is open in Studio.
+    /// A place that is open in Studio.
     Open(StudioPlace),
-    /// In the files of a Rojo project.
+    /// The files of a Rojo project.
     Project(ProjectPlace),
 }
 
 impl Place {
-    /// Its name, for a person.
+    /// Returns the name of the place, for display.
     pub fn name(&self) -> String {
         match self {
             Self::File(FilePlace { file, out: Some(out), .. }) => format!("{file} → {out}"),
@@ -388,7 +400,8 @@ impl Place {
         }
     }
 
-    /// The session that it is to the daemon, where that has it open: a file by what is written.
+    /// Returns the id of the session that the daemon uses for this place. For a file, the id is
+    /// derived from the file that is written.
     pub fn session_id(&self) -> SessionId {
         let named = |kind: &str, file: &str| {
             SessionId(format!("{kind}-{}", Fingerprint::hash_bytes(file.as_bytes()).short_hex()))
@@ -400,7 +413,7 @@ impl Place {
         }
     }
 
-    /// The file, where it is one.
+    /// Returns the file. None if the place is not a file.
     pub fn file_place(&self) -> Option<&FilePlace> {
         match self {
             Self::File(file) => Some(file),
@@ -408,7 +421,7 @@ impl Place {
         }
     }
 
-    /// The open place, where it is one.
+    /// Returns the place in Studio. None if the place is not open in Studio.
     pub fn studio_place(&self) -> Option<&StudioPlace> {
         match self {
             Self::Open(open) => Some(open),
@@ -423,7 +436,7 @@ impl Place {
 pub struct ProjectPlace {
     /// The project file.
     pub project: String,
-    /// A hash over all of its files as they were read.
+    /// A hash over all files of the project as they were read.
     pub hash: Fingerprint,
 }
 
@@ -431,91 +444,91 @@ pub struct ProjectPlace {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudioPlace {
-    /// The window.
+    /// The session of the Studio window.
     pub session: SessionId,
-    /// What is open there.
+    /// The place that is open in the window.
     pub place: OpenPlace,
 }
 
-/// A place as a file.
+/// A place stored as a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilePlace {
     /// The file that was read.
     pub file: String,
-    /// The file that is written; the same where absent.
+    /// The file that is written. If absent, it is the file that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
     /// The hash of the file that was read.
     pub hash: Fingerprint,
-    /// Where another file is written: its hash before; none where there was no such file.
+    /// If another file is written: its hash before. None if that file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Fingerprint>,
 }
 
-/// Something of the place that a person attached to what they ask for, as it was then.
+/// An attachment of a request, with its content at the time of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AttachmentSnapshot {
     /// An instance.
     Instance {
-        /// Which.
+        /// The attached instance.
         target: Target,
-        /// Its class.
+        /// The instance's class.
         class: String,
     },
-    /// Text that was selected in a script.
+    /// Text selected in a script.
     Text {
         /// The script.
         target: Target,
         /// The hash of the script's text.
         hash: Fingerprint,
-        /// The line where it begins, from 1; none where the text stands in several places.
+        /// The selection's first line, from 1. None if the selected text occurs more than once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
-        /// What was selected.
+        /// The selected text.
         selected: String,
     },
-    /// A file of this machine.
+    /// A file on this machine.
     File {
-        /// Where, as it was named.
+        /// The path as the person wrote it.
         path: String,
-        /// The hash of its text.
+        /// The hash of the file's text.
         hash: Fingerprint,
-        /// Its text.
+        /// The file's text.
         text: String,
     },
-    /// What a folder of this machine holds.
+    /// A listing of a folder on this machine.
     Folder {
-        /// Where, as it was named.
+        /// The path as the person wrote it.
         path: String,
-        /// The names in it; those of folders end with a slash.
+        /// The names in the folder. Names of subfolders end with a slash.
         names: Vec<String>,
-        /// How many there are besides.
+        /// Number of further names.
         #[serde(default)]
         more: u32,
     },
-    /// A page of the web.
+    /// A web page.
     Page {
-        /// Its address.
+        /// The page's address.
         address: String,
-        /// What it says, fenced as data.
+        /// The page's text, fenced as data.
         text: String,
     },
-    /// What is wrong with the scripts of the place.
+    /// Problems found in the scripts of the place.
     Problems {
-        /// How many scripts were looked at.
+        /// Number of scripts that were checked.
         scripts: u32,
-        /// The first findings, the errors before the rest, each a line.
+        /// The first findings, one line each, errors first.
         findings: Vec<String>,
-        /// How many there are besides.
+        /// Number of further findings.
         #[serde(default)]
         more: u32,
     },
 }
 
 impl AttachmentSnapshot {
-    /// What it is, in a person's words.
+    /// Returns a short description for display.
     pub fn describe(&self) -> String {
         match self {
             Self::Instance { target, class } => format!("{} ({class})", target.path),
@@ -543,15 +556,15 @@ impl AttachmentSnapshot {
     }
 }
 
-/// When in its work a model says something.
+/// The phase of the work in which a model writes a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// What it is about to do.
+    /// Before the work: what the model is about to do.
     Start,
-    /// How far it is.
+    /// During the work: its progress.
     Update,
-    /// What it has done.
+    /// After the work: what the model has done.
     Final,
 }
 
@@ -559,23 +572,23 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What it is.
+    /// The step's description.
     pub text: String,
-    /// Whether it is done.
+    /// Whether the step is done.
     pub done: bool,
 }
 
-/// Who said yes.
+/// The source of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
-    /// A person, at a card.
+    /// A person, for this proposal.
     Person,
-    /// A person, to this card and all that follow in this run.
+    /// A person, for this proposal and all later ones of the run.
     PersonForAll,
     /// The mode that a person chose.
     Mode,
-    /// `--yes` on the command line.
+    /// The option `--yes` on the command line.
     Yes,
 }
 
@@ -583,10 +596,10 @@ pub enum Approver {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// Everything that was asked for.
+    /// The whole request was carried out.
     Done,
     /// A person did not approve.
     NotApproved,
-    /// Something went wrong.
+    /// An error ended it.
     Failed,
 }

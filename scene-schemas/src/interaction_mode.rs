@@ -1,18 +1,20 @@
-//! How far a person lets a request go. What is within it is known to whoever knows the tools.
+//! Interaction modes: whether a request may propose changes, only plan, or only answer.
+//!
+//! Which tools a mode allows is decided where the tools are defined.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far whoever answers may go.
+/// What the model may do for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InteractionMode {
-    /// It proposes changes.
+    /// Read the place and propose changes.
     #[default]
     Act,
-    /// It reads, and makes a plan.
+    /// Read the place and make a plan.
     Plan,
-    /// It reads, and answers.
+    /// Read the place and answer.
     Ask,
 }
 

@@ -1,7 +1,8 @@
-//! The words that every side of Vector shares: paths, values, commands, ledger entries, and the wire.
+//! Types shared by every part of Vector: paths, values, commands, ledger entries and the wire API.
 //!
-//! The daemon, the plugin and the pages speak in these types; what they read is printed from here.
-//! This crate depends on nothing of ours, does no I/O and knows nothing of files or models.
+//! The daemon, the plugin and the page all use these types. The plugin's Luau types and the OpenAPI
+//! document are generated from them. This crate depends on no other crate of the workspace,
+//! performs no I/O and does not know about files or models.
 
 #![warn(missing_docs)]
 

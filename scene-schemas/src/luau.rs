@@ -1,8 +1,8 @@
-//! Prints the plugin's types: `plugin/src/Schema.luau`.
+//! Prints the plugin's types, `plugin/src/Schema.luau`.
 //!
-//! It walks the JSON schemas of the Rust types, so that the two languages cannot drift apart, and
-//! writes what StyLua would leave as it is. Where the file lies and whether it is fresh is not
-//! known here.
+//! The printer walks the JSON schemas of the Rust types, so that the two languages cannot drift
+//! apart. Its output is already in StyLua's format. This module does not write the file or check
+//! whether it is current.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,12 +20,13 @@ const HEADER: &str = "\
 -- edited by hand. Integers are numbers here, and what may be absent or null is optional.
 ";
 
-/// An alias has no schema of its own, and so none of its docs.
+/// Description of [`Props`]. A type alias has no schema of its own, so its doc comment is not
+/// printed.
 const PROPS: &str = "Properties by name. `Name` is a property, `Tags` holds all tags, and `@Key` is the\nattribute `Key`. \
     Null takes a property back to its default and removes an attribute.";
 
-/// Names that a reader of these types looks up by hand: the field of the returned table, the type,
-/// and the property that tells its variants apart (none where they are plain strings).
+/// Lists of variant names that the plugin needs at run time: the field of the returned table, the
+/// type, and the property that tags its variants (None if they are plain strings).
 const LISTS: [(&str, &str, Option<&str>); 12] = [
     ("Actions", "Action", Some("action")),
     ("Classes", "Class", None),
@@ -41,7 +42,7 @@ const LISTS: [(&str, &str, Option<&str>); 12] = [
     ("WarningKinds", "WarningKind", None),
 ];
 
-/// Numbers that both sides hold to.
+/// Limits and constants that both sides use.
 const NUMBERS: [(&str, u64); 4] = [
     ("MaxBody", api::MAX_BODY as u64),
     ("MaxHold", api::MAX_HOLD),
@@ -54,11 +55,11 @@ const KEYWORDS: [&str; 21] = [
     "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
-/// Columns that StyLua lets a line have, and the width that it counts for a tab.
+/// StyLua's maximum line width, and the columns it counts for a tab.
 const COLUMNS: usize = 120;
 const TAB: usize = 4;
 
-/// The text of `plugin/src/Schema.luau`. The same at every call.
+/// Returns the text of `plugin/src/Schema.luau`. The output is deterministic.
 pub fn print_schema() -> String {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Record>();
@@ -75,11 +76,11 @@ pub fn print_schema() -> String {
 
 struct SchemaPrinter {
     types: BTreeMap<String, Json>,
-    /// Types that schemas repeat in full instead of naming them, with the text they print as.
+    /// Types that schemas inline instead of referencing by name, with their printed text.
     inlined: Vec<(&'static str, String)>,
 }
 
-/// One member of a union, and what stands above it.
+/// One member of a union, with the comment above it.
 struct UnionMember {
     docs: Option<String>,
     text: String,
@@ -124,7 +125,7 @@ impl SchemaPrinter {
         text
     }
 
-    /// The names of an enum's variants in the order of their declaration, as Luau strings.
+    /// Returns the names of an enum's variants in declaration order, as Luau string literals.
     fn variant_names(&self, name: &str, tag: Option<&str>) -> Vec<String> {
         let Some(schema) = self.types.get(name) else {
             return Vec::new();
@@ -138,7 +139,8 @@ impl SchemaPrinter {
         names
     }
 
-    /// A schema's type, to stand at this depth. A text that begins with a line break is a union.
+    /// Prints a schema's type at this indentation depth. Text that begins with a line break is a
+    /// union.
     fn print_type(&self, schema: &Json, depth: usize) -> String {
         if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
             return name.to_owned();
@@ -214,7 +216,7 @@ impl SchemaPrinter {
         }
     }
 
-    /// Luau has no tuples: what may stand at any of the places stands at all of them.
+    /// Luau has no tuples, so the element type is the union of the types at all positions.
     fn print_items(&self, schema: &Json, depth: usize) -> String {
         let Some(places) = schema["prefixItems"].as_array() else {
             return self.print_type(&schema["items"], depth);
@@ -235,7 +237,7 @@ impl SchemaPrinter {
         let properties = schema["properties"].as_object().unwrap_or(&none);
         let required: BTreeSet<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
-        // What tells variants apart comes first; the others follow by name.
+        // The tag comes first; the other fields follow by name.
         let mut fields: Vec<_> = properties.iter().collect();
         fields.sort_by_key(|(name, field)| (field["const"].is_null(), name.as_str()));
 
@@ -272,7 +274,7 @@ fn union_members(schema: &Json) -> Option<&Vec<Json>> {
     schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array())
 }
 
-/// The strings that a schema allows one by one, as Luau writes them.
+/// Returns the string constants that a schema allows, as Luau string literals.
 fn string_literals(schema: &Json) -> Vec<String> {
     let some = schema["enum"].as_array().into_iter().flatten();
     some.chain([&schema["const"]])
@@ -284,7 +286,7 @@ fn string_literals(schema: &Json) -> Vec<String> {
 fn write_comment(text: &mut String, docs: Option<&str>, depth: usize) {
     let tabs = "\t".repeat(depth);
     for line in docs.unwrap_or_default().lines() {
-        // Links are for Rust's own pages.
+        // Intra-doc links only work in rustdoc.
         let line = line.replace("[`", "`").replace("`]", "`");
         let line = format!("{tabs}-- {line}");
         text.push_str(line.trim_end());
@@ -292,7 +294,7 @@ fn write_comment(text: &mut String, docs: Option<&str>, depth: usize) {
     }
 }
 
-/// On one line where nothing needs more.
+/// Prints a union, on one line if it fits.
 fn print_union(members: Vec<UnionMember>, depth: usize) -> String {
     let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
     if let [only] = texts.as_slice() {
@@ -300,7 +302,7 @@ fn print_union(members: Vec<UnionMember>, depth: usize) -> String {
     }
     let line = texts.join(" | ");
     let has_docs = members.iter().any(|member| member.docs.is_some());
-    // Half a line is left for what stands before and behind it.
+    // The other half of the line is left for the text before and after the union.
     if !has_docs && !line.contains('\n') && depth * TAB + line.len() <= COLUMNS / 2 {
         return line;
     }

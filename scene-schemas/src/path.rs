@@ -1,9 +1,8 @@
-//! Canonical names of instances: `game.Workspace["My.Part"].Wall[2]`.
+//! Canonical instance paths, such as `game.Workspace["My.Part"].Wall[2]`: `game`, then segments.
 //!
-//! The grammar: `game`, then segments. A bare segment is `.` and `[A-Za-z_][A-Za-z0-9_]*`; any
-//! other name is a JSON string in brackets. `[n]` behind a name picks the nth sibling of that name,
-//! from 1. In a model file the roots stand where the services stand in a place. Whether a path fits
-//! an instance, or several, is not known here.
+//! A bare segment is `.` and `[A-Za-z_][A-Za-z0-9_]*`; any other name is a JSON string in brackets.
+//! `[n]` selects the nth sibling of that name, from 1. A model file has its roots where a place has
+//! its services. This module does not resolve paths to instances.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,23 +11,23 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The canonical name of an instance.
+/// The canonical path of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct InstancePath {
-    /// From the children of `game` down; none is `game` itself.
+    /// The segments below `game`, from the top down. Empty for `game` itself.
     pub segments: Vec<Segment>,
 }
 
-/// One step down.
+/// One step of a path, from a parent to its child.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Segment {
     /// The instance's name, unescaped.
     pub name: String,
-    /// Which of the siblings of that name, from 1; none where there is just one.
+    /// Index among the siblings of that name, from 1. None if the name is unique among them.
     pub index: Option<u32>,
 }
 
-/// What is wrong with a path's text.
+/// The error for text that is not a valid path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.sentence())]
 pub struct PathError {
@@ -47,19 +46,19 @@ impl PathError {
     }
 }
 
-/// What is said of the most frequent mistake.
+/// The problem reported for the most frequent mistake.
 const NO_ROOT: &str = "paths begin with `game`";
 
 const EXAMPLE: &str = r#"game.Workspace["My.Part"].Wall[2]"#;
 const ROOT: &str = "game";
 
 impl InstancePath {
-    /// `game` itself.
+    /// Returns the path of `game` itself.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// The path of a child.
+    /// Returns the path of a child.
     #[must_use]
     pub fn child(&self, name: &str, index: Option<u32>) -> Self {
         let mut segments = Vec::with_capacity(self.segments.len() + 1);
@@ -68,19 +67,19 @@ impl InstancePath {
         Self { segments }
     }
 
-    /// The path of the parent; none for `game`.
+    /// Returns the path of the parent. None for `game`.
     pub fn parent(&self) -> Option<Self> {
         let (_, front) = self.segments.split_last()?;
         Some(Self { segments: front.to_vec() })
     }
 
-    /// The last name; `game` for the root.
+    /// Returns the last name of the path; `game` for the root.
     pub fn name(&self) -> &str {
         self.segments.last().map_or(ROOT, |segment| &segment.name)
     }
 }
 
-/// Whether a name needs no brackets.
+/// Whether a name can be written without brackets.
 fn is_bare(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
@@ -129,7 +128,7 @@ impl FromStr for InstancePath {
     }
 }
 
-/// Takes `.Name` or `["Any name"]` off the front.
+/// Splits `.Name` or `["Any name"]` off the front.
 fn take_name(text: &str) -> Result<(Cow<'_, str>, &str), &'static str> {
     if let Some(rest) = text.strip_prefix('.') {
         let end =
@@ -152,7 +151,7 @@ fn take_name(text: &str) -> Result<(Cow<'_, str>, &str), &'static str> {
     Ok((Cow::Owned(name), behind))
 }
 
-/// Takes `[n]` off the front, where it stands there.
+/// Splits `[n]` off the front, if present.
 fn take_index(text: &str) -> Result<(Option<u32>, &str), &'static str> {
     let Some(rest) = text.strip_prefix('[').filter(|rest| !rest.starts_with('"')) else {
         return Ok((None, text));

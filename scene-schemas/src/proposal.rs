@@ -1,4 +1,7 @@
-//! Proposals: what a person is shown and decides upon, and what a target says it did.
+//! Proposals, their previews, and the acknowledgements of targets that applied them.
+//!
+//! A person decides on a proposal by its preview and warnings. This module does not plan or apply
+//! proposals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,40 +11,41 @@ use crate::entry::Seq;
 use crate::path::InstancePath;
 use crate::value::Value;
 
-/// How much a proposal can take away.
+/// How destructive a proposal is.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Only creates, or inserts text and removes none.
+    /// Only creates, or inserts text without removing any.
     Additive,
-    /// Changes what is there.
+    /// Changes existing instances, properties or text.
     Modifying,
     /// Deletes, overwrites whole texts, or removes more text than it adds.
     Destructive,
 }
 
-/// Which proposals go without a person's yes.
+/// Which proposals are approved without asking a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// None: everything waits.
+    /// None: every proposal waits for a decision.
     #[default]
     Confirm,
     /// Additive proposals without warnings.
     Auto,
-    /// All but the stale, the fuzzy and those with a security warning.
+    /// All proposals except those with a warning that needs a second confirmation. Stale proposals
+    /// are replanned first.
     Dangerous,
 }
 
-/// Why a person should look twice.
+/// A warning for the person who decides on a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
-    /// What kind.
+    /// The kind of warning.
     pub kind: WarningKind,
-    /// One sentence.
+    /// The warning as one sentence.
     pub text: String,
 }
 
@@ -49,102 +53,107 @@ pub struct Warning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {
-    /// A parent that did not exist is created on the way.
+    /// The proposal creates a parent that did not exist.
     ParentCreated,
-    /// A name with dots or slashes, or one that several siblings share.
+    /// A name contains dots or slashes, or several siblings share it.
     Name,
-    /// The inserted passage already stands nearby.
+    /// The inserted passage already exists nearby.
     Duplication,
-    /// Something in a script is suspicious: selene says what.
+    /// Suspicious code in a script, as reported by selene.
     Lint,
     /// Some of the named scripts have no match.
     NoMatch,
-    /// A value that Roblox does not take as it is.
+    /// A value that Roblox does not accept as it is.
     Range,
-    /// References from elsewhere are lost.
+    /// The proposal breaks references from elsewhere.
     References,
-    /// An asset brings scripts.
+    /// An inserted asset contains scripts.
     Scripts,
-    /// Rojo syncs the place, and what is written in Studio may be overwritten by its files.
+    /// Rojo syncs the place, so its files may overwrite changes made in Studio.
     Rojo,
-    /// An edit that was made to fit; it needs a second confirmation.
+    /// An edit was adapted to fit the script's text. Needs a second confirmation.
     Fuzzy,
-    /// Code that reaches outside the place or hides what it does; it needs a second confirmation.
+    /// Code that reaches outside the place or hides what it does. Needs a second confirmation.
     Security,
-    /// Files that stay on the disk although their instances go.
+    /// Files that remain on disk although their instances are deleted.
     FilesStay,
-    /// A file that another tool writes and will overwrite; it needs a second confirmation.
+    /// A file that another tool generates and will overwrite. Needs a second confirmation.
     Generated,
 }
 
 impl WarningKind {
-    /// Whether no mode lets it through and a yes must be said twice.
+    /// Whether this warning rules out automatic approval in every mode and requires the person to
+    /// confirm twice.
     pub fn needs_second_confirmation(self) -> bool {
         matches!(self, Self::Fuzzy | Self::Security | Self::Generated)
     }
 }
 
-/// A change that waits for a decision. It is named by the ledger position of its entry.
+/// A proposed change to a place. The ledger position of its `proposed` entry identifies it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Proposal {
     /// One line for the card.
     pub title: String,
-    /// How much it can take away.
+    /// How destructive the proposal is.
     pub class: Class,
-    /// What is done, in this order, whole or not at all.
+    /// The commands, applied in this order and all or none.
     pub commands: Vec<Command>,
-    /// The hash of the place file that it was planned on.
+    /// The hash of the place file that the proposal was planned on.
     pub base: Fingerprint,
-    /// A hash over base and commands: what was seen is what is applied.
+    /// A hash over the base and the commands. It ensures that exactly the previewed change is
+    /// applied.
     pub patch_id: Fingerprint,
-    /// What a person is shown.
+    /// The preview shown to the person.
     pub preview: Preview,
-    /// Why to look twice.
+    /// Warnings for the person who decides.
     pub warnings: Vec<Warning>,
-    /// Pending proposals that it was planned on top of and that must be applied before it.
+    /// Pending proposals that this one was planned on top of. They must be applied before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Seq>,
-    /// The instance that its call means where it leaves out a path.
+    /// The instance that its call addresses by omitting a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meant: Option<ImplicitTarget>,
-    /// What of it goes to the files of a Rojo project, and not to Studio.
+    /// The part of the proposal that changes files of a Rojo project instead of Studio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<ProjectFileChanges>,
-    /// Of a Rojo project: the files that change, from its folder and with `/`.
+    /// For a Rojo project: the changed files, relative to the project's folder and with `/` as
+    /// separator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
-    /// The proposal that this one was made from by a person's choice or edit, or that it reverts.
+    /// The proposal that this one was derived from by a person's selection or edit, or that it
+    /// reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
-    /// What it takes back on the way to a checkpoint, newest first.
+    /// Proposals that this one reverts in order to restore a checkpoint, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes_back: Vec<Seq>,
-    /// The proposal of the same call that was withdrawn so that it be planned again, as this one.
+    /// The withdrawn proposal of the same call that was replanned as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Seq>,
 }
 
-/// What of a proposal in an open place goes to the files of the Rojo project that the place is synced
-/// with: Rojo would overwrite it in Studio.
+/// The part of a proposal in an open place that changes files of the Rojo project synced with the
+/// place. If Studio made these changes, Rojo would overwrite them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectFileChanges {
     /// The project file.
     pub project: String,
-    /// The commands of the proposal that files hold, from 0, in order. Studio does the others.
+    /// Indices of the proposal's commands that are applied to files, from 0, ascending. Studio
+    /// applies the other commands.
     pub owned: Vec<u32>,
     /// The same commands, addressed as in the project.
     pub commands: Vec<Command>,
-    /// The files that change, from the project's folder and with `/`.
+    /// The changed files, relative to the project's folder and with `/` as separator.
     pub files: Vec<String>,
 }
 
-/// How many files a card names.
+/// Number of files that a card names.
 const NAMED: usize = 5;
 
 impl ProjectFileChanges {
-    /// What a card says of it.
+    /// Returns the line of a card about these files.
     pub fn describe(&self) -> String {
         if self.files.is_empty() {
             return format!("In files of Rojo, of {}", self.project);
@@ -153,7 +162,7 @@ impl ProjectFileChanges {
     }
 }
 
-/// The names of some files, the first of many.
+/// Joins the names of the first files, and the count of the others.
 pub fn name_files(files: &[String]) -> String {
     let mut names = files.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     if files.len() > NAMED {
@@ -163,21 +172,21 @@ pub fn name_files(files: &[String]) -> String {
 }
 
 impl Proposal {
-    /// The applied proposals that it takes back, newest first. Of one that was made from another that was
-    /// never applied, that other one.
+    /// Returns the proposals that this one reverts, newest first. If `takes_back` is empty, that is
+    /// `from`, which was never applied if this proposal is a selection or edit of it.
     pub fn reverted_proposals(&self) -> impl Iterator<Item = Seq> {
         let from = self.from.filter(|_| self.takes_back.is_empty());
         from.into_iter().chain(self.takes_back.iter().copied())
     }
 
-    /// What a card says of the files that change.
+    /// Returns the line of a card about the changed files. None if the proposal changes no files.
     pub fn describe_files(&self) -> Option<String> {
         let written = || format!("Files: {}", name_files(&self.writes));
         let in_files = self.files.as_ref().map(ProjectFileChanges::describe);
         in_files.or_else(|| (!self.writes.is_empty()).then(written))
     }
 
-    /// Whether Studio does nothing of a command, for files hold it.
+    /// Whether a command is applied to files only, and not by Studio.
     pub fn is_in_files(&self, command: usize) -> bool {
         let Some(files) = &self.files else {
             return false;
@@ -186,31 +195,31 @@ impl Proposal {
     }
 }
 
-/// The instance that a call means where it leaves out a path. It stays the same however often the call
-/// is planned.
+/// The instance that a call addresses by omitting a path. It stays the same when the call is
+/// replanned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImplicitTarget {
-    /// Which.
+    /// The instance.
     pub target: Target,
-    /// Why this one.
+    /// The reason for choosing it.
     pub by: ImplicitTargetReason,
 }
 
-/// Why an instance is meant.
+/// The reason for choosing an implicit target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImplicitTargetReason {
-    /// It is the only one that is selected in Studio.
+    /// It is the only instance selected in Studio.
     Selected,
-    /// It is the only one that the person attached to the request.
+    /// It is the only instance that the person attached to the request.
     Attached,
-    /// Nothing else is known, and what is made goes there.
+    /// No single instance is selected or attached, so new instances are created in Workspace.
     Workspace,
 }
 
 impl ImplicitTarget {
-    /// What a card says of it.
+    /// Returns the line of a card about this instance.
     pub fn describe(&self) -> String {
         let what = match self.by {
             ImplicitTargetReason::Selected => "the selected instance ",
@@ -221,16 +230,16 @@ impl ImplicitTarget {
     }
 }
 
-/// What changes, for reading.
+/// The changes of a proposal, for display.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
-    /// Instances and properties, in the order of the commands.
+    /// Changes to instances and properties, in the order of the commands.
     pub rows: Vec<Row>,
-    /// Rows that are not listed here, because there are too many to read.
+    /// Number of rows that are left out because there are too many to read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_rows: u32,
-    /// Texts, one for each script.
+    /// Changed texts, one entry for each script.
     pub scripts: Vec<ScriptDiff>,
 }
 
@@ -239,82 +248,83 @@ pub(crate) fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// One line of the table of operations.
+/// One row of the table of operations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// The command that it belongs to, from 0.
+    /// Index of the row's command, from 0.
     pub command: u32,
-    /// What happens.
+    /// The change to the instance.
     pub change: Change,
-    /// To whom: the path afterwards for what is made, before for what goes.
+    /// The instance: its path after the change if it is created, before the change if it is
+    /// deleted.
     pub path: InstancePath,
-    /// Its class.
+    /// The instance's class.
     pub class: String,
 }
 
-/// What happens to an instance.
+/// A change to an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "change", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
-    /// It is made.
+    /// The instance is created.
     Created {
-        /// What differs from the defaults, in order.
+        /// Properties that differ from the class's defaults, in order.
         props: Vec<(String, Value)>,
     },
-    /// It is made as a copy.
+    /// The instance is created as a copy.
     Cloned {
-        /// Of which instance.
+        /// The instance that is copied.
         source: InstancePath,
-        /// How many instances the copy has.
+        /// Number of instances in the copy.
         count: u32,
     },
     /// One property changes.
     Set {
-        /// Which property.
+        /// The name of the property.
         property: String,
-        /// Its value before; none where it was not set.
+        /// The value before. None if the property was not set.
         before: Option<Value>,
-        /// Its value afterwards; none where it is taken back to its default.
+        /// The value after. None if the property is reset to its default.
         after: Option<Value>,
     },
-    /// It gets another parent.
+    /// The instance moves to another parent.
     Moved {
         /// The new parent.
         to: InstancePath,
     },
-    /// It goes, with all below it.
+    /// The instance is deleted with its descendants.
     Deleted {
-        /// How many instances go.
+        /// Number of deleted instances.
         count: u32,
     },
-    /// It comes with an asset, as one of its roots.
+    /// The instance is inserted as one of the roots of an asset.
     Inserted {
-        /// The asset's number.
+        /// The asset's id on Roblox.
         asset: u64,
-        /// How many instances come with this root, itself included.
+        /// Number of instances inserted with this root, including the root.
         count: u32,
     },
-    /// It comes back.
+    /// The instance is restored.
     Restored {
-        /// How many instances come back.
+        /// Number of restored instances.
         count: u32,
     },
 }
 
-/// The change of one script's text.
+/// The changes to one script's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptDiff {
-    /// The last command that changes this script, from 0.
+    /// Index of the last command that changes this script, from 0.
     pub command: u32,
-    /// Which script.
+    /// The script's path.
     pub path: InstancePath,
-    /// Lines that are added.
+    /// Number of added lines.
     pub added: u32,
-    /// Lines that are removed.
+    /// Number of removed lines.
     pub removed: u32,
-    /// Where.
+    /// The changed passages, in order.
     pub hunks: Vec<Hunk>,
 }
 
@@ -322,11 +332,11 @@ pub struct ScriptDiff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hunk {
-    /// First line in the text before, from 1 (0 where it has none).
+    /// First line in the old text, from 1 (0 if the hunk has no old lines).
     pub old_start: u32,
-    /// First line in the text after, from 1 (0 where it has none).
+    /// First line in the new text, from 1 (0 if the hunk has no new lines).
     pub new_start: u32,
-    /// The lines, without their line ends.
+    /// The lines, without their line endings.
     pub lines: Vec<DiffLine>,
 }
 
@@ -336,90 +346,90 @@ pub struct Hunk {
 pub enum DiffLine {
     /// It stays.
     Context(String),
-    /// It comes.
+    /// The line is added.
     Added(String),
-    /// It goes.
+    /// The line is removed.
     Removed(String),
 }
 
-/// Passages of a script that were changed twice: by a change that was asked for, and by somebody else
-/// since.
+/// Passages of a script that conflict: the requested change and another change made since then both
+/// touch them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conflict {
-    /// Which script.
+    /// The script's path.
     pub path: InstancePath,
-    /// The first passages, in order.
+    /// The first conflicting passages, in order.
     pub passages: Vec<Passage>,
-    /// How many more there are.
+    /// Number of further conflicting passages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u32,
 }
 
-/// A passage that was changed twice. Long ones end with `…`.
+/// A conflicting passage. Long texts are cut and end with `…`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Passage {
-    /// Where it stands in the script as it is now, from 1.
+    /// First line of the passage in the script's current text, from 1.
     pub line: u32,
-    /// What both started from.
+    /// The text that both changes started from.
     pub base: String,
-    /// What stands there now.
+    /// The current text.
     pub theirs: String,
-    /// What was asked for.
+    /// The text of the requested change.
     pub ours: String,
 }
 
-/// What a target says it did.
+/// A target's acknowledgement that it applied a proposal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ack {
-    /// The file that was written; none for a place that is open in Studio.
+    /// The written file. None for a place that is open in Studio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The hash of that file before; none where there was no such file.
+    /// The hash of that file before the change. None if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Fingerprint>,
-    /// Its hash afterwards, where there is a file.
+    /// The hash of that file after the change. None if there is no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Fingerprint>,
-    /// One for each command.
+    /// The outcomes of the commands, one for each.
     pub outcomes: Vec<Outcome>,
-    /// Commands that take it back, addressed as in the file that was written; what they expect are
-    /// the fingerprints that this proposal left behind.
+    /// Commands that revert the proposal, addressed as in the written file. They expect the
+    /// fingerprints that this proposal left behind.
     pub inverse: Vec<Command>,
-    /// For each of these commands, a hash over all of what it takes back as it was left, where
-    /// what the command itself expects is not enough to know it by.
+    /// For each inverse command, a hash over everything it reverts, as this proposal left it. None
+    /// if the fingerprints in the command are enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Option<Fingerprint>>,
-    /// How the very bytes come back that the proposal was performed on. Proposals that were applied
-    /// together have the same, and go back together.
+    /// The patch that restores the exact bytes from before the proposal. Proposals that were
+    /// applied together share it and are reverted together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<RestorePatch>,
-    /// What was done to the files of a Rojo project besides, by a proposal in an open place.
+    /// For a proposal in an open place: the changes it also made to files of a Rojo project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Box<Self>>,
 }
 
-/// How the bytes of a file come back.
+/// A patch that restores the earlier bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestorePatch {
-    /// The blob by which they are made of the file that was written.
+    /// The blob with the patch. It turns the written file into the earlier bytes.
     pub patch: Fingerprint,
-    /// Their hash.
+    /// The hash of the restored bytes.
     pub hash: Fingerprint,
 }
 
-/// What became of one command.
+/// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// The instance that was made or changed, as it is called in the file that was written; none
-    /// where it is gone.
+    /// The instance that was created or changed, by its id in the written file. None if it was
+    /// deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<InstanceId>,
-    /// The fingerprint of what the command left behind; none where it is gone.
+    /// The fingerprint of the state that the command left behind. None if the instance was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
 }

@@ -1,26 +1,28 @@
-//! A refusal: the one kind of error that a model or a person can act on.
+//! Refusals: the errors that a model or a person can act on.
+//!
+//! Also suggests known names for a mistyped one.
 
 use std::fmt;
 
-/// Why something was not done: one or more sentences that say what is wrong, where, and what to do
-/// next. Nothing was changed.
+/// The reason an action was refused: one or more sentences that say what is wrong, where, and what
+/// to do next. A refused action has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
 
 impl Refusal {
-    /// Says it.
+    /// Creates a refusal with this message.
     pub fn new(message: impl fmt::Display) -> Self {
         Self(message.to_string())
     }
 
-    /// It, for a person.
+    /// Returns the message in wording for a person, see [`for_person`].
     pub fn for_person(&self) -> String {
         for_person(&self.0)
     }
 }
 
-/// What a refusal says to whoever calls tools, for a person.
+/// Rewrites a refusal for a tool caller into wording for a person.
 pub fn for_person(refusal: &str) -> String {
     const CHANGED: &str = "since. Take that back first, or change it by hand";
     let words = [
@@ -35,20 +37,20 @@ pub fn for_person(refusal: &str) -> String {
     words.iter().fold(refusal.to_owned(), |text, (model, person)| text.replace(model, person))
 }
 
-/// Writes `refuse!("...")` for `Err(Refusal::new(format!("...")))`.
+/// Expands `refuse!("...")` to `Err(Refusal(format!("...")))`.
 #[macro_export]
 macro_rules! refuse {
     ($($text:tt)*) => { Err($crate::Refusal(format!($($text)*))) };
 }
 pub use crate::refuse;
 
-/// Longer words are not compared, in bytes.
+/// Length limit for compared words, in bytes.
 const MISTYPED: usize = 200;
 
-/// The nearest of the known words, as a sentence that can follow a refusal; empty where none is
+/// Returns the known words nearest to `word` as a sentence to append to a refusal. Empty if none is
 /// near.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // What is this long is not mistyped, and comparing it takes long.
+    // A word this long is not a typo, and comparing it is slow.
     if word.len() > MISTYPED {
         return String::new();
     }

@@ -1,29 +1,31 @@
-//! Positions and edits in a script's text, as the Language Server Protocol counts them.
+//! Positions, edits and conflicts in a script's text. Positions are those of the Language Server
+//! Protocol.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A place between two characters of a text.
+/// A position between two characters of a text.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(deny_unknown_fields)]
 pub struct Position {
-    /// Line, from 0. Lines end in LF or CRLF.
+    /// Line number, from 0. Lines end in LF or CRLF.
     pub line: u32,
-    /// UTF-16 code units from the start of the line, from 0.
+    /// Offset in the line in UTF-16 code units, from 0.
     pub character: u32,
 }
 
-/// Replace the text between two positions. An empty range inserts; an empty text deletes.
+/// An edit that replaces the text between two positions. An empty range inserts; an empty text
+/// deletes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TextEdit {
-    /// First position that is replaced.
+    /// Start of the replaced range.
     pub start: Position,
-    /// The position behind the last one that is replaced.
+    /// End of the replaced range, exclusive.
     pub end: Position,
-    /// What stands there afterwards, literally.
+    /// The replacement, inserted literally.
     pub text: String,
 }
 
@@ -31,16 +33,16 @@ pub struct TextEdit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TextConflict {
-    /// The lines in the text that both come from.
+    /// The lines in the common ancestor.
     pub base: String,
-    /// The lines in the one.
+    /// The lines on our side.
     pub ours: String,
-    /// The lines in the other.
+    /// The lines on their side.
     pub theirs: String,
-    /// Where they stand in the text that both come from, from 1.
+    /// Number of the first of these lines in the common ancestor, from 1.
     pub base_line: usize,
-    /// Where they stand in the one.
+    /// Number of the first of these lines on our side, from 1.
     pub ours_line: usize,
-    /// Where they stand in the other.
+    /// Number of the first of these lines on their side, from 1.
     pub theirs_line: usize,
 }

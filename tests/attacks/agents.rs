@@ -1,4 +1,5 @@
-//! Agents of their own: what their token opens, what their tools take, and what they may say of whom.
+//! Attacks by MCP agents: the routes that their token opens, the arguments that their tools accept,
+//! and their access to the calls, proposals and sessions of others.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +14,7 @@ use super::attacks;
 use super::ground::{Ground, Seen, WINDOW, routes};
 use super::said::{Client, told};
 
-/// Calls a tool over HTTP, with some of the call otherwise.
+/// Calls a tool over HTTP, with some fields of the default call replaced by `changed`.
 fn called(ground: &Ground, changed: &Json) -> Seen {
     ground.agent("POST", "/api/agents/calls", &call(changed)).into()
 }
@@ -29,7 +30,7 @@ fn call(changed: &Json) -> Json {
     call
 }
 
-/// Every number that is on record.
+/// Returns the sequence number of every ledger record.
 fn numbers(ground: &Ground) -> Vec<u64> {
     ground.records().iter().map(|record| record.seq.0).collect()
 }
@@ -39,7 +40,7 @@ fn on_all_routes(ground: &Ground, token: Token) -> Vec<Seen> {
     routes(token).map(|route| ground.with(route, &[("Authorization", &bearer)])).collect()
 }
 
-/// A call of the agent's own that waits: its number and its proposal's.
+/// Makes a call that waits for the user, and returns the numbers of the call and of its proposal.
 fn waiting(ground: &Ground) -> (u64, u64) {
     let view = ground.agent("POST", "/api/agents/calls", &call(&json!({}))).ok();
     assert_eq!(view["became"]["state"], "pending", "{view}");
@@ -51,7 +52,8 @@ fn status(ground: &Ground, proposal: u64) -> Json {
     shown.ok()["status"].clone()
 }
 
-/// Has many specs run at once that take memory and time, and looks at both meanwhile.
+/// Starts twelve test runs at once that use as much memory and time as they can. Asserts that the
+/// daemon still answers others within 5 seconds, and that its memory stays below 1.5 GB.
 fn run_hungry_specs(ground: &Ground) {
     let spec = "return function() it('takes', function() local all = {} for at = 1, 200 do \
                 all[at] = buffer.create(1048576) buffer.fill(all[at], 0, 1) end \
@@ -85,7 +87,7 @@ fn run_hungry_specs(ground: &Ground) {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
-    // What the process had at most; nobody else than Linux tells so simply.
+    // The peak memory of the daemon. Only Linux offers a simple way to read it.
     let status = std::fs::read_to_string(format!("/proc/{}/status", ground.daemon().process()));
     let most = status.ok().and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.to_owned();
@@ -94,7 +96,7 @@ fn run_hungry_specs(ground: &Ground) {
     assert!(most.is_none_or(|kb| kb < 1_500_000), "{most:?} KB");
 }
 
-/// What a terminal is told of the record holds nothing that moves it.
+/// Asserts that `vector log` prints no control characters that a terminal would act on.
 #[track_caller]
 fn log_is_plain(ground: &Ground) -> Seen {
     let log = ground.home.run(&["log"], "");

@@ -1,10 +1,10 @@
-//! A web page in a real browser: it tries every way there is to reach the daemon, with tokens and without,
-//! and tells what it could read.
+//! Attacks by a web page in a real browser: the page tries every way to reach the daemon, with and
+//! without tokens, and reports what it could read.
 //!
-//! The page is served by the test, under a name of its own and under one that is rebound to this machine.
-//! Between the browser and the daemon stands a recorder, so that the daemon's answers are known and not
-//! only what the page was let see. The browser finds the recorder where it thinks the daemon to be; what
-//! it sends is passed on as it is.
+//! The test serves the page, under an ordinary name and under one that is rebound to this machine.
+//! A recorder sits between the browser and the daemon, so that the test knows what the daemon
+//! answered and not only what the browser let the page read. Host resolver rules lead the browser
+//! to the recorder instead of the daemon. The recorder forwards every request unchanged.
 
 use std::io::{Read, Write};
 use std::iter::repeat;
@@ -22,18 +22,18 @@ use super::Outcome::Instead;
 use super::attacks;
 use super::ground::{Ground, Seen};
 
-/// What the page does.
+/// The script of the attacking page.
 const PAGE: &str = include_str!("browser.js");
-/// A name that leads to this machine by now.
+/// A host name that was the attacker's and now resolves to this machine.
 const REBOUND: &str = "rebound.test";
-/// How long a page may take; none takes as long.
+/// How long a page may take. No page has needed this long.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What passed between the browser and the daemon: the first line of each request, and of its answer.
+/// The traffic between browser and daemon: the first line of each request and of its response.
 type Passed = Arc<Mutex<Vec<(String, String)>>>;
 
-/// Passes on what comes to a port of its own, and records it. Where a page is given, that is what stands at
-/// the root, as it did before its name led here.
+/// Listens on a separate port, forwards connections to the daemon and records them. If `page` is
+/// given, the recorder serves it at `/`, as the attacker's server did before its name was rebound.
 fn recorder(daemon: u16, page: Option<String>) -> (u16, Passed) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -61,7 +61,8 @@ fn recorder(daemon: u16, page: Option<String>) -> (u16, Passed) {
     (port, passed)
 }
 
-/// Whether what is said first is for the page that stood there before.
+/// Whether the connection begins with a request for `/`, which the attacker's server answered
+/// before the rebinding.
 fn asks_for_the_root(browser: &TcpStream) -> bool {
     let mut first = [0; 6];
     while browser.peek(&mut first).is_ok_and(|count| (1..6).contains(&count)) {
@@ -70,7 +71,7 @@ fn asks_for_the_root(browser: &TcpStream) -> bool {
     &first == b"GET / "
 }
 
-/// Passes on what two sides say until both have ended.
+/// Forwards bytes in both directions until both sides have closed, and returns what each side sent.
 fn both_ways(browser: &TcpStream, daemon: &TcpStream) -> (String, String) {
     let copy = |mut from: TcpStream, mut to: TcpStream| {
         let (mut all, mut block) = (Vec::new(), [0; 4096]);
@@ -91,7 +92,8 @@ fn both_ways(browser: &TcpStream, daemon: &TcpStream) -> (String, String) {
     (said.join().unwrap(), answered)
 }
 
-/// The first lines of requests that came one after the other; a body may stand right before each.
+/// Returns the request lines of consecutive requests. The body of one request may directly precede
+/// the next request line.
 fn requests(said: &str) -> Vec<String> {
     let ends: Vec<&str> = said.split(" HTTP/1.1\r\n").collect();
     let methods = ["GET ", "POST ", "PUT ", "DELETE ", "OPTIONS "];
@@ -102,13 +104,13 @@ fn requests(said: &str) -> Vec<String> {
     ends[..ends.len() - 1].iter().map(line).collect()
 }
 
-/// The first lines of answers, without the protocol.
+/// Returns the status lines of responses, without the protocol version.
 fn answers(said: &str) -> Vec<String> {
     let line = |text: &str| text.split("\r\n").next().unwrap_or_default().to_owned();
     said.split("HTTP/1.1 ").skip(1).map(line).collect()
 }
 
-/// Serves the page and what belongs to it, and takes its report.
+/// Serves the page and its worker script, and receives the page's report.
 fn attacker(listener: TcpListener, page: String) -> Receiver<Json> {
     let (reports, report) = channel();
     thread::spawn(move || {
@@ -160,15 +162,15 @@ fn serve(mut stream: TcpStream, page: &str, reports: &Sender<Json>) {
     );
 }
 
-/// What a page did.
 struct Visit {
-    /// What it says of each way.
+    /// The page's result for each way that it tried.
     report: Json,
-    /// What the daemon was asked, and answered.
+    /// The requests that reached the daemon, with their responses.
     passed: Vec<(String, String)>,
 }
 
-/// Has the browser open the page under a name, with a token that it has stolen, or none.
+/// Opens the page under `name` in the browser, with a stolen token or an empty one. None if there
+/// is no Chromium.
 fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
     let browser = chromium()?;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -186,7 +188,8 @@ fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
     } else {
         format!("http://evil.test:{own}/")
     };
-    // The rebound name has our own port, as it would after the page's name leads to this machine.
+    // The rebound name has our own port, as it would after the page's name is rebound to this
+    // machine.
     let rules = format!(
         "MAP 127.0.0.1:{port} 127.0.0.1:{recorder}, MAP localhost:{port} 127.0.0.1:{recorder}, \
          MAP {REBOUND}:{port} 127.0.0.1:{recorder}, MAP *.test 127.0.0.1"
@@ -220,13 +223,14 @@ fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
     Some(Visit { report, passed })
 }
 
-/// Nothing could be read, and each request that came through was refused.
+/// Asserts that the page could read nothing, and that the daemon refused each request that reached
+/// it.
 #[track_caller]
 fn is_held(visit: &Visit, is_rebound: bool, ways: &[&str]) {
     let tried = visit.report.as_object().expect("it reports").clone();
     for way in ways {
         let said = tried.get(*way).unwrap_or_else(|| panic!("{way} was not tried: {tried:?}"));
-        // Whom the browser takes for the same page is let read the refusal, and nothing else.
+        // A page that the browser considers same-origin may read the refusal, and nothing else.
         let is_refusal =
             said["text"].as_str().is_some_and(|it| it.starts_with("{\"kind\":\"forbidden\""));
         assert!(said["read"] == false || is_rebound && is_refusal, "{way} has read: {said}");
@@ -240,7 +244,7 @@ fn is_held(visit: &Visit, is_rebound: bool, ways: &[&str]) {
     assert!(refused * 2 > visit.passed.len(), "{:?}", visit.passed);
 }
 
-/// Opens the page, and looks at these ways of it.
+/// Opens the page and checks the given ways of its report.
 fn tried(ground: &Ground, token: &str, ways: &[&str]) -> Vec<Seen> {
     if let Some(visit) = visit(ground, "127.0.0.1", token) {
         is_held(&visit, false, ways);

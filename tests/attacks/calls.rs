@@ -1,4 +1,5 @@
-//! Tool calls of a model on files: ways out of the project, out of the place, and into the network.
+//! Attacks by a model's tool calls on files: ways out of the project, out of the place, and into
+//! the network.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,19 +14,19 @@ fn line(tool: &str, args: &Json) -> String {
     format!("{}\n", json!({ "tool": tool, "args": args }))
 }
 
-/// Has a call done in the project, with a yes to everything.
+/// Makes one call in the project, with `--yes`.
 fn in_project(ground: &Ground, tool: &str, args: &Json) -> Seen {
     let project = ground.path("game").display().to_string();
     ground.run(&["edit", "--project", &project, "--ops", "-", "--yes"], &line(tool, args))
 }
 
-/// The same in a place file.
+/// Makes one call in the place file, with `--yes`.
 fn in_place(ground: &Ground, tool: &str, args: &Json) -> Seen {
     let place = ground.path("place.rbxl").display().to_string();
     ground.run(&["edit", &place, "--ops", "-", "--yes"], &line(tool, args))
 }
 
-/// Makes a script of each of these names in the project.
+/// Creates a script with each of these names in the project.
 fn scripts_called(ground: &Ground, names: &[&str]) -> Vec<Seen> {
     let made = |name: &&str| {
         let args = json!({
@@ -37,7 +38,8 @@ fn scripts_called(ground: &Ground, names: &[&str]) -> Vec<Seen> {
     names.iter().map(made).collect()
 }
 
-/// Puts scripts into the place that do nothing: they are switched off, or nobody requires them.
+/// Creates two dormant scripts in the place: one is disabled, the other is a ModuleScript that no
+/// script requires.
 fn lay_dormant(ground: &mut Ground) {
     let source = "require(7712345678)\n";
     let place = ground.path("place.rbxl").display().to_string();
@@ -244,11 +246,12 @@ attacks! { served: false;
         };
 }
 
-/// A link in the person's home to something else in it.
+/// Creates the symbolic link `from` to `to`, both relative to the user's home.
 fn link(ground: &mut Ground, to: &str, from: &str) {
     #[cfg(unix)]
     std::os::unix::fs::symlink(ground.path(to), ground.path(from)).unwrap();
-    // Where a link needs more rights than a test has, its place stays empty, and is refused as well.
+    // Where a link needs more rights than a test has, none is created. The calls are refused all
+    // the same.
     #[cfg(not(unix))]
     let _ = (to, from);
     ground.note();

@@ -1,4 +1,4 @@
-//! Files that lie in the way: places that mean harm, and a home that somebody has been in.
+//! Attacks by files: malicious places, and a Vector home that another program has tampered with.
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use super::attacks;
 use super::ground::{Ground, Seen, token};
 use crate::hostile::worst::{file, inst, prnt};
 
-/// Shows and edits a file that holds this.
+/// Writes the bytes as a place file, then shows and edits it.
 fn opened(ground: &mut Ground, bytes: &[u8]) -> Vec<Seen> {
     let place = ground.path("evil.rbxl");
     fs::write(&place, bytes).unwrap();
@@ -26,7 +26,7 @@ fn xml(items: &str) -> String {
     format!("<roblox version=\"4\">{items}</roblox>")
 }
 
-/// A chunk that says that it is far larger than it is.
+/// Builds a file with an INST chunk that claims to unpack to 4 GB.
 fn bomb(packed: &[u8]) -> Vec<u8> {
     let mut bytes = file(&[]);
     let end = bytes.len() - (16 + b"</roblox>".len());
@@ -39,7 +39,7 @@ fn bomb(packed: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Runs these specs in a place, whose script has this text.
+/// Runs `vector test` on a place whose only spec has this source.
 fn tested(ground: &mut Ground, source: &str) -> Seen {
     let place = ground.path("specs.rbxlx");
     let item = format!(
@@ -51,7 +51,8 @@ fn tested(ground: &mut Ground, source: &str) -> Seen {
     ground.run(&["test", &place.display().to_string()], "")
 }
 
-/// Starts a daemon where something is in the way, and looks that the person's token is theirs alone.
+/// Starts a daemon on a home that was tampered with. Asserts that the token files are regular files
+/// that only the user can read, and that nothing was written through a link.
 #[track_caller]
 fn token_is_private(ground: &mut Ground) -> Vec<Seen> {
     ground.serve();

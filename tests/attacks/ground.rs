@@ -1,5 +1,7 @@
-//! Where attacks are tried: a person's home with a project, places and a ledger, and a daemon where one
-//! is needed, with a plugin and a proposal that waits. What stands there is looked at before and after.
+//! The environment of an attack: a user's home with a project, places and a ledger. If needed, also
+//! a daemon with a paired plugin and a pending proposal.
+//!
+//! It records the state before the attack and compares it afterwards.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +20,7 @@ use vector_tests::places::{self, Format};
 
 use super::{Attack, Outcome};
 
-/// Tries an attack, and holds what came of it against its row.
+/// Runs an attack and checks its result against its row.
 #[track_caller]
 pub(super) fn hold(attack: &Attack) {
     let mut ground = Ground::new(attack.served);
@@ -33,20 +35,20 @@ pub(super) fn hold(attack: &Attack) {
     ground.is_as_it_was(!is_unheard);
 }
 
-/// What was seen of one try.
+/// The result of one try.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// An answer; a status of 0 is none.
+    /// A response. A status of 0 means that there was none.
     Reply(Reply),
-    /// What a tool answered: whether that is an error, and its text.
+    /// A tool result: whether it is an error, and its text.
     Tool(bool, String),
-    /// What a command left behind.
+    /// The output of a command.
     Run(Output),
-    /// What happened instead, as the row itself has looked.
+    /// Another outcome, which the row has checked itself.
     Instead,
 }
 
-/// An answer to a request, whatever it was.
+/// Any HTTP response.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -97,7 +99,7 @@ fn fits(outcome: Outcome, seen: &Seen) -> Result<(), String> {
     }
 }
 
-/// What stands there, and must stay.
+/// The state that an attack must not change.
 #[derive(Debug, Clone, PartialEq)]
 struct Stand {
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -105,26 +107,25 @@ struct Stand {
     waiting: Vec<Json>,
 }
 
-/// How long an answer may take, where it ends.
+/// How long to read a response before giving up.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The window that the plugin is of.
+/// The session id of the plugin.
 pub(super) const WINDOW: &str = "window-1";
 
-/// Where attacks are tried.
 pub(super) struct Ground {
-    // It ends before its home does.
+    // Declared first, so that the daemon ends before its home is deleted.
     daemon: Option<Daemon>,
     pub(super) home: Home,
-    /// What a paired plugin holds, and its token.
+    /// The credential of the paired plugin, and its token.
     pub(super) credential: String,
     pub(super) plugin: String,
     pub(super) epoch: u64,
-    /// The person's token, and the agents'.
+    /// The user's token, and the agents' token.
     pub(super) person: String,
     pub(super) agent: String,
-    /// The project's session.
+    /// The session id of the Rojo project.
     pub(super) project: String,
-    /// A proposal of the person's own task, which waits.
+    /// A pending proposal of the user's own task.
     pub(super) proposal: u64,
     head: Seq,
     stand: Option<Stand>,
@@ -155,17 +156,17 @@ impl Ground {
         ground
     }
 
-    /// The folder of the ledger.
+    /// The ledger's folder.
     pub(super) fn ledger(&self) -> PathBuf {
         self.home.path().join("vector")
     }
 
-    /// A file or folder of the person's.
+    /// The path of a file or folder in the user's home.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    /// Starts the daemon, or starts it anew.
+    /// Starts or restarts the daemon, and reads its new tokens.
     pub(super) fn serve(&mut self) {
         drop(self.daemon.take());
         let daemon = Daemon::of_project(binary::vector(), &self.ledger(), &self.path("game"));
@@ -174,7 +175,7 @@ impl Ground {
         self.daemon = Some(daemon);
     }
 
-    /// A paired plugin with a small place, and a task of the person's that waits for them.
+    /// Pairs a plugin with a small place, and starts a task of the user that waits for a decision.
     fn begin(&mut self) {
         let daemon = self.daemon.as_ref().unwrap();
         let mut plugin = Plugin::pair(daemon, WINDOW);
@@ -194,13 +195,13 @@ impl Ground {
         self.project = all.iter().map(name).find(|it| it.starts_with("project-")).unwrap();
     }
 
-    /// From here on nothing may change.
+    /// Records the current state as the one that must not change from here on.
     pub(super) fn note(&mut self) {
         self.head = self.records().last().map_or(Seq(0), |record| record.seq);
         self.stand = Some(self.stand());
     }
 
-    /// All that is on record.
+    /// All records of the ledger.
     pub(super) fn records(&self) -> Vec<Record> {
         if !self.ledger().join("ledger.sqlite").is_file() {
             return Vec::new();
@@ -213,14 +214,15 @@ impl Ground {
         if self.daemon.is_some() {
             settings = self.person("GET", "/api/settings", &Json::Null).body;
             let all = self.person("GET", "/api/proposals", &Json::Null).body;
-            // What an attack proposes waits for the person, as it should.
+            // Leave out proposals of the attack itself: they wait for the user, as they should.
             let old = |it: &&Json| it["seq"].as_u64().is_some_and(|seq| seq <= self.head.0);
             waiting = all["proposals"].as_array().unwrap().iter().filter(old).cloned().collect();
         }
         Stand { files: files(self.home.path()), settings, waiting }
     }
 
-    /// Nothing has changed but what a refusal puts on record, where it does.
+    /// Asserts that nothing has changed. If `may_record`, the ledger may have new entries, but none
+    /// that approves, applies or reverts anything.
     #[track_caller]
     fn is_as_it_was(&self, may_record: bool) {
         let new: Vec<Record> = self.records().into_iter().filter(|it| it.seq > self.head).collect();
@@ -254,17 +256,17 @@ impl Ground {
         self.daemon.as_ref().unwrap()
     }
 
-    /// Calls the daemon as the person does.
+    /// Calls the daemon with the user's token.
     pub(super) fn person(&self, method: &str, path: &str, body: &Json) -> Answer {
         self.daemon().call(method, path, Some(&self.person), body)
     }
 
-    /// Calls it as an agent does.
+    /// Calls the daemon with the agents' token.
     pub(super) fn agent(&self, method: &str, path: &str, body: &Json) -> Answer {
         self.daemon().call(method, path, Some(&self.agent), body)
     }
 
-    /// The token that a route takes.
+    /// The token that a route requires.
     pub(super) fn token(&self, route: &Route) -> Option<&str> {
         match route.token {
             Token::None => None,
@@ -273,7 +275,7 @@ impl Ground {
         }
     }
 
-    /// The path of a route, with what is there in the place of `{id}`.
+    /// The path of a route, with `{id}` replaced by an existing session or proposal.
     pub(super) fn path_of(&self, route: &Route) -> String {
         let id = match route.path {
             it if it.contains("sessions") => WINDOW.to_owned(),
@@ -282,18 +284,19 @@ impl Ground {
         route.path.replace("{id}", &id)
     }
 
-    /// Calls every route as it may be called, but for these headers.
+    /// Calls every route correctly, except for these headers.
     pub(super) fn each(&self, extra: &[(&str, &str)]) -> Vec<Seen> {
         ROUTES.iter().map(|route| self.with(route, extra)).collect()
     }
 
-    /// The same of the routes that take a body.
+    /// Calls every route that takes a body correctly, except for these headers.
     pub(super) fn each_with_body(&self, extra: &[(&str, &str)]) -> Vec<Seen> {
         let with_body = ROUTES.iter().filter(|route| route.has_body());
         with_body.map(|route| self.with(route, extra)).collect()
     }
 
-    /// The same of one route. A header without a value is left out.
+    /// Calls one route correctly, except for these headers. A header with an empty value is left
+    /// out.
     pub(super) fn with(&self, route: &Route, extra: &[(&str, &str)]) -> Seen {
         let bearer = self.token(route).map(|token| format!("Bearer {token}"));
         let host = format!("127.0.0.1:{}", self.port());
@@ -305,7 +308,7 @@ impl Ground {
         self.send(route.method.as_str(), &self.path_of(route), &headers, body)
     }
 
-    /// Sends a request with just these headers, and its length.
+    /// Sends a request with exactly these headers, plus `Connection` and its `Content-Length`.
     pub(super) fn send(
         &self,
         method: &str,
@@ -321,7 +324,7 @@ impl Ground {
         self.line(text.as_bytes())
     }
 
-    /// The same with a right host, and a token where one is given.
+    /// Sends a request with a valid `Host`, and with `token` if it is given.
     pub(super) fn ask(&self, method: &str, target: &str, token: Option<&str>, body: &str) -> Seen {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let host = format!("127.0.0.1:{}", self.port());
@@ -330,15 +333,15 @@ impl Ground {
         self.send(method, target, &headers, body)
     }
 
-    /// Sends bytes, and reads what comes until the connection ends.
+    /// Sends bytes and reads until the connection ends.
     pub(super) fn line(&self, bytes: &[u8]) -> Seen {
         let mut stream = self.connect();
-        // A server may answer and hang up before it has read all.
+        // A server may answer and close the connection before it has read everything.
         let _ = stream.write_all(bytes);
         read(stream)
     }
 
-    /// The same of bytes behind which nothing comes any more.
+    /// Sends bytes, closes the sending side, and reads until the connection ends.
     pub(super) fn cut(&self, bytes: &[u8]) -> Seen {
         let mut stream = self.connect();
         stream.write_all(bytes).unwrap();
@@ -346,7 +349,7 @@ impl Ground {
         read(stream)
     }
 
-    /// The head of a request with these lines and the person's token.
+    /// Builds a request head with this request line, these header lines and the user's token.
     pub(super) fn head(&self, first: &str, lines: &str) -> String {
         format!(
             "{first} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: \
@@ -362,25 +365,25 @@ impl Ground {
         stream
     }
 
-    /// Runs the command in the person's home.
+    /// Runs `vector` in the user's home.
     pub(super) fn run(&self, args: &[&str], stdin: &str) -> Seen {
         Seen::Run(self.home.run(args, stdin))
     }
 
-    /// A decision upon a proposal, as it is shown.
+    /// Builds the request for a decision on a proposal, as its current view requires it.
     pub(super) fn decision(&self, proposal: u64, decision: &Json) -> Json {
         let shown = self.person("GET", &format!("/api/proposals/{proposal}"), &Json::Null).body;
         let shown = &shown["proposal"];
         json!({ "patch_id": shown["patch_id"], "base": shown["base"], "decision": decision })
     }
 
-    /// Decides as the person does.
+    /// Decides a proposal as the user.
     pub(super) fn decide(&self, proposal: u64, decision: &Json) -> Answer {
         let decide = self.decision(proposal, decision);
         self.person("POST", &format!("/api/proposals/{proposal}/decide"), &decide)
     }
 
-    /// What is chosen, with some of it otherwise.
+    /// Changes some settings, and accepts that as the new state.
     pub(super) fn choose(&mut self, changed: &Json) {
         let mut settings = self.person("GET", "/api/settings", &Json::Null).body;
         for (name, value) in changed.as_object().unwrap() {
@@ -393,7 +396,7 @@ impl Ground {
 
 fn read(mut stream: TcpStream) -> Seen {
     let (mut answer, mut block, began) = (Vec::new(), [0; 4096], Instant::now());
-    // A stream of events that was let through has no end of its own.
+    // If an event stream was let through, it does not end by itself.
     while began.elapsed() < PATIENCE
         && let Ok(count @ 1..) = stream.read(&mut block)
     {
@@ -402,13 +405,13 @@ fn read(mut stream: TcpStream) -> Seen {
     Seen::Reply(Reply::read(&String::from_utf8_lossy(&answer)))
 }
 
-/// The token that stands in a file behind its port.
+/// Reads the token from a token file, in which it follows the port.
 pub(super) fn token(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
     text.split_whitespace().nth(1).unwrap().to_owned()
 }
 
-/// A person's home: a project, places, a text, and something beside them that is nobody's business.
+/// Writes the user's home: a project, two places, and a secret file outside of them.
 fn lay(home: &Path) {
     let src = home.join("game/src");
     fs::create_dir_all(&src).unwrap();
@@ -427,7 +430,8 @@ fn lay(home: &Path) {
     fs::write(home.join("place.rbxlx"), places::sample(Format::Rbxlx)).unwrap();
 }
 
-/// All files below a folder, but for those in which the ledger and the locks are.
+/// Returns all files below a folder with their contents, except those of the ledger database and
+/// the locks.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
     while let Some(folder) = open.pop() {
@@ -447,12 +451,12 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Whether a method and a route belong to each other.
+/// Whether this method and path are a route.
 pub(super) fn is_route(method: &str, path: &str) -> bool {
     ROUTES.iter().any(|it| it.path == path && it.method.as_str() == method)
 }
 
-/// The routes that a kind of token opens.
+/// The routes that require this kind of token.
 pub(super) fn routes(token: Token) -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(move |route| route.token == token)
 }

@@ -1,5 +1,5 @@
-//! The daemon's wire: where a request says that it comes from, what it says that it brings, where it
-//! goes, and with which token.
+//! Attacks on the daemon's HTTP interface: forged origins and hosts, malformed heads and bodies,
+//! other paths and methods, and wrong tokens.
 
 use std::io::{Read, Write};
 
@@ -9,7 +9,7 @@ use super::Outcome::{Http, Instead, Line};
 use super::attacks;
 use super::ground::{Ground, Seen, is_route, reads, routes};
 
-/// What changes the most at once.
+/// The settings that would give an attacker the most at once.
 const DANGER: &str = "{\"mode\":\"dangerous\",\"dry_run\":false,\"model\":\"offline\"}";
 
 /// Calls every route with each of these values of a header.
@@ -19,19 +19,19 @@ fn each_of(ground: &Ground, name: &str, values: &[&str]) -> Vec<Seen> {
     values.flat_map(|value| ground.each(&[(name, &value)])).collect()
 }
 
-/// Asks for a change of the settings at each of these targets.
+/// Tries to change the settings at each of these request targets.
 fn put_at(ground: &Ground, targets: &[&str]) -> Vec<Seen> {
     let put = |target: &&str| ground.ask("PUT", target, Some(&ground.person), DANGER);
     targets.iter().map(put).collect()
 }
 
-/// Asks for the settings with each of these `Authorization`s.
+/// Calls the settings route with each of these `Authorization` values.
 fn authorized(ground: &Ground, values: &[String]) -> Vec<Seen> {
     let settings = ROUTES.iter().find(|it| it.path == "/api/settings").unwrap();
     values.iter().map(|value| ground.with(settings, &[("Authorization", value)])).collect()
 }
 
-/// Sends a change of the settings, whose head has these lines besides.
+/// Tries to change the settings with these extra header lines and this body.
 fn put_with(ground: &Ground, lines: &str, body: &str) -> Seen {
     let lines = format!("Content-Type: application/json\r\n{lines}");
     ground.line(format!("{}{body}", ground.head("PUT /api/settings", &lines)).as_bytes())

@@ -1,6 +1,9 @@
-//! Attacks as a table: who tries what, and what comes of it. Each row is a test of its own that truly
-//! tries it, against the real daemon or the real binary, and that nothing has changed is looked at after
-//! each: the ledger, the place, the settings, and what waits. `docs/attacks.md` is printed from the rows.
+//! The attacks on Vector as a table: attacker, attempt and outcome. `docs/attacks.md` is printed
+//! from it.
+//!
+//! Each row is its own test, which carries out the attempt against the real daemon or the real
+//! binary. Afterwards it asserts that nothing has changed: the ledger, the place, the settings and
+//! the pending proposals.
 
 mod agents;
 mod browser;
@@ -20,7 +23,7 @@ use vector_tests::printed;
 
 use self::ground::{Ground, Seen};
 
-/// Who attacks.
+/// The attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     WebPage,
@@ -46,19 +49,18 @@ impl fmt::Display for Who {
     }
 }
 
-/// What comes of it. Whatever it is, nothing has changed.
+/// The outcome. In every case, nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// An answer with this status, and a failure of this kind.
+    /// An HTTP response with this status and an error of this kind.
     Http(u16, &'static str),
-    /// It is no request, and nobody hears of it: the connection ends, with this status or another of its
-    /// kind at most.
+    /// The input is not a request. The connection ends, with a 4xx status at most.
     Line,
-    /// The tool's answer is an error that says this; an entry of the ledger may tell of the call.
+    /// The tool returns an error that contains this text. The ledger may record the call.
     Tool(&'static str),
-    /// The command ends with this code, and says this.
+    /// The command ends with this exit code and prints this text.
     Exit(i32, &'static str),
-    /// What happens instead, in words; the row itself looks whether it does.
+    /// Another outcome, in words. The row itself checks it.
     Instead(&'static str),
 }
 
@@ -75,21 +77,21 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A row.
 #[derive(Clone, Copy)]
 struct Attack {
-    /// Its test, below `attacks`.
+    /// The path of its test, below `attacks`.
     test: &'static str,
     who: Who,
-    /// What is tried.
+    /// The attempt, as the table prints it.
     tried: &'static str,
     outcome: Outcome,
-    /// Whether a daemon has to be there.
+    /// Whether the attack needs a running daemon.
     served: bool,
     run: fn(&mut Ground) -> Vec<Seen>,
 }
 
-/// Rows of one subject: `NAME: WHO, WHAT => OUTCOME, |ground| WHAT WAS SEEN;` each, and their tests.
+/// Declares the rows of one subject and their tests. The form of a row is
+/// `NAME: ATTACKER, ATTEMPT => OUTCOME, |ground| RESULTS;`.
 macro_rules! attacks {
     (served: $served:literal; $($name:ident: $who:ident, $tried:literal => $outcome:expr, $run:expr;)+) => {
         pub(super) const ATTACKS: &[$crate::attacks::Attack] = &[$($crate::attacks::Attack {

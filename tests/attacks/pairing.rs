@@ -1,4 +1,5 @@
-//! Pairing by a code, hello with what that gave, and what a plugin may say for whom.
+//! Attacks on pairing by code, on hello with the pairing's credential, and by a plugin that speaks
+//! for another session.
 
 use serde_json::{Value as Json, json};
 
@@ -24,7 +25,7 @@ fn hello(ground: &Ground, changed: &Json) -> Seen {
     ground.daemon().call("POST", "/api/hello", None, &hello).into()
 }
 
-/// A second window of the same plugin: its token and its epoch.
+/// Opens a second session of the same plugin, and returns its token and epoch.
 fn second(ground: &mut Ground) -> (String, Json) {
     let Seen::Reply(reply) = hello(ground, &json!({})) else { unreachable!() };
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -149,7 +150,7 @@ attacks! { served: true;
         };
 }
 
-/// Says in the name of a window that what waits is done.
+/// Acknowledges the pending proposal as applied, in the name of a session.
 fn acknowledged(ground: &Ground, session: &str, epoch: &Json, token: &str) -> Seen {
     let path = format!("/api/proposals/{}", ground.proposal);
     let shown = ground.person("GET", &path, &Json::Null).body;

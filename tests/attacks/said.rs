@@ -1,4 +1,4 @@
-//! An MCP client that says what a test says: the real `vector mcp`, over its stdin and stdout.
+//! A scripted MCP client: it speaks to the real `vector mcp` over its stdin and stdout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -9,18 +9,20 @@ use serde_json::{Value as Json, json};
 
 use super::ground::{Ground, Seen};
 
-/// A client; its server ends with it.
+/// An MCP client. Its server ends when it is dropped.
 pub(super) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Json>,
     last: u64,
-    /// What the server asked the person by way of the client; all of it was answered with yes.
+    /// The elicitations that the server sent to the user through the client. The client accepted
+    /// each of them.
     pub(super) asked: Vec<Json>,
 }
 
 impl Client {
-    /// Joins the daemon, whose calls wait so long for a person, and can ask them itself.
+    /// Starts `vector mcp`, whose calls wait `wait` seconds for the user, with a client that
+    /// supports elicitation.
     pub(super) fn new(ground: &Ground, wait: u64) -> Self {
         let mut child = ground
             .home
@@ -57,7 +59,7 @@ impl Client {
         stdin.flush().unwrap();
     }
 
-    /// Asks, and says yes to whatever is asked back.
+    /// Sends a request, accepts every elicitation, and returns the response.
     pub(super) fn ask(&mut self, method: &str, params: &Json) -> Json {
         self.last += 1;
         let id = self.last;
@@ -75,18 +77,17 @@ impl Client {
         }
     }
 
-    /// Calls a tool.
     pub(super) fn call(&mut self, tool: &str, args: &Json) -> Json {
         self.ask("tools/call", &json!({ "name": tool, "arguments": args }))
     }
 
-    /// The same, as it was seen. An error of the protocol is one as well.
+    /// Calls a tool and returns its result as [`Seen`]. A protocol error counts as a tool error.
     pub(super) fn sees(&mut self, tool: &str, args: &Json) -> Seen {
         told(&self.call(tool, args))
     }
 }
 
-/// What an answer says.
+/// Converts a response to [`Seen`].
 pub(super) fn told(said: &Json) -> Seen {
     if let Some(error) = said.get("error") {
         return Seen::Tool(true, error["message"].to_string());

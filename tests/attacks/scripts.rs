@@ -1,7 +1,8 @@
-//! Hostile scripts by family: what the scan flags, what it is known to miss, and what it is not for.
+//! Hostile scripts by family: those that the scan flags, those that it is known to miss, and those
+//! that are out of its scope.
 //!
-//! A file is a family. A line `--@ NAME` begins a script. A `«U+202E»` stands for that character, and
-//! `«150 spaces»` and `«200 lines»` for so many.
+//! Each file is a family. A line `--@ NAME` begins a script. `«U+202E»` denotes that character,
+//! `«150 spaces»` and `«200 lines»` that many spaces or line breaks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,7 @@ use std::fs;
 use vector_place::Scene;
 use vector_tests::{cases, repository};
 
-/// The families whose scripts reach code or the network from outside, or hide that they do.
+/// The families whose scripts reach code or the network outside the place, or hide that they do.
 pub(super) const FLAGGED: [&str; 12] = [
     "require",
     "http",
@@ -24,12 +25,12 @@ pub(super) const FLAGGED: [&str; 12] = [
     "far_command",
     "switches",
 ];
-/// Those that do, and are not flagged.
+/// Scripts that do the same and are not flagged.
 const MISSES: &str = "misses";
-/// Those that do harm within the game, which no scan can tell from a game.
+/// Scripts that do harm within the game. No scan can tell them from ordinary game code.
 const IN_GAME: &str = "in_game";
 
-/// The scripts of a family, by name.
+/// Returns the scripts of a family, by name.
 pub(super) fn scripts(family: &str) -> Vec<(String, String)> {
     let text = repository::read(&format!("tests/attacks/scripts/{family}.luau"));
     let scripts = text.split("--@ ").skip(1).map(|script| {
@@ -57,7 +58,8 @@ fn expand(source: &str) -> String {
     text
 }
 
-/// The scripts of which it is not so that they are flagged, or not.
+/// Returns the scripts that violate the expectation: those not flagged if `is_flagged`, otherwise
+/// those flagged.
 fn others(family: &str, is_flagged: bool) -> Vec<String> {
     let all = scripts(family).into_iter().filter(|(name, source)| {
         assert_eq!(vector_luau::compile_errors(source), [], "{name} does not compile");
@@ -74,7 +76,7 @@ fn hostile_scripts_are_flagged() {
 
 #[test]
 fn what_is_missed_is_named() {
-    // A script that is flagged by now belongs to its family.
+    // A script that is flagged by now belongs in its own family.
     assert_eq!(others(MISSES, false), [""; 0], "flagged");
     assert_eq!(others(IN_GAME, false), [""; 0], "flagged");
     assert!(scripts(MISSES).len() <= 7);
@@ -103,7 +105,7 @@ fn the_corpus_covers_each_family() {
     assert!(reaching >= 180 && scripts(IN_GAME).len() >= 20, "{reaching}");
 }
 
-/// Of the scripts of real places at most two in a hundred are flagged.
+/// At most two in a hundred scripts of real places are flagged.
 #[test]
 fn clean_scripts_are_passed_over() {
     let Some(cases) = cases::cases() else { return };

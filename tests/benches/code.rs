@@ -1,11 +1,12 @@
-//! What finding one's way in 10,000 scripts costs: the index, cold and after one edit, beside `rojo
-//! sourcemap` of the same scripts as files; a search of 50 MB beside `rg` as a process; and the choice
-//! of scripts for a request.
+//! Code navigation in 10,000 scripts: the index, cold and after one edit, beside `rojo sourcemap`
+//! of the same scripts as files; a search of 50 MB beside `rg` as a process; and the choice of
+//! scripts for a request.
 //!
 //! `cargo bench -p vector-tests --bench code [-- [--scripts N] [--runs N]]`. The other programs are
-//! looked for in PATH; where one is missing, its lines are left out. `rojo` reads files and knows no
-//! code, and the index reads a scene that is open: the two are what stands before the first answer on
-//! either side, and not the same work. What is found is not checked here.
+//! looked up in PATH; the lines of a missing one are left out. `rojo` reads files and does not
+//! understand code, while the index reads a scene that is already open. The two do not do the same
+//! work: each is what precedes the first answer on its side. The results themselves are not checked
+//! here.
 
 #![allow(
     clippy::expect_used,
@@ -38,10 +39,10 @@ use self::measure::{machine, option};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// So many scripts stand in a folder.
+/// Number of scripts per folder.
 const FOLDER: usize = 100;
 
-/// The text of a module that requires three others; `lines` more lines of code.
+/// The source of a module that requires three others, with `lines` more lines of code.
 fn text(number: usize, scripts: usize, lines: usize) -> String {
     let mut text = String::from("--!strict\n-- What a shop sells, and for how much.\n");
     for step in 1..=3 {
@@ -67,7 +68,8 @@ fn text(number: usize, scripts: usize, lines: usize) -> String {
     text
 }
 
-/// A place of modules in folders, and the same as files of a Rojo project.
+/// Builds a place of modules in folders, and the same modules as the files of a Rojo project.
+/// Returns both and the size of the sources in bytes.
 fn made(scripts: usize, lines: usize) -> (Scene, TempDir, usize) {
     let home = TempDir::new().expect("a temporary folder");
     let project = json!({ "name": "bench", "tree": { "$className": "DataModel",
@@ -88,7 +90,7 @@ fn made(scripts: usize, lines: usize) -> (Scene, TempDir, usize) {
         let node = scene.create(folder, "ModuleScript", &format!("Module{number}"));
         scene.set_source(node, text);
     }
-    // As a place is that was read from a file.
+    // Decode the place, so that the scene is in the state of one that was read from a file.
     let scene = Scene::decode(&scene.encode().expect("a place")).expect("a place");
     (scene, home, bytes)
 }
@@ -106,7 +108,7 @@ fn median(runs: usize, mut run: impl FnMut(usize)) -> f64 {
     times[times.len() / 2]
 }
 
-/// The median of a program's runs; none where it is missing.
+/// The median of a program's runs. None if it is missing.
 fn program(runs: usize, name: &str, args: &[&str], folder: &Path) -> Option<f64> {
     let run = || {
         let command =
@@ -177,7 +179,7 @@ fn searched(scripts: usize, runs: usize) {
         ),
         ("nothing", json!({ "query": "zebra", "caseSensitive": true }), vec!["-F", "zebra"]),
     ];
-    // As the engine has it.
+    // The engine sets the same number of readers.
     code::set_readers(&scene, PARALLEL_READERS);
     for (what, args, rg) in queries {
         let time = median(runs, |_| {

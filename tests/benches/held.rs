@@ -1,4 +1,4 @@
-//! Polls that are held: what each costs the daemon, and what it costs an axum that does nothing else.
+//! Held polls: the memory that each costs the daemon, beside an axum server that does nothing else.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ fn resident(process: u32) -> u64 {
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
 }
 
-/// The peer, a process of its own: it says its port, and serves until it is ended.
+/// Runs the axum peer, in a separate process: prints its port, and serves until it is killed.
 pub(crate) fn peer() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).enable_all().build().unwrap().block_on(async {
@@ -42,7 +42,8 @@ pub(crate) fn peer() {
     });
 }
 
-/// How many kilobytes each held poll adds to a process, how many there are, and what it has then.
+/// Holds polls at a process. Returns the kilobytes that each adds, the number of polls, and the
+/// process's memory in MB afterwards. None if the memory cannot be read.
 fn measure(process: u32, port: u16, token: &str) -> Option<(f64, usize, u64)> {
     let before = resident(process);
     if before == 0 {
@@ -57,10 +58,10 @@ fn measure(process: u32, port: u16, token: &str) -> Option<(f64, usize, u64)> {
     let poll = format!("/api/stream?hold={HOLD}");
     let mut lines: Vec<TcpStream> = (0..POLLS).map_while(|_| open(&poll)).collect();
     if lines.len() < POLLS {
-        // One file for the last question.
+        // The limit of open files was reached. Free one for the last request.
         lines.pop();
     }
-    // All have been read when one more is answered.
+    // Once one more request is answered, all the polls have been read.
     let mut answer = String::new();
     BufReader::new(open("/health")?).read_line(&mut answer).unwrap();
     assert!(answer.contains("200"), "{answer}");

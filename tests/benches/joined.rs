@@ -1,5 +1,5 @@
-//! What a request takes in an open place of many scripts until its card is there: with a Rojo project
-//! served beside Studio, whose files hold them all, and without.
+//! The time from a request to its card in an open place of many scripts: with and without a Rojo
+//! project that is served beside Studio and whose files hold all of them.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn write(project: &Path) {
     }
 }
 
-/// Tells a part, and all scripts.
+/// Sends the daemon a snapshot with one part and all scripts.
 fn tell(plugin: &mut Plugin<'_>) {
     let mut ids = vec!["studio:1".to_owned(), "studio:2".to_owned(), "studio:3".to_owned()];
     let mut names =
@@ -86,7 +86,7 @@ fn rounds(with_project: bool) -> Vec<Duration> {
     tell(&mut plugin);
     let mut taken = Vec::new();
     for round in 0..ROUNDS {
-        // Something else happens in the place meanwhile.
+        // Change something else in the place meanwhile.
         let name = format!("Wall{round}");
         plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": name }])).ok();
         let n = round * 97;

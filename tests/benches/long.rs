@@ -1,5 +1,5 @@
-//! Long pages: from the way there to the first paint of what they list, and to the answer of a key; and
-//! what the browser does while one scrolls through.
+//! Long pages: the time from navigation to the first paint of their list and to the response to a
+//! key press, and the browser's work while the page is scrolled.
 
 use std::fs;
 
@@ -16,12 +16,13 @@ use super::traced::{forget, traced, wanted};
 use super::{enter, percentile};
 
 const RUNS: usize = 5;
-/// How fast it is scrolled, in pixels a second: the trace of a longer time would not be kept whole.
+/// Scroll speed in pixels per second. The browser would not keep the whole trace of a slower
+/// scroll.
 const SPEED: u32 = 40_000;
-/// The goal, in milliseconds.
 const GOAL: f64 = 300.0;
 
-/// Tells when what `sessionStorage.ready` finds was painted, and how long a key takes to be answered.
+/// Records when an element that matches `sessionStorage.ready` was painted, and how long key events
+/// take.
 const TOLD: &str = "
     window.painted = null;
     window.keys = [];
@@ -38,8 +39,8 @@ const TOLD: &str = "
     new PerformanceObserver(list => window.keys.push(...list.getEntries().map(it => [it.name, it.duration])))
       .observe({ type: 'event', durationThreshold: 16 });";
 
-/// A page: its name, where it is, by what one knows that it is there, what scrolls, and the file that the
-/// daemon serves where it has such a page.
+/// A page: its name, its location hash, the selector that shows that it is ready, the element that
+/// scrolls, and the asset that a daemon serves only if it has this page.
 struct Long {
     name: String,
     way: String,
@@ -48,7 +49,6 @@ struct Long {
     file: &'static str,
 }
 
-/// Measures and prints.
 pub(crate) fn run(stage: &Stage, entries: usize, lines: usize) {
     println!("\nlong pages, the middle one of {RUNS} (goal: used within {GOAL} ms)");
     let home = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ pub(crate) fn run(stage: &Stage, entries: usize, lines: usize) {
     }
 }
 
-/// Opens a page again and again, and then scrolls through it.
+/// Opens a page several times, and then scrolls through it.
 fn measured(browser: &Browser<'_>, page: &Long) {
     let (mut paints, mut keys) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
@@ -105,7 +105,7 @@ fn measured(browser: &Browser<'_>, page: &Long) {
         paints.push(browser.until("window.painted").as_f64().unwrap());
         let pressed = browser.is("performance.now()");
         browser.press(&[], &[key::TAB]);
-        // Of one that takes less than 16 ms the browser tells nothing.
+        // The browser reports no event that takes less than 16 ms.
         let answered = format!(
             "window.keys.filter(([name]) => name === 'keydown').map(([, took]) => took)[0]
              ?? (performance.now() - {pressed} > 500 ? 16 : null)"
@@ -121,11 +121,11 @@ fn measured(browser: &Browser<'_>, page: &Long) {
     let far = of(height).as_f64().unwrap();
     println!("    {} elements, {far} pixels high", of(count));
     for direction in [1.0, -1.0] {
-        // A page that begins at its top has nothing above it.
+        // A page that opens at its top cannot be scrolled up.
         if direction > 0.0 && of("scrollTop") == 0 {
             continue;
         }
-        // A wheel turns where the page is, as far as it goes.
+        // Scroll with the pointer over the page, by its whole height.
         let gesture = json!({ "x": 800, "y": 500, "yDistance": direction * far, "speed": SPEED,
             "gestureSourceType": "mouse", "preventFling": true });
         forget(browser);
@@ -135,7 +135,7 @@ fn measured(browser: &Browser<'_>, page: &Long) {
     }
 }
 
-/// A place with a script.
+/// A place with one script.
 fn scripted() -> Vec<u8> {
     let script =
         InstanceBuilder::new("Script").with_name("Main").with_property("Source", "print(1)\n");
@@ -144,7 +144,7 @@ fn scripted() -> Vec<u8> {
     encode(&WeakDom::new(game), Format::Rbxlx)
 }
 
-/// An agent proposes a script of so many lines; the proposal.
+/// Has an agent propose a script of `lines` lines, and returns the proposal.
 fn written(daemon: &Daemon, token: &str, lines: usize) -> u64 {
     let all: Vec<String> = (0..lines).map(|n| format!("print({n}, workspace.Name)")).collect();
     let source = all.join("\n");

@@ -1,5 +1,5 @@
-//! What a tool that reads takes over MCP, on a place file: the whole way from a client's message to its
-//! answer, over HTTP and stdio, beside a `ping`, which takes the same way and asks nothing.
+//! Read-only tools over MCP, on a place file: the time from a client's message to its response,
+//! over HTTP and over stdio, beside a `ping`, which takes the same path and does no work.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,12 +19,12 @@ use super::wake::percentile;
 const ROUNDS: usize = 2_000;
 const INSTANCES: usize = 100_000;
 
-/// A client: a message, and its answer.
+/// An MCP client that sends a message and returns the response.
 trait Client {
     fn ask(&mut self, method: &str, params: &Json) -> Json;
 }
 
-/// A session over HTTP, on a connection that stays open.
+/// An MCP session over HTTP, on a connection that stays open.
 struct Http {
     reader: BufReader<TcpStream>,
     head: String,
@@ -46,7 +46,7 @@ impl Http {
         client
     }
 
-    /// The session that an answer names, and the message in it.
+    /// Sends a message. Returns the session id of the response and the message in it.
     fn send(&mut self, message: &Json) -> (String, Json) {
         let body = message.to_string();
         let head = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
@@ -109,7 +109,7 @@ impl Client for Http {
     }
 }
 
-/// A process of `vector mcp`.
+/// A `vector mcp` process.
 struct Pipes {
     child: Child,
     input: ChildStdin,
@@ -191,7 +191,6 @@ fn shown(name: &str, client: &mut impl Client, calls: &[(&str, Json)]) {
     }
 }
 
-/// Measures and prints.
 pub(crate) fn run() {
     println!("\nread tools over MCP, a place file of {INSTANCES} instances, {ROUNDS} calls each");
     let dom = generated(INSTANCES);

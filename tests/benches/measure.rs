@@ -1,4 +1,4 @@
-//! Whole processes measured: their time, and the most memory that they held at once.
+//! Measurement of whole processes: their time and their peak memory.
 
 use std::fmt;
 use std::fs;
@@ -8,22 +8,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The value behind an option.
+/// The value that follows an option.
 pub(crate) fn option<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
     let at = args.iter().position(|arg| arg == name)?;
     args.get(at + 1).map(String::as_str)
 }
 
-/// One run: its time, and the most memory that it held at once (where the system tells).
+/// One run: its time, and its peak memory in bytes if the system reports it.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
     wall: Duration,
     peak: Option<u64>,
 }
 
-/// Runs a command to its end; none, with what it said, where it fails or writes nothing.
+/// Runs a command to its end. If it fails or writes no output file, prints the first line of its
+/// stderr and returns None.
 pub(crate) fn measure(mut command: Command, out: &Path) -> Option<Run> {
-    // What an earlier run left behind would count as this one's.
+    // The output of an earlier run would count as that of this one.
     let _ = fs::remove_file(out);
     let log = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let stderr = log.reopen().expect("a temporary file can be opened");
@@ -40,8 +41,8 @@ pub(crate) fn measure(mut command: Command, out: &Path) -> Option<Run> {
     None
 }
 
-/// Waits for a child, and meanwhile reads its high-water mark again and again. The mark only
-/// rises, so nothing is missed but the child's last millisecond.
+/// Waits for a child, and reads its high-water mark repeatedly meanwhile. The mark only rises, so
+/// only the child's last millisecond can be missed.
 fn wait(child: &mut Child) -> (bool, Option<u64>) {
     let status = PathBuf::from(format!("/proc/{}/status", child.id()));
     let (ended, peak) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -61,14 +62,14 @@ fn wait(child: &mut Child) -> (bool, Option<u64>) {
     (success, (peak > 0).then_some(peak))
 }
 
-/// Bytes, from a line such as `VmHWM:     1234 kB`.
+/// Parses a line such as `VmHWM:     1234 kB` into bytes.
 fn high_water(status: &str) -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
 }
 
-/// The middle of several runs, of time and memory each for themselves.
+/// The median of several runs, separately for time and memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Median {
     wall: Duration,
@@ -76,7 +77,7 @@ pub(crate) struct Median {
 }
 
 impl Median {
-    /// None without runs.
+    /// None if there are no runs.
     pub(crate) fn of(runs: &[Run]) -> Option<Self> {
         let mut walls: Vec<_> = runs.iter().map(|run| run.wall).collect();
         let mut peaks: Vec<_> = runs.iter().filter_map(|run| run.peak).collect();
@@ -85,7 +86,7 @@ impl Median {
         Some(Self { wall: *walls.get(walls.len() / 2)?, peak: peaks.get(peaks.len() / 2).copied() })
     }
 
-    /// How many times the other's time and memory it takes.
+    /// The ratio of its time and memory to those of `other`.
     pub(crate) fn times(&self, other: &Self) -> (f64, Option<f64>) {
         let peaks = self.peak.zip(other.peak);
         let time = self.wall.as_secs_f64() / other.wall.as_secs_f64();
@@ -100,12 +101,12 @@ impl fmt::Display for Median {
     }
 }
 
-/// A number of bytes, for a person.
+/// Formats a number of bytes for the printed report.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
 
-/// The cores and the processor's name.
+/// The number of cores and the processor's name.
 pub(crate) fn machine() -> String {
     let cores = thread::available_parallelism().map_or(0, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Taking a place in, beside a typed parse of the same bytes; its memory; and tools that read it.
+//! Reading the snapshot of a place, beside a typed parse of the same bytes; the memory of the
+//! mirrored place; and tools that read it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,13 +14,14 @@ use vector_core::proposal::BlobStore;
 use vector_core::tools;
 use vector_place::Scene;
 
-/// Instances in one message.
+/// Number of instances per message.
 const CHUNK: usize = 8_000;
 const RUNS: usize = 15;
-/// Places that are held at once to see what one needs.
+/// Number of places held at once to measure the memory of one.
 const PLACES: u64 = 8;
 
-/// A place as a plugin tells it: models with parts and a script each, in messages.
+/// The snapshot of a place as a plugin sends it, in several messages: models with some parts and a
+/// script each.
 fn messages(instances: usize) -> Vec<Vec<u8>> {
     let mut parts = vec![ScenePart::Begin { total: instances as u32 }];
     let mut messages = Vec::new();
@@ -75,7 +77,7 @@ fn take_in(messages: &[Vec<u8>]) -> Scene {
     scene
 }
 
-/// The same messages, as serde derives their reading.
+/// The same message type, with deserialization derived by serde.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "it is only read")]
@@ -128,13 +130,13 @@ pub(crate) fn snapshot(instances: usize) {
         largest / 1_000
     );
     let scene = take_in(&messages);
-    // What reading needs besides is there once the first place was read; each further one adds itself.
+    // The first place includes one-time allocations. Each further place adds only its own memory.
     let before = resident();
     let others: Vec<Scene> = (0..PLACES).map(|_| take_in(&messages)).collect();
     let held = resident().saturating_sub(before) / PLACES;
     drop(others);
     assert_eq!(scene.mirrored_count() as usize, instances);
-    // All take their turns, so that what else the machine does hits them alike.
+    // The three alternate, so that other load on the machine affects them alike.
     let (mut derived, mut parse, mut all) = (vec![], vec![], vec![]);
     for _ in 0..RUNS {
         derived.push(timed(|| parsed::<Derived>(&messages)));

@@ -1,9 +1,10 @@
-//! What an edit costs beside nothing at all: a thousand operations on a place of 100,000 instances
-//! through the binary `vector`, against a bare read and write of the same file by the rbx crates.
+//! The cost of an edit: a thousand operations on a place of 100,000 instances through the binary
+//! `vector`, against a bare read and write of the same file by the rbx crates.
 //!
-//! `cargo bench -p vector-tests --bench ops [-- [--instances N] [--runs N] [--keep FOLDER]]`; with
-//! `--keep` the places and the operations stay there, to look closer. Both sides are processes of their own, built alike
-//! (release, mimalloc), and take turns. What the operations do is not checked here.
+//! `cargo bench -p vector-tests --bench ops [-- [--instances N] [--runs N] [--keep FOLDER]]`.
+//! `--keep` writes the places and the operations to a folder for inspection. Both sides are
+//! separate processes, built alike (release, mimalloc), and take turns. The results of the
+//! operations are not checked here.
 
 #![allow(
     clippy::expect_used,
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         let dom = decode(&bytes);
         let format = if bytes.starts_with(b"<roblox!") { Format::Rbxl } else { Format::Rbxlx };
         fs::write(output, encode(&dom, format)).expect("the place can be written");
-        // As the other side does: taking a large tree apart is nobody's work.
+        // Exit as `vector` does, without freeing the large tree.
         std::process::exit(0);
     }
     let number = |name| option(&args, name).map(|it| it.parse().expect("a number"));
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Measures one format and prints its lines; false where one of the sides failed.
+/// Measures one format and prints its lines. Returns false if either side failed.
 fn compare(format: Format, bytes: &[u8], ops: &str, runs: usize) -> bool {
     let home = Home::new();
     let file = |name: &str| {
@@ -79,7 +80,7 @@ fn compare(format: Format, bytes: &[u8], ops: &str, runs: usize) -> bool {
     let (mut bare, mut edit) = (Vec::new(), Vec::new());
     for turn in 0..runs {
         bare.extend(measure(bare_command(&place, &bare_out), &bare_out));
-        // What failed once would only fail again.
+        // If one run failed, do not repeat it: further runs would fail too.
         if edit.len() == turn {
             let command = edit_command(&home, &place, &list, &edit_out);
             edit.extend(measure(command, &edit_out));

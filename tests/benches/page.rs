@@ -1,9 +1,9 @@
-//! The page in Chromium: how soon a long one can be used and how it scrolls, and how long it takes from an
-//! entry to its pixels, beside a bare page that does nothing but append.
+//! The page in Chromium: how soon a long page is usable and how it scrolls, and the time from a
+//! ledger entry to its pixels, beside a bare page that only appends.
 //!
 //! `cargo bench -p vector-tests --bench page [-- [--only long|paint] [--entries N] [--lines N]]`
 //!
-//! Where Chromium or its chromedriver is missing, it says so and measures nothing.
+//! If Chromium or its chromedriver is missing, the bench says so and measures nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Lets a browser in at the page of a daemon.
+/// Opens a daemon's page in the browser through a one-time link.
 fn enter(browser: &Browser<'_>, daemon: &Daemon, human: &Human) {
     let link = human.call("POST", "/api/page/link", &serde_json::json!({})).ok();
     let code = link["code"].as_str().expect("it has a code");
@@ -43,7 +43,7 @@ fn enter(browser: &Browser<'_>, daemon: &Daemon, human: &Human) {
     browser.until("document.querySelector('#link').dataset.state === 'here'");
 }
 
-/// A share of some figures, which are sorted for it.
+/// The given percentile of some figures. Sorts them in place.
 fn percentile(figures: &mut [f64], share: f64) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[((figures.len() - 1) as f64 * share) as usize]

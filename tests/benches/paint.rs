@@ -1,8 +1,8 @@
-//! From an entry to its pixels: a person says something more in a conversation, again and again, and the
-//! page that looks on shows it. Beside it a bare page, whose script reads the same kind of stream and
-//! appends a paragraph for each event.
+//! The time from a ledger entry to its pixels: the user adds message after message to a
+//! conversation, and an open page shows them. Beside it a bare page, whose script reads the same
+//! kind of stream and appends a paragraph for each event.
 //!
-//! Both clocks are this machine's: the page's is the time of its navigation and what has passed since.
+//! Both times are of this machine's clock: the page adds `performance.now()` to its time origin.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,8 @@ use super::{enter, percentile};
 
 const ROUNDS: usize = 300;
 
-/// Tells when each part of a list was painted: behind the frame that follows its change.
+/// Records when each element of a list was painted: right after the frame that follows its
+/// insertion.
 const TOLD: &str = "
     window.painted = {};
     new MutationObserver(changes => {
@@ -37,7 +38,7 @@ const TOLD: &str = "
       });
     }).observe(document, { childList: true, subtree: true });";
 
-/// A page that does nothing but append.
+/// A page that only appends.
 const BARE: &str = "<!doctype html><title>bare</title><script type=module>
     const reader = (await fetch('/stream')).body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = '';
@@ -59,12 +60,12 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() * 1e3
 }
 
-/// Waits a little, and not always as long: entries come when they come, and not with the frames.
+/// Waits for a short, varying time, so that entries are not in step with the frames.
 fn pause(round: usize) {
     thread::sleep(Duration::from_millis(40 + (round as u64 * 7) % 17));
 }
 
-/// When each part was painted.
+/// When each element was painted, in milliseconds since 1970.
 fn painted(browser: &Browser<'_>, last: &str) -> serde_json::Map<String, Json> {
     browser.until(&format!("window.painted[{}]", json!(last)));
     browser.is("window.painted").as_object().unwrap().clone()
@@ -75,7 +76,6 @@ fn shown(name: &str, mut times: Vec<f64>) {
     println!("  {name:<42} p50 {p50:5.1} ms  p99 {p99:5.1} ms");
 }
 
-/// Measures and prints.
 pub(crate) fn run(stage: &Stage) {
     println!("\nfrom an entry to its pixels, {ROUNDS} of them (goal: p99 under 100 ms)");
     bare(stage);
@@ -107,12 +107,12 @@ fn bare(stage: &Stage) {
     let times = sent.iter().enumerate();
     let times = times.map(|(n, sent)| painted[&n.to_string()].as_f64().unwrap() - sent);
     shown("a bare page: from the write to the paint", times.collect());
-    // A stream that breaks off is said on the console.
+    // Close the browser first: a stream that breaks off would be reported on its console.
     drop(browser);
     drop(stream);
 }
 
-/// Serves the bare page, or hands its stream on.
+/// Serves the bare page, or passes the connection of its stream on.
 fn serve(mut stream: TcpStream, streams: &Sender<TcpStream>) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let first = lines.next().unwrap_or_default();
@@ -133,7 +133,7 @@ fn serve(mut stream: TcpStream, streams: &Sender<TcpStream>) {
     );
 }
 
-/// A model that never answers; where it is.
+/// Starts a model server that never answers, and returns its port.
 fn silent() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -174,7 +174,7 @@ fn page(stage: &Stage) {
     shown("the page: from the person's call to the paint", from_person.collect());
 }
 
-/// What was said more: by what the page knows it, and when it was written down.
+/// The messages added to the conversation: the key of each on the page, and the time of its entry.
 fn said(human: &Human) -> Vec<(String, f64)> {
     let (mut all, mut cursor) = (Vec::new(), 0);
     loop {

@@ -1,10 +1,10 @@
-//! What a patch costs: a thousand patches to scripts of 10,000 lines, beside the crate `diffy` and
-//! GNU patch; and then what the edit engine makes of texts that are chosen to hurt it.
+//! Patching: a thousand patches to scripts of 10,000 lines, beside the crate `diffy` and GNU patch;
+//! then the edit engine on adversarial texts.
 //!
-//! `cargo bench -p vector-tests --bench patch [-- [--patches N] [--lines N] [--only NAME]]`; `--only
-//! patches` leaves the second part out, anything else the first part and all cases but those with
-//! this in their names. GNU patch is a process, the other two are calls; it is left out with a notice
-//! where it is absent. Nothing is asserted on time.
+//! `cargo bench -p vector-tests --bench patch [-- [--patches N] [--lines N] [--only NAME]]`.
+//! `--only patches` leaves out the second part. Any other name leaves out the first part and all
+//! cases of the second whose names do not contain it. GNU patch runs as a process, the other two
+//! are calls. If GNU patch is absent, it is left out with a notice. No time is asserted.
 
 #![allow(
     clippy::expect_used,
@@ -30,7 +30,7 @@ use self::texts::{Random, script, text};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many lines stand around a change.
+/// Number of context lines around a change.
 const CONTEXT: usize = 3;
 
 fn main() {
@@ -48,14 +48,14 @@ fn main() {
     }
 }
 
-/// What the headers of a patch say.
+/// The kind of line numbers in the headers of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Where its hunks stand.
+    /// The correct positions of the hunks.
     Right,
-    /// A few lines off.
+    /// Positions that are a few lines off.
     Offset,
-    /// Nothing; only this engine reads such a patch.
+    /// No positions. Only this engine reads such a patch.
     Bare,
 }
 
@@ -66,12 +66,12 @@ struct Case {
     after: String,
 }
 
-/// Patches of which seven in ten have right numbers, two are some lines off and one has none.
+/// Generates patches: seven in ten have correct line numbers, two are some lines off, one has none.
 fn cases(count: usize, lines: usize) -> Vec<Case> {
     let mut random = Random::new(1);
     let mut script_lines = Vec::new();
     let case = |at: usize| {
-        // Each script is patched a few times.
+        // Use each script for ten patches.
         if at.is_multiple_of(10) {
             script_lines = script(&mut random, lines);
         }
@@ -119,7 +119,7 @@ fn case(random: &mut Random, lines: &[String], kind: Kind) -> Case {
     Case { kind, before: text(lines), patch, after: text(&after) }
 }
 
-/// The time that a program took, and how many of its results are right.
+/// The total time of a program, and the number of its correct results.
 #[derive(Default)]
 struct Sum {
     time: Duration,
@@ -201,7 +201,7 @@ fn with_diffy(case: &Case) -> Option<String> {
     diffy::apply(&case.before, &patch).ok()
 }
 
-/// Adds a run of GNU patch; writing its input and reading what it wrote do not count.
+/// Adds a run of GNU patch. The time to write its input and to read its output is not counted.
 fn add_gnu(sum: &mut Sum, case: &Case, folder: &Path) {
     let [before, patch, after] = ["before", "patch", "after"].map(|name| folder.join(name));
     fs::write(&before, &case.before).expect("a temporary file can be written");

@@ -1,10 +1,10 @@
-//! What it costs to open a place, and to edit it, beside the rbx crates' tree and a Lune script that
-//! do the same: time and peak memory of whole processes.
+//! Opening and editing a place, beside the rbx crates' tree and a Lune script that do the same:
+//! time and peak memory of whole processes.
 //!
 //! `cargo bench -p vector-tests --bench place [-- [--instances N,N] [--runs N] [--lune FILE]
-//! [--keep FOLDER]]`. Without `--lune`, `lune` is looked for on the PATH, and left out with a notice
-//! where it is absent. The edit gives parts a colour and scripts a first line; the curve touches
-//! more and more of them. What comes out is not checked here.
+//! [--keep FOLDER]]`. Without `--lune`, `lune` is looked up in PATH; if it is absent, it is left
+//! out with a notice. The edit sets the colour of parts and adds a first line to scripts; the curve
+//! changes more and more of them. The output is not checked here.
 
 #![allow(
     clippy::expect_used,
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         [TREE, input, output] => tree(input, output),
         _ => return compare_all(&args),
     }
-    // As the binary does: taking a large tree apart is nobody's work.
+    // Exit as the binary does, without freeing the large tree.
     std::process::exit(0);
 }
 
@@ -84,7 +84,7 @@ fn edit(input: &str, output: &str, count: usize) {
         |scene: &Scene, node: &Node| scene.is_script(*node) || scene.class(*node) == "Part";
     let all: Vec<Node> =
         scene.descendants(scene.root()).filter(|it| is_touched(&scene, it)).collect();
-    // Evenly, so that every size of the curve touches both.
+    // Evenly spaced, so that every size of the curve changes both parts and scripts.
     let step = (all.len() / count.clamp(1, all.len())).max(1);
     for node in all.into_iter().step_by(step) {
         if scene.class(node) == "Part" {
@@ -188,7 +188,7 @@ fn compare(place: &Path, size: usize, format: Format, runs: usize, lune: Option<
 }
 
 fn median(runs: usize, command: impl Fn() -> Command, out: &Path) -> Option<Median> {
-    // What failed once would only fail again.
+    // If one run failed, do not repeat it: further runs would fail too.
     let runs: Vec<_> = (0..runs).map_while(|_| measure(command(), out)).collect();
     Median::of(&runs)
 }

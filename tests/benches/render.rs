@@ -1,5 +1,5 @@
-//! What it costs to draw a place: the whole process of `vector render`, and in the same run what it
-//! cannot do without: reading the same file, filling as many samples, and writing as large a PNG.
+//! Drawing a place: the whole process of `vector render`, and in the same run the least work it has
+//! to do: reading the same file, filling as many samples, and writing as large a PNG.
 //!
 //! `cargo bench -p vector-tests --bench render [-- [--parts N,N] [--runs N] [--keep FOLDER]]`.
 
@@ -27,12 +27,12 @@ use self::measure::{Median, machine, measure, megabytes, option};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The first argument of the child that does only what cannot be left out.
+/// The first argument of the child that does only the unavoidable work.
 const FLOOR: &str = "floor";
-/// Points a side of the picture, and samples a side of a point.
+/// Pixels per side of the picture. [`FINE`] is the number of samples per side of a pixel.
 const SIDE: usize = 1024;
 const FINE: usize = 3;
-/// One instance in so many is no part, in the places that are generated.
+/// In the generated places, one instance in this many is not a part.
 const OTHERS: usize = 8;
 
 fn main() -> ExitCode {
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads the file, fills the samples, makes points of them, and writes them down.
+/// Reads the file, fills the samples, reduces them to pixels, and writes those.
 fn floor(input: &str, output: &str) {
     black_box(fs::read(input).unwrap());
     let samples = black_box(vec![[127_u8; 3]; SIDE * FINE * SIDE * FINE]);
@@ -112,7 +112,7 @@ fn compare(place: &Path, parts: usize, format: Format, runs: usize) {
 }
 
 fn median(runs: usize, command: impl Fn() -> Command, out: &Path) -> Option<Median> {
-    // What failed once would only fail again.
+    // If one run failed, do not repeat it: further runs would fail too.
     let runs: Vec<_> = (0..runs).map_while(|_| measure(command(), out)).collect();
     Median::of(&runs)
 }

@@ -1,9 +1,9 @@
-//! Rojo projects measured: a cold map of 10,000 scripts as whole processes, beside `rojo sourcemap`,
-//! and one changed file in a process that has the map.
+//! Rojo projects: a cold map of 10,000 scripts as a whole process, beside `rojo sourcemap`, and one
+//! changed file in a process that already has the map.
 //!
-//!     cargo bench -p vector-tests --bench rojo -- [--scripts 10000] [--runs 7]
+//! `cargo bench -p vector-tests --bench rojo [-- [--scripts 10000] [--runs 7]]`
 //!
-//! Rojo is taken from the PATH, and left out where it is not there.
+//! Rojo is looked up in PATH, and left out if it is absent.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
@@ -22,7 +22,7 @@ use self::measure::{Median, machine, measure, option};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many scripts a folder has.
+/// Number of scripts per folder.
 const PER_FOLDER: usize = 50;
 
 fn main() {
@@ -43,7 +43,7 @@ fn main() {
     one_file(&project, runs, theirs.map(|(_, time)| time));
 }
 
-/// A project of folders of scripts, 30 lines each.
+/// Writes a project with folders of scripts, 30 lines each.
 fn write(project: &Path, scripts: usize) {
     let tree = r#"{ "name": "Game", "tree": { "$className": "DataModel",
         "ReplicatedStorage": { "$path": "src" } } }"#;
@@ -60,7 +60,7 @@ fn write(project: &Path, scripts: usize) {
     }
 }
 
-/// The middle of some runs, and of their times alone.
+/// The median of some runs, and the median of their times alone.
 fn processes(
     name: &str,
     program: &Path,
@@ -86,7 +86,7 @@ fn processes(
     Some((median, middle(times)))
 }
 
-/// The middle of some times.
+/// The median of some times.
 fn middle(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]

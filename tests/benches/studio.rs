@@ -1,7 +1,9 @@
-//! What a place that is open in Studio costs: taking it in, reading it, holding polls, the time
-//! from an approval to the plugin's wake-up, and what a turn of a model takes besides the model, beside what nothing but axum or serde_json takes.
+//! A place that is open in Studio: reading its snapshot, reading it with tools, holding polls, the
+//! time from an approval to the plugin's wake-up, and what Vector adds to a model's turn. Beside
+//! them, what axum or serde_json alone take.
 //!
-//! `cargo bench -p vector-tests --bench studio [-- [--only snapshot|tools|wake|held|turn|joined|mcp] [--instances N]]`
+//! `cargo bench -p vector-tests --bench studio [-- [--only PART] [--instances N]]`, where PART is
+//! `snapshot`, `tools`, `wake`, `held`, `turn`, `joined` or `mcp`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 

@@ -22,8 +22,8 @@ impl Random {
     }
 }
 
-/// A script of so many lines, as somebody would write it: functions with names of their own, and
-/// lines inside of them that come back again and again.
+/// Generates the lines of a plausible script: functions with distinct names, whose inner lines
+/// repeat.
 pub(crate) fn script(random: &mut Random, count: usize) -> Vec<String> {
     const NOUNS: [&str; 8] =
         ["player", "round", "score", "door", "coin", "enemy", "weapon", "lobby"];
@@ -53,7 +53,7 @@ pub(crate) fn script(random: &mut Random, count: usize) -> Vec<String> {
     lines
 }
 
-/// Lines, each with its end.
+/// Joins lines, each with its line end.
 pub(crate) fn text<T: AsRef<str>>(lines: &[T]) -> String {
     lines.iter().flat_map(|line| [line.as_ref(), "\n"]).collect()
 }

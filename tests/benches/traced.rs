@@ -1,4 +1,4 @@
-//! What Chromium's own trace says of a stretch of time: tasks that kept the page busy, and frames that came
+//! Chromium's trace of an interval: the tasks that kept the page busy, and the frames that were
 //! late.
 
 use std::collections::{HashMap, HashSet};
@@ -7,10 +7,10 @@ use std::fmt;
 use serde_json::{Value as Json, json};
 use vector_tests::browser::Browser;
 
-/// A frame or a task that takes longer is felt; in milliseconds.
+/// A longer frame or task is noticeable. In milliseconds.
 const FELT: f64 = 50.0;
 
-/// What a browser has to be started with so that it can be traced.
+/// The capabilities with which a browser has to be started so that it can be traced.
 pub(crate) fn wanted() -> Json {
     let categories = "disabled-by-default-devtools.timeline,\
         disabled-by-default-devtools.timeline.frame,__metadata";
@@ -22,29 +22,30 @@ pub(crate) fn wanted() -> Json {
     })
 }
 
-/// A stretch of time, in milliseconds.
+/// The frames and tasks of an interval. Times are in milliseconds.
 pub(crate) struct Traced {
-    /// How many frames were drawn.
+    /// Number of frames drawn.
     frames: usize,
-    /// How many came later than is felt, and the latest.
+    /// Number of frames later than [`FELT`], and the time of the latest.
     late: usize,
     latest: f64,
-    /// How many tasks of the page took longer than is felt, and the longest.
+    /// Number of main-thread tasks longer than [`FELT`], and the time of the longest.
     tasks: usize,
     longest: f64,
 }
 
-/// Forgets what was traced so far.
+/// Discards the trace so far.
 pub(crate) fn forget(browser: &Browser<'_>) {
     gathered(browser);
 }
 
-/// What was traced since this was asked last: to be asked for it has it gathered, and then it is there.
+/// The trace since the last call. The first read of the log makes the browser collect the trace,
+/// the second one returns it.
 fn gathered(browser: &Browser<'_>) -> Vec<Json> {
     (0..2).flat_map(|_| browser.log("performance")).collect()
 }
 
-/// What was traced since.
+/// Summarizes the trace since the last call or [`forget`].
 pub(crate) fn traced(browser: &Browser<'_>) -> Traced {
     let log = gathered(browser);
     let events: Vec<Json> = log.iter().filter_map(event).collect();
@@ -71,7 +72,7 @@ pub(crate) fn traced(browser: &Browser<'_>) -> Traced {
     }
 }
 
-/// An event of the trace in what chromedriver has logged.
+/// The trace event in an entry of chromedriver's log, if it is one.
 fn event(logged: &Json) -> Option<Json> {
     let message: Json = serde_json::from_str(logged["message"].as_str()?).ok()?;
     let message = &message["message"];
@@ -82,7 +83,7 @@ fn thread(event: &Json) -> Option<(u64, u64)> {
     Some((event["pid"].as_u64()?, event["tid"].as_u64()?))
 }
 
-/// The times between frames that were drawn, of the window that has most of them.
+/// The times between drawn frames, of the window that has most of them.
 fn gaps(events: &[Json]) -> Vec<f64> {
     let mut drawn: HashMap<u64, Vec<f64>> = HashMap::new();
     for it in events.iter().filter(|it| it["name"] == "DrawFrame") {

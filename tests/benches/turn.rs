@@ -1,8 +1,8 @@
-//! What Vector adds to a turn of a model: from the last byte of its answer to the proposal on the
-//! stream, and from a decision to the first byte of the next request.
+//! What Vector adds to a model's turn: the time from the last byte of the model's response to the
+//! proposal on the stream, and from a decision to the first byte of the next request.
 //!
-//! The model is a server on this machine that answers at once. The ledger has few or many entries
-//! from before, and lies in memory or on the disk.
+//! The model is a server on this machine that answers at once. The ledger starts with few or many
+//! entries, and is in memory or on disk.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,13 +23,13 @@ use super::wake::{Line, percentile};
 
 const ROUNDS: usize = 120;
 
-/// When a request began to come, and when its answer was sent.
+/// When the first byte of a request arrived, and when its response was sent.
 struct Served {
     first_byte: Instant,
     last_byte: Instant,
 }
 
-/// A model that asks for one rename after the other.
+/// Starts a model server that requests one rename after the other.
 fn model() -> (u16, Receiver<Served>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -47,14 +47,14 @@ fn model() -> (u16, Receiver<Served>) {
     (port, heard)
 }
 
-/// Answers all requests of a connection; none where nobody listens any more.
+/// Answers all requests of a connection. None if the receiver of the times is gone.
 fn serve(
     mut reader: BufReader<TcpStream>,
     count: &mut usize,
     served: &Sender<Served>,
 ) -> Option<()> {
     loop {
-        // The first byte, and not the first line.
+        // Wait for the first byte, not for the whole first line.
         if reader.fill_buf().is_ok_and(<[u8]>::is_empty) {
             return Some(());
         }
@@ -106,7 +106,7 @@ fn answer(n: usize) -> String {
     text + "data: [DONE]\n\n"
 }
 
-/// Entries from before, of another place.
+/// Fills the ledger with entries of another place.
 fn fill(home: &Path, entries: usize) {
     let ledger = Ledger::open(home).unwrap();
     let place = Place::File(FilePlace {
@@ -137,7 +137,7 @@ fn fill(home: &Path, entries: usize) {
     ledger.append(AppendBatch { workflow: None, entries: all, blobs: Vec::new() }).unwrap();
 }
 
-/// The two times of each round.
+/// Runs the rounds, and returns the two times of each.
 fn rounds(home: &Path, entries: usize) -> (Vec<Duration>, Vec<Duration>) {
     fill(home, entries);
     let (port, served) = model();
@@ -156,7 +156,7 @@ fn rounds(home: &Path, entries: usize) -> (Vec<Duration>, Vec<Duration>) {
     let mut stream = Line::open(daemon.port, &plugin.token);
     let mut go = Line::open(daemon.port, &plugin.token);
     plugin.chat("rename the wall").ok();
-    // The plan.
+    // The request for the plan.
     served.recv().unwrap();
     let (mut answered, mut asked, mut cursor) = (Vec::new(), Vec::new(), 0);
     let mut decided: Option<Instant> = None;
@@ -178,7 +178,7 @@ fn rounds(home: &Path, entries: usize) -> (Vec<Duration>, Vec<Duration>) {
     (answered, asked)
 }
 
-/// Waits for the next proposal on the stream, and says when it came.
+/// Waits for the next proposal on the stream, and returns it with the time of its arrival.
 fn mapped(stream: &mut Line, cursor: &mut u64) -> (u64, Instant) {
     loop {
         let body = stream.call("GET", &format!("/api/stream?cursor={cursor}&hold=15"), "");

@@ -1,7 +1,8 @@
-//! From a person's yes to the plugin's wake-up, beside a bare axum that does nothing but wake.
+//! The time from the user's approval to the plugin's wake-up, beside a bare axum server that does
+//! nothing but wake.
 //!
-//! Both are called over connections that stay open, by the same client. The ledger lies in memory in
-//! one half of the runs, where a sync costs nothing, and on the disk in the other.
+//! The same client calls both over connections that stay open. The ledger is in memory in one half
+//! of the runs, where a sync costs nothing, and on disk in the other.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -23,7 +24,7 @@ use vector_tests::daemon::{Daemon, Plugin};
 const ROUNDS: usize = 200;
 const RUNS: usize = 5;
 
-/// A connection that stays open.
+/// An HTTP connection that stays open.
 pub(crate) struct Line {
     reader: BufReader<TcpStream>,
     port: u16,
@@ -73,7 +74,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// Rounds of a held call that a second call wakes.
+/// Runs rounds of a held call that a second call wakes.
 fn rounds(
     mut held: impl FnMut() -> Instant + Send + 'static,
     mut wake: impl FnMut(usize) -> Instant,
@@ -84,7 +85,7 @@ fn rounds(
     (0..ROUNDS)
         .map(|n| {
             go.send(()).unwrap();
-            // The poll has to be held by then.
+            // Give the poll time to be held.
             thread::sleep(Duration::from_millis(3));
             let start = wake(n);
             heard.recv().unwrap().saturating_duration_since(start)
@@ -94,7 +95,7 @@ fn rounds(
 
 fn bare() -> Vec<Duration> {
     let (port, ready) = channel();
-    // A wake-up that comes before its poll would be missed.
+    // Number of polls held so far. A wake-up that precedes its poll would be missed.
     let polls = Arc::new(AtomicUsize::new(0));
     let held = Arc::clone(&polls);
     thread::spawn(move || {
@@ -141,8 +142,8 @@ fn bare() -> Vec<Duration> {
     )
 }
 
-/// What is decided in one round: a new proposal each time, which the plugin does and acknowledges
-/// between the rounds.
+/// Measures the daemon. Each round approves a new proposal, which the plugin applies and
+/// acknowledges between the rounds.
 fn vector(home: &Path) -> Vec<Duration> {
     let daemon = Daemon::start(binary::vector(), home);
     let mut plugin = Plugin::pair(&daemon, "bench");
@@ -162,7 +163,7 @@ fn vector(home: &Path) -> Vec<Duration> {
             "patch_id": shown["proposal"]["patch_id"], "base": shown["proposal"]["base"],
             "decision": { "say": "approve" },
         });
-        // Nothing more comes until the decision: the last moment was said with the proposal.
+        // Poll until no events are left: nothing more arrives before the decision.
         let cursor = loop {
             let polled = plugin.poll();
             if polled["events"].as_array().unwrap().is_empty() {
@@ -196,7 +197,7 @@ fn name(n: usize) -> String {
     if n == 0 { "Wall".to_owned() } else { format!("Wall{n}") }
 }
 
-/// What a small write and its sync take in a folder.
+/// The time of a small write and its sync in a folder.
 fn sync(folder: &Path) -> f64 {
     let mut file = std::fs::File::create(folder.join("sync")).unwrap();
     let once = |file: &mut std::fs::File| {

@@ -1,4 +1,4 @@
-//! Texts that are chosen to hurt: what every operation of the edit engine makes of them.
+//! Adversarial texts: the time of every operation of the edit engine on them.
 
 #![allow(
     clippy::format_collect,
@@ -13,19 +13,19 @@ use vector_text_edit::TextReplacement;
 
 use super::texts::{Random, script, text};
 
-/// Above this an operation is marked.
+/// Slower operations are marked.
 const LIMIT: Duration = Duration::from_millis(50);
-/// Each operation runs so often, and its fastest run counts: others use the machine too.
+/// Number of runs per operation. The fastest one counts, because others use the machine too.
 const RUNS: usize = 3;
 
-/// Two texts of a name.
+/// A named pair of texts.
 struct Pair {
     name: &'static str,
     before: String,
     after: String,
 }
 
-/// Measures every operation on every pair of texts, and then the single ones.
+/// Measures every operation on every pair of texts, and then the single-operation cases.
 pub(crate) fn run(lines: usize, only: Option<&str>) {
     let mut table = Table { only, slowest: (Duration::ZERO, String::new()), over: 0 };
     println!(
@@ -120,7 +120,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A patch no hunk of which fits: every line that stays or goes has something behind it.
+/// A patch of which no hunk fits: something is appended to every context and removed line.
 fn spoiled(patch: &str) -> String {
     let line = |line: &str| {
         let is_old = line.starts_with([' ', '-']);
@@ -129,7 +129,7 @@ fn spoiled(patch: &str) -> String {
     patch.lines().map(line).collect()
 }
 
-/// The same lines from another one on, some of them in pairs the other way round.
+/// Rotates the lines by a third, and swaps some pairs of neighbours.
 fn rotated(text: &str) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     let third = lines.len() / 3;

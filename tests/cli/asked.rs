@@ -1,4 +1,4 @@
-//! What a person is asked on a terminal, and what comes of the answers.
+//! Prompts on a terminal: the questions of `vector edit`, and the effects of the answers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,12 +10,12 @@ use vector_tests::places::Format;
 
 use super::{GRID, ended, text, with_place};
 
-/// A person who runs `vector` with these arguments.
+/// A user at a terminal who runs `vector` with these arguments.
 fn person(home: &Home, args: &[&str]) -> Person {
     Person::runs(home.command(args))
 }
 
-/// The same with an editor of theirs, a shell script.
+/// A user at a terminal whose editor is this shell script.
 fn edits_with(home: &Home, editor: &str, args: &[&str]) -> Person {
     let file = home.path().join("editor");
     fs::write(&file, format!("#!/bin/sh\n{editor}\n")).unwrap();
@@ -35,7 +35,7 @@ const APPLY: &str = "[q]uit [?]";
 /// The question about a warning.
 const DESPITE: &str = "Type yes to apply it despite that";
 
-/// A list of calls in a file, for a terminal's stdin is the person's.
+/// Writes a list of calls to a file, because stdin is the user's terminal.
 fn calls(home: &Home, lines: &[&str]) -> String {
     let file = home.path().join("calls.jsonl");
     fs::write(&file, lines.join("\n")).unwrap();
@@ -120,7 +120,8 @@ fn a_proposal_can_be_split_into_operations() {
     assert!(matches!(from[..], [None, Some(_)]), "{from:?}");
 }
 
-/// A place with a script of thirty lines, and a list of calls that changes its first and last one.
+/// A place with a script of thirty lines, and a list of calls that changes its first and last
+/// lines.
 fn with_script() -> (Home, String, String) {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
@@ -222,7 +223,7 @@ fn a_hunk_of_a_script_that_is_renamed_as_well_can_be_left_out() {
     ends(reviewer, 0);
     let after = home.run(&["source", &place, "game.Workspace.Other"], "").stdout;
     assert_eq!(after, before);
-    // And the other way: the text is taken, the new name is not.
+    // The reverse: accept the new source and leave out the rename.
     let (home, place, list) = with_script();
     let edit = fs::read_to_string(&list).unwrap().replace("Workspace.Lines", "Workspace.Other");
     let list = calls(&home, &[rename, &edit]);
@@ -253,7 +254,7 @@ fn a_card_that_is_there_again_says_why_and_what_differs() {
     let (home, place, list) = with_script();
     let mut first = person(&home, &["edit", &place, "--ops", &list]);
     first.sees(APPLY);
-    // Somebody else is quicker.
+    // Another process changes the file first.
     let other = r#"{"tool":"replace_text","args":{"path":"game.Workspace.Lines","search":"v15 = 15","replace":"v15 = 0"}}"#;
     ended(&home.run(&["edit", &place, "--ops", "-", "--yes"], other), 0);
     first.types("y");

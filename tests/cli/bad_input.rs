@@ -1,5 +1,5 @@
-//! Bad input costs nothing: a sentence on stderr that names what and where, the file untouched, and
-//! no panic.
+//! Bad input: stderr has one sentence that names the error and its location, the file is untouched,
+//! and nothing panics.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use vector_tests::places::{self, Format};
 
 use super::{text, with_place};
 
-/// A call that is refused, and what is said.
+/// Asserts that a call is refused with this message.
 #[track_caller]
 fn refused(calls: &str, said: &str) {
     let (home, file) = with_place(Format::Rbxl);
@@ -59,7 +59,7 @@ fn calls_that_make_no_sense() {
     refused(&deep, "it is not JSON");
 }
 
-/// A file that is no place, and what is said.
+/// Asserts that a file that is not a place is refused with this message.
 #[track_caller]
 fn unreadable(bytes: &[u8], said: &str) {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `vector check` and `vector test`: what is found, how it is printed, and the exit codes.
+//! `vector check` and `vector test`: the findings, their output, and the exit codes.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use vector_tests::binary::{Home, Output};
 use vector_tests::places::{self, Format};
 
-/// A place with these scripts in ReplicatedStorage, ModuleScripts all.
+/// A place with these ModuleScripts in ReplicatedStorage.
 fn place(home: &Home, scripts: &[(&str, &str)]) -> String {
     let mut storage = InstanceBuilder::new("ReplicatedStorage").with_name("ReplicatedStorage");
     for (name, source) in scripts {
@@ -203,12 +203,12 @@ fn specs_run_headlessly() {
     assert!(Path::new(&none).is_file());
 }
 
-/// The answers of calls in a place's file, in order.
+/// The answers to calls on a place file, in order.
 fn answers(home: &Home, file: &str, calls: &[&str]) -> Vec<Json> {
     answers_in(home, &[file], calls)
 }
 
-/// The answers of calls, in order; whatever is installed, nobody checks types.
+/// The answers to calls, in order. Types are not checked, whatever is installed.
 fn answers_in(home: &Home, place: &[&str], calls: &[&str]) -> Vec<Json> {
     let ops = home.path().join("ops.jsonl");
     fs::write(&ops, calls.join("\n")).unwrap();
@@ -226,7 +226,7 @@ fn answers_in(home: &Home, place: &[&str], calls: &[&str]) -> Vec<Json> {
     told
 }
 
-/// A project's patterns are held against its files, and its files are named.
+/// In a project, exclude patterns apply to its files, and findings name the files.
 #[test]
 fn calls_in_a_project_know_its_files() {
     let home = Home::new();

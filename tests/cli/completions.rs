@@ -1,4 +1,4 @@
-//! Completions, man pages and the version: what packages are made with.
+//! Completions, man pages and the version, as packagers use them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! One daemon, found by everybody: places and keys are handed over to the one that runs.
+//! The single daemon: commands hand places and keys over to the one that is already running.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ const KEY: &str = "sk-never-written-down";
 const MODELS: &str = "[providers.house]\nwire = \"openai_chat\"\n\
                       base_url = \"http://127.0.0.1:1\"\nkeys = [\"HOUSE_API_KEY\"]\n";
 
-/// Runs it in a terminal that has a key.
+/// Runs `vector` in an environment that has a key.
 fn with_key(home: &Home, args: &[&str]) -> Output {
     let output = home.command(args).env("HOUSE_API_KEY", KEY).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -43,11 +43,11 @@ fn what_is_to_be_served_is_opened_in_the_daemon_that_runs() {
     }
     let sessions = human.call("GET", "/api/sessions", &Json::Null).ok();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "{sessions}");
-    // Without anything to open it says what can be done.
+    // Without anything to open, it suggests `vector open`.
     let refused = home.run(&["serve"], "");
     ended(&refused, 1);
     assert!(refused.stderr.contains("`vector open`"), "{}", refused.stderr);
-    // What cannot be opened is said, and the daemon goes on.
+    // A place that cannot be opened is reported, and the daemon keeps running.
     let missing = home.run(&["serve", "--place", "no-such.rbxl"], "");
     ended(&missing, 1);
     assert!(missing.stderr.contains("no-such.rbxl"), "{}", missing.stderr);
@@ -97,7 +97,7 @@ fn a_key_is_handed_over_to_memory_and_to_nobody_else() {
     let says = house(&keys())["says"].as_str().unwrap().to_owned();
     let process = format!("process {}", daemon.process());
     assert!(says.contains(&process) && says.contains("`vector open` in a terminal"), "{says}");
-    // Everybody says the same of the daemon.
+    // `vector models` and `vector doctor` report the same about the daemon.
     for args in [["models"], ["doctor"]] {
         let said = with_key(&home, &args).stdout;
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -110,7 +110,7 @@ fn a_key_is_handed_over_to_memory_and_to_nobody_else() {
     assert_eq!(house(&keys())["is_usable"], true);
     let listed = with_key(&home, &["models"]).stdout;
     assert!(!listed.contains("lacks"), "{listed}");
-    // It is in no file, no answer and no output.
+    // The key is in no file, response or output.
     assert!(!format!("{opened:?}{}", keys()).contains(KEY));
     for entry in fs::read_dir(&ledger).unwrap().flatten() {
         if entry.file_type().unwrap().is_file() {

@@ -1,4 +1,4 @@
-//! `vector deploy`, with a real Git: what was accepted is committed, and nothing else.
+//! `vector deploy` with a real Git: it commits the accepted changes and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A repository with a project; none where there is no Git.
+    /// A repository with a project. None if Git is not installed.
     fn new() -> Option<Self> {
         let home = Home::new();
         let project = Committed::new(home.path())?;
@@ -43,14 +43,14 @@ impl Bench {
         self.home.run(&args, "")
     }
 
-    /// Has a request done.
+    /// Makes a request and accepts its changes.
     #[track_caller]
     fn edit(&self, prompt: &str) {
         let done = self.run(&["edit", "--project", "GAME", "--prompt", prompt, "--yes"]);
         assert_eq!(done.code, 0, "{}", done.stderr);
     }
 
-    /// Has calls done.
+    /// Makes calls and accepts their changes.
     #[track_caller]
     fn call(&self, calls: &str) {
         let folder = self.project.folder.display().to_string();
@@ -58,7 +58,7 @@ impl Bench {
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
 
-    /// A deploy that is refused: why.
+    /// Runs a deploy that is refused, and returns its stderr.
     #[track_caller]
     fn refused(&self, more: &[&str]) -> String {
         let run = self.run(&[&["deploy", "GAME"], more].concat());
@@ -66,7 +66,7 @@ impl Bench {
         run.stderr
     }
 
-    /// Somebody else's commit on a branch, in a folder of their own.
+    /// Commits another user's change on a branch, in a separate worktree.
     fn commit_elsewhere(&self, branch: &str, name: &str, text: &str) {
         let other = self.project.folder.with_file_name("elsewhere");
         let shown = other.display().to_string();
@@ -92,7 +92,7 @@ fn text(file: &Path) -> String {
 #[test]
 fn what_was_accepted_is_committed_and_named() {
     let Some(bench) = Bench::new() else { return };
-    // Something of the person's own, half of it ready for a commit.
+    // Changes of the user's own, half of them staged.
     fs::write(bench.file("Mine.luau"), "return 3\n").unwrap();
     bench.git(&["add", "src/Mine.luau"]);
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
@@ -126,7 +126,7 @@ fn what_is_committed_on_another_branch_is_not_offered_again() {
     let note = format!("src/One.luau is committed as {commit} on feature/doors already");
     assert!(again.stderr.contains(&note), "{}", again.stderr);
     assert!(again.stderr.contains("Nothing is to be committed"), "{}", again.stderr);
-    // What is new goes without it, until it is changed once more.
+    // A new change is deployed without the old one, until that file changes again.
     bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
     let new = bench.deploy(&["--dry-run"]);
     assert!(
@@ -137,7 +137,7 @@ fn what_is_committed_on_another_branch_is_not_offered_again() {
     bench.edit("replace \"return 10\" with \"return 11\" in game.ServerStorage.One");
     let both = bench.deploy(&["--dry-run"]);
     assert!(both.stdout.contains("src/One.luau\n  src/Two.luau"), "{}", both.stdout);
-    // Who names a branch gets it all there.
+    // An explicit branch gets all the changes.
     let named = bench.deploy(&["--branch", "main"]);
     assert!(named.stdout.contains("src/One.luau\n  src/Two.luau"), "{}", named.stdout);
 }
@@ -164,7 +164,7 @@ fn on_the_persons_own_branch_only_these_files_are_settled() {
     assert_eq!(bench.git(&["status", "--porcelain"]), "?? src/Mine.luau");
     let names = bench.git(&["show", "--name-status", "--format=", "main"]);
     assert_eq!(names.replace('\t', " "), "M src/One.luau\nD src/Two.luau");
-    // The next commit names only what is new in it.
+    // The message of the next commit names only its new proposals.
     bench.edit("replace \"return 10\" with \"return 11\" in game.ServerStorage.One");
     bench.deploy(&["--branch", "main"]);
     let message = bench.git(&["log", "-1", "--format=%B", "main"]);
@@ -195,7 +195,7 @@ fn what_git_ignores_and_what_is_remembered_stays_out() {
 "#,
     )
     .unwrap();
-    // One that a pattern of the renamed file's name would fit.
+    // A file that the renamed file's name would match if it were used as a pattern.
     fs::write(bench.file("a1.luau"), "return 5\n").unwrap();
     bench.git(&["add", "src/a1.luau"]);
     let calls = calls.display().to_string();
@@ -238,13 +238,13 @@ fn what_others_committed_on_the_branch_is_not_lost() {
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
     bench.deploy(&["--branch", "next"]);
-    // A commit to another file is built upon.
+    // A deploy builds on a commit to another file.
     bench.commit_elsewhere("next", "Two.luau", "return 22\n");
     bench.edit(ELEVEN);
     bench.deploy(&["--branch", "next"]);
     assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 11");
     assert_eq!(bench.git(&["show", "next:src/Two.luau"]), "return 22");
-    // One to the same file would be undone.
+    // A deploy that would revert a commit to the same file is refused.
     bench.commit_elsewhere("next", "One.luau", "return 99\n");
     let tip = bench.git(&["rev-parse", "next"]);
     bench.edit("replace \"return 11\" with \"return 12\" in game.ServerStorage.One");
@@ -252,7 +252,7 @@ fn what_others_committed_on_the_branch_is_not_lost() {
     assert!(why.contains("next has other versions") && why.contains("  src/One.luau\n"), "{why}");
     assert!(why.contains("git merge"), "{why}");
     assert_eq!(bench.git(&["rev-parse", "next"]), tip);
-    // Who has gone back to what it was before is gone before.
+    // A commit that restores an earlier version does not block the deploy.
     bench.commit_elsewhere("next", "One.luau", "return 10\n");
     bench.deploy(&["--branch", "next"]);
     assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 12");
@@ -271,14 +271,14 @@ fn a_change_of_ones_own_is_not_taken_along() {
     bench.git(&["commit", "--quiet", "--all", "-m", "Mine"]);
     let done = bench.deploy(&["--branch", "main"]);
     assert!(done.stderr.contains("Nothing is to be committed"), "{}", done.stderr);
-    // And between two of them.
+    // The same for a change between two proposals.
     bench.edit(ELEVEN);
     fs::write(bench.file("One.luau"), "-- mine\nreturn 11 -- too\n").unwrap();
     bench.edit("replace \"return 11\" with \"return 12\" in game.ServerStorage.One");
     assert!(bench.refused(&["--branch", "main"]).contains("other versions"));
 }
 
-/// An engine at work on a call, and the proposal that waits.
+/// Starts an engine on one call, and returns it with the pending proposal.
 fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Seq) {
     let opened = RojoProject::open(&bench.project.folder, false).unwrap();
     let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
@@ -291,7 +291,7 @@ fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Se
     (engine, seq)
 }
 
-/// What was proposed first is applied last.
+/// The proposal that is made first is applied last.
 #[test]
 fn the_order_is_that_in_which_they_were_applied() {
     let Some(bench) = Bench::new() else { return };
@@ -349,7 +349,7 @@ fn a_branch_that_is_in_use_is_left_alone() {
     fs::write(bench.project.folder.join(".git/MERGE_HEAD"), format!("{head}\n")).unwrap();
     let why = bench.refused(&["--branch", "main"]);
     assert!(why.contains("a merge on main is not finished"), "{why}");
-    // A branch of its own is in nobody's way.
+    // A new branch affects no one else.
     bench.deploy(&[]);
     assert_eq!(bench.git(&["rev-parse", "main"]), head);
 }
@@ -365,7 +365,8 @@ fn names_and_folders_are_taken_as_they_are() {
     }
     bench.git(&["add", "."]);
     bench.git(&["commit", "--quiet", "-m", "Names"]);
-    // A repository that begins above the project, in a folder whose name has spaces at its ends.
+    // The repository root is above the project, in a folder whose name starts and ends with a
+    // space.
     let above = bench.project.folder.with_file_name(" all of it ");
     fs::create_dir_all(above.join("deep")).unwrap();
     fs::rename(bench.project.folder.join(".git"), above.join(".git")).unwrap();
@@ -401,7 +402,7 @@ fn a_repository_inside_of_the_repository_is_left_out() {
         let who = ["-C", &shown, "-c", "user.name=A", "-c", "user.email=a@example.com"];
         bench.git(&[&who[..], args].concat());
     }
-    // As a submodule is: a commit of the other repository in the place of a folder.
+    // Like a submodule: a commit of the other repository in place of a folder.
     bench.git(&["add", "src/Packages"]);
     bench.git(&["commit", "--quiet", "-m", "Packages"]);
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
@@ -452,7 +453,7 @@ fn no_hook_is_run() {
     assert_eq!(bench.git(&["show", "main:src/One.luau"]), "return 10");
 }
 
-/// A repository that came from somewhere, whose configuration names programs.
+/// A repository from elsewhere, whose configuration names programs.
 #[cfg(unix)]
 #[test]
 fn no_program_of_the_configuration_is_run() {
@@ -467,7 +468,8 @@ fn no_program_of_the_configuration_is_run() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let at = |what: &str| bench.project.folder.join(".git").join(what).display().to_string();
-    // What a filter is for is committed later; the attributes count for the work tree as they are.
+    // The uncommitted .gitattributes already applies to the work tree. A dry run must not run the
+    // filter; a real deploy commits what the filter makes of the file.
     bench.git(&["config", "core.fsmonitor", &at("monitor")]);
     bench.git(&["config", "filter.a=b.odd.clean", &at("filter")]);
     bench.git(&["config", "filter.plain.process", "false"]);

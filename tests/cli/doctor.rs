@@ -1,4 +1,4 @@
-//! `vector doctor`, `vector pair` and `vector sessions` as a person meets them.
+//! `vector doctor`, `vector pair` and `vector sessions` as a user sees them.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use vector_tests::daemon::{Daemon, Plugin, call};
 
 use super::ended;
 
-/// A port that nobody listens on, most likely; and the ledger's folder of a home.
+/// A port on which most likely no process listens.
 fn free() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -65,7 +65,7 @@ fn nothing_is_wrong_and_nothing_is_made_where_nothing_is_there() {
 fn what_is_printed_has_columns_and_no_escape_sequences() {
     let home = Home::new();
     let mut command = home.command(&["doctor", "--port", &free().to_string()]);
-    // Where colours are wanted, a pipe has none all the same.
+    // Even without `NO_COLOR`, output to a pipe has no colours.
     command.env_remove("NO_COLOR");
     let printed = command.output().unwrap();
     let text = String::from_utf8(printed.stdout).unwrap();
@@ -152,12 +152,12 @@ fn a_daemon_that_runs_is_found_and_its_ledger_is_left_alone() {
     state(&all, "ports", &daemon.port.to_string(), "ok", "this ledger");
     state(&all, "ledger", "ledger", "ok", "sound");
     state(&all, "studio", "pairing", "ok", "1 plugin");
-    // Another ledger's daemon on the port is no problem, and no daemon of ours.
+    // A daemon of another ledger on the port is not a problem, and not our daemon.
     let other = Home::new();
     let (output, all) = doctor(&other, daemon.port);
     ended(&output, 0);
     state(&all, "ports", &daemon.port.to_string(), "note", "another ledger");
-    // One that was killed has left its token.
+    // A daemon that was killed has left its token file.
     daemon.kill();
     let (output, all) = doctor(&home, free());
     ended(&output, 0);
@@ -173,7 +173,7 @@ fn a_foreign_program_on_the_port_is_a_problem_and_is_sent_no_token() {
     fs::write(ledger(&home).join("token"), format!("{port} secret\n")).unwrap();
     let heard = std::thread::spawn(move || {
         let mut heard = String::new();
-        // Whoever looks, connects, and goes.
+        // Read what each of the first three connections sends.
         for stream in foreign.incoming().flatten().take(3) {
             let mut text = vec![0; 4_096];
             let mut stream = stream;
@@ -186,7 +186,7 @@ fn a_foreign_program_on_the_port_is_a_problem_and_is_sent_no_token() {
     ended(&output, 1);
     state(&all, "ports", &port.to_string(), "problem", "another program");
     state(&all, "daemon", "daemon", "note", "none runs");
-    // Those that it did not open.
+    // Open the connections that doctor did not, so that the thread ends.
     for _ in 0..3 {
         let _ = std::net::TcpStream::connect(("127.0.0.1", port));
     }

@@ -1,5 +1,5 @@
-//! `vector forget`: what was said and the texts behind it are gone from the files of the ledger, and what
-//! was decided, when and at which cost stays.
+//! `vector forget`: it erases prompts and sources from the ledger's files, and keeps the decisions
+//! with their times and costs.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use vector_tests::places::Format;
 
 use super::{ended, text, with_place};
 
-/// Words that stand nowhere else.
+/// Words that occur nowhere else.
 const SECRETS: [&str; 3] = ["Xylophonist", "quagmire_of_gold", "Zebrawood"];
 
 fn call(name: &str, source: &str) -> String {
@@ -19,13 +19,13 @@ fn call(name: &str, source: &str) -> String {
     )
 }
 
-/// A script that is so long that it stands in a blob.
+/// A script that is long enough to be stored in a blob.
 fn long(word: &str) -> String {
     let lines: Vec<String> = (0..6_000).map(|at| format!("-- {word} {at}\\n")).collect();
     lines.concat()
 }
 
-/// Whether any file of the ledger has these bytes, also in blobs as they are packed.
+/// Whether any file of the ledger contains this word, including packed blobs.
 fn is_anywhere(home: &Home, word: &str) -> bool {
     let folder = home.path().join("vector");
     let plain = fs::read_dir(&folder).unwrap().flatten().any(|entry| {
@@ -59,7 +59,8 @@ fn edit(home: &Home, file: &Path, calls: &str) {
     ended(&home.run(&["edit", &text(file), "--ops", "-", "--yes"], calls), 0);
 }
 
-/// A home with two places; in the first one a script was made and written over, with long texts.
+/// A home with two places. In the first one, a script was created and overwritten, both with long
+/// sources.
 fn with_two() -> (Home, std::path::PathBuf, std::path::PathBuf) {
     let (home, file) = with_place(Format::Rbxlx);
     let other = home.path().join("other.rbxlx");
@@ -89,7 +90,7 @@ fn what_is_forgotten_is_in_no_file_of_the_ledger() {
     assert!(dry.stdout.contains("2 tasks would be erased"), "{}", dry.stdout);
     assert!(dry.stdout.contains("2 proposals"), "{}", dry.stdout);
     assert_eq!(records(&home), before);
-    // Nobody can be asked, and that is no yes.
+    // The user cannot be asked, and that does not count as a yes.
     ended(&home.run(&["forget", "--place", &text(&file)], ""), 3);
     assert_eq!(records(&home), before);
     let forgotten = home.run(&["forget", "--place", &text(&file), "--yes"], "");
@@ -100,7 +101,7 @@ fn what_is_forgotten_is_in_no_file_of_the_ledger() {
     }
     assert!(is_anywhere(&home, "kept words"), "the other place is not meant");
     assert!(fs::metadata(&ledger).unwrap().len() < size, "the file shrinks");
-    // Decisions, hashes and times stay where they were.
+    // Decisions, hashes and times are unchanged.
     let after = records(&home);
     for (old, new) in before.iter().zip(&after) {
         assert_eq!((old.seq, old.at, old.workflow), (new.seq, new.at, new.workflow));
@@ -120,7 +121,7 @@ fn what_is_forgotten_is_in_no_file_of_the_ledger() {
     }
     let marks = after[before.len()..].iter().filter(|it| matches!(it.entry, Entry::Erased {}));
     assert_eq!((marks.count(), after.len()), (2, before.len() + 2));
-    // Everything that reads the ledger goes on, and new entries are appended.
+    // All readers of the ledger still work, and new entries can be appended.
     let log = home.run(&["log"], "");
     ended(&log, 0);
     assert!(log.stdout.contains("(erased)"), "{}", log.stdout);
@@ -150,7 +151,7 @@ fn what_was_erased_is_not_reverted_and_what_was_not_is() {
     ended(&refused, 1);
     assert!(refused.stderr.contains("was erased"), "{}", refused.stderr);
     assert_eq!(fs::read(&file).unwrap(), bytes);
-    // The task after it has its own texts.
+    // A later task has its own texts, and can be reverted.
     ended(&home.run(&["revert", &proposals[1], "--yes"], ""), 0);
     ended(&home.run(&["revert", &proposals[2], "--yes"], ""), 0);
     let shown = home.run(&["show", &text(&other), "--depth", "3"], "").stdout;

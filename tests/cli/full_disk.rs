@@ -1,5 +1,5 @@
-//! A ledger that cannot be written to its end: what is said is what the place holds, and nothing is
-//! applied twice by whoever runs the command again.
+//! A ledger that stops accepting entries: the reported state is that of the place, and no change is
+//! applied twice if the command is run again.
 
 use std::fs;
 use std::path::Path;
@@ -19,12 +19,12 @@ fn edit(home: &Home, file: &Path, more: &[&str]) -> Output {
     home.run(&args, CALL)
 }
 
-/// The home's ledger, through a connection of its own.
+/// Opens the home's ledger through a separate connection.
 fn ledger(home: &Home) -> Connection {
     Connection::open(home.path().join("vector/ledger.sqlite")).unwrap()
 }
 
-/// Refuses entries of a kind, as a disk that is full does from some moment on.
+/// Refuses entries of one kind, as a full disk does from some point on.
 fn refuse(home: &Home, kind: &str) {
     let trigger = format!(
         "CREATE TRIGGER refused BEFORE INSERT ON entries WHEN new.kind = '{kind}' \
@@ -37,7 +37,7 @@ fn accept(home: &Home) {
     ledger(home).execute_batch("DROP TRIGGER refused;").unwrap();
 }
 
-/// How many of the folders that the call makes the place has.
+/// The number of folders in the place that the call has created.
 fn made(home: &Home, file: &Path) -> usize {
     let shown = home.run(&["show", &text(file), "--depth", "3"], "");
     ended(&shown, 0);
@@ -69,13 +69,13 @@ fn what_is_said_after_a_failed_record_is_what_the_place_holds() {
         let must_not_repeat = is_written || is_approved;
         assert_eq!(said.contains("Do not repeat the request"), must_not_repeat, "{kind}: {said}");
         accept(&home);
-        // Whoever runs the command again all the same has the change once.
+        // If the command is run again nevertheless, the change is made once.
         let again = edit(&home, &file, &[]);
         ended(&again, 0);
         assert_eq!(made(&home, &file), 1, "{kind}: {}", again.stderr);
         let is_known = again.stderr.contains("The same request was made in run");
         assert_eq!(is_known, must_not_repeat, "{kind}: {}", again.stderr);
-        // Asked for once more, it is made once more.
+        // A further identical request makes the change again.
         ended(&edit(&home, &file, &[]), 0);
         assert_eq!(made(&home, &file), 2, "{kind}");
     }
@@ -97,7 +97,7 @@ fn another_request_is_made_after_one_that_was_cut_off() {
 #[test]
 fn a_request_that_was_done_in_part_is_not_begun_again() {
     let (home, file) = with_ledger();
-    // Each call is a proposal of its own, and the second cannot be recorded.
+    // Each call has its own proposal, and the second one cannot be recorded.
     refuse(&home, "applied");
     let calls = format!("{CALL}\n{}", CALL.replace("Once", "Once2"));
     let args = ["edit", &text(&file), "--ops", "-", "--yes", "--keep-going"];
@@ -128,7 +128,8 @@ fn a_revert_that_could_not_be_recorded_is_known_to_the_next() {
     assert_eq!(made(&home, &file), 0);
 }
 
-/// With few files to have open, an attempt fails somewhere; the next one, with enough, does it once.
+/// With a low limit of open files, an attempt fails somewhere. The next one, with enough files,
+/// makes the change once.
 #[cfg(unix)]
 #[test]
 fn a_yes_is_not_used_up_by_a_lack_of_files() {
@@ -164,12 +165,12 @@ fn a_yes_is_not_used_up_by_a_lack_of_files() {
     assert!(failed > 0, "no attempt failed");
 }
 
-/// The limit of file sizes ends a process by a signal, unless it says otherwise.
+/// Exceeding the file size limit ends a process by a signal unless it handles it.
 #[cfg(unix)]
 #[test]
 fn a_limit_of_file_sizes_is_said_and_leaves_nothing_behind() {
     let (home, file) = with_place(Format::Rbxlx);
-    // Larger than the limit, in blocks of 512 or 1,024 bytes.
+    // Larger than the limit, whether its unit is 512 or 1,024 bytes.
     let large = home.path().join("large.rbxlx");
     let place = fs::read_to_string(&file).unwrap();
     fs::write(

@@ -1,5 +1,5 @@
-//! A process that is killed after any of its entries: what was approved is finished by the next run,
-//! and the file is never anything but whole.
+//! A process that is killed after any of its entries: the next run finishes what was approved, and
+//! the file is always whole.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -40,7 +40,7 @@ fn a_killed_run_is_finished_by_the_next() {
         let now = fs::read(&file).unwrap();
         assert!(now == before || now == done, "half a file after entry {stop}");
         let was_approved = seen.contains("\"entry\":\"approved\"");
-        // Any later run on the file settles it; this one changes nothing itself.
+        // Any later run on the file settles the interrupted one. This run itself changes nothing.
         let next = home.run(&["edit", &text(&file), "--prompt", "delete #NotThere"], "");
         assert_eq!(next.code, 1, "{}", next.stderr);
         let settled = fs::read(&file).unwrap();

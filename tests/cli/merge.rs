@@ -1,4 +1,4 @@
-//! Merging and converting places on the command line, and from within Git.
+//! Merging and converting places on the command line and from Git.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use vector_tests::requirement::has_git;
 
 use super::{ended, text};
 
-/// A place in which a script and a part differ from the sample.
+/// The sample place, changed by these calls.
 fn changed(home: &Home, name: &str, format: Format, ops: &str) -> PathBuf {
     let file = home.path().join(format!("{name}.{}", format.extension()));
     fs::write(&file, places::sample(format)).unwrap();
@@ -115,7 +115,7 @@ fn real_places_say_the_same_in_the_other_format() {
     }
 }
 
-/// A Git repository with Vector as its merge driver; none where there is no Git.
+/// A Git repository with Vector as its merge driver. None if Git is not installed.
 struct Repository(Home);
 
 impl Repository {
@@ -145,7 +145,7 @@ impl Repository {
         said
     }
 
-    /// Runs Vector in the repository, as a person does.
+    /// Runs Vector in the repository, as a user does.
     fn vector(&self, args: &[&str]) -> (i32, String) {
         let mut command = Command::new(vector());
         command.args(args).current_dir(self.0.path()).env("HOME", self.0.path());
@@ -154,7 +154,8 @@ impl Repository {
         (output.status.code().unwrap(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// A repository in which `main` and `other` give the parts of a place another reflectance.
+    /// A repository in which the branches `main` and `other` set different reflectances on the
+    /// parts of a place.
     fn with_conflict() -> Option<Self> {
         let repository = Self::new()?;
         let folder = repository.0.path();
@@ -170,14 +171,14 @@ impl Repository {
         Some(repository)
     }
 
-    /// Merges `other`, which is a conflict.
+    /// Merges `other`, which leads to a conflict.
     fn merge_other(&self) {
         let (ended_well, said) = self.try_git(&["merge", "other"]);
         assert!(!ended_well && said.contains("CONFLICT"), "{said}");
         assert!(said.contains("Reflectance: base 0, ours 1, theirs 0.5"), "{said}");
     }
 
-    /// What the parts of the place have.
+    /// The `CastShadow` and `Reflectance` of the parts of the place.
     fn values(&self) -> Vec<[String; 2]> {
         let scene = Scene::decode(&fs::read(self.0.path().join("place.rbxl")).unwrap()).unwrap();
         let parts = scene.descendants(scene.root()).filter(|node| scene.class(*node) == "Part");
@@ -185,7 +186,7 @@ impl Repository {
         parts.map(|node| ["CastShadow", "Reflectance"].map(|it| value(node, it))).collect()
     }
 
-    /// Whether nothing of a merge is left.
+    /// Whether no state of a merge remains.
     fn is_clean(&self) -> bool {
         let git = self.0.path().join(".git");
         let attributes = fs::read_to_string(git.join("info/attributes")).unwrap_or_default();
@@ -254,7 +255,7 @@ fn git_takes_no_place_with_open_conflicts() {
     assert!(repository.git(&["status", "--porcelain"]).contains("UU place.rbxl"));
     let (code, said) = repository.vector(&["merge", "--list"]);
     assert!(code == 1 && said.contains("   1  open") && said.contains("Reflectance"), "{said}");
-    // Nobody can be asked here, so all of it stays open.
+    // Without a terminal, no question can be asked, so all conflicts stay open.
     let (code, said) = repository.vector(&["merge", "--continue"]);
     assert!(code == 1 && said.contains("still open"), "{said}");
     let (code, said) = repository.vector(&["merge", "--ours", "1"]);
@@ -287,7 +288,7 @@ fn a_merge_that_is_aborted_leaves_nothing() {
     let (code, said) = repository.vector(&["merge", "--list"]);
     assert!(code == 0 && said.contains("No merge has open conflicts"), "{said}");
     assert!(repository.is_clean());
-    // The same with the file of one side, and with the file as it is.
+    // The same after a checkout of the file of one side.
     repository.merge_other();
     repository.git(&["checkout", "--theirs", "place.rbxl"]);
     repository.git(&["add", "place.rbxl"]);

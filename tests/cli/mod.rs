@@ -1,4 +1,4 @@
-//! The command line as a user meets it: what is written, what is said, and the exit codes.
+//! The command line as a user sees it: the files it writes, its output, and its exit codes.
 
 #[cfg(unix)]
 mod asked;
@@ -120,7 +120,7 @@ fn a_run_is_taken_back_as_a_whole() {
         ended(&home.run(&edit, &first), 0);
         let with_folder = home.path().join("with-folder");
         fs::copy(&file, &with_folder).unwrap();
-        // What is set is deleted in the same run: on the way back it has to be there again first.
+        // The part that is set is deleted in the same run. The revert has to restore it first.
         let edited = home.run(&edit, &ops.join("\n"));
         ended(&edited, 0);
         ended(&home.run(&["diff", &text(&before), &place], ""), 0);
@@ -296,7 +296,8 @@ fn what_changes_nothing_is_no_proposal() {
         assert!(!run.stdout.contains("\"proposed\""), "{}", run.stdout);
     }
     assert!(fs::read(&file).unwrap() == before);
-    // Where another file is to be written, it is there afterwards, and is no old one.
+    // With `--out`, the output file is written although nothing has changed, and replaces an old
+    // one.
     let out = home.path().join("out.rbxlx");
     fs::write(&out, "old").unwrap();
     let call = r#"{"tool":"apply_edit","args":{"path":"game.Workspace.S","edits":[]}}"#;
@@ -400,7 +401,7 @@ fn the_way_back_can_be_looked_at() {
     assert!(fs::read(&file).unwrap() == bytes);
 }
 
-/// Which of two parts' proposals the log lists.
+/// Asserts which of two parts' proposals the log lists.
 #[track_caller]
 fn check_log(home: &Home, args: &[&str], expected: [bool; 2]) {
     let log = home.run(&[&["log"], args].concat(), "").stdout;

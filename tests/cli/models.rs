@@ -1,4 +1,4 @@
-//! `vector models` and `vector key`: who could answer, and that no key is ever shown.
+//! `vector models` and `vector key`: which models are available, and that no key is ever shown.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::ended;
 
 const KEY: &str = "sk-never-shown";
 
-/// Runs it with a variable set.
+/// Runs `vector` with an environment variable set.
 fn with(home: &Home, variable: &str, text: &str, args: &[&str]) -> Output {
     let output = home.command(args).env(variable, text).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -79,7 +79,7 @@ fn a_key_goes_into_a_keychain_or_nowhere() {
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
     }
     ended(&home.run(&["key", "set", "openai"], " \n"), 1);
-    // Elsewhere it would go into the keychain of whoever runs the tests.
+    // On other systems, the key would be written to the keychain of the user who runs the tests.
     if cfg!(target_os = "linux") {
         let refused = home.run(&["key", "set", "openai"], KEY);
         ended(&refused, 1);

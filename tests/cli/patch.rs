@@ -1,4 +1,5 @@
-//! Text files edited on the command line, and cases as other tools send them.
+//! `vector patch`: text files edited on the command line, and cases in JSON lines as other tools
+//! send them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What waits in the daemon, decided upon on a terminal that did not ask for it.
+//! Review of the daemon's pending proposals on a terminal that did not request them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use vector_tests::places::Format;
 
 use super::{ended, with_place};
 
-/// A daemon with a place in it, and somebody who asks for things elsewhere.
+/// A daemon with a place, and a user who makes requests elsewhere.
 struct Bench {
     home: Home,
     daemon: Daemon,
@@ -30,7 +30,7 @@ impl Bench {
         Self { home, daemon, human, file, opened }
     }
 
-    /// Asks for something, and waits for its card.
+    /// Makes a request and waits for its card.
     fn card(&mut self, text: &str) -> u64 {
         self.human.ask(&self.opened, text);
         self.human.card()
@@ -52,7 +52,7 @@ impl Bench {
     }
 }
 
-/// What a person has to look at twice.
+/// A request whose proposal has to be confirmed twice.
 const LOADSTRING: &str =
     r#"replace "print(" with "loadstring(" in game.ServerScriptService.Main[1]"#;
 
@@ -177,7 +177,7 @@ mod on_a_terminal {
         assert!(help.contains("split it") && help.contains("skip it"), "{help}");
         reviewer.answers(APPLY, "n");
         reviewer.answers("Reason (optional", "too pale");
-        // The third was planned on top of the second, and comes again without it.
+        // The third was planned on top of the second, and is planned again without it.
         reviewer.answers(APPLY, "y");
         reviewer.answers("Type yes", "y");
         reviewer.answers(APPLY, "y");
@@ -256,7 +256,7 @@ mod on_a_terminal {
         reviewer.answers(APPLY, "y");
         let told = reviewer.sees("was rejected: mine");
         assert!(told.contains("decided elsewhere"), "{told}");
-        // It waits for the next, which comes now.
+        // The review waits for the next proposal, which is made now.
         reviewer.sees("Ctrl-C ends it");
         let second = bench.card("set Transparency = 0.5 on #Baseplate");
         reviewer.answers(APPLY, "y");

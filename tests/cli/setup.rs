@@ -1,4 +1,5 @@
-//! `vector setup`: what it writes into the files of other programs, and that it leaves nothing behind.
+//! `vector setup`: the entries it writes to the files of other programs, and their complete
+//! removal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,7 @@ use vector_tests::binary::{self, Home, Output};
 
 use super::{ended, text};
 
-/// A person with a home of their own, and no Studio.
+/// A user with a home directory, and without Studio.
 struct Person(Home);
 
 const JSON_CLIENTS: [(&str, &str); 6] = [
@@ -24,7 +25,7 @@ const JSON_CLIENTS: [(&str, &str); 6] = [
 impl Person {
     fn new() -> Self {
         let home = Home::new();
-        // Where a system keeps settings is there before any program is.
+        // The folder in which a system keeps settings exists before any program does.
         for folder in [".config", "Library/Application Support", "AppData/Roaming", "AppData/Local"]
         {
             fs::create_dir_all(home.path().join(folder)).unwrap();
@@ -63,7 +64,7 @@ impl Person {
         file
     }
 
-    /// Runs it with variables set; Studio is left alone.
+    /// Runs `vector setup` with these variables. Without any, skips the Studio plugin.
     fn run_with(&self, variables: &[(&str, &Path)], args: &[&str]) -> Output {
         let mut command = self.0.command(&["setup"]);
         command.args(args).env("USERPROFILE", self.0.path());
@@ -87,7 +88,7 @@ impl Person {
         output
     }
 
-    /// All files and folders with what they hold.
+    /// All files with their contents, and all folders.
     fn all(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let mut found = BTreeMap::new();
         let mut open = vec![self.0.path().to_owned()];
@@ -110,14 +111,14 @@ impl Person {
     }
 }
 
-/// The entry in a file that has no comments.
+/// Vector's entry in a JSON file without comments.
 fn entry(file: &Path, servers: &str) -> Json {
     let text = fs::read_to_string(file).unwrap();
     let value: Json = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
     value[servers]["vector"].clone()
 }
 
-/// What JSON files look like; `SERVERS` is the client's key.
+/// Shapes of existing JSON files. `SERVERS` is the client's key.
 const JSON_SHAPES: [&str; 9] = [
     "",
     "{}",
@@ -138,7 +139,7 @@ const TOML_SHAPES: [&str; 5] = [
     "[mcp_servers]\n[mcp_servers.other]\ncommand = \"npx\"\n[projects.'/a']\ntrust_level = '''x\n[x]'''\n",
 ];
 
-/// Sets a client up twice and takes it back; all files are what they were.
+/// Sets a client up twice and removes it. Asserts that all files are as before.
 #[track_caller]
 fn there_and_back(client: &str, shape: Option<&str>) {
     let person = Person::new();
@@ -228,7 +229,7 @@ fn variables_move_the_files_of_clients() {
         fs::read_to_string(moved.join("config.toml")).unwrap().contains("[mcp_servers.vector]")
     );
     assert!(!entry(&moved.join(".claude.json"), "mcpServers").is_null());
-    // The variables are gone, and what was written is found all the same.
+    // Without the variables, `--remove` still finds what was written.
     person.run(&["--remove"]);
     assert_eq!(fs::read_to_string(moved.join("config.toml")).unwrap(), "");
     assert!(!moved.join(".claude.json").exists());
@@ -303,7 +304,7 @@ fn an_entry_of_somebody_else_is_replaced_by_force_alone() {
     assert!(person.all() == before);
     person.run(&["--force"]);
     assert_eq!(entry(&file, "mcpServers")["args"], person.home_args());
-    // Also where the file has been printed anew since.
+    // The same if the file was reformatted since.
     let value: Json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     fs::write(&file, serde_json::to_string_pretty(&value).unwrap()).unwrap();
     person.run(&["--remove"]);
@@ -329,7 +330,7 @@ fn what_the_client_has_written_since_stays() {
     assert!(again.stdout.contains("already in"), "{}", again.stdout);
     person.run(&["--remove"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"numStartups\": 2\n}");
-    // A server that was added beside ours keeps the place that was made for ours.
+    // A server that was added beside ours keeps the object that setup created for ours.
     person.run(&[]);
     let mut value: Json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     value["mcpServers"]["other"] = json!({ "command": "x" });
@@ -362,7 +363,7 @@ fn what_clients_work_on_can_be_said_and_changed() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"x\": 1}");
 }
 
-/// Elsewhere the user's data directory is not that of a test.
+/// On other systems the user's data directory is not inside the test's home.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_folder_that_was_chosen_none_is_named() {
@@ -413,7 +414,7 @@ fn what_is_remembered_is_never_guessed() {
         );
         assert!(person.all() == before);
     }
-    // Without it our entry is still known by what it says.
+    // Without setup.json, `--remove` still recognizes Vector's entry by its content.
     fs::remove_file(&memory).unwrap();
     person.run(&["--remove"]);
     assert!(entry(&person.file("cursor"), "mcpServers").is_null());
@@ -443,7 +444,7 @@ fn links_stay_links_and_modes_stay() {
     assert!(!real.exists());
 }
 
-/// Elsewhere Studio's folder is that of the person who runs the tests.
+/// On other systems Studio's folder is that of the user who runs the tests.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_plugin_comes_and_goes_with_it() {
@@ -455,7 +456,7 @@ fn the_plugin_comes_and_goes_with_it() {
     let prefix = person.at("prefix");
     let roblox = prefix.join("drive_c/users/me/AppData/Local/Roblox");
     fs::create_dir_all(&roblox).unwrap();
-    // A daemon is started for the code, and keeps its ledger.
+    // Setup starts a daemon for the pairing code, and the daemon keeps its ledger.
     let all = || {
         let mut all = person.all();
         all.retain(|path, _| !path.starts_with(person.at("vector")));
@@ -480,7 +481,7 @@ fn the_plugin_comes_and_goes_with_it() {
     assert!(plugin.exists());
     ended(&person.run_with(&variables, &["--remove"]), 0);
     assert!(all() == before);
-    // One that was there before setup came stays.
+    // A plugin file that existed before setup is kept.
     fs::create_dir_all(plugin.parent().unwrap()).unwrap();
     fs::write(&plugin, "old").unwrap();
     ended(&person.run_with(&variables, &["--port", "0"]), 0);

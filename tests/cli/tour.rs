@@ -1,4 +1,4 @@
-//! The README's tour as a person runs it in a clone: line by line, on a terminal, with the built binary.
+//! The README's tour, run line by line in a clone, on a terminal and with the built binary.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use vector_tests::person::Person;
 use vector_tests::repository;
 use vector_tests::requirement::has_git;
 
-/// How a line of the tour goes that asks something, or ends otherwise than with 0.
+/// A line of the tour that asks questions or does not exit with 0.
 struct Step {
-    /// What the line begins with.
+    /// The beginning of the line.
     line: &'static str,
     /// The last words of each question, and the answer.
     answers: &'static [(&'static str, &'static str)],
@@ -54,7 +54,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A clone as far as the tour needs one: the samples in a Git repository.
+/// Creates a clone as far as the tour needs one: the samples in a Git repository.
 fn clone_samples(folder: &Path) {
     copy(&repository::root().join("samples"), &folder.join("samples"));
     let git = |args: &[&str]| {
@@ -68,7 +68,7 @@ fn clone_samples(folder: &Path) {
     git(&["commit", "--quiet", "-m", "Begin"]);
 }
 
-/// Ends the daemon that the tour has started, also where a line of it fails.
+/// Stops the daemon that the tour has started, even if a line of the tour fails.
 struct Daemons<'a>(&'a Home);
 
 impl Drop for Daemons<'_> {

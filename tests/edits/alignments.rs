@@ -1,8 +1,8 @@
-//! Merges of all small texts, held against every way to read them.
+//! Merges of all small texts, checked against every possible alignment.
 //!
-//! A diff says which lines of two texts are the same ones; where lines repeat there are several
-//! answers. The oracle knows them all: it makes the merge for each pair of longest answers, and what
-//! comes out of any of them is a right merge.
+//! A diff says which lines of two texts correspond. Where lines repeat, there are several answers.
+//! The oracle tries them all: it computes the merge for each pair of longest alignments, and any of
+//! these results is a correct merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use vector_text_edit::{MergeResult, merge_texts};
 
 use super::chance::Chance;
 
-/// Lines of two texts that are the same one.
+/// Pairs of corresponding lines of two texts.
 type Alignment = Vec<(usize, usize)>;
 type Letters = Vec<u8>;
 
-/// All texts of so many letters, up to so many lines.
+/// All texts of up to `lines` lines, each of which is one of `letters` letters.
 fn texts(letters: u8, lines: usize) -> Vec<Letters> {
     let mut all = vec![vec![]];
     let mut longest = all.clone();
@@ -32,7 +32,7 @@ fn written(text: &[u8]) -> String {
     text.iter().flat_map(|letter| [char::from(b'a' + letter), '\n']).collect()
 }
 
-/// The longest alignments of two texts.
+/// All longest alignments of two texts.
 fn alignments(base: &[u8], side: &[u8]) -> Vec<Alignment> {
     fn extend(base: &[u8], side: &[u8], found: &[(usize, usize)], all: &mut Vec<Alignment>) {
         let (from, there) = found.last().map_or((0, 0), |(a, b)| (a + 1, b + 1));
@@ -52,11 +52,11 @@ fn alignments(base: &[u8], side: &[u8]) -> Vec<Alignment> {
     all
 }
 
-/// The merge by two alignments; none where it is a conflict.
+/// The merge according to two alignments. None if it is a conflict.
 fn merged_by(base: &[u8], sides: [&[u8]; 2], by: [&Alignment; 2]) -> Option<Letters> {
-    // By line of the base: where it is on each side. What stands between two lines that both sides
-    // have is a region, and a region in which nothing stays is a conflict unless one side or both
-    // leave the base, or both give the same.
+    // `there` maps a line of the base to its line on a side. The lines between two lines that both
+    // sides keep are a region. A region with changes on both sides is a conflict unless both sides
+    // have the same text there.
     let there = |side: usize, at: usize| by[side].iter().find(|(it, _)| *it == at).map(|it| it.1);
     let (mut text, mut from) = (Vec::new(), [0; 3]);
     let ends = [base.len(), sides[0].len(), sides[1].len()];
@@ -65,7 +65,8 @@ fn merged_by(base: &[u8], sides: [&[u8]; 2], by: [&Alignment; 2]) -> Option<Lett
         let region = [base, sides[0], sides[1]];
         let [old, ours, theirs]: [&[u8]; 3] =
             std::array::from_fn(|it| &region[it][from[it]..next[it]]);
-        // Alike is what the alignment leaves as it was, and not what is equal by chance.
+        // A side is unchanged if the alignment keeps every line, not if its lines happen to be
+        // equal.
         let stays = |side: usize| {
             let is_there = |at: usize| there(side, at) == Some(from[side + 1] + at - from[0]);
             next[side + 1] - from[side + 1] == old.len() && (from[0]..next[0]).all(is_there)
@@ -118,7 +119,8 @@ fn all_small_texts_merge_to_what_one_reading_gives() {
                     assert_eq!(merge_texts(&base_text, &other_text, &text), merged, "{what}");
                     let found: Letters = found.lines().map(|it| it.as_bytes()[0] - b'a').collect();
                     assert!(right.contains(&found), "{what}, not one of {right:?}");
-                    // A side that has all that the other one did is the merge: nothing is done twice.
+                    // If one side already contains the changes of the other, it is the merge:
+                    // nothing is applied twice.
                     let has_all = right.contains(ours) || right.contains(theirs);
                     if has_all && found != *ours && found != *theirs {
                         let is_plain = is_one_way(&base, ours, &all[one])
@@ -131,7 +133,7 @@ fn all_small_texts_merge_to_what_one_reading_gives() {
         }
     }
     assert!(counts["merged"] > 2_000, "{counts:?}");
-    // A side that moves a line up has inserted it above, and deleted it below, as far as a diff knows.
+    // To a diff, a side that moves a line up has inserted it above and deleted it below.
     assert!(counts.get("a line was moved").is_none_or(|count| *count <= 10), "{counts:?}");
 }
 
@@ -148,7 +150,7 @@ fn what_both_inserted_or_deleted_in_lines_that_repeat_is_done_once() {
             let lines = [first, &top, &middle, &bottom, last].concat();
             lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>()
         };
-        // The same texts come out wherever a run of whole periods goes or comes.
+        // Wherever a run of whole periods is inserted or deleted, the resulting text is the same.
         let run = period * (1 + chance.below(2));
         let changed = |chance: &mut Chance, inserts: bool| -> Vec<String> {
             let at = chance.below(lines + 1 - if inserts { 0 } else { run });
@@ -170,7 +172,7 @@ fn what_both_inserted_or_deleted_in_lines_that_repeat_is_done_once() {
         let both = MergeResult::Text(joined(&["ours"], &one, &["theirs"]));
         assert_eq!(merge_texts(&base, &ours, &theirs), both, "{base}");
         assert_eq!(merge_texts(&base, &theirs, &ours), both, "{base}");
-        // One of the two has the change of the other, and another one beside it.
+        // One side has the change of the other, and another one beside it.
         let own = joined(&[], &one, &[]);
         assert_eq!(merge_texts(&base, &own, &theirs), MergeResult::Text(theirs.clone()), "{base}");
         assert_eq!(merge_texts(&base, &ours, &own), MergeResult::Text(ours.clone()), "{base}");

@@ -1,5 +1,5 @@
-//! Cases with known answers, which are no part of the project: those of `VECTOR_CASES`, in
-//! `cases/edits/`. Each goes through `vector patch --jsonl`.
+//! Test cases with known answers that are not part of the project: those in `cases/edits/` of
+//! `VECTOR_CASES`. Each is run through `vector patch --jsonl`.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use vector_tests::binary;
 use vector_tests::cases;
 
-/// The kinds, and which share of their cases has to be right, in hundredths.
+/// The kinds of cases, and the percentage of each that has to be right.
 const KINDS: [(&str, usize); 5] = [
     ("unified_diff", 97),
     ("search_replace", 98),
@@ -18,7 +18,7 @@ const KINDS: [(&str, usize); 5] = [
     ("apply_patch_v4a", 100),
 ];
 
-/// The members of a case that say what to do; the others hold its answer.
+/// The members of a case that are its input. The others are its answer.
 const ASKED: [&str; 11] = [
     "id",
     "kind",
@@ -33,13 +33,14 @@ const ASKED: [&str; 11] = [
     "files",
 ];
 
-/// What an answer is worth.
+/// The verdict on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worth {
     Right,
-    /// Refused, though it could have been done.
+    /// Refused, although the case could be done.
     Refused,
-    /// Done rightly, though a rule forbids it, or with other line ends, or nobody is asked to look.
+    /// The right text, but a rule forbids applying it, or the line ends differ, or the required
+    /// confirmation is not requested.
     Rule,
     WrongText,
 }
@@ -48,7 +49,7 @@ fn accepts(case: &Json, outcome: &str) -> bool {
     case["accept"].as_array().unwrap().iter().any(|it| it == outcome)
 }
 
-/// A text as a case compares it: its lines without white space at their ends, and no blank ones.
+/// A text in the loose comparison of some cases: trimmed lines, without blank ones.
 fn squeezed(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
@@ -80,7 +81,8 @@ fn worth(case: &Json, answer: &Json) -> Worth {
     }
 }
 
-/// What is wrong with the answers to the cases of a kind.
+/// Runs the cases of one kind and describes those that are not right. Empty if enough are right and
+/// no text is wrong.
 fn failures(folder: &Path, kind: &str, share: usize) -> String {
     let file = folder.join(format!("{kind}.jsonl"));
     let lines = fs::read_to_string(&file).unwrap();

@@ -1,6 +1,6 @@
-//! Texts like scripts, and changes of them, by chance.
+//! Random texts that resemble scripts, and random changes to them.
 
-/// Chance that is the same in every run.
+/// A random generator that gives the same sequence in every run.
 #[derive(Debug, Clone)]
 pub(super) struct Chance(pub(super) u64);
 
@@ -16,7 +16,7 @@ impl Chance {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True once in `times` times.
     pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -26,7 +26,7 @@ impl Chance {
     }
 }
 
-/// Lines that scripts have many of.
+/// Lines that are common in scripts.
 const COMMON: [&str; 16] = [
     "",
     "",
@@ -46,7 +46,7 @@ const COMMON: [&str; 16] = [
     "\tprint(x)",
 ];
 
-/// Lines that a reader of patches could trip over.
+/// Lines that could confuse a parser of patches.
 const ODD: [&str; 15] = [
     "\t",
     "end ",
@@ -65,7 +65,7 @@ const ODD: [&str; 15] = [
     "local\tx  = 1",
 ];
 
-/// Lines that are like those of a patch itself.
+/// Lines that look like those of a patch.
 const WILD: [&str; 9] = [
     "\\ n",
     "++ b",
@@ -78,16 +78,16 @@ const WILD: [&str; 9] = [
     "diff --git a/x b/x",
 ];
 
-/// A text by its lines, without their ends.
+/// A text as lines without line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Text {
     pub(super) lines: Vec<String>,
-    /// Whether the last line has an end.
+    /// Whether the last line has a line end.
     pub(super) is_ended: bool,
 }
 
 impl Text {
-    /// The text with this end of lines.
+    /// The text with these line ends.
     pub(super) fn with(&self, end: &str) -> String {
         let mut text = self.lines.join(end);
         if self.is_ended && !self.lines.is_empty() {
@@ -96,7 +96,8 @@ impl Text {
         text
     }
 
-    /// A text without an end has to have a last line that can be seen.
+    /// Sets `is_ended` if the text is empty or its last line is: an empty last line without a line
+    /// end would not exist in the text.
     fn settle(mut self) -> Self {
         if self.lines.last().is_none_or(String::is_empty) {
             self.is_ended = true;
@@ -106,7 +107,7 @@ impl Text {
 }
 
 impl Chance {
-    /// A line; `is_wild` ones are like those of a patch now and then.
+    /// A random line. If `is_wild`, it sometimes looks like a line of a patch.
     pub(super) fn line(&mut self, is_wild: bool) -> String {
         match self.below(20) {
             0 if is_wild => self.pick(&WILD).to_owned(),
@@ -135,7 +136,7 @@ impl Chance {
         };
         let count = self.below(most);
         let mut lines: Vec<String> = (0..count).map(|_| self.line(is_wild)).collect();
-        // Blocks that stand there more than once.
+        // Repeat some blocks.
         if self.one_in(3) && !lines.is_empty() {
             for _ in 0..=self.below(2) {
                 let (from, to) = (self.below(lines.len()), self.below(lines.len()));
@@ -144,7 +145,7 @@ impl Chance {
                 lines.splice(to..to, block);
             }
         }
-        // Indented by spaces.
+        // Indent with spaces instead of tabs.
         if self.one_in(8) {
             let unit = self.pick(&["  ", "    "]);
             for line in &mut lines {
@@ -154,7 +155,7 @@ impl Chance {
         Text { lines, is_ended: !self.one_in(6) }.settle()
     }
 
-    /// Some changes of lines.
+    /// Changes some lines.
     pub(super) fn changed(&mut self, text: &Text, is_wild: bool) -> Text {
         let mut new = text.clone();
         for _ in 0..=self.below(4) {

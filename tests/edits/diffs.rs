@@ -1,4 +1,4 @@
-//! Unified diffs, written as `diff -u` does.
+//! Unified diffs, written in the form of `diff -u`.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -10,11 +10,11 @@ pub(super) struct Line {
     /// A space, `+` or `-`.
     pub(super) sign: char,
     pub(super) text: String,
-    /// Whether it is the last one of its text and has no end.
+    /// Whether it is the last line of its text and has no line end.
     pub(super) is_open: bool,
 }
 
-/// A hunk; the lines before it are counted from 0.
+/// A hunk. `old` and `new` are its first line in each text, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hunk {
     pub(super) old: usize,
@@ -23,18 +23,19 @@ pub(super) struct Hunk {
 }
 
 impl Hunk {
-    /// The lines of the text before, or of that after, that it shows.
+    /// The lines of one text that it shows: the old ones without `+`, the new ones without `-`.
     pub(super) fn side(&self, without: char) -> Vec<&str> {
         let lines = self.lines.iter().filter(|line| line.sign != without);
         lines.map(|line| line.text.as_str()).collect()
     }
 
-    /// How many lines it has before and after.
+    /// The numbers of its old and new lines.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.side('+').len(), self.side('-').len())
     }
 
-    /// The line that its header says, for a first line and how many there are.
+    /// The line number that a header states for a range. `first` is counted from 0. A range without
+    /// lines states the line before it.
     fn said(first: usize, count: usize) -> usize {
         if count == 0 { first } else { first + 1 }
     }
@@ -62,7 +63,7 @@ impl Hunk {
     }
 }
 
-/// The diff of two texts with so many lines of context.
+/// The diff of two texts with `context` lines of context.
 pub(super) fn hunks(old: &Text, new: &Text, context: usize, chance: &mut Chance) -> Vec<Hunk> {
     let lines = |text: &Text, sign| -> Vec<Line> {
         let last = text.lines.len();
@@ -78,7 +79,7 @@ pub(super) fn hunks(old: &Text, new: &Text, context: usize, chance: &mut Chance)
     };
     let by = chance.pick(&[Algorithm::Myers, Algorithm::Patience]);
     let ops = capture_diff_slices(by, &key(&before), &key(&after));
-    // All lines of both in the order in which a diff shows them, with where each stands.
+    // All lines of both texts in diff order, with their old and new positions.
     let mut all: Vec<(usize, usize, Line)> = Vec::new();
     for op in ops {
         let (gone, come) = (op.old_range(), op.new_range());
@@ -112,7 +113,7 @@ fn grouped(all: Vec<(usize, usize, Line)>, context: usize) -> Vec<Hunk> {
     shown.into_iter().map(hunk).collect()
 }
 
-/// The names before the hunks.
+/// The file names before the hunks.
 pub(super) const NAMES: &str = "--- a/src/Main.luau\n+++ b/src/Main.luau\n";
 
 /// The whole diff.
@@ -121,13 +122,13 @@ pub(super) fn written(hunks: &[Hunk]) -> String {
     NAMES.to_owned() + &hunks.collect::<String>()
 }
 
-/// Where lines stand in a text, from 0.
+/// All positions of lines in a text, from 0.
 pub(super) fn places(text: &Text, lines: &[&str]) -> Vec<usize> {
     let last = (text.lines.len() + 1).saturating_sub(lines.len());
     (0..last).filter(|at| stands(text, lines, *at)).collect()
 }
 
-/// Whether lines stand at a place of a text.
+/// Whether a text has these lines at a position.
 pub(super) fn stands(text: &Text, lines: &[&str], at: usize) -> bool {
     text.lines.get(at..at + lines.len()).is_some_and(|there| there == lines)
 }

@@ -1,4 +1,4 @@
-//! Patches that are none.
+//! Invalid patches: arbitrary text, and diffs that have lost some bytes.
 
 use vector_text_edit::{apply_edits, apply_patch, apply_to_files, invert_edits};
 
@@ -54,7 +54,7 @@ fn garbage_never_panics_and_is_taken_back() {
     run_all(2_500, |chance| {
         let text = chance.text(true).with(chance.pick(&["\n", "\r\n"]));
         let source = if chance.one_in(3) {
-            // A real one with some of its bytes lost.
+            // A real diff that has lost some of its bytes.
             let old = chance.text(true);
             let new = chance.changed(&old, true);
             let mut source = diffs::written(&diffs::hunks(&old, &new, 2, chance));

@@ -1,6 +1,6 @@
-//! Merges of texts from the history of this repository, held against `git merge-file`.
+//! Merges of texts from the history of this repository, checked against `git merge-file`.
 //!
-//! `merges/collect.py` says what the cases are, and makes them.
+//! `merges/collect.py` defines the cases and generates them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,11 @@ use std::fs;
 use vector_tests::repository;
 use vector_text_edit::{MergeResult, merge_texts};
 
-/// Where Git sees a conflict and Vector merges. Each was read: no line is lost or stands twice.
+/// Cases in which Git reports a conflict and Vector merges. Each result was reviewed: no line is
+/// lost or duplicated.
 const MERGED_BY_VECTOR_ALONE: [&str; 1] = ["384b4e75"];
-/// Where Git merges and Vector sees a conflict: a change could slide into one of the other side that
-/// deletes or inserts the same line.
+/// Cases in which Git merges and Vector reports a conflict: a change could also be aligned with a
+/// change of the other side that deletes or inserts the same line.
 const MERGED_BY_GIT_ALONE: [&str; 1] = ["19a6ac6d"];
 
 struct Case {
@@ -21,7 +22,7 @@ struct Case {
     base: String,
     ours: String,
     theirs: String,
-    /// What Git makes of it; none where it sees a conflict.
+    /// Git's result. None if Git reports a conflict.
     git: Option<String>,
 }
 
@@ -29,7 +30,7 @@ fn cases() -> Vec<Case> {
     let file = repository::root().join("tests/edits/merges/history.txt");
     let text = fs::read_to_string(file).unwrap();
     let (mut cases, mut texts): (Vec<Case>, [String; 4]) = (Vec::new(), Default::default());
-    // From the end, so that a mark comes before its line and a title behind its lines.
+    // Read from the end, so that a mark precedes its line and a title follows its lines.
     let mut is_last = false;
     for line in text.lines().rev() {
         if line == "\\" {

@@ -1,9 +1,10 @@
-//! The edit engine against chance: real diffs, diffs with the faults that models make, replacements,
-//! merges and garbage. What is applied has to be what is meant, exactly; the rest is refused.
+//! The edit engine on random input: real diffs, diffs with faults typical of models, replacements,
+//! merges and garbage. What is applied has to be exactly what was meant. Everything else has to be
+//! refused.
 //!
-//! A run of the tests does some thousand of each kind. `VECTOR_SEEDS=N` does N, and
-//! `VECTOR_FIRST_SEED` says with which to begin, so that a run can be split, and one that failed be
-//! done again. Of each kind of failure the shortest is told.
+//! A test run does some thousand cases of each kind. `VECTOR_SEEDS=N` sets their number and
+//! `VECTOR_FIRST_SEED` the first seed, so that a run can be split and a failed case repeated. For
+//! each kind of failure, the shortest case is reported.
 
 mod alignments;
 mod cases;
@@ -25,16 +26,16 @@ use vector_text_edit::{
 
 use self::chance::Chance;
 
-/// The end of the lines of a text.
+/// The line ends of texts.
 const ENDS: [&str; 2] = ["\n", "\r\n"];
 
-/// One of them for a text; where no line has an end, new lines end in LF.
+/// Picks the line ends for a text. In a text without line ends, new lines end in LF.
 fn end_for(text: &str, chance: &mut Chance) -> &'static str {
     let end = chance.pick(&ENDS);
     if text.contains('\n') { end } else { "\n" }
 }
 
-/// What kind of failure, and what happened.
+/// The kind of a failure, and its description.
 struct Failure {
     kind: String,
     said: String,
@@ -50,7 +51,7 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// A panic is a failure like all others.
+/// Runs `work` and converts a panic to a failure.
 fn caught(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
@@ -59,7 +60,7 @@ fn caught(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     })
 }
 
-/// Does all that are asked for; tells how many failed of each kind, and the shortest.
+/// Runs all seeds. Reports the number of failures of each kind, and the shortest.
 fn run_all(seeds: u64, one: impl Fn(&mut Chance) -> Result<(), Failure>) {
     let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
     let seeds = number("VECTOR_SEEDS").unwrap_or(seeds);
@@ -84,7 +85,7 @@ fn run_all(seeds: u64, one: impl Fn(&mut Chance) -> Result<(), Failure>) {
     assert!(failed.is_empty(), "\n{}\n", failed.join("\n\n"));
 }
 
-/// What a patch gives, and whether it asks for another look; none where it is refused.
+/// The result of a patch, and whether it needs a review. None if the patch is refused.
 fn patched(text: &str, source: &str) -> Option<(String, bool)> {
     let targets: [&[&str]; 2] = [&[], &["src/Main.luau"]];
     let patched = apply_patch(text, source, targets[source.len() % 2]).ok()?;
@@ -200,7 +201,7 @@ fn merges_keep_both_changes() {
         check("theirs alone", merge_texts(&text, &text, &theirs), &theirs)?;
         check("ours alone", merge_texts(&text, &ours, &text), &ours)?;
         check("the same", merge_texts(&text, &ours, &ours), &ours)?;
-        // Changes above and below lines that stay.
+        // Changes above and below lines that both sides keep.
         let kept: Vec<String> = (0..5).map(|at| format!("kept {at}")).collect();
         let joined = |above: &chance::Text, below: &chance::Text| {
             let lines = [above.lines.clone(), kept.clone(), below.lines.clone()].concat();

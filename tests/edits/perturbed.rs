@@ -1,16 +1,17 @@
-//! Diffs with the faults that those of models have, and what they were meant to do.
+//! Diffs with faults typical of models, and the results that they were meant to have.
 
 use super::chance::{Chance, Text};
 use super::diffs::{Hunk, Line, NAMES, hunks, places, stands, with_hunks, written};
 
-/// What a patch may come to. It may be refused too.
+/// The allowed results of a patch. Refusing it is always allowed as well.
 #[derive(Debug, Clone)]
 pub(super) enum Meant {
-    /// It has to be refused.
+    /// No result: the patch has to be refused.
     Nothing,
     /// One of these texts.
     Texts(Vec<String>),
-    /// This text, but for tabs that are so many spaces in lines that come.
+    /// This text, except that added lines may have `unit` spaces in place of a tab. `come` marks
+    /// the added lines.
     Spaced { text: String, come: Vec<bool>, unit: usize },
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Case {
     pub(super) base: String,
     pub(super) patch: String,
     pub(super) meant: Meant,
-    /// Whether it may be applied only if somebody looks again.
+    /// Whether the patch may be applied only if it is marked for review.
     pub(super) confirm: bool,
 }
 
@@ -72,7 +73,7 @@ const FAULTS: [&str; 25] = [
     "drifted base",
 ];
 
-/// A text, its change, and a diff between them.
+/// A text, its changed version, and the diff between them.
 struct Pair {
     old: Text,
     new: Text,
@@ -93,14 +94,14 @@ impl Pair {
     }
 }
 
-/// Hunks with another header each.
+/// The diff with a different header for each hunk.
 fn with_headers(hunks: &[Hunk], header: impl FnMut(&Hunk) -> String) -> String {
     let headers = hunks.iter().map(header);
     let hunks = hunks.iter().zip(headers).map(|(hunk, header)| header + "\n" + &hunk.body());
     NAMES.to_owned() + &hunks.collect::<String>()
 }
 
-/// A patch with a fault; none where nobody could tell what is meant.
+/// A patch with a fault. None if its meaning would be ambiguous.
 pub(super) fn case(chance: &mut Chance) -> Option<Case> {
     let pair = Pair::by(chance)?;
     let fault = chance.pick(&FAULTS);
@@ -176,13 +177,14 @@ fn with_counts(hunks: &[Hunk], chance: &mut Chance) -> String {
     with_headers(hunks, |hunk| {
         let (old, new) = hunk.counts();
         let mut wrong = |count: usize| (count + chance.below(4)).saturating_sub(chance.below(4));
-        // No line before at all has a meaning of its own.
+        // Keep an old count of 0: it has a special meaning.
         let (old, new) = if old == 0 { (0, wrong(new)) } else { (wrong(old).max(1), wrong(new)) };
         format!("@@ -{},{old} +{},{new} @@", hunk.old + usize::from(old > 0), hunk.new + 1)
     })
 }
 
-/// Hunks that say other lines; none where one of them stands where it says by chance.
+/// The diff with wrong line numbers. None if a hunk happens to match at its wrong line, or has no
+/// old lines to match.
 fn moved(pair: &Pair, is_each: bool, chance: &mut Chance) -> Option<String> {
     let mut by = || (1 + chance.below(60)) as isize * if chance.one_in(2) { 1 } else { -1 };
     let together = by();
@@ -197,7 +199,7 @@ fn moved(pair: &Pair, is_each: bool, chance: &mut Chance) -> Option<String> {
     (!meets).then(|| written(&hunks))
 }
 
-/// Faults of single lines.
+/// Applies a fault that changes single lines.
 fn change_lines(
     case: &mut Case,
     pair: &Pair,
@@ -238,12 +240,12 @@ fn change_lines(
     Some(())
 }
 
-/// A line that stands nowhere.
+/// A line that does not occur in any text.
 fn fresh(chance: &mut Chance) -> String {
     format!("local fresh{} = {}", chance.below(1000), chance.below(1000))
 }
 
-/// Makes a line of context another one; false where none is hit.
+/// Replaces a context line of a hunk. Returns false if there is none at the chosen position.
 fn change_context(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool {
     let is_change = |line: &Line| line.sign != ' ';
     let first = hunk.lines.iter().position(is_change).unwrap();
@@ -266,7 +268,7 @@ fn change_context(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool
     true
 }
 
-/// Makes a line that goes another one; false where none does.
+/// Replaces a removed line of a hunk. Returns false if there is none.
 fn change_removed(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool {
     let gone = (0..hunk.lines.len()).filter(|at| hunk.lines[*at].sign == '-');
     let gone: Vec<usize> = gone.collect();
@@ -278,7 +280,7 @@ fn change_removed(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool
     true
 }
 
-/// Puts white space behind lines of context, or characters that nobody sees into them.
+/// Appends white space to context lines, or inserts invisible characters into them.
 fn soil(fault: &str, hunk: &mut Hunk, chance: &mut Chance) -> bool {
     let mut is_hit = false;
     for line in hunk.lines.iter_mut().filter(|line| line.sign == ' ') {
@@ -298,7 +300,7 @@ fn soil(fault: &str, hunk: &mut Hunk, chance: &mut Chance) -> bool {
     is_hit
 }
 
-/// All tabs are spaces.
+/// A patch whose tabs are all replaced by spaces.
 fn spaced(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
     let unit = chance.pick(&[4, 4, 2]);
     let mut patch = written(&pair.hunks).replace('\t', &" ".repeat(unit));
@@ -313,7 +315,7 @@ fn spaced(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case>
             come[at] = line.sign == '+';
         }
     }
-    // The same lines may stand elsewhere with spaces.
+    // The same lines could occur elsewhere, indented with spaces.
     for hunk in &pair.hunks {
         let wide: Vec<String> =
             hunk.side('+').iter().map(|line| line.replace('\t', &" ".repeat(unit))).collect();
@@ -326,7 +328,7 @@ fn spaced(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case>
     Some(Case { fault, base: pair.old.with("\n"), patch, meant, confirm: false })
 }
 
-/// The patch ends somewhere.
+/// A patch that is cut off.
 fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
     let whole = written(&pair.hunks);
     let mut at = chance.below(whole.len());
@@ -339,7 +341,8 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
         return None;
     }
     let mut texts = vec![pair.new.with("\n")];
-    // What ends with a hunk is a patch, and nobody can know of the others.
+    // A patch that is cut off right after a hunk is valid. The engine cannot know of the missing
+    // hunks.
     let mut end = NAMES.len();
     for (number, hunk) in pair.hunks.iter().enumerate() {
         let start = end;
@@ -348,7 +351,7 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
         let body = body.split("\\ No newline").next().unwrap_or(body);
         let is_complete = start + body.trim_end_matches('\n').len() <= at;
         let last = hunk.lines.last()?;
-        // A last line that comes may be longer than anybody knows.
+        // If the last line is an added one that is cut off, the engine cannot know its full text.
         let line = end.checked_sub(last.text.len() + 1)?;
         if last.sign == '+'
             && !last.is_open
@@ -371,7 +374,8 @@ fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
     Some(Case { fault, base: pair.old.with("\n"), patch, meant, confirm: false })
 }
 
-/// Whether what is left of a hunk ends as one does, and lacks so few lines that it may be miscounted.
+/// Whether the rest of a cut-off hunk could end there, and lacks so few lines that its counts could
+/// be mistaken.
 fn looks_whole(left: &str, rest: &str) -> bool {
     let tail = left.lines().rev().take_while(|line| line.starts_with(' ')).count();
     let goes_on = rest.lines().any(|line| !line.starts_with('+'));
@@ -379,7 +383,7 @@ fn looks_whole(left: &str, rest: &str) -> bool {
     lacks('+') && lacks('-') && (tail >= 3 || tail > 0 && !goes_on)
 }
 
-/// The patch was applied before, or is the other way round.
+/// A patch that is already applied, or that is reversed.
 fn again(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
     let (base, hunks) = if fault == "reversed" {
         let context = 1 + chance.below(3);
@@ -388,7 +392,8 @@ fn again(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> 
         (&pair.new, pair.hunks.clone())
     };
     let first = hunks.first()?;
-    // What stands where it says could be meant, and what all stands somewhere may have moved there.
+    // If the first hunk matches at its stated line, that place could be meant. If every hunk
+    // matches somewhere, they may have moved there.
     let finds = |hunk: &Hunk| !places(base, &hunk.side('+')).is_empty();
     if stands(base, &first.side('+'), first.old) || hunks.iter().all(finds) {
         return None;
@@ -397,14 +402,14 @@ fn again(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> 
     Some(Case { fault, base: base.with("\n"), patch, meant: Meant::Nothing, confirm: false })
 }
 
-/// The text has more lines somewhere than the diff knows of.
+/// A base with additional lines that the diff does not know of.
 fn drifted(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
     let gaps: Vec<usize> = (0..=pair.old.lines.len())
         .filter(|at| {
             pair.hunks.iter().all(|hunk| *at <= hunk.old || *at >= hunk.old + hunk.counts().0)
         })
         .collect();
-    // One that lies between a hunk and its neighbour is of neither.
+    // Skip a gap right beside a hunk: it could belong to the hunk or to its neighbour.
     let at = if gaps.is_empty() { return None } else { chance.pick(&gaps) };
     let touches = |hunk: &Hunk| at == hunk.old + hunk.counts().0 || at == hunk.old && at > 0;
     if pair.hunks.iter().any(|hunk| touches(hunk) || hunk.counts().0 == 0)
@@ -429,7 +434,7 @@ fn drifted(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case
         .sum();
     let there = at.checked_add_signed(delta)?;
     new.lines.splice(there..there, more);
-    // What stands where it says could be meant, and what all stands somewhere may have moved there.
+    // If a hunk below the insertion still matches at its stated line, that place could be meant.
     let meets = |hunk: &Hunk| hunk.old >= at && stands(&old, &hunk.side('+'), hunk.old);
     if pair.hunks.iter().any(meets) {
         return None;

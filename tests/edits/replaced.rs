@@ -1,4 +1,4 @@
-//! Replacements of texts that stand there once.
+//! Replacements of texts by exact and by whitespace-tolerant search.
 
 use vector_text_edit::{TextReplacement, apply_edits, apply_replacements};
 
@@ -20,7 +20,8 @@ fn once(search: &str, replace: &str) -> TextReplacement {
     }
 }
 
-/// What is done, or refused, against what is meant.
+/// Applies a replacement and checks the result against what was meant. If `must`, a refusal is a
+/// failure.
 fn check(
     kind: &str,
     text: &str,
@@ -73,7 +74,7 @@ fn exact_searches_are_replaced() {
     });
 }
 
-/// Whole lines of a text, other ones, and the text with these instead.
+/// A text, a range of its whole lines, and the lines that replace them.
 struct Lines {
     old: Text,
     start: usize,
@@ -130,7 +131,7 @@ fn white_space_never_gives_another_text() {
             new.push('\n');
         }
         let text = lines.old.with("\n");
-        // It may stand elsewhere just so.
+        // The same lines could occur elsewhere.
         let old: Vec<&str> = there.iter().map(String::as_str).collect();
         let is_elsewhere = fault == "blank edges" && places(&lines.old, &old).len() > 1;
         if text.contains(&search) || search.trim().is_empty() || is_elsewhere {
@@ -139,7 +140,7 @@ fn white_space_never_gives_another_text() {
         let mut all = lines.old.lines.clone();
         all.splice(lines.start..lines.start + lines.count, lines.new.iter().cloned());
         let mut come = vec![false; all.len()];
-        // A blank line beside them may be that of the search.
+        // A neighbouring blank line may be matched by a blank line of the search.
         let end = (lines.start + lines.new.len() + 1).min(come.len());
         come[lines.start.saturating_sub(1)..end].fill(true);
         let meant = Text { lines: all, is_ended: lines.old.is_ended }.with("\n");

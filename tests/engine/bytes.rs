@@ -1,5 +1,5 @@
-//! Which bytes of a file an edit touches: chunks of a binary file, lines of an XML one. All others
-//! stay as they are, and so does the whole file where nothing is edited.
+//! The bytes of a file that an edit touches: chunks of a binary file, lines of an XML file. All
+//! others stay unchanged, and so does the whole file if nothing is edited.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use vector_place::{FileFormat, Scene};
 
 use super::{Bench, as_one, place};
 
-/// The chunks of a binary file as they stand in it: by kind, and for a property by class and name.
+/// The stored bytes of each chunk of a binary file. The keys are `INST Class`,
+/// `PROP Class.Property`, and the kind alone for all others.
 pub(crate) fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let (mut found, mut classes) = (BTreeMap::new(), BTreeMap::new());
@@ -46,7 +47,7 @@ pub(crate) fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The chunks of a binary file that are not as they were, those that came and went among them.
+/// The chunks of a binary file that were changed, added or removed.
 fn touched(before: &[u8], after: &[u8]) -> Vec<String> {
     let (before, after) = (chunks(before), chunks(after));
     let names = before.keys().chain(after.keys());
@@ -57,7 +58,7 @@ fn touched(before: &[u8], after: &[u8]) -> Vec<String> {
     touched
 }
 
-/// An edit of one property of one instance touched nothing but that.
+/// Asserts that an edit of one property of one instance touched nothing else.
 #[track_caller]
 pub(super) fn assert_touched(before: &[u8], after: &[u8], property: &str, what: &str) {
     if before.starts_with(b"<roblox!") {
@@ -73,7 +74,7 @@ pub(super) fn assert_touched(before: &[u8], after: &[u8], property: &str, what: 
     let back = before[front..].iter().rev().zip(after[front..].iter().rev());
     let back = back.take_while(|(a, b)| a == b).count();
     let (gone, came) = (before.len() - front - back, after.len() - front - back);
-    // The value itself, and the tags of an element where it is new.
+    // The value itself, and the tags of its element if that is new.
     let value = if property == "Source" { 30_000 } else { 100 };
     assert!(gone <= value && came <= 200, "{what}: {gone} bytes became {came}");
 }
@@ -86,8 +87,8 @@ fn a_file_that_nobody_edits_stays_as_it_is() {
     }
 }
 
-/// A file with what nobody understands: a property of parts whose type is of the future, one in a type
-/// that it does not have, and a chunk of an unknown kind.
+/// A file with content that Vector does not understand: a property of parts in an unknown type, one
+/// in a type that is not its own, and a chunk of an unknown kind.
 fn from_the_future() -> Vec<u8> {
     let file = place(FileFormat::Binary);
     let all = chunks(&file);
@@ -175,7 +176,7 @@ fn a_binary_edit_touches_its_chunks() {
             "INST Model, PRNT, PROP Model.Name, head",
         ),
         (
-            // The last of its class, and a reference to it.
+            // The last instance of its class, and a reference to it.
             json!([["delete_instance", { "path": "game.Workspace.House.Hinge" }]]),
             "INST ObjectValue, PRNT, PROP ObjectValue.Name, PROP ObjectValue.Value, head",
         ),
@@ -192,7 +193,7 @@ fn a_binary_edit_touches_its_chunks() {
     }
 }
 
-/// What the edit below says to somebody who reads its diff.
+/// The line diff of the edit below.
 const CHANGES: &str = "\
 +\t\t\t\t<bool name=\"Anchored\">true</bool>
 -\t\t\t\t<string name=\"Name\">Wall</string>

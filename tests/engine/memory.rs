@@ -1,4 +1,5 @@
-//! The project's memory beside a place: proposed, written and taken back with it, whole or not at all.
+//! The project's memory beside a place: both are proposed, written and reverted together, as a
+//! whole or not at all.
 
 use std::path::{Path, PathBuf};
 
@@ -132,7 +133,7 @@ fn memory_and_place_are_changed_together_wherever_the_process_stops() {
             write(&file, "# Notes\n");
             let mut engine = bench.engine(&file);
             engine.add_calls(calls).unwrap();
-            // All are decided before any is written.
+            // Decide on all proposals before any is written.
             while let NextStep::Decision(seq) = engine.run().unwrap() {
                 engine.approve(seq, Approver::Yes, true).unwrap();
             }
@@ -144,7 +145,7 @@ fn memory_and_place_are_changed_together_wherever_the_process_stops() {
                 .filter(|at| matches!(records[*at].entry, Entry::Applying { .. }))
                 .collect();
             let [stop] = stops.as_slice() else { continue };
-            // The memory gets its name first.
+            // The memory file is replaced first.
             for (content, text) in [(&before, old), (&before, new.as_str()), (&after, new.as_str())]
             {
                 let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! The engine on real files: calls become proposals, proposals become bytes, and the way back.
+//! The engine on real files: calls become proposals, proposals become bytes, and reverts restore
+//! them.
 
 mod bytes;
 mod memory;
@@ -49,7 +50,7 @@ pub(crate) fn place(format: FileFormat) -> Vec<u8> {
     scene.encode().unwrap()
 }
 
-/// Every kind of command, and some that stand on each other.
+/// Every kind of command, and some that depend on each other.
 fn edits() -> Vec<(&'static str, Json)> {
     let wall = |n: u32| format!("game.Workspace.Wall[{n}]");
     vec![
@@ -124,7 +125,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Makes these calls, says yes to all that comes of them, and answers the applied proposals.
+    /// Makes these calls, approves all of their proposals, and returns the applied ones.
     fn edit(&self, file: &Path, calls: Vec<ToolCall>) -> Vec<Seq> {
         let mut engine = self.engine(file);
         engine.add_calls(calls).unwrap();
@@ -167,7 +168,7 @@ fn same(left: &Scene, right: &Scene, what: &str) {
     assert!(found.is_empty(), "{what}: {found:#?}");
 }
 
-/// Edits a place, takes it back, and takes that back; each is what it should be.
+/// Edits a place, reverts the edit, and reverts the revert. Asserts the result of each.
 fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
     let bench = Bench::new();
     let file = bench.file(bytes);

@@ -1,5 +1,5 @@
-//! What was planned on a text that is another one by now is carried over, or refused: never applied to
-//! lines that somebody else put there.
+//! Edits of a script that has changed since they were planned: they are carried over or refused,
+//! and never applied to lines that another process wrote.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn set_main(scene: &mut Scene, text: &str) {
     scene.set_source(main, text.to_owned());
 }
 
-/// What somebody else does to the file.
+/// Changes the script in the file as another process would.
 fn write_main(file: &Path, text: &str) {
     let mut scene = load_scene(file).unwrap();
     set_main(&mut scene, text);
@@ -40,7 +40,7 @@ fn main(file: &Path) -> String {
     scene.script_text(main).unwrap().into_owned()
 }
 
-/// A line of the script anew, by its number from 0.
+/// A call that replaces one line of the script, by its number from 0.
 fn line(number: u32, text: &str) -> Json {
     json!(["apply_edit", { "path": MAIN, "edits": [{
         "start": { "line": number, "character": 0 },
@@ -77,7 +77,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
         engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
         let first = due(&mut engine);
         assert_eq!(warnings(&engine, first), []);
-        // Line 3 is another one now.
+        // Another process inserts a line, so that line 3 is a different one.
         let theirs = format!("-- new\n{TEXT}");
         write_main(&file, &theirs);
         approve(&mut engine, first);
@@ -161,7 +161,7 @@ fn a_file_that_keeps_changing_ends_the_run() {
     let mut engine = bench.engine(&file);
     engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
     let mut text = TEXT.to_owned();
-    // More often than it plans again.
+    // Change the file more often than the engine replans.
     let error = (0..60).find_map(|n| {
         let seq = match engine.run() {
             Ok(NextStep::Decision(seq)) => seq,

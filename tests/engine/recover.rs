@@ -1,4 +1,5 @@
-//! A process that stops at any moment: nothing that was approved is lost, and no file is half done.
+//! Recovery of a process that stops at any moment: no approval is lost, and no file is half
+//! written.
 
 use scene_schemas::entry::{Approver, Entry, Record};
 use scene_schemas::proposal::Mode;
@@ -9,7 +10,7 @@ use vector_place::FileFormat;
 
 use super::{Bench, as_one, edits, one_by_one, place};
 
-/// The ledger as it was after its first entries.
+/// A bench whose ledger has only the first entries of a run.
 pub(super) fn with_entries(records: &[Record]) -> Bench {
     let bench = Bench::new();
     for record in records {
@@ -20,7 +21,7 @@ pub(super) fn with_entries(records: &[Record]) -> Bench {
     bench
 }
 
-/// The same entries, about another file.
+/// The same entries, but for another file.
 pub(super) fn about(records: &[Record], from: &str, to: &str) -> Vec<Record> {
     let text = serde_json::to_string(records).unwrap();
     serde_json::from_str(&text.replace(from, to)).unwrap()
@@ -37,7 +38,8 @@ fn whatever_stands_in_the_ledger_is_finished_or_nothing_happened() {
             let after = std::fs::read(&file).unwrap();
             let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
             for stop in 1..=records.len() {
-                // A file is replaced between `applying` and `applied`: stopped there, it may be either.
+                // The file is replaced between `applying` and `applied`. If the process stops
+                // there, the file may have either content.
                 let last = &records[stop - 1].entry;
                 let replaced =
                     records[..stop].iter().any(|it| matches!(it.entry, Entry::Applied { .. }));
@@ -82,7 +84,7 @@ fn stop_and_recover(
     assert!(std::fs::read(&copy).unwrap() == now, "{what}: a second recovery does nothing");
 }
 
-/// Whether all calls were planned, so that what was approved is everything.
+/// Whether all calls were planned, so that the approved proposals are all there will be.
 fn records_are_whole(records: &[Record]) -> bool {
     let calls = records.iter().filter(|it| matches!(it.entry, Entry::Called { .. })).count();
     let planned = records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count();
@@ -129,7 +131,7 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
     assert!(std::fs::read(&out).unwrap() == edited);
 }
 
-/// A daemon's engine goes on after the ledger could not record what was written.
+/// The engine of a daemon keeps running after the ledger could not record what was written.
 #[test]
 fn what_was_written_and_not_recorded_is_not_done_again() {
     let bench = Bench::new();

@@ -1,5 +1,5 @@
-//! What an edit did not touch is what the rbx crates read in the file before it, property by property,
-//! in real places and our own; and every edit of them can be taken back, to the byte.
+//! Properties that an edit did not touch: the rbx crates read them as before, in real places and in
+//! our own. Every edit can be reverted to the same bytes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +22,7 @@ fn read(bytes: &[u8]) -> WeakDom {
     }
 }
 
-/// The instances in tree order, and the place of each.
+/// The instances in tree order, and the index of each.
 fn walk(dom: &WeakDom) -> (Vec<Ref>, HashMap<Ref, usize>) {
     let (mut order, mut stack) = (Vec::new(), vec![dom.root_ref()]);
     while let Some(node) = stack.pop() {
@@ -33,7 +33,7 @@ fn walk(dom: &WeakDom) -> (Vec<Ref>, HashMap<Ref, usize>) {
     (order, places)
 }
 
-/// Holds two files of the same tree against each other, but for one instance's named property.
+/// Asserts that two files of the same tree are equal, except for one property of one instance.
 fn hold(left: &[u8], right: &[u8], touched: (usize, &str), what: &str) {
     let (left, right) = (read(left), read(right));
     let ((left_order, left_places), (right_order, right_places)) = (walk(&left), walk(&right));
@@ -54,7 +54,7 @@ fn hold(left: &[u8], right: &[u8], touched: (usize, &str), what: &str) {
                     left_places.get(x) == right_places.get(y)
                 }
                 (Some(x), Some(y)) => format!("{x:?}") == format!("{y:?}"),
-                // The binary writer gives a property that one instance has to its whole class.
+                // If one instance has a property, the binary writer stores it for the whole class.
                 (None, Some(one)) | (Some(one), None) => {
                     reflection::default_of(&a.class, name).is_some_and(|it| it == one)
                 }
@@ -67,11 +67,11 @@ fn hold(left: &[u8], right: &[u8], touched: (usize, &str), what: &str) {
 
 fn first(scene: &Scene, wanted: impl Fn(Node) -> bool) -> Option<(usize, String)> {
     let found = scene.descendants(scene.root()).enumerate().find(|(_, node)| wanted(*node));
-    // The walk of a file begins with its root.
+    // The indices of a file include its root.
     found.map(|(at, node)| (at + 1, scene.path(node).to_string()))
 }
 
-/// Edits that suit any place, each with the one property that it touches.
+/// Edits that are possible in any place, each with the one property that it touches.
 fn simple_edits(scene: &Scene) -> Vec<(&'static str, Json, (usize, &'static str))> {
     let mut edits = Vec::new();
     let of = |class: &'static str| move |node: Node| reflection::is_a(scene.class(node), class);
@@ -95,7 +95,7 @@ fn simple_edits(scene: &Scene) -> Vec<(&'static str, Json, (usize, &'static str)
     edits
 }
 
-/// Larger edits, which are taken back.
+/// Larger edits, to be reverted.
 fn deep_edits(scene: &Scene) -> Vec<(&'static str, Json)> {
     let is_free = |node: Node| {
         !reflection::is_service(scene.class(node))
@@ -111,7 +111,7 @@ fn deep_edits(scene: &Scene) -> Vec<(&'static str, Json)> {
         let clone = json!({ "path": path, "name": "A copy" });
         edits.push((name, json!([["clone_instance", clone]])));
     }
-    // One of each kind that the place has: their values must be known again from the file.
+    // Clone one instance of each class: the revert must recognize their values in the file.
     let mut classes = HashSet::new();
     let clones: Vec<Json> = scene
         .descendants(scene.root())

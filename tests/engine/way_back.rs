@@ -1,4 +1,5 @@
-//! What is taken back is what was done, or nothing: never something else that looks like it.
+//! Reverts: they undo exactly what was done or are refused, and never change another instance that
+//! looks the same.
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Class;
@@ -10,7 +11,7 @@ use vector_place::{FileFormat, Scene};
 
 use super::{Bench, as_one, one_by_one, place, same};
 
-/// Three parts of one name that are told apart by what they hold.
+/// Three parts of the same name that differ in their properties.
 fn three() -> Json {
     let part = |size: f64, transparency: f64| {
         let props = json!({ "Name": "P", "Size": [size, 1, 1], "Transparency": transparency });
@@ -30,7 +31,8 @@ fn delete(path: &str) -> Json {
     json!(["delete_instance", { "path": path }])
 }
 
-/// Why a proposal cannot be reverted; the file is as it was.
+/// Asserts that a proposal cannot be reverted and that the file stays unchanged. Returns the
+/// reason.
 #[track_caller]
 fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
     let before = std::fs::read(file).unwrap();
@@ -53,12 +55,12 @@ fn another_of_the_same_name_is_left_alone() {
         bench.edit(&file, as_one(&three()));
         let changed = bench.edit(&file, as_one(&json!([clear("game.Workspace.F.P[2]", 0.5)])));
         let gone = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
-        // What was changed is `P[1]` now, and `P[2]` has the value that was set.
+        // The changed part is `P[1]` now, and `P[2]` happens to have the value that was set.
         let why = refused(&bench, &file, changed[0]);
         assert!(why.contains("is no longer what was left there"), "{why}");
         bench.revert(&file, gone[0]);
         bench.revert(&file, changed[0]);
-        // In one write as well, where the file is still as it was left.
+        // The same within one write, although the file is still as that write left it.
         let both = bench.edit(
             &file,
             one_by_one(&json!([
@@ -131,7 +133,7 @@ fn a_reference_that_was_set_since_stays() {
     assert!(why.contains("game.Workspace.W has changed since."), "{why}");
 }
 
-/// Edits after which a file does not hold what was said, but what its format makes of it.
+/// Edits after which a file does not hold the given value, but what its format makes of it.
 #[test]
 fn what_a_format_makes_of_a_value_can_be_taken_back() {
     let part = "game.Workspace.House.Door";
@@ -163,7 +165,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
             same(&Scene::decode(&before).unwrap(), &load_scene(&file).unwrap(), &edit.to_string());
             bench.revert(&file, back[0]);
         }
-        // What was broken, or too long, before it was mended is so again.
+        // A revert restores a source that had syntax errors or was too long.
         let mut scene = Scene::decode(&before).unwrap();
         let node = scene.create(scene.root(), "ModuleScript", "Broken");
         scene.set_source(node, broken.clone());
@@ -196,7 +198,7 @@ fn references_to_what_is_renamed_or_made_are_taken_back() {
         bench.revert(&file, done[0]);
         same(&before, &load_scene(&file).unwrap(), &props.to_string());
     }
-    // Two proposals in one write: each knows what it made itself.
+    // Two proposals in one write: each one tracks only what it made itself.
     let first = json!([
         ["create_instance", { "className": "Part", "parentPath": "game.Workspace", "props": { "Name": "New" } }],
         ["set_properties", { "path": "game.Workspace.M", "props": { "PrimaryPart": "game.Workspace.New" } }],

@@ -1,4 +1,4 @@
-//! Values of every type, names and texts, by chance; and the same values as edits say them.
+//! Random values of every type, random names and texts, and the same values in the form of edits.
 
 use rbx_types::{
     Axes, BinaryString, BrickColor, CFrame, Color3, Color3uint8, ColorSequence,
@@ -11,11 +11,11 @@ use rbx_types::{
 use scene_schemas::value::{EnumItem, EnumName};
 use scene_schemas::{Target, Value};
 
-/// Chance that is the same in every run.
+/// A random generator that gives the same sequence in every run.
 #[derive(Debug, Clone)]
 pub(super) struct Chance(pub(super) u64);
 
-/// What texts are made of: among it all that a format could trip over.
+/// The pieces of random texts, many of which a format could trip over.
 const SCRAPS: [&str; 24] = [
     "a",
     "Wall",
@@ -43,7 +43,7 @@ const SCRAPS: [&str; 24] = [
     "</string>",
 ];
 
-/// Few names, so that siblings share them.
+/// Only a few names, so that some siblings share one.
 const NAMES: [&str; 14] = [
     "Part",
     "Part",
@@ -73,7 +73,7 @@ impl Chance {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True once in `times` times.
     pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -89,7 +89,7 @@ impl Chance {
     pub(super) fn text(&mut self) -> String {
         let scraps = if self.one_in(20) { 400 } else { 9 };
         let text: String = (0..self.below(scraps)).map(|_| self.pick(&SCRAPS)).collect();
-        // No XML can hold a line's end of the past that stands with nothing but whitespace.
+        // XML cannot hold a carriage return in a text that is otherwise only white space.
         if text.trim().is_empty() { text.replace('\r', "") } else { text }
     }
 
@@ -103,7 +103,7 @@ impl Chance {
         (0..self.below(end)).map(|_| self.next() as u8).collect()
     }
 
-    /// Numbers as people have them; now and then one with a meaning of its own.
+    /// Mostly ordinary numbers, sometimes a special one.
     fn f32(&mut self) -> f32 {
         match self.below(12) {
             0 => self.pick(&[0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, 3e38]),
@@ -129,12 +129,12 @@ impl Chance {
         UDim::new(self.f32(), self.next() as i32)
     }
 
-    /// A colour that bytes can hold.
+    /// A colour that fits into bytes.
     fn colour(&mut self) -> Color3 {
         Color3uint8::new(self.next() as u8, self.next() as u8, self.next() as u8).into()
     }
 
-    /// Rotated by right angles, or by none that is near one.
+    /// Rotated by right angles, or by a rotation that is far from any of these.
     fn cframe(&mut self) -> CFrame {
         let turned = Matrix3::new(
             Vector3::new(0.8, 0.0, 0.6),
@@ -179,7 +179,7 @@ impl Chance {
         }
     }
 
-    /// An id of long ago.
+    /// A unique id with a time stamp long ago.
     pub(super) fn unique_id(&mut self) -> UniqueId {
         UniqueId::new(self.next() as u32, self.below(1000) as u32, (self.next() >> 1) as i64)
     }
@@ -189,7 +189,7 @@ impl Chance {
         (0..count).map(|at| at as f32 / (count - 1) as f32).collect()
     }
 
-    /// A value that an attribute can have.
+    /// A value of a type that attributes can have.
     pub(super) fn attribute(&mut self) -> Variant {
         let kinds = [
             VariantType::BinaryString,
@@ -209,7 +209,7 @@ impl Chance {
         self.value(kind, &[])
     }
 
-    /// A value of a type; instances are among those of a list, or none.
+    /// A value of a type. References are to instances of `refs`, or to none.
     pub(super) fn value(&mut self, kind: VariantType, refs: &[Ref]) -> Variant {
         match kind {
             VariantType::Attributes => {
@@ -305,7 +305,7 @@ impl Chance {
     }
 }
 
-/// Whether chance has values of a type, and edits can say them.
+/// Whether this module generates values of a type and edits can express them.
 pub(super) fn is_known(kind: VariantType) -> bool {
     !matches!(
         kind,
@@ -318,7 +318,7 @@ pub(super) fn is_known(kind: VariantType) -> bool {
     )
 }
 
-/// A value as an edit says it.
+/// The value in the form of an edit.
 pub(super) fn as_edit(
     value: &Variant,
     enum_type: &str,

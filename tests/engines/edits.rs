@@ -1,4 +1,4 @@
-//! Edits by chance, done on a scene and on the tree that it is held against.
+//! Random edits, applied to a scene and to the tree that it is compared with.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,27 +10,27 @@ use vector_tests::oracle::{Branch, Tree, pointed};
 use super::chance::{Chance, as_edit};
 use super::files;
 
-/// A scene and a tree of the same file, and what was done to both.
+/// A scene and a tree of the same file, with the edits applied to both.
 pub(super) struct Run {
     pub(super) file: Vec<u8>,
-    /// The tree of the file.
+    /// The tree before all edits.
     before: Tree,
     pub(super) scene: Scene,
     pub(super) tree: Tree,
-    /// The bytes that stand in the place of the file.
+    /// The current content of the file.
     pub(super) stands: Vec<u8>,
     is_settled: bool,
     /// The properties that were set, by class.
     pub(super) edited: BTreeSet<(String, String)>,
     pub(super) log: Vec<String>,
-    /// Both engines' instances, in tree order.
+    /// The instances of both engines, in tree order.
     nodes: Vec<(Node, Ref)>,
     marks: Vec<Moment>,
-    /// Subtrees that were written down.
+    /// Subtrees that were encoded, to be restored later.
     kept: Vec<(Vec<u8>, Branch)>,
 }
 
-/// A moment to come back to.
+/// A state to roll back to.
 struct Moment {
     mark: JournalMark,
     tree: Tree,
@@ -64,7 +64,7 @@ impl Run {
         &self.before
     }
 
-    /// The moment before all edits, where the scene can come back to it.
+    /// The mark before all edits. None if the scene can no longer roll back to it.
     pub(super) fn start_mark(&self) -> Option<JournalMark> {
         self.marks.first().filter(|_| !self.is_settled).map(|start| start.mark)
     }
@@ -73,7 +73,7 @@ impl Run {
         self.scene.encode().map_err(|error| error.to_string())
     }
 
-    /// Holds the two trees against each other as they are in memory.
+    /// Compares the two trees in memory.
     pub(super) fn hold_trees(&mut self) -> Result<(), String> {
         let root = self.scene.root();
         let (left, right) = (self.scene.descendants(root), self.tree.subtree(self.tree.root()));
@@ -97,7 +97,7 @@ impl Run {
         chance.pick(&self.nodes)
     }
 
-    /// An instance that is not `game`.
+    /// A random instance other than `game`.
     fn one(&self, chance: &mut Chance) -> Option<(Node, Ref)> {
         (self.nodes.len() > 1).then(|| chance.pick(&self.nodes[1..]))
     }
@@ -111,7 +111,7 @@ impl Run {
         format!("{at} ({})", self.tree.item(to).class)
     }
 
-    /// One edit.
+    /// Makes one random edit.
     pub(super) fn step(&mut self, chance: &mut Chance) -> Result<(), String> {
         match chance.below(32) {
             0..3 => self.create(chance),
@@ -178,7 +178,8 @@ impl Run {
         let Some((node, at)) = self.one(chance) else { return Ok(()) };
         let item = self.tree.item(at);
         let known = files::properties(&item.class);
-        // What the instance has, what its class may have, or what nobody knows of.
+        // A property that the instance has, one that its class may have, or one that reflection
+        // does not know.
         let has: Vec<_> =
             known.iter().filter(|it| item.properties.contains_key(it.name)).cloned().collect();
         let property = match chance.below(10) {
@@ -192,7 +193,7 @@ impl Run {
         let value = (!chance.one_in(5)).then(|| chance.value(property.kind, &refs));
         let is_object = |it: &Variant| matches!(it, Variant::Content(_)) && pointed(it).is_some();
         if self.scene.format() == FileFormat::Xml && value.as_ref().is_some_and(is_object) {
-            // The crates have no way to read it.
+            // The crates cannot read it from XML.
             return Ok(());
         }
         let said = value.as_ref().map(|value| {
@@ -213,7 +214,7 @@ impl Run {
     fn set_attribute(&mut self, chance: &mut Chance) -> Result<(), String> {
         let Some((node, at)) = self.one(chance) else { return Ok(()) };
         if files::properties(&self.tree.item(at).class).is_empty() {
-            // Nobody knows how such a class has attributes.
+            // It is not known how such a class stores attributes.
             return Ok(());
         }
         let key = format!("Key{}", chance.below(4));
@@ -247,7 +248,7 @@ impl Run {
     fn move_to(&mut self, chance: &mut Chance) -> Result<(), String> {
         let Some((node, at)) = self.one(chance) else { return Ok(()) };
         let (parent, above) = match self.scene.parent(node) {
-            // Among its siblings.
+            // Move it among its siblings.
             Some(parent) if chance.one_in(3) => {
                 let above = self.nodes.iter().find(|(node, _)| *node == parent);
                 *above.ok_or("the parent is gone")?
@@ -327,7 +328,7 @@ impl Run {
         self.edited = moment.edited.clone();
     }
 
-    /// Holds against each other who points into a subtree.
+    /// Compares the references into a subtree.
     fn hold_references(&mut self, chance: &mut Chance) -> Result<(), String> {
         let Some((node, at)) = self.one(chance) else { return Ok(()) };
         self.told(format!("references into {}", self.at(at)));

@@ -1,5 +1,5 @@
-//! Files to start from: random trees as the rbx crates write them, with names and types of today or
-//! of the past, and XML as other tools may set it.
+//! Files to start from: random trees as the rbx crates write them, with current or outdated names
+//! and types, and XML in the variants that other tools may write.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use vector_tests::oracle::pointed;
 
 use super::chance::{Chance, is_known};
 
-/// What instances are made of; the last is a class that reflection does not know.
+/// The classes of random instances. Reflection does not know the last one.
 pub(super) const CLASSES: [&str; 34] = [
     "Part",
     "Part",
@@ -53,14 +53,14 @@ pub(super) const CLASSES: [&str; 34] = [
     "ClassOfTomorrow",
 ];
 
-/// A property that files have.
+/// A property that is stored in files.
 #[derive(Debug, Clone)]
 pub(super) struct Property {
     pub(super) name: &'static str,
     pub(super) kind: VariantType,
-    /// The enum of its items.
+    /// The name of its enum, or empty.
     pub(super) enum_type: &'static str,
-    /// The name and the type that it has in files.
+    /// Its name and type in files.
     stored: (&'static str, VariantType),
 }
 
@@ -76,7 +76,7 @@ fn property(
         PropertySerialization::Serializes => (found.name, kind),
         PropertySerialization::SerializesAs(name) => {
             let stored = of.get(name)?;
-            // Files have some under the name of another.
+            // Some are stored under an alias.
             let PropertyKind::Alias { alias_for } = &stored.kind else {
                 return None;
             };
@@ -88,12 +88,12 @@ fn property(
         DataType::Enum(name) => name,
         _ => "",
     };
-    // Names, ids and texts are set in ways of their own.
+    // Names, ids and sources are set in other ways.
     let is_own = matches!(found.name, "Name" | "Parent" | "UniqueId" | "HistoryId" | "Source");
     (is_known(kind) && !is_own).then_some(Property { name: found.name, kind, enum_type, stored })
 }
 
-/// The properties of a class, those of its ancestors too.
+/// The properties of a class, including inherited ones.
 pub(super) fn properties(class: &str) -> &'static [Property] {
     static KNOWN: LazyLock<HashMap<&str, Vec<Property>>> = LazyLock::new(|| {
         let database = rbx_reflection_database::get_bundled();
@@ -113,7 +113,7 @@ pub(super) fn properties(class: &str) -> &'static [Property] {
     KNOWN.get(class).map_or(&[], Vec::as_slice)
 }
 
-/// A property that reflection does not know; its name says its type.
+/// A property that reflection does not know. Its name says its type.
 pub(super) fn unknown(chance: &mut Chance) -> Property {
     let kinds = [
         ("NewBool", VariantType::Bool),
@@ -131,7 +131,7 @@ pub(super) fn unknown(chance: &mut Chance) -> Property {
     Property { name, kind, enum_type: "", stored: (name, kind) }
 }
 
-/// What files of the past have, under names and in types that are no more.
+/// Properties of old files, under names and in types that are no longer in use.
 fn of_the_past(class: &str, chance: &mut Chance) -> Vec<(&'static str, Variant)> {
     let uri = || Variant::ContentId(ContentId::from("rbxassetid://77"));
     let all: Vec<(&str, Variant)> = match class {
@@ -157,7 +157,7 @@ fn of_the_past(class: &str, chance: &mut Chance) -> Vec<(&'static str, Variant)>
     all.into_iter().filter(|_| chance.one_in(2)).collect()
 }
 
-/// A value in the type that it has in files.
+/// The value in the type that files store.
 fn as_stored(value: Variant, kind: VariantType) -> Variant {
     match (value, kind) {
         (Variant::Color3(it), VariantType::Color3uint8) => Color3uint8::from(it).into(),
@@ -194,7 +194,8 @@ fn grow(chance: &mut Chance) -> Grown {
     grown
 }
 
-/// Fills a tree with values, under the names and in the types of today or as files have them.
+/// Fills a tree with values. If `raw`, they have the names and types of stored properties,
+/// otherwise those of reflection.
 fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
     for at in grown.all.clone() {
         let class = grown.dom.get_by_ref(at).unwrap().class.to_string();
@@ -204,7 +205,7 @@ fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
             let property = chance.pick(known);
             let value = chance.value(property.kind, &grown.all);
             if xml && matches!(value, Variant::Content(_)) && pointed(&value).is_some() {
-                // The crates have no way to write it.
+                // The crates cannot write it to XML.
                 continue;
             }
             set.push(if raw {
@@ -241,7 +242,7 @@ fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
     }
 }
 
-/// One kind of value for each property of a class, because a column has one type.
+/// Keeps one type of value for each property of a class, because a column has one type.
 fn agree(grown: &mut Grown) {
     let mut kinds: HashMap<(String, String), VariantType> = HashMap::new();
     for at in grown.all.clone() {
@@ -254,7 +255,7 @@ fn agree(grown: &mut Grown) {
     }
 }
 
-/// A file, and what it is.
+/// A random file and its description.
 pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
     let (mut grown, raw, xml) = (grow(chance), chance.one_in(3), chance.one_in(2));
     fill(&mut grown, raw, xml, chance);
@@ -269,7 +270,7 @@ pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
         let options = EncodeOptions::new().property_behavior(behavior);
         rbx_xml::to_writer(&mut bytes, &grown.dom, &roots, options).unwrap();
         let (text, how) = set_otherwise(String::from_utf8_lossy(&bytes).into_owned(), chance);
-        // What a text holds may look like the file's own.
+        // The content of a text may look like the file's own markup.
         return match rbx_xml::from_reader_default(text.as_bytes()) {
             Ok(_) => (text.into_bytes(), format!("XML{past}{how}")),
             Err(_) => (bytes, format!("XML{past}")),
@@ -287,7 +288,7 @@ pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
     (bytes, format!("binary{past}, {packing:?}"))
 }
 
-/// The same XML, or almost the same, as other tools may write it.
+/// The same XML, or almost the same, in a variant that other tools may write.
 fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
     let mut how = String::new();
     if chance.one_in(4) {
@@ -354,7 +355,7 @@ fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
     (text, how)
 }
 
-/// Replaces all stretches from one text to the next of another.
+/// Replaces each range from `from` to the next `to`.
 fn each(text: &str, from: &str, to: &str, mut replace: impl FnMut(&str) -> String) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(start) = rest.find(from) {
@@ -369,7 +370,7 @@ fn each(text: &str, from: &str, to: &str, mut replace: impl FnMut(&str) -> Strin
     out + rest
 }
 
-/// Other ends of the lines that stand between two tags.
+/// Replaces the line ends between two tags.
 fn lines(text: &str, end: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Edits that once came to another place than they should have.
+//! Regression cases: edits that once produced another place than they should have.
 
 use rbx_binary::Serializer;
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
@@ -15,14 +15,14 @@ fn nth(scene: &Scene, n: usize) -> Node {
     scene.descendants(scene.root()).nth(n).unwrap()
 }
 
-/// What the rbx crates read in a new file, as names and the value of one property.
+/// Reads a file with the rbx crates. Returns each instance's name and its value of one property.
 fn read(bytes: &[u8], property: &str) -> Vec<(String, Option<Variant>)> {
     let tree = Tree::decode(bytes);
     let all = tree.subtree(tree.root()).into_iter().skip(1).map(|at| tree.item(at));
     all.map(|item| (item.name.clone(), item.properties.get(property).cloned())).collect()
 }
 
-/// A binary file whose properties have the names and types that they are given.
+/// A binary file that stores properties under exactly these names and in these types.
 fn binary(items: Vec<InstanceBuilder>) -> Vec<u8> {
     let dom = WeakDom::new(InstanceBuilder::new("DataModel").with_children(items));
     let (mut bytes, empty) = (Vec::new(), ReflectionDatabase::new());
@@ -79,7 +79,7 @@ fn nor_does_it_when_the_instance_is_written_down_and_brought_back() {
     let xml = "<roblox version=\"4\"><Item class=\"ScreenGui\" referent=\"0\"><Properties>\
         <string name=\"Name\">S</string><bool name=\"IgnoreGuiInset\">true</bool>\
         <token name=\"ScreenInsets\">0</token></Properties></Item></roblox>";
-    // A binary file may say the default.
+    // A binary file may store the default.
     let default = reflection::default_of("ScreenGui", "ScreenInsets");
     for file in [binary(vec![screen]), xml.as_bytes().to_vec()] {
         for is_removed_first in [true, false] {
@@ -125,7 +125,7 @@ fn a_content_can_be_an_instance_of_the_place() {
     let mut scene = Scene::decode(&binary(vec![part, decal])).unwrap();
     let (part, decal) = (nth(&scene, 0), nth(&scene, 1));
     assert_eq!(scene.references_into(part), [(decal, "TextureContent".to_owned(), part)]);
-    // Set, and not only read.
+    // Deleting the part clears the stored content, too.
     scene.copy(decal, scene.root(), "Copy");
     scene.delete(part);
     let nothing = Some(Value::Content(scene_schemas::value::Content::None));

@@ -1,7 +1,7 @@
-//! Merges of places that are made by chance, and of real ones, held against what the rbx crates read.
+//! Merges of random places and of real ones, checked against the trees that the rbx crates read.
 //!
-//! Both sides are made by changing a tree of the rbx crates, so what a merge should be is known without
-//! Vector. What fails is made as small as it can be. `VECTOR_SEEDS` says how many cases are tried.
+//! Both sides are changes of a tree of the rbx crates, so the expected merge is known without
+//! Vector. Failing cases are shrunk. `VECTOR_SEEDS` sets the number of cases.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,7 +24,7 @@ use super::{files, number, run_all};
 const CLASSES: [&str; 6] = ["Part", "Model", "Folder", "ObjectValue", "Script", "ClassOfTomorrow"];
 const NAMES: [&str; 3] = ["Wall", "Door", "Part"];
 
-/// An instance of the base. Numbers are taken modulo what there is to choose from.
+/// An instance of the base. Its numbers are taken modulo the number of choices.
 #[derive(Debug, Clone)]
 struct Seed {
     class: usize,
@@ -33,7 +33,7 @@ struct Seed {
     value: usize,
 }
 
-/// What one side does.
+/// A change by one side.
 #[derive(Debug, Clone)]
 enum Change {
     Create(Seed),
@@ -43,12 +43,12 @@ enum Change {
     Delete { at: usize },
 }
 
-/// How a place tells its instances apart.
+/// How the instances of a place can be identified.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Identity {
     UniqueIds,
     UniqueNames,
-    /// By class, name and order alone: siblings may have one name.
+    /// By class, name and order alone. Siblings may share a name.
     Order,
 }
 
@@ -80,15 +80,15 @@ fn identity() -> impl Strategy<Value = Identity> {
     proptest::sample::select(vec![Identity::UniqueNames, Identity::UniqueIds, Identity::Order])
 }
 
-/// A place of the rbx crates, and its instances in the order in which they were made.
+/// A place of the rbx crates, with its instances in the order of their creation.
 struct Place {
     dom: WeakDom,
     all: Vec<Ref>,
     identity: Identity,
-    /// What the instances that a side makes are told apart by.
+    /// Distinguishes the instances that each side creates.
     side: u32,
     made: u32,
-    /// The names of what a side changed, added to, or deleted.
+    /// The names of the instances that a side changed, added to, or deleted.
     touched: BTreeSet<String>,
     deleted: BTreeSet<String>,
 }
@@ -106,14 +106,14 @@ impl Place {
         place
     }
 
-    /// The base with what one side does.
+    /// The base with the changes of one side.
     fn changed(seeds: &[Seed], identity: Identity, side: u32, changes: &[Change]) -> Self {
         let mut place = Self::new(seeds, identity);
         place.change(side, changes);
         place
     }
 
-    /// Does what a side does, which sees the instances of the base and its own.
+    /// Applies the changes of one side, which can use the instances of the base and its own.
     fn change(&mut self, side: u32, changes: &[Change]) {
         let base = self.all.clone();
         (self.side, self.made) = (side, 0);
@@ -123,7 +123,8 @@ impl Place {
         self.all = base;
     }
 
-    /// An instance, none of which a place of one root would lose.
+    /// An instance of the place, if it still exists. Never the first one, so that the place keeps
+    /// its root.
     fn pick(&self, at: usize) -> Option<Ref> {
         let at = *self.all.get(1..)?.get(at % (self.all.len() - 1).max(1))?;
         self.dom.get_by_ref(at).map(|_| at)
@@ -167,7 +168,7 @@ impl Place {
         }
     }
 
-    /// Sets one of the properties that an instance of its class has.
+    /// Sets one of the properties that instances of its class have.
     fn set(&mut self, at: Ref, property: usize, value: usize) {
         let target = self.parent(value);
         let item = self.dom.get_by_ref_mut(at).unwrap();
@@ -183,7 +184,7 @@ impl Place {
                 let lines = ["a\na\nb\n", "a\na\na\nb\nb\n", "c\n"];
                 ("Source", lines[value].to_owned().into())
             }
-            // The crates have no way to write attributes of a class that they do not know.
+            // The crates cannot write attributes of a class that they do not know.
             (_, 4 | 5) if item.class.as_str() != "ClassOfTomorrow" => {
                 let key = ["Level", "Speed"][property - 4];
                 let all = match item.properties.get(&ustr("Attributes")) {
@@ -199,7 +200,7 @@ impl Place {
         let points = matches!(new, Variant::Ref(_));
         item.properties.insert(key.into(), new);
         self.touch(at);
-        // A reference needs what it leads to.
+        // A reference depends on its target.
         if points {
             self.touch(target);
         }
@@ -227,12 +228,13 @@ impl Place {
                 self.touch(at);
                 self.touch(into);
                 if self.identity != Identity::UniqueIds {
-                    // Without an id, nothing tells that it is the same instance elsewhere.
+                    // Without an id, a moved instance cannot be recognized: it counts as deleted
+                    // and created.
                     for gone in self.subtree(at) {
                         self.touch(gone);
                         let name = self.name_of(gone);
                         self.deleted.insert(name);
-                        // What is there as new has its references as new ones.
+                        // References of a created instance are new, too.
                         for target in self.targets(gone) {
                             self.touch(target);
                         }
@@ -252,7 +254,7 @@ impl Place {
         }
     }
 
-    /// What an instance refers to.
+    /// The instances that an instance refers to.
     fn targets(&self, at: Ref) -> Vec<Ref> {
         let values = self.dom.get_by_ref(at).into_iter().flat_map(|it| it.properties.values());
         let targets = values.filter_map(|value| match value {
@@ -271,7 +273,7 @@ impl Place {
     }
 }
 
-/// The file that a merge makes, and what did not go together.
+/// The merged file, and the conflicts.
 fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> (Vec<u8>, Vec<MergeConflict>) {
     let [base, theirs] = [base, theirs].map(|bytes| Scene::decode(bytes).unwrap());
     let mut ours = Scene::decode(ours).unwrap();
@@ -279,7 +281,7 @@ fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> (Vec<u8>, Vec<MergeConflic
     (ours.encode().unwrap(), conflicts)
 }
 
-/// Refuses a merge that found a conflict or that is another place than what was expected.
+/// Fails if a merge has conflicts or is not the expected place.
 fn hold(
     what: &str,
     (file, conflicts): (Vec<u8>, Vec<MergeConflict>),
@@ -289,7 +291,7 @@ fn hold(
         return Err(format!("{what}: conflicts {conflicts:#?}"));
     }
     let (wanted, mut found) = (Tree::decode(wanted), Tree::decode(&file));
-    // Of a side without an id, nothing says that it is to go.
+    // Ignore ids that the expected place lacks: a side without ids does not ask for their removal.
     for (at, to) in wanted.subtree(wanted.root()).into_iter().zip(found.subtree(found.root())) {
         for id in ["UniqueId", "HistoryId"] {
             if !wanted.item(at).properties.contains_key(id) {
@@ -308,7 +310,7 @@ fn same(what: &str, wanted: &Tree, found: &Tree) -> Result<(), String> {
     Err(format!("{what}:\n  {}", differences.join("\n  ")))
 }
 
-/// The format that holds the same as another and is written in the other codec.
+/// The same kind of file in the other codec.
 fn other(format: Format) -> Format {
     match format {
         Format::Rbxl => Format::Rbxlx,
@@ -318,7 +320,7 @@ fn other(format: Format) -> Format {
     }
 }
 
-/// Tries cases; the smallest one that fails is told.
+/// Runs the cases. Reports the smallest one that fails.
 fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), String>) {
     let cases = number("VECTOR_SEEDS").map_or(64, |seeds| seeds as u32);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -376,7 +378,7 @@ fn what_two_sides_did_in_two_halves_comes_together_without_a_conflict() {
     });
 }
 
-/// A place of two models, each of which one side alone changes.
+/// A place of two models, each of which is changed by one side alone.
 fn halves(
     left: &[Seed],
     right: &[Seed],
@@ -473,7 +475,7 @@ fn no_conflict_is_about_what_one_side_alone_touched() {
             let name = path.rsplit(['.', '"']).find(|part| part.len() > 1).unwrap().to_owned();
             let is_real = match deleted {
                 None => ours.touched.contains(&name) && theirs.touched.contains(&name),
-                // What is deleted counts with all below it, as either side has it.
+                // A deletion includes everything below the instance, on either side.
                 Some((deleter, changer)) => {
                     let all: HashSet<String> = [&base, changer]
                         .iter()
@@ -491,13 +493,13 @@ fn no_conflict_is_about_what_one_side_alone_touched() {
     });
 }
 
-/// The names of all instances below those of a name.
+/// The names of all instances with this name, and of everything below them.
 fn below(place: &Place, name: &str) -> Vec<String> {
     let all = place.dom.descendants().filter(|it| it.name == name);
     all.flat_map(|it| place.subtree(it.referent())).map(|it| place.name_of(it)).collect()
 }
 
-/// Places with values of all types, in the words of today and of the past.
+/// Places with values of all types, under current and outdated names.
 #[test]
 fn edits_of_generated_files_are_merged_into_an_untouched_place() {
     run_all(number("VECTOR_SEEDS").unwrap_or(100), |seed| {
@@ -537,7 +539,7 @@ fn real_places_are_merged_into_their_neighbours() {
         .collect();
     let sample = [Format::Rbxl, Format::Rbxlx].map(places::sample);
     for (index, (base, file)) in scenes.iter().zip(&files).enumerate() {
-        // Itself, the next one, and the sample: every place is on either side of a merge once.
+        // Merge every place with itself, with the next one and with the sample, in both directions.
         let next = &scenes[(index + 1) % scenes.len()];
         for (theirs, name) in [base, next, &sample].into_iter().zip(["itself", "next", "sample"]) {
             for codec in 0..2 {

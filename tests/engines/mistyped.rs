@@ -1,5 +1,6 @@
 //! Files that store a property in another type than reflection says, as files of older versions of
-//! Studio do: they are read, converted and edited, and what cannot stand beside it is refused.
+//! Studio do. They can be read, converted and edited. A value that cannot be in the same column is
+//! refused.
 
 use rbx_binary::Serializer;
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
@@ -13,7 +14,7 @@ use super::files::properties;
 
 const STORED: &str = "MaterialVariantSerialized";
 
-/// A binary file whose properties have the names and types that they are given.
+/// A binary file that stores properties under exactly these names and in these types.
 fn binary(items: Vec<InstanceBuilder>) -> Vec<u8> {
     let dom = WeakDom::new(InstanceBuilder::new("DataModel").with_children(items));
     let (mut bytes, empty) = (Vec::new(), ReflectionDatabase::new());
@@ -61,12 +62,12 @@ fn instances_come_and_go_beside_references_to_nobody() {
     let after = again(&mut scene);
     let names: Vec<&str> = after.children(after.root()).map(|it| after.name(it)).collect();
     assert_eq!(names, ["A", "New", "Copy"]);
-    // What is empty in the column's own type.
+    // The empty value of the column's own type.
     for name in names {
         let stored = after.stored_value(child(&after, name), "MaterialVariant");
         assert_eq!(stored, Some(Value::Ref(None)), "{name}");
     }
-    // A text takes the place of references that say nothing.
+    // A text can replace the references of the column if all of them are empty.
     let mut scene = after;
     let value = Value::String("Moss".to_owned());
     scene.set_property(child(&scene, "New"), "MaterialVariant", Some(&value)).unwrap();
@@ -96,7 +97,7 @@ fn what_cannot_stand_beside_other_values_is_refused_when_it_is_set() {
     assert_eq!(stored("B"), Some(Value::Ref(Some(after.target(child(&after, "A"))))));
 }
 
-/// Every property of some classes, in types that are not its own.
+/// Every property of some classes, stored in types other than its own.
 #[test]
 fn whatever_type_a_property_has_in_a_file_its_class_can_be_edited() {
     let zero = Vector3::new(0.0, 0.0, 0.0);

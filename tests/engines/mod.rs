@@ -1,9 +1,8 @@
-//! The engine that edits files against one that has a tree of everything: sequences of edits by
-//! chance, done on both, must come to the same place.
+//! The engine that edits files, checked against one that has a tree of everything: random sequences
+//! of edits, applied to both, must result in the same place.
 //!
-//! A run of the tests does some hundred and fifty sequences. `VECTOR_SEEDS=N` does N of them, and
-//! `VECTOR_FIRST_SEED` says with which to begin, so that a run can be split, and one sequence that
-//! failed be done again.
+//! A test run does some hundred and fifty sequences. `VECTOR_SEEDS=N` sets their number and
+//! `VECTOR_FIRST_SEED` the first seed, so that a run can be split and a failed sequence repeated.
 
 mod chance;
 mod edits;
@@ -29,7 +28,7 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// A panic is a failure like all others.
+/// Runs `work` and converts a panic to an error.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
@@ -38,7 +37,7 @@ fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     })
 }
 
-/// Does the sequences of edits that are asked for; tells those that failed.
+/// Runs the sequences of all seeds, and reports those that failed.
 fn run_all(seeds: u64, sequence: impl Fn(u64) -> Result<(), String>) {
     let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
     let mut failed = Vec::new();
@@ -80,7 +79,7 @@ fn edits_of_real_files() {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "no places in {}", cases.display());
-    // They are large.
+    // Fewer sequences, because real places are large.
     let seeds = number("VECTOR_SEEDS").map_or(files.len() as u64, |seeds| seeds / 20);
     run_all(seeds, |seed| {
         let file = &files[seed as usize % files.len()];
@@ -89,7 +88,7 @@ fn edits_of_real_files() {
     });
 }
 
-/// Does some edits of a file on both engines, and holds what comes of them against each other.
+/// Makes some edits of a file with both engines, and compares the results.
 fn sequence(file: &[u8], chance: &mut Chance, what: &str) -> Result<Vec<u8>, String> {
     let mut run = Run::start(file);
     let done = caught(|| edit(&mut run, chance));
@@ -134,7 +133,7 @@ fn edit(run: &mut Run, chance: &mut Chance) -> Result<Vec<u8>, String> {
     Ok(new)
 }
 
-/// Holds a new file against the scene that wrote it and against the other engine's tree.
+/// Compares a written file with the scene that wrote it and with the other engine's tree.
 fn hold(run: &mut Run, new: &[u8]) -> Result<(), String> {
     if run.encode()? != new {
         return Err("other bytes when it is written again".to_owned());

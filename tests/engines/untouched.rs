@@ -1,5 +1,5 @@
-//! What no edit touched stands in the new file as it stood in the old one: chunks of a binary file,
-//! items of an XML one.
+//! Bytes that no edit touched: they are the same in the old and the new file, as chunks of a binary
+//! file and items of an XML one.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use vector_tests::oracle::{Item, Tree, pointed};
 use super::edits::Run;
 use crate::engine::chunks;
 
-/// Holds a new file against the one that was read.
+/// Compares a written file with the one that was read.
 pub(super) fn hold(run: &Run, new: &[u8]) -> Result<(), String> {
     let before = run.before();
     match run.scene.format() {
@@ -29,13 +29,13 @@ fn classes(tree: &Tree) -> BTreeMap<&str, HashSet<Ref>> {
     classes
 }
 
-/// Who is below whom, in order.
+/// The children of each instance, in order.
 fn shape(tree: &Tree) -> Vec<(Ref, &[Ref])> {
     let all = tree.subtree(tree.root());
     all.into_iter().map(|at| (at, tree.item(at).children.as_slice())).collect()
 }
 
-/// The properties that a name in a file stands for.
+/// The properties that a stored name represents.
 fn means<'a>(class: &str, name: &'a str) -> Vec<&'a str> {
     match reflection::classify_name(class, name) {
         StoredNameKind::Shown(name, _) => vec![name],
@@ -49,7 +49,7 @@ fn hold_chunks(run: &Run, before: &Tree, new: &[u8]) -> Result<(), String> {
     let (was, is) = (classes(before), classes(&run.tree));
     let has_gone: HashSet<&str> =
         was.keys().chain(is.keys()).copied().filter(|it| was.get(it) != is.get(it)).collect();
-    // A reference to what is gone is emptied.
+    // A reference to a deleted instance is emptied.
     let is_lost = |item: &Item, name: &str| {
         let to = item.properties.get(name).and_then(pointed);
         to.is_some_and(|to| !run.tree.has(to))
@@ -69,7 +69,7 @@ fn hold_chunks(run: &Run, before: &Tree, new: &[u8]) -> Result<(), String> {
                 has_gone.contains(class) || means.iter().any(is_edited)
             }
             _ if chunk == "PRNT" => shape(before) != shape(&run.tree),
-            // New contents come to those that are there.
+            // New shared strings are added to the existing ones.
             _ => chunk == "SSTR" || chunk == "head",
         };
         if !may_change && new.get(chunk) != Some(bytes) {
@@ -100,7 +100,7 @@ fn hold_items(run: &Run, before: &Tree, new: &[u8]) -> Result<(), String> {
     let (fronts, new) = (fronts(old), HashSet::<&str>::from_iter(fronts(new)));
     let all = before.subtree(before.root());
     if fronts.len() + 1 != all.len() {
-        // A text has what looks like an item.
+        // A text contains something that looks like an item.
         return Ok(());
     }
     for (at, front) in all.into_iter().skip(1).zip(fronts) {

@@ -1,15 +1,15 @@
-//! Damage to binary files that knows what chunks are, and what is in them.
+//! Damage to binary files that respects their chunks and the structure of the contents.
 
 use super::{Dice, overwrite, raw};
 
 const HEADER: usize = 32;
 
-/// A chunk, unpacked where it can be.
+/// A chunk, unpacked if possible.
 #[derive(Clone)]
 pub(crate) struct Chunk {
     pub(super) name: [u8; 4],
     pub(crate) content: Vec<u8>,
-    /// As it stands in the file, where nothing was done to it.
+    /// Exact bytes to write instead: those of an unmodified chunk, or of one with a false head.
     raw: Option<Vec<u8>>,
 }
 
@@ -18,7 +18,7 @@ impl Chunk {
         Self { name, content, raw: None }
     }
 
-    /// The chunk as it stands in a file, stored or packed.
+    /// The bytes of the chunk in a file, stored or compressed.
     pub(super) fn print(&self, is_packed: bool) -> Vec<u8> {
         if let Some(raw) = &self.raw {
             return raw.clone();
@@ -38,7 +38,7 @@ pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The chunks of a file, as far as they can be told.
+/// The chunks of a file, as far as it can be parsed.
 pub(super) fn chunks(file: &[u8]) -> Vec<Chunk> {
     let (mut chunks, mut at) = (Vec::new(), HEADER);
     while let Some((packed, size)) = number(file, at + 4).zip(number(file, at + 8)) {
@@ -57,7 +57,7 @@ pub(super) fn chunks(file: &[u8]) -> Vec<Chunk> {
     chunks
 }
 
-/// A file of chunks.
+/// Builds a file from a head and chunks, some of them uncompressed.
 pub(super) fn file(head: &[u8], chunks: &[Chunk], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = head.to_vec();
     for chunk in chunks {
@@ -66,7 +66,7 @@ pub(super) fn file(head: &[u8], chunks: &[Chunk], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Numbers of instances, as they stand in a chunk, and the other way.
+/// Decodes the referents of a chunk.
 pub(super) fn referents(planes: &[u8]) -> Vec<i32> {
     let (count, mut last) = (planes.len() / 4, 0_i32);
     let one = |at: usize| {
@@ -99,7 +99,7 @@ pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
         0 => overwrite(&mut head[14..], dice),
         1 => rearrange(&mut chunks, other, dice),
         2 => {
-            // A lie in a chunk's head.
+            // A false number in a chunk's head.
             let at = dice.below(chunks.len());
             let mut raw = chunks[at].print(true);
             let field = 4 + 4 * dice.below(3);
@@ -119,7 +119,7 @@ pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     file(&head, &chunks, dice)
 }
 
-/// A chunk of a kind: there are many more properties than others.
+/// Picks a chunk by its kind, because there are many more PROP chunks than others.
 fn choose(chunks: &[Chunk], dice: &mut Dice) -> usize {
     let wanted =
         *dice.pick(&[b"INST", b"INST", b"PRNT", b"PRNT", b"SSTR", b"PROP", b"PROP", b"PROP"]);
@@ -127,7 +127,7 @@ fn choose(chunks: &[Chunk], dice: &mut Dice) -> usize {
     if found.is_empty() { dice.below(chunks.len()) } else { *dice.pick(&found) }
 }
 
-/// The numbers of the instances of a file.
+/// The referents of a file's instances, and some that no instance has.
 fn numbers(chunks: &[Chunk]) -> Vec<i32> {
     let of = |chunk: &Chunk| {
         let (start, end) = instances(&chunk.content)?;
@@ -136,12 +136,12 @@ fn numbers(chunks: &[Chunk]) -> Vec<i32> {
     let groups = chunks.iter().filter(|chunk| chunk.name == *b"INST").filter_map(of);
     let mut all: Vec<i32> = groups.flatten().collect();
     let highest = all.iter().copied().max().unwrap_or(0);
-    // Those that are not there, with what the next instance will be called.
+    // Referents that no instance has yet, among them those of the next new instances.
     all.extend([highest.wrapping_add(1), highest.wrapping_add(2), -1, -7, i32::MAX, i32::MIN]);
     all
 }
 
-/// Where the numbers stand in an INST chunk.
+/// The byte range of the referents in an INST chunk.
 fn instances(content: &[u8]) -> Option<(usize, usize)> {
     let count_at = 4 + 4 + number(content, 4)? as usize + 1;
     let start = count_at.checked_add(4)?;
@@ -171,7 +171,7 @@ fn rearrange(chunks: &mut Vec<Chunk>, other: &[u8], dice: &mut Dice) {
     }
 }
 
-/// Damage to what a chunk holds.
+/// Damages the content of a chunk.
 fn within(chunk: &mut Chunk, known: &[i32], dice: &mut Dice) {
     let content = &mut chunk.content;
     if dice.below(5) == 0 {

@@ -1,4 +1,4 @@
-//! Files that once did harm, one by one.
+//! Regression cases: files that once did harm.
 
 use std::fmt::Debug;
 
@@ -18,7 +18,7 @@ fn first(scene: &Scene) -> Node {
     scene.children(scene.root()).next().unwrap()
 }
 
-/// What was written is what the scene says.
+/// Asserts that the written file equals the scene, and returns it as read.
 #[track_caller]
 fn assert_written(scene: &mut Scene) -> Scene {
     let after = scene.encode().unwrap();

@@ -1,4 +1,4 @@
-//! What has to hold for any file that opens.
+//! The invariants of any file that opens.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use vector_place::{DetachedSubtree, Node, Scene};
 
 use super::Dice;
 
-/// How far an input came.
+/// How far an input got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// It does not open.
+    /// The file does not open.
     Refused,
-    /// It opens, and what was edited cannot be written.
+    /// The file opens, but cannot be written after the edits.
     Opened,
-    /// It was edited, written and read again.
+    /// The file was edited, written and read again.
     Written,
 }
 
-/// How many instances are looked at.
+/// Number of instances that are examined.
 const LOOKS: usize = 60;
 
-/// Uses a file as a session would.
+/// Uses a file as a session would, and checks the invariants.
 pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String> {
     let Ok(mut scene) = Scene::open(Arc::clone(bytes)) else {
         return Ok(Stage::Refused);
@@ -59,7 +59,7 @@ pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String>
     Ok(stage)
 }
 
-/// What was written can be read, and is what the scene says.
+/// Checks that the written file can be read and equals the scene.
 fn hold(scene: &Scene, after: &[u8], edits: &[String]) -> Result<(), String> {
     let read = Scene::decode(after)
         .map_err(|why| format!("{edits:?}: what was written does not open: {why}"))?;
@@ -124,7 +124,7 @@ fn look(scene: &Scene, node: Node) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes a few edits, and says which.
+/// Makes a few edits and describes them.
 fn edit(scene: &mut Scene, dice: &mut Dice) -> Vec<String> {
     let mut done = Vec::new();
     for _ in 0..=dice.below(5) {
@@ -146,7 +146,7 @@ fn edit(scene: &mut Scene, dice: &mut Dice) -> Vec<String> {
     done
 }
 
-/// Edits of what an instance has.
+/// Edits the name, the properties or the source of an instance.
 fn change(
     scene: &mut Scene,
     node: Node,
@@ -198,7 +198,7 @@ fn change(
     }
 }
 
-/// Edits of the tree.
+/// Edits the tree.
 fn rebuild(
     scene: &mut Scene,
     node: Node,

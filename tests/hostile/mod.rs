@@ -1,12 +1,12 @@
-//! Damaged and malicious files: whatever is done to a file, it is refused, or it is a scene that can
-//! be walked, edited, written and read again. Never a panic, an endless loop, or more memory than
-//! the file has reason for.
+//! Damaged and malicious files: whatever the damage, a file is refused, or it opens as a scene that
+//! can be walked, edited, written and read again. There is never a panic, an endless loop, or more
+//! memory use than the file justifies.
 //!
-//! Every input follows from a file and the number of its round, so a failure can be had again. The
+//! Every input follows from a file and the number of its round, so a failure can be reproduced. A
 //! normal run takes seconds. `VECTOR_HOSTILE=N` runs N times as many rounds, and
-//! `VECTOR_HOSTILE_FROM=N` begins at another round; a release build and a limit on memory
-//! (`ulimit -v 4000000`) suit such runs. An input that fails is written to the folder for temporary
-//! files, and its name is told.
+//! `VECTOR_HOSTILE_FROM=N` starts at another round. Use a release build and a memory limit
+//! (`ulimit -v 4000000`) for such runs. An input that fails is written to the folder for temporary
+//! files, and its name is reported.
 
 pub(crate) mod binary;
 mod cases;
@@ -25,7 +25,7 @@ use vector_place::FileFormat;
 use vector_tests::cases as shared;
 use vector_tests::{generated, places};
 
-/// Marsaglia's xorshift: the same numbers everywhere.
+/// Marsaglia's xorshift: the same numbers on every machine.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -41,7 +41,7 @@ impl Dice {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    /// A number below `n`, and 0 where there is none.
+    /// A number below `n`, or 0 if `n` is 0.
     fn below(&mut self, n: usize) -> usize {
         self.next() as usize % n.max(1)
     }
@@ -50,7 +50,7 @@ impl Dice {
         &all[self.below(all.len())]
     }
 
-    /// Numbers that files lie with.
+    /// Typical false numbers of malicious files.
     fn number(&mut self) -> u32 {
         match self.below(10) {
             0 => 0,
@@ -64,7 +64,7 @@ impl Dice {
         }
     }
 
-    /// Where something of a length may begin, and one behind the last such place.
+    /// A random range within `0..len`, at most `most` long.
     fn range(&mut self, len: usize, most: usize) -> std::ops::Range<usize> {
         let start = self.below(len + 1);
         let end = (start + self.below(most + 1)).min(len);
@@ -123,7 +123,7 @@ fn damaged(base: &Base, other: &Base, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Damage that knows nothing of the format.
+/// Damages bytes without knowledge of the format.
 fn raw(mut bytes: Vec<u8>, other: &[u8], dice: &mut Dice) -> Vec<u8> {
     match dice.below(6) {
         0 => bytes.truncate(dice.below(bytes.len() + 1)),
@@ -154,7 +154,7 @@ fn raw(mut bytes: Vec<u8>, other: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Writes a lie over four bytes.
+/// Overwrites four bytes with a false number.
 fn overwrite(bytes: &mut [u8], dice: &mut Dice) {
     let at = dice.below(bytes.len().saturating_sub(3));
     let number = dice.number();
@@ -168,7 +168,7 @@ fn variable(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// How many rounds a file is worth: small ones are quick.
+/// The number of rounds for a file. Small files are fast, so they get more.
 fn rounds(base: &Base) -> u64 {
     let rounds = match base.bytes.len() {
         0..4_000 => 120,
@@ -188,7 +188,7 @@ struct Tally {
     slowest_name: String,
 }
 
-/// Checks one input; a failure says which it was, and where it was put.
+/// Checks one input. A failure names the input and the file to which it was written.
 fn run(bytes: Vec<u8>, name: &str, dice: &mut Dice, tally: &mut Tally) {
     let (bytes, started): (Arc<[u8]>, _) = (bytes.into(), Instant::now());
     let outcome = catch_unwind(AssertUnwindSafe(|| check::check(&bytes, dice)));
@@ -233,11 +233,11 @@ fn damaged_files_do_no_harm() {
         }
     }
     println!("{tally:?}");
-    // Damage that leaves nothing to open finds nothing.
+    // Inputs that are damaged too much to open find nothing.
     assert!(tally.opened * 4 > tally.inputs && tally.written * 8 > tally.inputs, "{tally:?}");
 }
 
-/// An input that failed once, to see why.
+/// Replays an input that failed once, to find the cause.
 #[test]
 fn an_input_from_outside_does_no_harm() {
     let Some(path) = env::var_os("VECTOR_HOSTILE_FILE") else { return };

@@ -1,7 +1,7 @@
-//! The worst that a file of a few megabytes can ask for: time and memory grow with the file, and
-//! not with what it claims or with the square of it.
+//! The worst case for files of a few megabytes: time and memory grow with the file, and not with
+//! the sizes that it claims or with its square.
 //!
-//! `VECTOR_HOSTILE=N` makes the files N times as large; each case says what it took.
+//! `VECTOR_HOSTILE=N` makes the files N times as large. Each case prints its cost.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,12 +13,12 @@ use vector_place::{DetachedSubtree, Node, Scene};
 use super::binary::{Chunk, planes};
 use super::variable;
 
-/// How many of something a file has.
+/// The number of elements in a file.
 fn many() -> usize {
     4_000 * variable("VECTOR_HOSTILE").unwrap_or(1) as usize
 }
 
-/// The most memory that the process has had, in megabytes; 0 where nobody tells.
+/// The peak memory of the process in megabytes. 0 if the system does not report it.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -51,8 +51,8 @@ fn measure(name: &str, bytes: Vec<u8>) {
     }
     let total = started.elapsed();
     println!("{name}: {size} bytes, {result}, peak {} MB, {times:.2?}", peak());
-    // Generous, because machines differ: the square of it would be minutes. Only where somebody
-    // asks for it: a test run may share its machine.
+    // Generous, because machines differ: quadratic time would take minutes. Checked only if
+    // `VECTOR_HOSTILE` is set, because an ordinary test run may share its machine.
     if let Some(times) = variable("VECTOR_HOSTILE") {
         assert!(total < Duration::from_secs(10 * times), "{name}: {total:?}");
     }
@@ -125,7 +125,7 @@ pub(crate) fn file(chunks: &[Chunk]) -> Vec<u8> {
     bytes
 }
 
-/// A file of one class, all of whose instances are at the top.
+/// A file of one class, with all instances at the top.
 fn flat(class: &str, count: usize, props: Vec<Chunk>) -> Vec<u8> {
     let numbers: Vec<i32> = (0..count as i32).collect();
     let mut chunks = vec![inst(0, class, &numbers)];

@@ -1,10 +1,10 @@
-//! Damage to XML files that knows what tags are.
+//! Damage to XML files that respects their tags.
 
 use std::ops::Range;
 
 use super::{Dice, raw};
 
-/// What a file may have and Studio never writes.
+/// A file with valid XML that Studio never writes.
 pub(super) const ODD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 <!-- before -->
 <roblox version="4" xmlns:xmime="http://www.w3.org/2005/05/xmlmime">
@@ -125,14 +125,14 @@ const FRAGMENTS: &[&str] = &[
     "<SecurityCapabilities name=\"S\">x</SecurityCapabilities>",
 ];
 
-/// The tags of a text: from each `<` to the `>` behind it.
+/// The tags of a text: each range from a `<` to the next `>`.
 fn tags(bytes: &[u8]) -> Vec<Range<usize>> {
     let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'<').map(|(at, _)| at);
     let end = |start: usize| bytes[start..].iter().position(|byte| *byte == b'>');
     starts.filter_map(|start| Some(start..start + end(start)? + 1)).collect()
 }
 
-/// The values of the attributes `referent` and `md5`, and of references.
+/// The values of `referent` and `md5` attributes, and of references.
 fn names(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (mark, end) in [
@@ -154,7 +154,7 @@ fn names(bytes: &[u8]) -> Vec<Range<usize>> {
 
 pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut out = bytes.to_vec();
-    // A large file is damaged near one place, to be quick.
+    // Damage a large file only near one place, to be fast.
     let window = dice.range(bytes.len().saturating_sub(60_000), 1).start;
     let part = &bytes[window..bytes.len().min(window + 60_000)];
     let tags: Vec<_> =
@@ -170,7 +170,7 @@ pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
             out.splice(behind.end..behind.end, again);
         }
         2 => {
-            // From one tag to behind another.
+            // Move or delete a range from the start of one tag to the end of another.
             let range = tag.start.min(behind.start)..tag.end.max(behind.end).min(tag.start + 3_000);
             if range.start < range.end {
                 let moved: Vec<u8> = out.drain(range).collect();
@@ -198,7 +198,7 @@ pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     out
 }
 
-/// Gives a name that another has, or one that is odd.
+/// Replaces a name with that of another element, or with an odd one.
 fn rename(out: &mut Vec<u8>, part: &[u8], window: usize, dice: &mut Dice) {
     let names = names(part);
     if names.is_empty() {

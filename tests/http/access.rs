@@ -1,5 +1,5 @@
-//! Who is let in: the code that pairs a plugin and the time that it holds, the tokens of clients, and
-//! access that is taken away from those who are connected.
+//! Access control of the daemon: pairing codes and their lifetime, client tokens, and revocation
+//! while clients are connected.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -48,14 +48,14 @@ impl Bench {
         Self { _home: home, daemon, said, passed, runtime }
     }
 
-    /// The code that the terminal of the daemon showed last.
+    /// The code that the daemon printed last.
     fn shown(&self) -> String {
         let said = self.said.lock().unwrap();
         let line = said.iter().rfind(|line| line.starts_with("To pair a plugin")).unwrap();
         line.chars().filter(char::is_ascii_digit).collect()
     }
 
-    /// A code that a person asks for.
+    /// Requests a new pairing code as the user.
     fn code(&self) -> String {
         let made = self.runtime.block_on(self.daemon.pairing_code()).unwrap();
         assert_eq!(made.seconds, 600);
@@ -77,7 +77,7 @@ impl Bench {
     }
 }
 
-/// A code that is not this one.
+/// A code that differs from `code`.
 fn wrong(code: &str) -> &'static str {
     if code == "000000" { "000001" } else { "000000" }
 }
@@ -96,7 +96,7 @@ fn a_code_holds_for_ten_minutes() {
     let (kind, says) = bench.refused(&code);
     assert_eq!(kind, FailureKind::Unpaired);
     assert!(says.contains("expired") && says.contains("`vector pair`"), "{says}");
-    // What has expired is not worth a try, and tells nothing.
+    // Wrong codes do not count as attempts once the code has expired, and reveal nothing.
     for _ in 0..10 {
         assert_eq!(bench.refused(wrong(&code)), (kind, says.clone()));
     }
@@ -115,7 +115,7 @@ fn five_wrong_tries_void_a_code_and_nobody_is_locked_out() {
     assert_ne!(first, second, "what was guessed at is gone");
     assert_eq!(second.len(), 12, "{second}");
     assert_eq!(bench.refused(&first).0, FailureKind::TooMany);
-    // However many more are tried, also of the same length, the person's code pairs.
+    // Any number of further wrong attempts, also of the same length, do not block the user's code.
     let code = bench.code();
     assert_eq!(code.len(), 12, "{code}");
     for at in 0..100 {
@@ -152,7 +152,7 @@ fn kind(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.body["kind"].as_str().unwrap_or_default())
 }
 
-/// Sends a request, whose answer is still to come.
+/// Sends a request without reading the response.
 fn begun(
     daemon: &Daemon,
     (method, path): (&str, &str),
@@ -173,14 +173,14 @@ fn begun(
     stream
 }
 
-/// The answer, which has to end.
+/// Reads the response until the connection closes.
 fn answered(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The first message of a client that speaks MCP over HTTP.
+/// Sends the `initialize` message of an MCP client over HTTP.
 fn initialize(daemon: &Daemon, token: &str) -> String {
     let message = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -228,7 +228,8 @@ fn a_plugin_that_is_shut_out_hears_so_at_its_next_request() {
     let gone = revoke(&daemon, &person, json!({ "what": "plugins" })).ok();
     assert_eq!(gone["sessions"], json!(["window-1"]));
     assert_eq!(gone["names"], json!([shown["plugins"][0]["name"]]));
-    // As of a session that began anew; or refused, where it came later.
+    // The held poll ends with 409, as for a superseded session, or with 401 if it arrived after the
+    // revocation.
     let ended = answered(waits);
     let is_refused = ["409", "401"].iter().any(|it| ended.starts_with(&format!("HTTP/1.1 {it}")));
     assert!(is_refused, "{ended}");
@@ -245,7 +246,7 @@ fn a_plugin_that_is_shut_out_hears_so_at_its_next_request() {
         daemon.call("GET", "/api/sessions", Some(&person), &Json::Null).ok(),
         json!({ "sessions": [] })
     );
-    // Paired again, it goes on.
+    // After pairing again, the session works.
     let code = daemon.call("POST", "/api/pairing", Some(&person), &json!({})).ok();
     let paired = daemon.call("POST", "/api/pair", None, &json!({ "code": code["code"] })).ok();
     Plugin::hello(&daemon, "window-1", paired["credential"].as_str().unwrap()).poll();
@@ -260,7 +261,7 @@ fn a_client_has_access_by_its_token_until_that_is_taken_back() {
     assert!(first.starts_with("HTTP/1.1 200") && first.contains("serverInfo"), "{first}");
     let twice = daemon.call("POST", "/api/access/token", Some(&person), &json!({ "name": "ci" }));
     assert_eq!(kind(&twice), (409, "settled"));
-    // It is known again after a restart.
+    // The token is still valid after a restart.
     drop(daemon);
     let daemon = Daemon::start(binary::vector(), home.path());
     let person = self::person(&home);
@@ -279,7 +280,7 @@ fn a_client_has_access_by_its_token_until_that_is_taken_back() {
     assert_eq!(&first, b"HTTP/1.1 200");
     let gone = revoke(&daemon, &person, json!({ "what": "named", "name": "claude" })).ok();
     assert_eq!(gone, json!({ "names": ["claude"], "sessions": [] }));
-    // The stream that was held for it ends with it.
+    // Revocation also ends the event stream that was held open for this client.
     answered(stream);
     assert!(initialize(&daemon, &token).starts_with("HTTP/1.1 401"));
     assert!(initialize(&daemon, &other).starts_with("HTTP/1.1 200"), "others stay");

@@ -1,5 +1,5 @@
-//! What is planned again: it is about the instances that were meant, and what a person had chosen of it is
-//! all that waits; or nothing waits, and it is said why.
+//! Replanning of proposals: a replanned proposal targets the instances that the first one meant and
+//! keeps only the parts that the user chose; otherwise it is withdrawn with a reason.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use vector_tests::places;
 
 use super::reviewed::Desk;
 
-/// A place with parts, among them several of one name.
+/// A place with one part per name; names may repeat.
 fn desk(names: &[&str]) -> Desk {
     Desk::with(workspace(names, 0.0))
 }
@@ -28,7 +28,7 @@ fn rename(desk: &mut Desk, path: &str, name: &str) -> u64 {
     desk.propose("rename_instance", json!({ "path": path, "newName": name }))
 }
 
-/// What lets parts fade that a selector fits.
+/// Proposes half transparency for the parts that match a selector.
 fn fade(desk: &mut Desk, selector: &str) -> u64 {
     let args = json!({ "selector": selector, "props": { "Transparency": 0.5 } });
     desk.propose("set_properties", args)
@@ -38,7 +38,7 @@ fn reject(desk: &Desk, proposal: u64) {
     desk.human.decide(proposal, &json!({ "say": "reject" })).ok();
 }
 
-/// Takes these parts of a proposal; what stands for it.
+/// Accepts these parts of a proposal, and returns the proposal that replaces it.
 fn take_parts(desk: &Desk, proposal: u64, parts: impl Iterator<Item = Json>) -> u64 {
     let parts: Vec<Json> = parts.collect();
     let taken = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
@@ -55,17 +55,17 @@ fn take_hunks(desk: &Desk, proposal: u64, hunks: &[u32]) -> u64 {
     take_parts(desk, proposal, hunks.iter().map(part))
 }
 
-/// What stands for a proposal that was planned again, once it does.
+/// Waits for the successor of a replanned proposal, and returns it.
 #[track_caller]
 fn again(desk: &mut Desk, proposal: u64) -> Json {
     let now = desk.human.until_shown(proposal, |shown| shown["successor"].as_u64());
     desk.human.shown(now)
 }
 
-/// Why nothing stands for a proposal that was to be planned again.
+/// Waits until a proposal could not be replanned, and returns the reason.
 #[track_caller]
 fn refused(desk: &mut Desk, proposal: u64) -> String {
-    // What was not proposed again is said behind why it was withdrawn.
+    // The reason lists what was not proposed again after the reason for the withdrawal.
     desk.human.until_shown(proposal, |shown| {
         shown["reason"].as_str().filter(|it| it.contains("not proposed again")).map(|_| ())
     });
@@ -76,14 +76,14 @@ fn refused(desk: &mut Desk, proposal: u64) -> String {
     shown["reason"].as_str().unwrap().to_owned()
 }
 
-/// The ids and paths that a proposal is about.
+/// The ids and paths of a proposal's targets.
 fn targets(shown: &Json) -> Vec<(&str, &str)> {
     let commands = shown["proposal"]["commands"].as_array().unwrap().iter();
     let targets = commands.map(|it| [&it["target"]["id"], &it["target"]["path"]]);
     targets.map(|[id, path]| (id.as_str().unwrap(), path.as_str().unwrap())).collect()
 }
 
-/// How far the parts of the file have faded, in order.
+/// The transparencies of the parts in the file, in tree order.
 fn transparencies(desk: &Desk) -> Vec<f32> {
     let dom = places::decode(&fs::read(desk.file()).unwrap());
     let parts = dom.descendants().filter(|it| it.class == "Part");
@@ -199,7 +199,7 @@ fn what_was_chosen_and_is_not_found_does_not_come_back_whole() {
 fn ids_of_another_reading_tell_nothing() {
     let mut desk = desk(&["Wall", "Floor"]);
     let before = rename(&mut desk, "Wall", "Tower");
-    // What had the id of the wall is a door by now.
+    // A door now has the id that the wall had.
     desk.becomes(workspace(&["Door", "Wall", "Floor"], 0.0));
     let now = again(&mut desk, before);
     assert_eq!(targets(&now)[0].1, "game.Workspace.Wall");
@@ -224,7 +224,8 @@ fn what_takes_something_back_is_no_choice() {
     assert_eq!(now["proposal"]["title"], title);
 }
 
-/// Lines that say the same every ten lines, between others.
+/// A text in which each of these lines is between ten distinct lines, so that the hunks are
+/// separate.
 fn lines(said: &[&str]) -> String {
     let block = |(at, said): (usize, &&str)| {
         let around = |from: usize| (from..from + 5).map(move |n| format!("-- {at}.{n}\n"));
@@ -239,17 +240,18 @@ fn scripted(text: &str) -> InstanceBuilder {
     InstanceBuilder::new("Workspace").with_child(script)
 }
 
-/// The second of three hunks that are alike, as it was chosen.
+/// Chooses the second of three identical hunks.
 fn second_of_three(desk: &mut Desk) -> u64 {
     let main = "game.Workspace.Main";
     let edit = json!({ "path": main, "search": "print(1)", "replace": "print(2)", "all": true });
     let whole = desk.propose("replace_text", edit);
-    // One choice after the other: the last two, and of those the first.
+    // In two steps: first the last two hunks, then the first of those.
     let last = take_hunks(desk, whole, &[1, 2]);
     take_hunks(desk, last, &[0])
 }
 
-/// What becomes of a script where something before that was rejected: what is chosen again, applied.
+/// Rejects an earlier proposal on the script, applies the replanned choice, and returns the
+/// script's text.
 #[track_caller]
 fn after_another(before: &str, tool: &str, args: Json) -> String {
     let mut desk = Desk::with(scripted(before));

@@ -19,13 +19,13 @@ use vector_daemon::event_hub::{EventHub, TokenHash};
 use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary::Home;
 
-/// Nothing takes as long.
+/// An upper bound on any wait in these tests.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What has been asked for and is answered some time.
+/// The pending answer to a request.
 pub(super) type Answer<T> = oneshot::Receiver<Result<T, Failure>>;
 
-/// A daemon that closes sessions as soon as it looks for idle ones.
+/// A daemon whose idle limit is zero, so that it closes sessions as soon as it looks for idle ones.
 pub(super) struct Bench {
     pub(super) home: Home,
     pub(super) ledger: Arc<Ledger>,
@@ -54,7 +54,7 @@ impl Bench {
         Self { home, ledger, board, daemon, thread, said, runtime }
     }
 
-    /// Calls the handle; the answer comes some time. What the call sends at once is sent when this returns.
+    /// Calls the handle. What the call sends first is sent when this returns; the answer comes later.
     pub(super) fn begin<T, F>(&self, call: impl FnOnce(DaemonHandle) -> F) -> Answer<T>
     where
         T: Send + 'static,
@@ -76,7 +76,7 @@ impl Bench {
         answer
     }
 
-    /// What the answer is.
+    /// Waits for the answer.
     #[track_caller]
     pub(super) fn wait<T>(&self, answer: Answer<T>) -> Result<T, Failure> {
         let answer = self.runtime.block_on(async { timeout(PATIENCE, answer).await });
@@ -92,7 +92,8 @@ impl Bench {
         self.wait(self.begin(call))
     }
 
-    /// Nobody takes a workflow up, or lets go of one, for as long as this is held: who wants to, waits.
+    /// Locks the ledger: until the file is dropped or unlocked, taking up or releasing a workflow
+    /// blocks.
     pub(super) fn hold(&self) -> File {
         let lock = self.home.path().join("ledger.lock");
         let file = OpenOptions::new().write(true).open(lock).unwrap();
@@ -100,7 +101,7 @@ impl Bench {
         file
     }
 
-    /// How often something was said that has this in it.
+    /// The number of printed messages that contain `what`.
     pub(super) fn said(&self, what: &str) -> usize {
         self.said.lock().unwrap().iter().filter(|it| it.contains(what)).count()
     }
@@ -132,7 +133,7 @@ impl Bench {
         self.ask(|daemon| daemon.list_sessions()).unwrap().sessions.len()
     }
 
-    /// What an earlier process has begun in a place, and not ended.
+    /// Appends an unfinished workflow of an earlier process in this place.
     pub(super) fn left_in(&self, place: Place) -> Seq {
         let started = Entry::Started {
             place,
@@ -154,7 +155,7 @@ pub(super) fn window() -> SessionId {
     SessionId("window-1".to_owned())
 }
 
-/// The place of the window, as an earlier process wrote it down.
+/// The place of the window, as an earlier process recorded it.
 pub(super) fn of_window() -> Place {
     let place = OpenPlace { name: "Place1".to_owned(), place_id: 0 };
     Place::Open(StudioPlace { session: window(), place })

@@ -1,4 +1,4 @@
-//! Sessions whose plugin has not been heard of for long.
+//! Closing of idle sessions, whose plugin has not been heard of for a long time.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn cancel(bench: &Bench, workflow: Seq) -> Answer<WorkflowView> {
     bench.begin(call)
 }
 
-/// A window with something to do: its credential, its epoch, and what it does.
+/// A paired window with a running workflow: its credential, its epoch, and the workflow.
 fn at_work(bench: &Bench) -> (String, u64, Seq) {
     let credential = bench.pair();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
@@ -51,7 +51,7 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
     let (credential, epoch, workflow) = at_work(&bench);
     let seat = Arc::downgrade(&bench.board.slot(&window()).unwrap());
     let held = bench.hold();
-    // It cannot begin this one, and hears of its end behind it.
+    // The session blocks on starting this workflow, and sees the request to close only after it.
     let second = bench.chat(epoch);
     bench.daemon.close_idle_sessions();
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
@@ -98,7 +98,7 @@ fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
-    // It is in the middle of this one.
+    // The session is blocked on this request.
     let second = bench.chat(epoch);
     let mut all = [revoke(&bench), revoke(&bench)];
     assert_eq!(bench.sessions(), 0, "others are answered");
@@ -112,7 +112,7 @@ fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
     assert_eq!((one.names.len(), &one.sessions[..]), (1, &[window()][..]));
     assert_eq!((other.names.len(), other.sessions.len()), (0, 0), "it was gone by then");
     bench.wait(second).unwrap();
-    // Nobody is waited for any more.
+    // A second revocation has nothing to wait for.
     bench.wait(revoke(&bench)).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The deploy of a project that the daemon has open, with a real Git: what it would be, and how far it is.
+//! Deploys of an open project with real Git: the plan and the progress.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A repository with a project that is open; none where there is no Git.
+    /// A daemon with an open project in a repository; None if Git is missing.
     fn new() -> Option<Self> {
         let home = Home::new();
         let project = Committed::new(home.path())?;
@@ -51,7 +51,7 @@ impl Bench {
         self.human.call("POST", "/api/deploy", &deploy)
     }
 
-    /// A deploy, once it is over.
+    /// Waits for a deploy to end, and returns its state.
     fn over(&self, started: &Json) -> Json {
         loop {
             let path = format!("/api/deploy/{}?hold=5", started["id"]);
@@ -75,7 +75,7 @@ fn what_was_accepted_is_shown_and_then_committed() {
     let Some(mut bench) = Bench::new() else { return };
     let one = bench.apply("One", 1, 11);
     bench.apply("Two", 2, 22);
-    // Somebody else has changed one of them since.
+    // Another program has changed one of the two files since.
     fs::write(bench.project.folder.join("src/Two.luau"), "return 'mine'\n").unwrap();
     let plan = bench.planned("&message=Faster+rounds").ok();
     assert_eq!(plan["files"], json!(["src/One.luau"]));
@@ -105,7 +105,7 @@ fn what_was_accepted_is_shown_and_then_committed() {
     assert_eq!(bench.project.git(&["rev-parse", &branch]), done["commit"].as_str().unwrap());
     assert_eq!(bench.project.git(&["show", &format!("{branch}:src/One.luau")]), "return 11");
     assert_eq!(bench.project.git(&["show", &format!("{branch}:src/Two.luau")]), "return 2");
-    // The page names the branch that it has proposed.
+    // The page sends the branch name that the plan proposed.
     bench.project.git(&["branch", "-m", &branch, "theirs"]);
     let elsewhere = bench.planned("").ok();
     assert_eq!((&elsewhere["files"], &elsewhere["branch"]), (&json!([]), &json!(branch)));
@@ -113,7 +113,7 @@ fn what_was_accepted_is_shown_and_then_committed() {
     let named = bench.over(&bench.deploy(json!(branch)).ok());
     assert_eq!((&named["commit"], &named["failure"]), (&Json::Null, &Json::Null));
     bench.project.git(&["branch", "-m", "theirs", &branch]);
-    // Once more there is nothing to commit, and that is no failure.
+    // A deploy with nothing to commit is not a failure.
     assert_eq!(bench.planned("").ok()["files"], json!([]));
     let again = bench.over(&bench.deploy(Json::Null).ok());
     assert_eq!((&again["commit"], &again["failure"]), (&Json::Null, &Json::Null));
@@ -131,7 +131,7 @@ fn what_cannot_be_deployed_says_why() {
         "{failed}"
     );
     assert_eq!(failed["commit"], Json::Null);
-    // Somebody else has committed another version.
+    // Another program has committed a different version of the file.
     bench.project.git(&["stash", "--quiet"]);
     fs::write(bench.project.folder.join("src/One.luau"), "return 'theirs'\n").unwrap();
     bench.project.git(&["commit", "--quiet", "-a", "-m", "Theirs"]);

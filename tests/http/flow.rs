@@ -1,5 +1,5 @@
-//! What a session goes through: ask, see, decide, do, say; and what happens when somebody is away,
-//! late, or says something twice.
+//! The life of a Studio session: request, preview, decision, apply, acknowledgement; and what
+//! happens if the plugin or the daemon is away, late, or sends something twice.
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
@@ -12,12 +12,12 @@ pub(super) fn events<'e>(polled: &'e Json, name: &str) -> impl Iterator<Item = &
     all.filter(move |event| event["event"] == name)
 }
 
-/// The next proposal that waits.
+/// Waits for the next proposal.
 pub(super) fn proposal(plugin: &mut Plugin<'_>) -> u64 {
     plugin.until(|polled| events(polled, "proposal_mapped").last()?["proposal"].as_u64())
 }
 
-/// The proposal that is to be done next.
+/// Waits for the next proposal that the plugin has to apply.
 pub(super) fn apply(plugin: &mut Plugin<'_>) -> Json {
     plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
@@ -243,7 +243,7 @@ fn a_checkpoint_is_gone_back_to_as_a_proposal() {
     assert_eq!(work["actions"][0]["props"]["Name"], "Wall");
 }
 
-/// Studio was closed, and so was the daemon: the place is the same, the window is another one.
+/// Studio and the daemon were both closed: the place is the same, the window is a new one.
 #[test]
 fn a_checkpoint_is_found_again_by_its_place() {
     let (home, daemon) = daemon();
@@ -323,7 +323,7 @@ fn the_stream_tells_a_page_what_happens() {
     plugin.decide(seq, json!({ "say": "reject" })).ok();
     let path = format!("/api/stream?cursor={}&hold=15", page["cursor"]);
     let mut more = plugin.call("GET", &path, &Json::Null).ok();
-    // That a decision is due may be said behind the first page.
+    // The event that a decision is due may arrive after the first page.
     if name(&more["events"][0]) == "thinking" && more["events"].as_array().unwrap().len() == 1 {
         let path = format!("/api/stream?cursor={}&hold=15", more["cursor"]);
         more = plugin.call("GET", &path, &Json::Null).ok();

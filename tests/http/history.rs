@@ -1,4 +1,4 @@
-//! Looking back: what has happened, page by page, by what is looked for.
+//! The history of the ledger over HTTP: paging, filters, figures and export.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
-/// A daemon, its person, and a place beside the ledger.
+/// A daemon, its user, and an open place beside the ledger.
 pub(super) struct Bench {
     pub(super) home: Home,
     pub(super) daemon: Daemon,
@@ -46,7 +46,7 @@ impl Bench {
         card
     }
 
-    /// A workflow, once it is over.
+    /// Waits for a workflow to end, and returns it.
     pub(super) fn ended(&self, workflow: &Json) -> Json {
         let mut cursor = Json::from(0);
         loop {
@@ -62,14 +62,14 @@ impl Bench {
         self.human.call("GET", path, &Json::Null).ok()
     }
 
-    /// The positions of the entries that fit.
+    /// The sequence numbers of the entries that match.
     fn found(&self, query: &str) -> Vec<u64> {
         let page = self.get(&format!("/api/history?{query}"));
         seqs(&page)
     }
 }
 
-/// Where the commands of this home keep their ledger.
+/// The ledger folder that the commands of this home use.
 pub(super) fn ledger(home: &Home) -> PathBuf {
     home.path().join("vector")
 }
@@ -123,7 +123,7 @@ fn what_has_happened_is_there_newest_first() {
     let title = format!("Approved: {}", proposed["title"].as_str().unwrap());
     assert_eq!(approved["title"], title);
     assert_eq!(page["tools"], json!(["complete", "set_properties"]));
-    // What is decided later is known of what was looked at before.
+    // A later decision changes the outcome of an entry that was already read.
     let waits = bench.ask(LAMP);
     assert_eq!(bench.found("outcome=waiting&kind=proposed"), [waits]);
     bench.human.approve(waits).ok();
@@ -157,7 +157,7 @@ fn it_is_looked_through_by_what_a_person_remembers() {
     let at = bench.get("/api/history?limit=1")["entries"][0]["at"].as_u64().unwrap();
     let day = vector_core::calendar::UtcMoment::from_seconds(at / 1000);
     let day = format!("{:04}-{:02}-{:02}", day.year, day.month, day.day);
-    // Midnight may lie between the first entry and the last.
+    // The entries may span midnight, so only the newest one is certain to be of this day.
     assert_eq!(bench.found(&format!("day={day}")).first(), all.first());
     let get = |query: &str| bench.human.call("GET", &format!("/api/history?{query}"), &Json::Null);
     refused(&get("day=yesterday"), 400, "2026-12-01");
@@ -205,7 +205,7 @@ fn what_tools_did_is_counted() {
     let no = bench.ask(LAMP);
     bench.human.decide(no, &json!({ "say": "reject" })).ok();
     bench.human.until("done");
-    // It goes on where it has stopped.
+    // The pages continue where the previous one stopped.
     let all = bench.get("/api/figures?days=1");
     let figures = tool(&all);
     assert_eq!((&figures["calls"], &figures["rejected"]), (&json!(2), &json!(1)));
@@ -217,7 +217,7 @@ fn what_tools_did_is_counted() {
     refused(&bench.human.call("GET", "/api/figures?days=x", &Json::Null), 400, "not a number");
 }
 
-/// What is exported, line by line.
+/// The exported lines.
 fn exported(bench: &Bench, query: &str) -> Vec<String> {
     let token = fs::read_to_string(ledger(&bench.home).join("token")).unwrap();
     let headers = [
@@ -230,7 +230,7 @@ fn exported(bench: &Bench, query: &str) -> Vec<String> {
     let text = bench.daemon.text("GET", &format!("/api/history/export?{query}"), &headers, b"");
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/x-ndjson"), "{head}");
-    // Whatever lies between the lines says how long the pieces are.
+    // The other lines are the chunk sizes of the HTTP body.
     body.lines().filter(|line| line.starts_with('{')).map(str::to_owned).collect()
 }
 
@@ -251,7 +251,7 @@ fn what_is_exported_is_what_the_log_prints() {
     refused(&bench.human.call("GET", "/api/history/export?day=x", &Json::Null), 400, "2026-12-01");
 }
 
-/// A proposal that gives a script of this number another text.
+/// A proposal that gives script `number` a new text.
 fn proposed(call: u64, number: u64) -> Entry {
     let hash = Fingerprint::hash_bytes(b"text");
     let target =
@@ -310,7 +310,7 @@ fn work(ledger: &Ledger, number: u64) {
     add(vec![said, Entry::Finished { outcome: Finish::Done, summary: None }]);
 }
 
-/// How long a page takes, in milliseconds.
+/// Requests a page, and returns the milliseconds that it took.
 fn took(human: &Human, query: &str) -> (u128, Json) {
     let start = Instant::now();
     let page = human.call("GET", &format!("/api/history?{query}"), &Json::Null).ok();
@@ -329,7 +329,7 @@ fn ten_thousand_entries_are_looked_through_at_once() {
     let human = Human::of(&daemon, &ledger(&home));
     let (first, page) = took(&human, "");
     assert_eq!(entries(&page).len(), 50);
-    // Whoever goes on sees each entry once.
+    // Paging through everything returns each entry once.
     let (mut all, mut query) = (Vec::new(), "limit=200".to_owned());
     loop {
         let page = human.call("GET", &format!("/api/history?{query}"), &Json::Null).ok();
@@ -343,7 +343,8 @@ fn ten_thousand_entries_are_looked_through_at_once() {
     let (rare, page) = took(&human, "text=task+3%3A&kind=started");
     assert_eq!(entries(&page)[0]["title"], "Task 3: make it better");
     let (path, page) = took(&human, "path=script400");
-    // 13 of what it read, 2 of the call and what came of it, and the word on that.
+    // 12 for the reads (calls and results), and 3 for the change: the call, the proposal and the
+    // decision.
     assert_eq!(entries(&page).len(), 6 * 2 + 3);
     let (outcome, page) = took(&human, "outcome=failed&kind=proposed&limit=200");
     assert_eq!(entries(&page).len(), 200);
@@ -371,7 +372,7 @@ fn ten_thousand_entries_are_looked_through_at_once() {
          none {none}"
     );
     drop(daemon);
-    // Cold, what is looked for long ago: it says where it goes on until it is found.
+    // With a cold cache, an old entry is not on the first page: each page says where to continue.
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let human = Human::of(&daemon, &ledger(&home));
     let (mut query, mut pages) = ("text=task+3%3A&kind=started".to_owned(), 0);

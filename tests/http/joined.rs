@@ -1,5 +1,5 @@
-//! An open place that Rojo syncs with a project which the daemon has open: scripts go to their files, the
-//! rest to Studio, and both or neither is done.
+//! A Studio place that Rojo syncs with a project which the daemon has open: script changes go to
+//! the files, the rest to Studio, and either both are applied or neither.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const MAIN: &str = "local speed = 1\r\nprint(speed)\r\n";
 const OTHER: &str = "return {}\n";
 const EDIT: &str = "replace \"speed = 1\" with \"speed = 2\" in game.ServerScriptService.Game.Main";
 
-/// A daemon with a project, and a place in Studio that Rojo has synced with it.
+/// A daemon with a project, and a Studio place that Rojo has synced with it.
 pub(super) struct Joined {
     bench: Bench,
     credential: Option<String>,
@@ -71,7 +71,7 @@ impl Joined {
         plugin
     }
 
-    /// The daemon is killed, and another takes its place.
+    /// Kills the daemon and starts another one.
     fn restart(&mut self) {
         self.bench.daemon.take().unwrap().kill();
         let project = self.bench.home.path().join("game");
@@ -80,7 +80,7 @@ impl Joined {
     }
 }
 
-/// Tells the place: a part, and what Rojo has made of the project.
+/// Sends the place to the daemon: a part, and the scripts that Rojo has synced.
 fn tell(plugin: &mut Plugin<'_>, main: &str) {
     let nodes = json!({
         "classes": ["Workspace", "Part", "ServerScriptService", "Folder", "Script", "ModuleScript"],
@@ -112,7 +112,7 @@ fn applied(id: &str) -> Json {
     json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 })
 }
 
-/// A model that edits a script, and renames a part in the same proposal.
+/// Replies of a model that edits a script and renames a part in one proposal.
 pub(super) fn both() -> Vec<Reply> {
     let changes = json!({ "title": "Both", "changes": [
         { "tool": "replace_text", "args": {
@@ -125,7 +125,7 @@ pub(super) fn both() -> Vec<Reply> {
     vec![plan(), read, calls("propose_changes", changes), says("That was all.")]
 }
 
-/// Has both proposed, approved, and handed out.
+/// Requests, approves and hands out a proposal for both targets.
 pub(super) fn handed_out(plugin: &mut Plugin<'_>) -> (u64, Json) {
     choose(plugin, "lmstudio/first");
     plugin.chat("do both").ok();
@@ -141,13 +141,13 @@ fn a_project_that_is_opened_after_the_place_is_joined_too() {
     drop(joined.bench.daemon.take());
     joined.bench.daemon = Some(Daemon::start(binary::vector(), &home));
     let mut plugin = joined.plugin();
-    // It is planned for Studio alone, and again when more is known.
+    // The request is planned for Studio alone first, and replanned when the project is known.
     plugin.chat(EDIT).ok();
     let first = proposal(&mut plugin);
     assert_eq!(shown(&plugin, first)["proposal"]["files"], Json::Null);
     let open = json!({ "project": home.join("game") });
     let opened = plugin.call("POST", "/api/open", &open).ok();
-    // That the first is gone may come with it.
+    // The poll may already contain the withdrawal of the first proposal.
     let again = proposal(&mut plugin);
     assert_eq!(shown(&plugin, first)["status"], "withdrawn");
     let files = &shown(&plugin, again)["proposal"]["files"];
@@ -176,7 +176,7 @@ fn a_script_of_rojo_is_edited_in_its_file() {
     status(&mut plugin, seq, "applied");
     assert_eq!(text(), MAIN.replace("speed = 1", "speed = 2"), "its line ends are kept");
     assert_eq!(plugin.poll()["work"], json!([]), "Studio has nothing to do");
-    // Rojo has not synced it yet, and the next request is planned on what is written.
+    // Rojo has not synced the file yet: the next request is planned on the written text.
     plugin.chat(&EDIT.replace("= 2", "= 3").replace("= 1", "= 2")).ok();
     let next = proposal(&mut plugin);
     approve(&plugin, next);
@@ -206,7 +206,7 @@ fn one_proposal_is_done_in_files_and_in_studio() {
     plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
     plugin.acknowledge(&work, applied("studio:2")).ok();
     status(&mut plugin, seq, "applied");
-    // What a person undoes in Studio is undone in the files as well, and done again.
+    // An undo in Studio also undoes the change in the files, and a redo applies it again.
     let recording = format!("Vector {seq}");
     plugin.say(json!([{ "part": "undone", "recording": recording }])).ok();
     assert_eq!(text(), MAIN);
@@ -313,7 +313,7 @@ fn a_script_that_is_made_is_known_before_rojo_syncs_it() {
     let edit = proposal(&mut plugin);
     assert_eq!(fs::read_to_string(&file).unwrap(), "return 1\n");
     assert_eq!(shown(&plugin, edit)["proposal"]["files"]["files"], json!(["src/New.luau"]));
-    // Rojo syncs while the second waits.
+    // Rojo syncs while the second proposal is pending.
     let added = json!({ "part": "added", "id": "studio:9", "parent": "studio:4",
         "class": "ModuleScript", "name": "New" });
     let scripts = json!([{ "id": "studio:9", "text": "return 1\n" }]);
@@ -396,7 +396,7 @@ fn another_place_is_none_of_the_projects() {
     }
     let mut joined = Joined::new(vec![]);
     let mut plugin = joined.plugin();
-    // Another place comes into the window, which has none of the scripts.
+    // The window opens another place, which has none of the scripts.
     plugin.tell_place();
     plugin.chat("replace \"print(1)\" with \"print(2)\" in game.Workspace.Main").ok();
     let seq = proposal(&mut plugin);
@@ -466,7 +466,7 @@ fn what_studio_makes_beside_files_is_called_as_the_proposal_calls_it() {
     plugin.acknowledge(&work, acted).ok();
     status(&mut plugin, seq, "applied");
     assert_eq!(fs::read_to_string(&file).unwrap(), "return 1\n");
-    // The way back takes what Studio has made, by the name that it has there.
+    // The restore targets what Studio created, by its name there.
     let path = format!("/api/checkpoints/{checkpoint}/restore");
     plugin.call("POST", &path, &json!({})).ok();
     let back = proposal(&mut plugin);
@@ -524,7 +524,7 @@ fn a_name_that_is_free_again_is_not_mistaken_for_what_had_it() {
     let first = proposal(&mut plugin);
     assert_eq!(texts(), ["return {}\n", "return 2\n"]);
     approve(&plugin, first);
-    // Rojo syncs: the old one goes, and two come.
+    // Rojo syncs: it removes the old instance and adds two.
     let added = |id: &str, name: &str| {
         json!({
             "part": "added", "id": id, "parent": "studio:4", "class": "ModuleScript", "name": name,
@@ -555,7 +555,7 @@ fn cards_on_top_of_each_other_stay_when_another_file_is_saved() {
     plugin.chat(&EDIT.replace("= 2", "= 3").replace("= 1", "= 2")).ok();
     let second = proposal(&mut plugin);
     fs::write(&other, "return { 5 }\n").unwrap();
-    // What was saved is known when it can be edited.
+    // A saved file can be edited only once the daemon has read it.
     let text = "replace \"{ 5 }\" with \"{ 6 }\" in game.ServerScriptService.Game.Other";
     let third = loop {
         plugin.chat(text).ok();

@@ -1,5 +1,5 @@
-//! Merges with open conflicts beside the places that are open: seen, decided and written over the routes
-//! that the page uses, while the terminal decides as well.
+//! Merges with open conflicts beside open places: listed, decided and written over the routes of
+//! the page, while the terminal may decide as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Bench {
         Self { home, _daemon: daemon, human, arena }
     }
 
-    /// The merges that are listed.
+    /// The listed merges.
     fn merges(&self) -> Vec<Json> {
         let listed = self.human.call("GET", "/api/merges", &Json::Null).ok();
         listed["merges"].as_array().unwrap().clone()
@@ -67,7 +67,7 @@ impl Bench {
     }
 }
 
-/// The request was refused as this kind, with a next step.
+/// Asserts that the request failed with this kind and a next step.
 #[track_caller]
 fn refused(answer: &Answer, kind: &str) {
     assert_eq!(answer.body["kind"], kind, "{}", answer.body);
@@ -94,14 +94,14 @@ fn each_conflict_is_decided_for_itself() {
     bench.decide(json!(bench.number("property")), json!("theirs")).ok();
     bench.decide(json!(bench.number("deleted")), json!("theirs")).ok();
     refused(&bench.finish("write"), "settled");
-    // What is decided can be opened again.
+    // A decided conflict can be opened again.
     bench.decide(json!(bench.number("property")), Json::Null).ok();
     let decided = bench.decide(json!(bench.number("moved")), json!("theirs")).ok();
     let open =
         decided["conflicts"].as_array().unwrap().iter().filter(|it| it.get("choice").is_none());
     assert_eq!(open.count(), 1, "{decided}");
     assert!(fs::read(&bench.arena).unwrap() == before, "nothing is written yet");
-    // The terminal sees the same, and may decide the rest.
+    // The terminal lists the same conflicts, and can decide the rest.
     let listed = bench.run(&["merge", "--list", "--file", &text(&bench.arena)]);
     assert!(listed.contains("4 conflicts, 1 open") && listed.contains("hunks"), "{listed}");
     bench.decide(Json::Null, json!("ours")).ok();

@@ -1,5 +1,5 @@
-//! The daemon over real sockets: who may call which route, and what a session goes through, with a
-//! plugin that says what a test says.
+//! Tests of the daemon over real sockets: who may call which route, and the life of a session with
+//! a scripted plugin.
 
 mod access;
 mod again;

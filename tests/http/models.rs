@@ -1,4 +1,4 @@
-//! Models in an open place: what is streamed, and what a person can do while one is asked.
+//! Models in a Studio place: streaming, and what the user can do during a model request.
 
 use scene_schemas::api::FailureKind;
 use serde_json::{Value as Json, json};
@@ -11,7 +11,7 @@ use crate::models::spell::{Call, Message, Style, Usage, content_type, events, fr
 
 const WIRE: WireFormat = WireFormat::OpenaiChat;
 
-/// A reply that is streamed, one piece for each event.
+/// A streamed reply, one piece per event.
 fn reply(message: &Message) -> Reply {
     let pieces = framed(WIRE, &events(WIRE, message), Style::default());
     let headers = vec![("content-type".to_owned(), content_type(WIRE).to_owned())];
@@ -37,7 +37,7 @@ fn rename(to: &str) -> Reply {
     calls("rename_instance", json!({ "path": "game.Workspace.Wall", "newName": to }))
 }
 
-/// A daemon whose plugin has chosen the model of a server.
+/// A daemon whose plugin has chosen a model of the test server.
 pub(super) struct Bench {
     pub(super) server: Server,
     pub(super) daemon: Option<Daemon>,
@@ -51,7 +51,7 @@ impl Bench {
         Self { daemon, ..bench }
     }
 
-    /// All but the daemon.
+    /// Prepares everything but the daemon.
     pub(super) fn prepared(replies: Vec<Reply>, settings: &str) -> Self {
         let server = Server::start(replies);
         let home = Home::new();
@@ -80,7 +80,7 @@ pub(super) fn choose(plugin: &Plugin<'_>, model: &str) {
     plugin.call("PUT", "/api/settings", &settings).ok();
 }
 
-/// Polls until an event of this name comes; all events until then are kept.
+/// Polls until an event of this name arrives; `seen` collects all events up to then.
 pub(super) fn until(plugin: &mut Plugin<'_>, seen: &mut Vec<Json>, name: &str) -> Json {
     plugin.until(|polled| {
         let events = polled["events"].as_array().unwrap().iter().map(|it| it["event"].clone());
@@ -226,7 +226,7 @@ fn a_model_is_asked_while_studio_is_at_work_for_another() {
     let mut seen = Vec::new();
     let mapped = until(&mut plugin, &mut seen, "proposal_mapped");
     plugin.decide(mapped["proposal"].as_u64().unwrap(), json!({ "say": "approve" })).ok();
-    // Nothing is acknowledged.
+    // The plugin never acknowledges the work, so Studio stays busy.
     choose(&plugin, "lmstudio/first");
     let workflow = plugin.chat("what is there?").ok()["workflow"].clone();
     let said = plugin.until(|polled| {

@@ -1,4 +1,4 @@
-//! What other processes write down beside the daemon, which they tell nobody.
+//! Changes by other processes, which do not notify the daemon: it must poll for them.
 
 use std::fs;
 use std::thread;
@@ -15,7 +15,7 @@ use vector_tests::places::{self, Format};
 use super::bench::{Bench, of_window};
 use super::history::ledger;
 
-/// Whether whoever looks at the places is told to look again.
+/// Whether a poll announces a change of the places.
 fn is_news(bench: &Bench) -> bool {
     let places = || bench.board.subscribe_changes().borrow().places;
     let before = places();

@@ -1,4 +1,5 @@
-//! Files that take long to be read: others are answered meanwhile, and nothing is read twice at once.
+//! Opening of files that take long to read: other requests are answered meanwhile, and no file is
+//! read twice at once.
 
 use std::fs;
 #[cfg(unix)]
@@ -19,7 +20,8 @@ use vector_tests::places::{self, Format};
 
 use super::bench::{Answer, Bench, of_window, window};
 
-/// A file of which an earlier process has left something, so that it is not read while workflows are held.
+/// A file with an unfinished workflow of an earlier process: opening it blocks while the ledger is
+/// locked.
 fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
     let file = bench.home.path().join(name);
     fs::write(&file, bytes).unwrap();
@@ -34,7 +36,7 @@ fn open(bench: &Bench, path: &Path) -> Answer<OpenedSession> {
     bench.begin(|daemon| daemon.open_path(open))
 }
 
-/// None of these has been answered, and others are.
+/// Asserts that none of these requests is answered while other requests are.
 #[track_caller]
 fn are_waited_for(bench: &Bench, opened: &mut [Answer<OpenedSession>]) {
     assert_eq!(bench.sessions(), 0, "others are answered");
@@ -71,7 +73,7 @@ fn why_a_file_is_not_opened_is_said_to_all_who_wait() {
     let [one, other] = all.map(|answer| bench.wait(answer).unwrap_err());
     assert_eq!(one, other);
     assert!(one.message.contains("place.rbxl cannot be opened"), "{one:?}");
-    // It is not held against what stands there later.
+    // The failure is not cached: a valid file at the same path opens.
     fs::write(&file, places::sample(Format::Rbxl)).unwrap();
     bench.wait(open(&bench, &file)).unwrap();
     assert_eq!(bench.sessions(), 1);
@@ -94,7 +96,7 @@ fn a_house_ends_whatever_is_being_read() {
     drop(home);
 }
 
-/// A project in a folder of its own.
+/// A minimal project in a new folder.
 fn project(bench: &Bench) -> OpenPlaceRequest {
     let folder = bench.home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
@@ -133,7 +135,7 @@ fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
     let credential = bench.pair();
     let lease = bench.ledger.try_lease(workflow).unwrap().unwrap();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
-    // It has taken up what it can when it answers.
+    // By the time of the answer, the session has taken up every workflow that it can.
     bench.wait(bench.chat(epoch)).unwrap();
     drop(lease);
     assert!(!bench.ledger.has_lease(workflow));
@@ -163,7 +165,7 @@ fn a_session_that_has_taken_something_up_is_another_to_who_looks_at_places() {
 #[test]
 fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     let bench = Bench::new();
-    // Whoever opens the project looks at each of them.
+    // Opening the project looks at each of these workflows.
     let all: Vec<_> = (0..100).map(|_| bench.left_in(of_window())).collect();
     let credential = bench.pair();
     let held = bench.hold();
@@ -172,7 +174,7 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     let welcome = bench.wait(bench.hello(&credential)).unwrap();
     held.unlock().unwrap();
     bench.wait(opened).unwrap();
-    // It has taken them up when it answers.
+    // By the time of the answer, the session has taken them up.
     bench.wait(bench.chat(welcome.epoch)).unwrap();
     let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.has_lease(*it)).collect();
     assert!(missed.is_empty(), "{missed:?}");
@@ -186,7 +188,7 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
         let file =
             place_file::real_path(&bench.home.path().join("game/default.project.json")).unwrap();
         let (project, hash) = (file.display().to_string(), Fingerprint::hash_bytes(b"as it was"));
-        // So that neither is read while workflows are held.
+        // An unfinished workflow, so that opening blocks while the ledger is locked.
         bench.left_in(Place::Project(ProjectPlace { project, hash }));
         let held = bench.hold();
         let ask = |is_project| {
@@ -209,7 +211,7 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
     }
 }
 
-/// A memory that is read when somebody writes it, and not before.
+/// A memory file that is a named pipe: a read blocks until a writer opens it.
 #[cfg(unix)]
 fn slow_memory(file: &Path) {
     fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The page over HTTP: how it lets itself in, what it may load, and that what comes from outside is text.
+//! The page over HTTP: its login, its content security, and the escaping of foreign text.
 
 use std::process::Command;
 
@@ -9,13 +9,13 @@ use vector_tests::daemon::{Answer, Daemon, Plugin};
 
 use super::daemon;
 
-/// A page that a person has opened; its token.
+/// Opens the page as the user, and returns its token.
 fn entered(home: &Home, daemon: &Daemon) -> String {
     let token = enter(daemon, &link(home)).ok()["token"].clone();
     token.as_str().unwrap().to_owned()
 }
 
-/// The code in the address that `vector open` gives.
+/// The code in the address that `vector open` prints.
 fn link(home: &Home) -> String {
     let mut open = Command::new(binary::vector());
     let printed = open.args(["open", "--print", "--home"]).arg(home.path()).output().unwrap();
@@ -38,7 +38,7 @@ fn head(daemon: &Daemon, extra: &[(&str, &str)]) -> Vec<(String, String)> {
     head
 }
 
-/// A part of the page.
+/// Requests a part of the page.
 fn part(daemon: &Daemon, token: &str, path: &str) -> String {
     let bearer = format!("Bearer {token}");
     daemon.text("GET", path, &head(daemon, &[("Authorization", &bearer)]), b"")
@@ -81,10 +81,10 @@ fn the_six_digits_open_the_page_too_and_cannot_be_guessed_there() {
     let wrong = if next == "000000" { "000001" } else { "000000" };
     let kinds: Vec<String> = (0..5).map(|_| kind(&enter(&daemon, wrong)).to_owned()).collect();
     assert_eq!(kinds.last().unwrap(), "too_many", "{kinds:?}");
-    // Plugins and pages have their tries together.
+    // Plugins and pages share one limit of attempts.
     let pair = daemon.call("POST", "/api/pair", None, &json!({ "code": next }));
     assert_eq!(kind(&pair), "too_many");
-    // The longer code that is shown then opens the page.
+    // The longer code that is printed afterwards opens the page.
     enter(&daemon, &daemon.code()).ok();
 }
 
@@ -124,7 +124,7 @@ fn the_shell_says_nothing_and_loads_from_here_alone() {
         let answer = daemon.text("GET", file, &head(&daemon, &[]), b"");
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("nosniff"), "{file}");
     }
-    // A link from anywhere leads to it, and no page puts it into a frame or reads it.
+    // Links from other sites may open it, but no site may frame it or fetch it.
     let from = |kind: &str| {
         let head = head(&daemon, &[("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", kind)]);
         daemon.text("GET", "/", &head, b"").split(' ').nth(1).unwrap().to_owned()

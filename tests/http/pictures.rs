@@ -1,5 +1,5 @@
-//! Pictures over HTTP: of a proposal before and after, of a place, and of one of which Studio has to
-//! tell first.
+//! Pictures over HTTP: of a proposal before and after, of a place file, and of a Studio place that
+//! must send its geometry first.
 
 use std::fs;
 use std::thread;
@@ -12,7 +12,7 @@ use vector_tests::places::{self, Format};
 
 use super::{daemon, flow};
 
-/// A daemon with the sample place, and its person.
+/// A daemon with the sample place, and its user.
 struct Bench {
     _home: Home,
     _daemon: Daemon,
@@ -66,7 +66,7 @@ fn a_proposal_is_seen_before_and_after_whatever_becomes_of_it() {
     assert_ne!(waiting[0], waiting[1]);
     assert_eq!(bench.of_proposal(card, "").unwrap(), waiting[1], "after it, from the corner");
     assert_ne!(bench.of_proposal(card, "view=top").unwrap(), waiting[1]);
-    // What waits on top of it stays where it is.
+    // A proposal on top of it does not change its pictures.
     let next = bench.propose("set Color = \"#000000\" on #Lamp");
     assert_eq!(sides(&bench), waiting);
     assert_eq!(bench.of_proposal(next, "when=before").unwrap(), waiting[1]);
@@ -129,7 +129,7 @@ fn studio_is_asked_what_its_parts_look_like() {
     plugin.say(json!([{ "part": "answered", "work": told["number"], "answer": answer }])).ok();
     let (kind, picture) = asks.join().unwrap().unwrap();
     assert_eq!(kind, "image/png");
-    // What was told is known now.
+    // Studio's answer is cached: the same picture needs no second request.
     assert_eq!(get(daemon.port, path, &plugin.token).unwrap().1, picture);
     plugin.chat("set Transparency = 0.5 on game.Workspace.Wall").ok();
     let card = flow::proposal(&mut plugin);

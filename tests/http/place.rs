@@ -1,5 +1,5 @@
-//! Place and model files that the daemon has open: asked for and decided by a person, written in place,
-//! and changed by others meanwhile.
+//! Place and model files that the daemon has open: requested and decided by the user, written in
+//! place, and changed by other programs meanwhile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
-/// A daemon, its person, and a place beside the ledger.
+/// A daemon, its user, and a place beside the ledger.
 pub(super) struct Bench {
     home: Home,
     daemon: Option<Daemon>,
@@ -28,14 +28,14 @@ impl Bench {
         Self { home, daemon: Some(daemon), human, file }
     }
 
-    /// A place that is open.
+    /// A bench with the place open.
     pub(super) fn open(format: Format) -> (Self, Json) {
         let bench = Self::new(format);
         let opened = bench.human.open(&bench.file).ok();
         (bench, opened)
     }
 
-    /// What a command of its person prints.
+    /// Runs a command in the user's home, and returns its output.
     pub(super) fn vector(&self, args: &[&str]) -> String {
         let run = self.home.run(args, "");
         assert_eq!(run.code, 0, "{}", run.stderr);
@@ -69,7 +69,7 @@ impl Bench {
         fs::read(&self.file).unwrap()
     }
 
-    /// What `vector edit` makes of the file as it is now, for somebody else.
+    /// The bytes that `vector edit` would make of the file as it is now, from another home.
     fn edited(&self, request: &str) -> Vec<u8> {
         let home = Home::new();
         let copy = home.path().join(self.file.file_name().unwrap());
@@ -86,12 +86,12 @@ impl Bench {
     }
 }
 
-/// Where the commands of this home keep their ledger.
+/// The ledger folder that the commands of this home use.
 fn ledger(home: &Home) -> PathBuf {
     home.path().join("vector")
 }
 
-/// Puts another file in the place of one, as most programs save.
+/// Replaces a file by a rename, as most programs save.
 fn save(file: &Path, bytes: &[u8]) {
     let new = file.with_extension("new");
     fs::write(&new, bytes).unwrap();
@@ -99,9 +99,9 @@ fn save(file: &Path, bytes: &[u8]) {
 }
 
 const FADE: &str = "set Transparency = 0.5 on #Baseplate";
-/// Touches the same property.
+/// Changes the same property as `FADE`.
 const CLEAR: &str = "set Transparency = 0.25 on #Baseplate";
-/// Touches something else.
+/// Changes another instance.
 const LAMP: &str = "set Transparency = 0.75 on #Lamp";
 
 #[test]
@@ -118,7 +118,7 @@ fn what_is_approved_is_written_as_an_edit_writes_it() {
         bench.human.until("done");
         assert_eq!(bench.human.shown(card)["status"], "applied");
         assert!(bench.bytes() == expected, "{format:?}");
-        // And on top of what was written, as if it had been read again.
+        // Also on top of the written file, as if it had been read again.
         let expected = bench.edited(LAMP);
         bench.human.ask(&opened, LAMP);
         let card = bench.human.card();
@@ -170,7 +170,7 @@ fn what_fits_a_file_that_somebody_else_saved_is_done_on_top_of_it() {
         let shown = bench.human.shown(card);
         save(&bench.file, &bench.edited(LAMP));
         let expected = bench.edited(FADE);
-        // As fast as can be: whether or not it was told that the file has changed.
+        // Approve at once: the daemon may not have noticed yet that the file changed.
         bench.human.decide_on(&shown, &json!({ "say": "approve" })).ok();
         bench.human.until_status(card, "applied");
         assert!(bench.bytes() == expected, "{format:?}");
@@ -233,7 +233,8 @@ fn requests_stand_on_each_other_and_are_tried_on_what_others_made() {
     assert_eq!(bench.human.approve(first).status, 409, "what it stands on waits");
     bench.human.approve(clone).ok();
     bench.human.until_status(clone, "applied");
-    // The second still waits, on top of what is in the file now; a third is planned on top of it.
+    // The second is still pending, on top of what is in the file now; a third is planned on top of
+    // it.
     bench.human.ask(&opened, "rename game.Workspace.Board to Plank");
     let rename = bench.human.card();
     assert_eq!(bench.human.shown(rename)["proposal"]["after"], json!([first]));
@@ -294,7 +295,7 @@ fn a_file_that_is_gone_is_refused_and_goes_on_when_it_is_back() {
     assert!(bench.bytes() == expected);
 }
 
-/// The ways in which a daemon ends.
+/// The ways in which a daemon can end.
 const ENDS: [fn(&mut Bench); 2] = [Bench::kill, Bench::stop];
 
 #[test]
@@ -357,7 +358,7 @@ fn a_killed_daemon_keeps_decisions() {
     bench.human.ask(&opened, FADE);
     let card = bench.human.card();
     bench.human.approve(card).ok();
-    // Whether it was written yet or not.
+    // The kill may come before or after the write.
     bench.kill();
     let now = bench.bytes();
     assert!(now == before || now == expected);
@@ -498,7 +499,7 @@ fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
         assert_eq!(back.code, 0, "{}\n{}", back.stdout, back.stderr);
         assert!(back.stdout.contains("went back to checkpoint"), "{}", back.stdout);
         assert!(back.stdout.contains("what others changed stays"), "{}", back.stdout);
-        // All is as it was, but for what the other program made.
+        // Everything is restored except what the other program created.
         let expected = elsewhere.path().join(format!("expected.{}", format.extension()));
         fs::write(&expected, &before).unwrap();
         let expected = expected.display().to_string();
@@ -507,7 +508,8 @@ fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
         let same = elsewhere.run(&["diff", &expected, &file], "");
         assert_eq!(same.code, 0, "{}", same.stdout);
         let again = cli(&["--restore", &number, "--yes"]);
-        // What was taken back since, and what took it back, is no part of the way any more.
+        // Reverted proposals, and the proposals that reverted them, are not part of the restore any
+        // more.
         assert_eq!(again.code, 1, "{}\n{}", again.stdout, again.stderr);
         assert!(again.stderr.contains("is left to revert"), "{}", again.stderr);
         let none = cli(&["--restore", "999999", "--yes"]);
@@ -516,7 +518,7 @@ fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
     }
 }
 
-/// A run on a terminal in another process, in the same file.
+/// Another process edits the same file on a terminal.
 #[cfg(unix)]
 #[test]
 fn what_is_asked_on_a_terminal_stays_there() {
@@ -527,7 +529,7 @@ fn what_is_asked_on_a_terminal_stays_there() {
     let mut terminal =
         Person::runs(bench.home.command(&["edit", &file, "--prompt", FADE, "--model", "offline"]));
     terminal.answers("[q]uit [?]", "?");
-    // It waits for its person, and the daemon takes nothing of it up.
+    // The workflow waits for the terminal's user, and the daemon does not take it up.
     let opened = bench.human.open(&bench.file).ok();
     let workflows = bench.human.call("GET", "/api/workflows", &Json::Null).ok();
     let theirs = &workflows["workflows"][0];

@@ -1,4 +1,4 @@
-//! What a request points at besides its words: the selected instance, and what a person attached.
+//! The context of a request besides its text: the selected instance and the attachments.
 
 use std::collections::BTreeSet;
 use std::{fs, thread};
@@ -13,7 +13,7 @@ use super::daemon;
 use super::flow::{apply, proposal};
 use super::place::Bench;
 
-/// The next question of this kind.
+/// Waits for the next question of this kind.
 fn asked(plugin: &mut Plugin<'_>, want: &str) -> Json {
     plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
@@ -25,7 +25,7 @@ fn answer(plugin: &mut Plugin<'_>, question: &Json, answer: Json) {
     plugin.say(json!([{ "part": "answered", "work": question["number"], "answer": answer }])).ok();
 }
 
-/// Answers what is asked of the wall's properties.
+/// Answers the question for the wall's properties.
 fn tell_wall(plugin: &mut Plugin<'_>) {
     let question = asked(plugin, "properties");
     let known = json!([{ "id": "studio:2", "values": { "Transparency": 0.25 } }]);
@@ -50,12 +50,12 @@ fn what_was_selected_is_meant_however_often_it_is_planned() {
     plugin.decide(first, json!({ "say": "approve" })).ok();
     let work = apply(&mut plugin);
     plugin.acknowledge(&work, json!({ "outcome": "stale", "reason": "Wall was painted." })).ok();
-    // It is planned again, and nobody asks what is selected by now.
+    // The replanned proposal keeps the target; the selection is not requested again.
     let again = proposal(&mut plugin);
     assert!(again > first);
     let shown = plugin.call("GET", &format!("/api/proposals/{again}"), &Json::Null).ok();
     assert_eq!(shown["proposal"]["meant"], *meant);
-    // Nor does another epoch, where it goes by its path.
+    // A new epoch does not request it either: the target is found by its path.
     let mut plugin = Plugin::hello(&daemon, "window-1", &plugin.credential);
     plugin.tell_place();
     tell_wall(&mut plugin);
@@ -70,7 +70,7 @@ fn what_was_selected_is_meant_however_often_it_is_planned() {
     assert!(refused.contains("game.Workspace.Wall, which was meant"), "{refused}");
 }
 
-/// Text of the script Main, as it was selected in a script of this text.
+/// An attachment of text selected in the script Main, when its text was `text`.
 fn quote(text: &str, selected: &str) -> Json {
     let hash = Fingerprint::hash_bytes(text.as_bytes());
     json!({ "kind": "text", "id": "studio:3", "hash": hash, "selected": selected })
@@ -88,7 +88,7 @@ fn what_is_attached_is_kept_and_shown() {
     let wall = json!({ "kind": "instance", "id": "studio:2" });
     let attached = json!([wall, quote("print(1)\n", "print(1)")]);
     let started = plugin.chat_with("set Transparency = 0.5 on the selection", attached).ok();
-    // One attached instance is the one that is meant: nobody asks what is selected.
+    // A single attached instance is the target, so the selection is not requested.
     tell_wall(&mut plugin);
     let seq = proposal(&mut plugin);
     let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
@@ -151,7 +151,7 @@ fn a_text_that_was_selected_is_held_against_the_script() {
     let draft = ask(&plugin);
     let said = "game.Workspace.Main has an unsaved draft that has changed since you selected this.";
     assert_eq!(message(&draft), (409, said));
-    // That it has changed, and nobody has said to what, is no text to hold it against.
+    // After a change without a reported text, there is no text to compare with.
     plugin.say(json!([{ "part": "changed", "id": "studio:3", "names": ["Source"] }])).ok();
     assert_eq!(ask(&plugin).status, 409);
     say(&mut plugin, "print(2)\n", true);
@@ -159,7 +159,7 @@ fn a_text_that_was_selected_is_held_against_the_script() {
     proposal(&mut plugin);
 }
 
-/// Says a request in a session of a file.
+/// Sends a request in a session of a file.
 fn says(human: &Human, opened: &Json, text: &str) -> Answer {
     let body = json!({ "session": opened["session"], "epoch": opened["epoch"], "text": text });
     human.call("POST", "/api/chat", &body)
@@ -197,7 +197,7 @@ fn a_request_over_http_reads_no_file_outside_of_the_places_folder() {
         assert!(message(&answer).1.contains(said), "{mention}: {}", answer.body);
     }
     assert!(!bench.vector(&["log"]).contains("look at"), "nothing was begun");
-    // In code they are words like others, and nothing is looked up.
+    // In backticks, `@file:` is plain text, and nothing is read.
     says(&bench.human, &opened, "what is `@file:/etc/hostname`?").ok();
 }
 

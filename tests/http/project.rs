@@ -1,5 +1,5 @@
-//! A Rojo project that the daemon has open: asked for and decided by a person, written to its files,
-//! which others change meanwhile.
+//! A Rojo project that the daemon has open: requested and decided by the user, written to its
+//! files, which other programs change meanwhile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use vector_tests::daemon::{Answer, Daemon};
 const MAIN: &str = "local speed = 1\r\nprint(speed)\r\n";
 const OTHER: &str = "return {}\n";
 
-/// A person at a page or a terminal, and a project beside the ledger.
+/// A user at a page or a terminal, and a project beside the ledger.
 struct Person {
     home: Home,
     daemon: Option<Daemon>,
@@ -79,14 +79,14 @@ impl Person {
         self.call("POST", "/api/chat", &chat).ok()["workflow"].as_u64().unwrap()
     }
 
-    /// The next event of this name.
+    /// Waits for the next event of this name.
     fn until(&mut self, name: &str) -> Json {
         for _ in 0..60 {
             let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
             let page = self.call("GET", &path, &Json::Null).ok();
             let events = page["events"].as_array().unwrap();
             if let Some(found) = events.iter().find(|it| it["event"]["event"] == name) {
-                // What came with it is found by whoever looks for it from here.
+                // Skips the rest of the page: later waits start at its end.
                 self.cursor = page["cursor"].as_u64().unwrap();
                 return found["event"].clone();
             }
@@ -99,7 +99,7 @@ impl Person {
         self.until("proposal_mapped")["proposal"].as_u64().unwrap()
     }
 
-    /// The next card; none where the task ends without one.
+    /// Waits for the next card; None if the task ends without one.
     fn card_or_end(&mut self) -> Option<u64> {
         for _ in 0..60 {
             let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
@@ -130,14 +130,15 @@ impl Person {
         self.call("POST", &format!("/api/proposals/{proposal}/decide"), &decide)
     }
 
-    /// Waits until a proposal is so.
+    /// Waits until a proposal has this status.
     fn until_status(&self, proposal: u64, status: &str) {
         let mut cursor = 0;
         for _ in 0..60 {
             if self.shown(proposal)["status"] == status {
                 return;
             }
-            // Until something happens, and not for so many turns: a busy machine takes its time.
+            // Wait for an event each time, rather than poll at once: on a busy machine it takes
+            // time.
             let path = format!("/api/stream?cursor={cursor}&hold=1");
             let page = self.call("GET", &path, &Json::Null).ok();
             cursor = page["cursor"].as_u64().unwrap();
@@ -186,7 +187,7 @@ fn a_file_that_changes_under_a_card_is_planned_on_anew() {
     assert_eq!(now, format!("-- mine\r\n{}", MAIN.replace("speed = 1", "speed = 2")));
 }
 
-/// A folder that was no part of the project when it was opened.
+/// A folder becomes part of the project only after the project was opened.
 #[test]
 fn what_the_project_comes_to_mean_is_followed() {
     let mut person = Person::new();
@@ -204,7 +205,7 @@ fn what_the_project_comes_to_mean_is_followed() {
     write(&root.join("default.project.json"), &tree.to_string());
     let asked = "replace \"return 1\" with \"return 2\" in game.ServerScriptService.Extra.New";
     let first = loop {
-        // Until it has read that it is a part of the project, it finds nothing there.
+        // Until the daemon has read the changed project file, the request finds nothing there.
         person.ask(asked);
         if let Some(card) = person.card_or_end() {
             break card;
@@ -229,7 +230,7 @@ fn another_file_may_change_under_a_card() {
     person.until("done");
     assert!(person.text("Main.server.luau").contains("speed = 2"));
     assert_eq!(person.text("Other.luau"), "return { 1 }\n");
-    // The scene has followed: the next request finds what the editor wrote.
+    // The scene follows the file: the next request finds what the editor wrote.
     person.ask("replace \"{ 1 }\" with \"{ 2 }\" in game.ServerScriptService.Game.Other");
     let next = person.card();
     person.approve(next).ok();
@@ -249,7 +250,7 @@ fn two_requests_stand_on_each_other() {
     person.approve(first).ok();
     person.until_status(first, "applied");
     assert!(person.text("Main.server.luau").contains("speed = 2"));
-    // A third is planned on top of the second, which still waits.
+    // A third is planned on top of the second, which is still pending.
     person.ask(&replace("speed = 3", "speed = 4"));
     let third = person.card();
     assert_eq!(person.shown(third)["proposal"]["after"], json!([second]));
@@ -265,7 +266,7 @@ fn a_storm_under_a_card_loses_nothing() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let first = person.card();
-    // A branch is switched: the script itself goes, and comes back as another.
+    // As a branch switch does: many files appear, and the script itself changes.
     for at in 0..2_000 {
         fs::write(person.file(&format!("Module{at}.luau")), "return 1\n").unwrap();
     }
@@ -325,7 +326,7 @@ fn a_project_that_is_broken_for_a_moment_is_read_whole_when_it_is_mended() {
     let mut person = Person::new();
     let project = person.home.path().join("game/default.project.json");
     let good = fs::read_to_string(&project).unwrap();
-    // A merge that stops half-way: the project file and a script at once.
+    // As an interrupted merge does: the project file and a script change at once.
     write(&project, "<<<<<<< HEAD\n");
     write(&person.file("Other.luau"), "return { 1 }\n");
     write(&project, &good);
@@ -349,7 +350,7 @@ fn a_killed_daemon_opens_it_again() {
     person.daemon.take().unwrap().kill();
     assert_eq!(person.text("Main.server.luau"), MAIN);
     person.start();
-    // What waited is planned again, and what is asked for next is planned on top of it.
+    // The pending proposal is replanned, and the next request is planned on top of it.
     let again = loop {
         let seq = person.card();
         if seq != old {
@@ -382,7 +383,7 @@ fn what_a_person_writes_into_the_memory_is_kept() {
     let done = person.home.run(&["edit", "--project", &folder, "--ops", &calls, "--yes"], "");
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert_eq!(fs::read_to_string(&memory).unwrap(), format!("{own}- Two speeds\n"));
-    // The daemon, which was there before, works on as if nothing were.
+    // The running daemon is not affected.
     person.ask(&replace("speed = 1", "speed = 2"));
     let seq = person.card();
     person.approve(seq).ok();

@@ -1,4 +1,5 @@
-//! The memory of an open place: proposed by a model, written by the daemon, and given to the next task.
+//! The memory of a Studio place: proposed by a model, written by the daemon, and given to the next
+//! task.
 
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ fn edit(text: &str) -> Json {
     json!({ "changes": [remember(text)] })
 }
 
-/// The file of the only place that has a memory.
+/// The memory file of the only place that has one.
 fn file(bench: &Bench) -> PathBuf {
     let folder = bench.home.path().join("memory");
     let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -29,7 +30,7 @@ fn file(bench: &Bench) -> PathBuf {
     file
 }
 
-/// The next card.
+/// Waits for the next card.
 fn card(plugin: &mut Plugin<'_>, seen: &mut Vec<Json>) -> u64 {
     until(plugin, seen, "proposal_mapped")["proposal"].as_u64().unwrap()
 }
@@ -64,7 +65,7 @@ fn it_is_written_without_studio_and_given_to_the_next_task() {
     }
     let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
     assert_eq!(shown["status"], "applied");
-    // A person writes into it, and the next task reads that.
+    // The user edits the file, and the next task reads that.
     std::fs::write(file(&bench), written.replace("Coins", "Gems")).unwrap();
     plugin.chat("what did I decide?").ok();
     until(&mut plugin, &mut seen, "done");
@@ -111,7 +112,8 @@ fn what_a_person_wrote_meanwhile_is_planned_on() {
     assert_eq!(written, format!("{own}- Coins respawn\n"));
 }
 
-/// A daemon that was killed while it wrote the memory: before, or after it had the file.
+/// Simulates a daemon that was killed while it wrote the memory: before or after the file was
+/// written.
 fn killed(is_written: bool) {
     let replies = vec![plan(), calls("edit_memory", edit("Coins respawn")), says("Noted.")];
     let bench = Bench::new(replies, "");

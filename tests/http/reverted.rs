@@ -1,4 +1,4 @@
-//! The way back from what was applied, asked for by a person: in files, projects and Studio alike.
+//! Reverts that the user requests, in place files, projects and Studio places alike.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
     assert_eq!(line["outcome"], "reverted");
     let again = revert(&bench.human, done);
     refused(&again, 409, &["already reverted", &format!("by proposal {back}")]);
-    // And the way back has a way back.
+    // A revert can be reverted too.
     revert(&bench.human, back).ok();
     let forth = bench.human.card();
     bench.human.approve(forth).ok();
@@ -92,12 +92,12 @@ fn what_a_way_to_a_checkpoint_takes_back_is_taken_back() {
     assert_eq!(log.matches(&format!("reverted by {back}")).count(), 2, "{log}");
     let refused = bench.home.run(&["revert", &fade.to_string(), "--yes"], "");
     assert!(refused.stderr.contains(&format!("already reverted by proposal {back}")));
-    // What was taken back stays out of the next way.
+    // A reverted proposal is not part of the next restore.
     let again = bench.apply(CLEAR);
     let second = go_back(&mut bench, "1 proposal");
     assert!(fs::read(&bench.file).unwrap() == untouched);
     outcomes(&bench, &[(again, "reverted"), (back, "applied"), (second, "applied")]);
-    // The first way back is taken back: what it took back is there again.
+    // Revert the first restore: the changes that it reverted are applied again.
     revert(&bench.human, back).ok();
     let forth = bench.human.card();
     bench.human.approve(forth).ok();
@@ -120,7 +120,7 @@ fn what_cannot_be_taken_back_is_told_in_a_sentence() {
     refused(&revert(&bench.human, waits), 409, &["was never applied"]);
     refused(&revert(&bench.human, 1), 409, &["Entry 1 is not a proposal"]);
     refused(&revert(&bench.human, 9_999), 404, &["9999"]);
-    // What something else was done on top of: said by the run that tried.
+    // A later proposal is on top of this one: the run that tries the revert reports the failure.
     bench.apply(CLEAR);
     let workflow = revert(&bench.human, first).ok()["workflow"].clone();
     let view = bench.ended(&workflow);
@@ -128,7 +128,7 @@ fn what_cannot_be_taken_back_is_told_in_a_sentence() {
     let refusals = bench.get("/api/history?kind=refused");
     let said = refusals["entries"][0]["title"].as_str().unwrap().to_owned();
     assert!(said.contains("cannot be reverted") && said.contains("changed"), "{said}");
-    // A daemon that has not opened it.
+    // A daemon that has not opened the place.
     let Bench { home, daemon, file, .. } = bench;
     daemon.kill();
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
@@ -171,7 +171,7 @@ fn the_file_of_a_project_comes_back() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 
-/// Approves a proposal that gives an instance a name, and does so; the action.
+/// Approves and carries out a proposal that renames an instance, and returns the action.
 fn carry_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, name: &str) -> Json {
     plugin.decide(seq, json!({ "say": "approve" })).ok();
     let work = apply(plugin);
@@ -197,7 +197,7 @@ fn what_studio_did_comes_back_in_studio() {
     let action = carry_out(&mut plugin, back, "studio:2", "Wall");
     assert_eq!((&action["action"], &action["props"]["Name"]), (&json!("set"), &json!("Wall")));
     refused(&revert(&human, done), 409, &["already reverted"]);
-    // What was undone in Studio is redone there.
+    // An undo in Studio can only be redone in Studio.
     let undone = json!([{ "part": "undone", "recording": format!("Vector {back}") }]);
     plugin.say(undone).ok();
     refused(&revert(&human, back), 409, &["was undone in Studio", "redo it"]);
@@ -216,7 +216,7 @@ fn where_studio_is_not_connected_a_sentence_says_so() {
     let daemon = Daemon::start(binary::vector(), home.path());
     let human = Human::of(&daemon, home.path());
     refused(&revert(&human, done), 404, &["Test is not connected", "Open it in Studio"]);
-    // Studio was closed meanwhile: another window, in which instances have other ids, is of the same place.
+    // Studio was closed meanwhile: a new window has the same place, with other instance ids.
     let mut plugin = Plugin::hello(&daemon, "window-2", &credential);
     let nodes = json!({
         "classes": ["Workspace", "Part"], "ids": ["studio:11", "studio:12"], "parents": [0, 1],
@@ -254,7 +254,7 @@ fn what_went_to_studio_and_files_comes_back_in_both() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
 }
 
-/// Tells a place with two parts of one name, the first of which was called otherwise.
+/// Sends a place with two parts, the first of which has this name and the second is Pillar.
 fn tell_pillars(plugin: &mut Plugin<'_>, [workspace, first, second]: [&str; 3], name: &str) {
     let nodes = json!({
         "classes": ["Workspace", "Part"], "ids": [workspace, first, second], "parents": [0, 1, 1],

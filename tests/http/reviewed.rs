@@ -1,5 +1,5 @@
-//! Proposals as parts of the page: whole and well-formed whatever stands in them, small where there is
-//! much, and with what a decision needs.
+//! Proposals as parts of the page: complete and well-formed whatever they contain, small for large
+//! changes, and with everything that a decision needs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 
-/// What a browser would obey, what would show the rest otherwise, and what nobody sees.
+/// Markup that a browser would execute, controls that reorder text, and invisible characters.
 const HOSTILE: &str =
     "</pre><script>alert(1)</script>\"'`&amp;\u{1b}[2J\u{202e}b\u{2066}\u{200b}\u{feff}\u{e0041}";
 const HIDDEN: &str = "\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}";
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 5] = ["input", "img", "br", "meta", "link"];
 
-/// A daemon with a place that has one script, an agent that calls, and the person.
+/// A daemon with a place that has one script, an agent that calls tools, and the user.
 pub(super) struct Desk {
     home: Home,
     daemon: Daemon,
@@ -37,7 +37,7 @@ impl Desk {
         Self::with(InstanceBuilder::new("Workspace").with_child(main).with_child(wall))
     }
 
-    /// The same with what stands in the place.
+    /// A place with this workspace.
     pub(super) fn with(workspace: InstanceBuilder) -> Self {
         let home = Home::new();
         let file = home.path().join("place.rbxl");
@@ -48,14 +48,14 @@ impl Desk {
         Self { home, daemon, human, calls: 0 }
     }
 
-    /// An agent's call that becomes a proposal.
+    /// Makes a call as an agent, and returns the proposal that it became.
     pub(super) fn propose(&mut self, tool: &str, args: Json) -> u64 {
         let view = self.call(tool, args);
         let proposal = &view["became"]["proposal"];
         proposal.as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
     }
 
-    /// An agent's call, and what became of it.
+    /// Makes a call as an agent, and returns its view.
     fn call(&mut self, tool: &str, args: Json) -> Json {
         self.calls += 1;
         let call = json!({
@@ -66,12 +66,12 @@ impl Desk {
         self.daemon.call("POST", "/api/agents/calls", Some(&token), &call).ok()
     }
 
-    /// Somebody else makes another place of the file.
+    /// Overwrites the file with another place, as another program would.
     pub(super) fn becomes(&self, workspace: InstanceBuilder) {
         fs::write(self.file(), place(workspace)).unwrap();
     }
 
-    /// The file of the place.
+    /// The place file.
     pub(super) fn file(&self) -> PathBuf {
         self.home.path().join("place.rbxl")
     }
@@ -80,7 +80,7 @@ impl Desk {
         self.propose("write_script", json!({ "path": "game.Workspace.Main", "source": source }))
     }
 
-    /// A part of the page.
+    /// Requests a part of the page.
     fn part(&self, part: &str) -> String {
         let kept = fs::read_to_string(self.home.path().join("vector/token")).unwrap();
         let token = kept.split_whitespace().nth(1).unwrap();
@@ -94,7 +94,7 @@ impl Desk {
         body.to_owned()
     }
 
-    /// All parts that a proposal has.
+    /// All parts of the page that show a proposal.
     fn parts(&self, proposal: u64) -> Vec<String> {
         ["card?", "proposal?layout=unified&", "proposal?layout=split&", "proposal?layout=odd&"]
             .iter()
@@ -104,13 +104,13 @@ impl Desk {
     }
 }
 
-/// A place with this in it.
+/// The bytes of a place with this workspace.
 fn place(workspace: InstanceBuilder) -> Vec<u8> {
     let game = InstanceBuilder::new("DataModel").with_child(workspace);
     places::encode(&WeakDom::new(game), Format::Rbxl)
 }
 
-/// Each element ends where it should, and nothing is read as something else than it was written as.
+/// Asserts that every element is closed, and that the part contains no scripts, styles or handlers.
 #[track_caller]
 fn is_well_formed(part: &str) {
     let mut open: Vec<String> = Vec::new();
@@ -232,7 +232,7 @@ fn what_only_adds_can_be_accepted_in_one_go_up_to_what_does_not() {
     assert!(list.contains("data-behind=\"1\">Accept all additive (2)"), "{list}");
 }
 
-/// What asks twice says so where it is decided.
+/// A warning that needs a second confirmation has it wherever it is decided.
 #[test]
 fn a_warning_that_asks_twice_is_said_twice() {
     let mut desk = Desk::new("print(1)\n");
@@ -245,7 +245,7 @@ fn a_warning_that_asks_twice_is_said_twice() {
     }
 }
 
-/// The figures are far above what is measured: they hold what grows faster than the lines.
+/// The limits are far above the measured values: they catch growth faster than the number of lines.
 #[test]
 fn five_thousand_lines_are_little_and_come_soon() {
     let line = |n: usize, by: &str| {

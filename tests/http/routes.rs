@@ -1,5 +1,5 @@
-//! Every route in a table: methods, tokens, `Host`, `Origin`, content type, size, bad JSON. The
-//! default is refusal.
+//! Every route from the table: methods, tokens, `Host`, `Origin`, content type, size and bad JSON.
+//! The default is refusal.
 
 use scene_schemas::api::{MAX_BODY, Method, ROUTES, Route, Token};
 use serde_json::{Value as Json, json};
@@ -10,7 +10,7 @@ use super::daemon;
 
 const GARBAGE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// A path of the route, with something in the place of `{id}`.
+/// The path of a route, with a value for `{id}`.
 fn path(route: &Route, plugin: &Plugin<'_>) -> String {
     let id = if route.path.contains("sessions") { plugin.session.as_str() } else { "1" };
     route.path.replace("{id}", id)
@@ -27,7 +27,7 @@ fn headers(daemon: &Daemon, extra: &[(&str, &str)]) -> Vec<(String, String)> {
     headers
 }
 
-/// Calls a route with `{}` and these headers besides those that are right.
+/// Calls a route with the body `{}`; `extra` replaces or adds to valid headers.
 fn with(plugin: &Plugin<'_>, route: &Route, extra: &[(&str, &str)]) -> Answer {
     let bearer = format!("Bearer {}", plugin.token);
     let mut all = vec![("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
@@ -42,18 +42,19 @@ fn kind(answer: &Answer) -> &str {
     answer.body["kind"].as_str().unwrap_or_default()
 }
 
-/// Whether a route was reached: what it says of an empty body, or of a thing that is not there.
+/// Whether the handler was reached: it answers, or complains about the empty body or a missing
+/// object.
 fn was_reached(answer: &Answer) -> bool {
-    // MCP's own refusals are the SDK's.
+    // The SDK makes MCP's own refusals.
     matches!(answer.status, 200 | 400 | 404 | 406 | 409) && kind(answer) != "unauthorized"
 }
 
-/// Whether it ends the daemon, which a test of its own has.
+/// Whether the route stops the daemon, which another test covers.
 fn ends(route: &Route) -> bool {
     route.path == "/api/stop"
 }
 
-/// Whether it is MCP, whose messages are read by the SDK.
+/// Whether the route is MCP, whose messages the SDK parses.
 fn is_mcp(route: &Route) -> bool {
     route.path == "/mcp"
 }
@@ -105,7 +106,7 @@ fn every_route_refuses_whoever_may_not_call_it() {
         refused(route, &with(&plugin, route, &basic), 401, "unauthorized");
         if !held(route) && !ends(route) {
             assert!(was_reached(&with(&plugin, route, &[])), "{route:?}");
-            // A plugin may send no `Host` for an address.
+            // A plugin may omit `Host` for an IP address.
             assert!(was_reached(&with(&plugin, route, &[("Host", "")])), "{route:?}");
             let own = format!("http://127.0.0.1:{}", daemon.port);
             assert!(was_reached(&with(&plugin, route, &[("Origin", &own)])), "{route:?}");
@@ -148,7 +149,8 @@ fn every_route_refuses_what_it_does_not_understand() {
         }
         if route.has_body() {
             for body in ["", "{", "[1]", "\"x\"", "{\"no_such_field\":1}", "null", "\u{0}"] {
-                // Nothing to say is also said by an empty list: Luau knows no difference.
+                // Not `[]`: Luau does not distinguish an empty list from an empty object, so it is
+                // accepted.
                 let answer = daemon.raw(route.method.as_str(), &path, &headers, body.as_bytes());
                 refused(route, &answer, 400, "bad_request");
             }
@@ -206,7 +208,7 @@ fn a_code_pairs_once_and_cannot_be_guessed() {
     assert_eq!(kind(&pair(&code)), "unpaired", "a code pairs once");
     let next = daemon.code();
     let wrong = if next == "000000" { "000001" } else { "000000" };
-    // The old code was the first wrong try at the new one.
+    // The old code above was the first wrong attempt at the new one.
     for _ in 0..3 {
         assert_eq!(kind(&pair(wrong)), "unpaired");
     }

@@ -1,4 +1,5 @@
-//! What a script said at a moment: in places that are open and closed, by whomever it was changed.
+//! The text of a script at an earlier point, in open and closed places, regardless of who changed
+//! it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,10 +14,10 @@ use super::daemon;
 use super::flow::{apply, proposal, status};
 use super::history::{Bench, ledger};
 
-/// The only script of the sample that is called so.
+/// The only script of this name in the sample.
 const PATH: &str = "game.ReplicatedStorage[\"My.Folder/1\"][\"Größe\"]";
 
-/// A text as it stands behind a path.
+/// Percent-encodes a text for a query parameter.
 fn encoded(text: &str) -> String {
     let mut all = String::new();
     for byte in text.bytes() {
@@ -65,13 +66,13 @@ fn what_a_script_said_is_found_back_and_forth() {
     let began = at(&bench.human, &place, PATH, &json!(1));
     assert_eq!((&began["text"], &began["seq"]), (&json!(said[0]), &Json::Null));
     assert!(began["note"].as_str().unwrap().contains("found it"), "{began}");
-    // What waits is not what it says.
+    // A pending proposal does not change the text.
     let waits = bench.ask(&add("--[[3]]"));
     let now = at(&bench.human, &place, PATH, &Json::Null);
     assert_eq!(now["text"], json!(said[2]));
     bench.human.decide(waits, &json!({ "say": "reject" })).ok();
     bench.human.until("done");
-    // The way back is a change as well.
+    // A revert is a version as well.
     bench.human.call("POST", &format!("/api/proposals/{}/revert", done[1]), &json!({})).ok();
     let back = bench.human.card();
     bench.human.approve(back).ok();
@@ -86,7 +87,7 @@ fn what_somebody_else_changed_is_not_made_up() {
     let mut bench = Bench::new();
     let place = bench.file.display().to_string();
     let first = bench.apply(&add("--[[1]]"));
-    // Somebody else saves the file with another text.
+    // Another program saves the file with another text.
     let home = Home::new();
     let copy = home.path().join("place.rbxlx");
     fs::copy(&bench.file, &copy).unwrap();
@@ -108,7 +109,7 @@ fn what_somebody_else_changed_is_not_made_up() {
     assert_eq!(then["hash"], now["versions"][1]["hash"]);
     let note = then["note"].as_str().unwrap();
     assert!(note.contains(&format!("known from entry {} on", now["versions"][0]["seq"])), "{note}");
-    // A closed place is known by its changes alone.
+    // For a closed place, only the recorded changes are known.
     let Bench { home, daemon, .. } = bench;
     daemon.kill();
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
@@ -140,7 +141,7 @@ fn a_closed_project_is_known_by_what_its_files_were() {
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let human = Human::of(&daemon, &ledger(&home));
     let at = at(&human, opened["name"].as_str().unwrap(), path, &Json::Null);
-    // Lines end as they do in Studio.
+    // Line ends are those of Studio.
     let text = text.replace("\r\n", "\n");
     assert_eq!((&at["text"], &at["before"]), (&json!(text.replace("= 1", "= 2")), &json!(text)));
 }

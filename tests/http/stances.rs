@@ -1,4 +1,4 @@
-//! How far a person lets a request go: it binds whoever answers, also the offline planner.
+//! The interaction mode of a request: it binds every driver, also the offline planner.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const GRID: &str = "grid 2x2 of parts named Board";
 const REST: &str = "Carry out the rest of the plan, step by step.";
 
 impl Bench {
-    /// A place in a mode in which nobody is asked about what is only made.
+    /// A place in auto mode, in which creations need no approval.
     fn auto() -> (Self, Json) {
         let (bench, opened) = Self::open(Format::Rbxlx);
         let settings = json!({ "mode": "auto", "dry_run": false, "model": "offline" });
@@ -19,7 +19,7 @@ impl Bench {
         (bench, opened)
     }
 
-    /// Asks for something that may go so far, and waits until it is over: the workflow as it is shown.
+    /// Sends a request with this stance, waits for its end, and returns the workflow.
     fn asked(&mut self, opened: &Json, text: &str, stance: &str) -> Json {
         let chat = json!({
             "session": opened["session"], "epoch": opened["epoch"], "text": text, "attached": [],
@@ -62,7 +62,7 @@ fn a_plan_changes_nothing_until_it_is_built() {
     assert_eq!(built["outcome"], "done");
     assert_eq!(built["proposals"].as_array().unwrap().len(), 5, "{built}");
     assert_eq!(bench.text().matches(">Board<").count(), 1);
-    // It is built once, and what is asked for next is something else.
+    // The plan is built only once, and the next request is independent of it.
     bench.asked(&opened, REST, "act");
     bench.asked(&opened, "grid 2x2 of parts named Other", "act");
     let text = bench.text();

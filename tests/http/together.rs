@@ -1,5 +1,5 @@
-//! Several workflows in one open place: each is planned on top of what waits, and what stood on
-//! something that is gone is planned again.
+//! Several workflows in one Studio place: each is planned on top of the pending proposals, and
+//! replanned if one of those is gone.
 
 use scene_schemas::entry::{Entry, Finish, Seq};
 use serde_json::{Value as Json, json};
@@ -15,7 +15,7 @@ const EDIT_AGAIN: &str = "replace \"print(2)\" with \"print(3)\" in game.Workspa
 const RENAME: &str = "rename game.Workspace.Wall to Tower";
 const RENAME_SCRIPT: &str = "rename game.Workspace.Main to Start";
 
-/// Asks for something; the workflow, and its card.
+/// Sends a request, and returns its workflow and its proposal.
 fn ask(plugin: &mut Plugin<'_>, text: &str) -> (u64, u64) {
     let started = plugin.chat(text).ok();
     (started["workflow"].as_u64().unwrap(), proposal(plugin))
@@ -25,7 +25,7 @@ fn shown(plugin: &Plugin<'_>, proposal: u64) -> Json {
     plugin.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
 }
 
-/// What it was planned on top of.
+/// The proposals that it was planned on top of.
 fn after(plugin: &Plugin<'_>, proposal: u64) -> Json {
     let after = &shown(plugin, proposal)["proposal"]["after"];
     after.as_array().map_or(json!([]), |after| json!(after))
@@ -61,14 +61,15 @@ fn text(text: &str) -> Json {
     json!([{ "part": "sources", "scripts": [{ "id": "studio:3", "text": text }] }])
 }
 
-/// Approves a proposal, and does what it becomes; the first of its actions.
+/// Approves a proposal, carries it out, and returns the first of its actions.
 fn carry_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, said: Json) -> Json {
     let action = act_out(plugin, seq, id, said);
     status(plugin, seq, "applied");
     action
 }
 
-/// The same, without waiting for the word that it is applied: the next card may come with it.
+/// Like `carry_out`, but does not wait for the applied status: the next card may come in the same
+/// poll.
 fn act_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, said: Json) -> Json {
     approve(plugin, seq).ok();
     let work = apply(plugin);
@@ -103,7 +104,7 @@ fn the_second_is_planned_on_top_of_the_first_and_applied_after_it() {
     assert_eq!(action["text"], "print(2)\n");
     until_finished(&mut plugin, one);
     assert_eq!(state(&plugin, other), "waiting");
-    // What was seen is what is applied.
+    // The preview was computed on top of the first, and is applied as shown.
     let action = carry_out(&mut plugin, second, "studio:3", text("print(3)\n"));
     assert_eq!(action["text"], "print(3)\n");
     until_finished(&mut plugin, other);
@@ -202,7 +203,7 @@ fn one_ends_while_the_other_waits() {
     assert_eq!(shown(&plugin, second)["status"], "waiting", "it did not stand on that one");
     assert_eq!(act(&plugin, third, "cancel").status, 409);
     assert_eq!(act(&plugin, one, "clear").ok()["seq"], one);
-    // The next card may come with the word that the first is rejected.
+    // The next card may come in the same poll as the rejection of the first.
     let again = proposal(&mut plugin);
     assert_eq!(shown(&plugin, first)["status"], "rejected");
     assert_eq!(after(&plugin, again), json!([]));
@@ -255,7 +256,8 @@ fn what_was_lost_before_it_could_be_told_is_found_when_it_goes_on() {
     let (_, second) = ask(&mut plugin, RENAME_SCRIPT);
     let credential = plugin.credential.clone();
     daemon.kill();
-    // As if it had been killed between the no to the first and what that is to the second.
+    // As if the daemon had been killed between the rejection of the first and the replan of the
+    // second.
     let entries = vec![
         Entry::Rejected { proposal: Seq(first), reason: None },
         Entry::Finished { outcome: Finish::Done, summary: None },
@@ -292,7 +294,7 @@ fn a_way_back_is_planned_beside_what_waits() {
     until_finished(&mut plugin, restored["workflow"].as_u64().unwrap());
 }
 
-/// What Studio is asked, once it is asked.
+/// Waits for a question to Studio.
 fn asked(plugin: &mut Plugin<'_>, want: &str) -> Json {
     plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
@@ -309,7 +311,7 @@ fn what_studio_tells_for_one_is_not_asked_again_for_the_other() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    // The first asked is what waits for its answer when the second comes.
+    // The first question is still unanswered when the second request arrives.
     let one = plugin.chat("delete the selection").ok()["workflow"].clone();
     let question = asked(&mut plugin, "selection");
     let other = plugin.chat("delete the selection").ok()["workflow"].clone();

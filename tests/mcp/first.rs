@@ -1,4 +1,5 @@
-//! As a new user would: a clean home, the client's own configuration, and a changed place in the end.
+//! The first steps of a new user: a clean home, the client's own configuration, and a changed place
+//! in the end.
 
 use std::fs;
 
@@ -21,11 +22,11 @@ fn two_commands_after_the_installation_change_a_place() {
     let set_up = home.run(&["setup", "--no-plugin", "--place", place_name], "");
     assert_eq!(set_up.code, 0, "{}{}", set_up.stdout, set_up.stderr);
 
-    // The client starts what its configuration says.
+    // Start what the client's configuration says.
     let written: Json = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
     let entry = &written["mcpServers"]["vector"];
     let mut args = entry["args"].clone();
-    // Not the port that a daemon of somebody else may have here.
+    // The default port may be in use by another daemon on this machine.
     args.as_array_mut().unwrap().extend([json!("--port"), json!("0")]);
     let env = json!({ "HOME": home.path(), "VECTOR_MODEL": "offline", "PATH": "" });
     let stdio = json!({ "command": entry["command"], "args": args, "env": env });

@@ -1,5 +1,5 @@
-//! Clients that end, in whatever way: they are shown as gone at once, and what they proposed can still be
-//! decided upon.
+//! Clients that end in any way: they are shown as disconnected at once, and their proposals can
+//! still be decided.
 
 use std::fs;
 use std::process::Command;
@@ -20,9 +20,9 @@ use vector_tests::mcp::Client;
 use super::stdio::StdioClient;
 use super::{Person, place};
 
-/// Longer than any of it takes.
+/// An upper bound for every wait.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often it is looked whether something is there.
+/// The polling interval.
 const LOOKED: Duration = Duration::from_millis(20);
 
 #[track_caller]
@@ -45,7 +45,7 @@ enum Ending {
     Signal(&'static str),
 }
 
-/// Each of them.
+/// Every ending on this platform.
 const ENDINGS: &[Ending] = &[
     Ending::EndOfInput,
     #[cfg(unix)]
@@ -178,7 +178,7 @@ fn a_client_that_comes_back_finds_what_it_proposed() {
     assert_eq!((&told["status"], &told["id"]), (&json!("applied"), &id), "{told}");
 }
 
-/// A client over HTTP, which ends its session or breaks it off.
+/// Connects over HTTP, proposes, and then deletes the session or breaks the connection.
 fn over_http(order: &str) {
     let Some(mut client) = Client::new() else { return };
     let home = Home::new();

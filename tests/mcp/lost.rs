@@ -1,5 +1,5 @@
-//! Calls whose answers are lost, that are taken back while they are at work, or that outlive what the person
-//! had chosen: what is told of them is what becomes of them.
+//! Calls whose answers are lost, that are cancelled while they run, or that are queued while the
+//! user changes the mode: what the daemon reports is what happens.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,11 +16,11 @@ use vector_tests::daemon::{Answer, Daemon, call as call_daemon};
 
 use super::{Person, place};
 
-/// A spec that runs for some seconds.
+/// A spec that runs for six seconds.
 const SLOW: &str = "return function() it('waits', function() \
                     local at = os.clock() while os.clock() - at < 6 do end end) end";
 
-/// A daemon with a place, and an agent that says what a test says.
+/// A daemon with a place, and a scripted agent.
 struct Bench {
     home: Home,
     place: std::path::PathBuf,
@@ -61,7 +61,7 @@ impl Bench {
         self.agent("POST", "/api/agents/calls", &call)
     }
 
-    /// Calls from elsewhere, and goes on when the call is on record; it is not settled then.
+    /// Makes a call on another thread, and returns as soon as it is recorded, before it is settled.
     fn call_aside(&self, id: &str, tool: &str, args: Json) -> Json {
         let call = json!({
             "connection": "own", "client": "a test", "id": id, "tool": tool, "args": args, "hold": 60,
@@ -80,7 +80,7 @@ impl Bench {
         }
     }
 
-    /// What becomes of a call, once it is settled.
+    /// Waits until a call is settled, and returns its outcome.
     fn became(&self, call: &Json) -> Json {
         let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
         self.agent("GET", &path, &Json::Null).ok()["became"].clone()
@@ -101,7 +101,7 @@ impl Bench {
         self.person().call("PUT", "/api/settings", &settings).ok();
     }
 
-    /// How often a call of this name is on record.
+    /// The number of recorded calls with this id.
     fn made(&self, name: &str) -> usize {
         let records = Ledger::open(self.home.path()).unwrap().read(Seq(0), 10_000).unwrap();
         let is_it =
@@ -121,7 +121,7 @@ fn a_call_that_is_sent_again_is_made_once() {
     assert_eq!(first["became"]["state"], "pending", "{first}");
     let again = bench.call("1", "create_instance", red("One"), json!({ "again": true })).ok();
     assert_eq!(again["call"], first["call"]);
-    // Also when the daemon was killed in between, its place is not open, and several others are.
+    // Also after the daemon was killed and its place is closed while several others are open.
     bench.daemon.take().unwrap().kill();
     let other = bench.home.path().join("other.rbxlx");
     fs::copy(&bench.place, &other).unwrap();
@@ -131,7 +131,7 @@ fn a_call_that_is_sent_again_is_made_once() {
     let again = bench.call("1", "create_instance", red("One"), json!({ "again": true })).ok();
     assert_eq!((&again["call"], &again["became"]["state"]), (&first["call"], &json!("pending")));
     assert_eq!(bench.made("own:1"), 1);
-    // What was never made is made now.
+    // A call that was never recorded is made now.
     let new = bench.call("2", "create_instance", red("Two"), json!({ "again": true })).ok();
     assert_ne!(new["call"], first["call"]);
 }
@@ -190,14 +190,14 @@ fn taking_back_one_call_leaves_the_others_alone() {
     assert_eq!(bench.became(&waits)["status"], "withdrawn");
     let told = bench.became(&tests);
     assert_eq!(told["state"], "done", "{told}");
-    // One that is looked at ends at once.
+    // A running call that is cancelled ends at once.
     let tests = bench.call_aside("again", "run_tests", json!({}));
     let began = Instant::now();
     bench.cancel("again");
     let told = bench.became(&tests);
     assert_eq!(told["state"], "refused", "{told}");
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
-    // One that is taken back before it comes is not made.
+    // A call that is cancelled before it arrives is not made.
     bench.cancel("early");
     let token = Daemon::agent_token(bench.home.path());
     let call = json!({
@@ -233,7 +233,7 @@ fn what_waits_keeps_its_arguments_however_much_was_read_since() {
             .call(&id.to_string(), "list_children", json!({ "parentPath": "game" }), json!({}))
             .ok();
     }
-    // The second stood on the first, and is planned again without it.
+    // The second was planned on top of the first, and is replanned without it.
     let person = bench.person();
     let no = person.waiting();
     assert_eq!(no["seq"], first["became"]["proposal"]);
@@ -275,7 +275,7 @@ fn a_client_that_holds_its_stream_does_not_keep_the_daemon() {
     assert_eq!(&status, b"HTTP/1.1 200");
     let began = Instant::now();
     bench.person().call("POST", "/api/stop", &json!({})).ok();
-    // It ends with the daemon, in whatever way.
+    // The stream ends with the daemon, with or without an error.
     let _ = held.read_to_end(&mut Vec::new());
     while bench.home.path().join("token").exists() {
         thread::yield_now();

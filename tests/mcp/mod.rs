@@ -17,24 +17,24 @@ use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{self, Answer};
 use vector_tests::repository;
 
-/// The place that comes with the project, where a test may change it.
+/// A copy of the sample place, which a test may change.
 fn place(home: &Home) -> PathBuf {
     let place = home.path().join("obby.rbxlx");
     fs::copy(repository::root().join("samples").join("obby.rbxlx"), &place).unwrap();
     place
 }
 
-/// How a client starts `vector mcp`, with a ledger of this home.
+/// How a client starts `vector mcp`, with a ledger in this home.
 fn command(home: &Home, args: &[&str]) -> Json {
     let mut all = vec!["--home", home.path().to_str().unwrap(), "mcp", "--port", "0"];
     all.extend(args);
     json!({ "command": binary::vector(), "args": all, "env": { "VECTOR_MODEL": "offline" } })
 }
 
-/// The person at a daemon.
+/// The user of a daemon.
 struct Person<'h> {
     home: &'h Path,
-    /// Whether the daemon was started for a client, and ends with the value.
+    /// Whether the daemon was started for a client, and is stopped when this is dropped.
     ends: bool,
 }
 
@@ -43,7 +43,7 @@ impl<'h> Person<'h> {
         Self { home: home.path(), ends: true }
     }
 
-    /// At a daemon that a test has started itself.
+    /// The user of a daemon that the test has started itself.
     fn beside(home: &'h Home) -> Self {
         Self { home: home.path(), ends: false }
     }
@@ -54,7 +54,7 @@ impl<'h> Person<'h> {
         daemon::call(port.parse().unwrap(), (method, path), Some(token), body)
     }
 
-    /// The first proposal that waits, once there is one.
+    /// Waits for the first pending proposal.
     fn waiting(&self) -> Json {
         let mut cursor = 0;
         loop {
@@ -82,7 +82,7 @@ impl<'h> Person<'h> {
         all["workflows"].as_array().unwrap().clone()
     }
 
-    /// The daemon's process.
+    /// The process id of the daemon.
     #[cfg(unix)]
     fn process(&self) -> u32 {
         let text = fs::read_to_string(self.home.join("serve.lock")).unwrap();

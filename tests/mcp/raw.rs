@@ -1,4 +1,5 @@
-//! The bare protocol: bad messages, the newest revision without sessions, and what a stranger hears.
+//! The bare protocol: bad messages, the newest revision without sessions, and unauthorized
+//! requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -9,7 +10,7 @@ use vector_tests::daemon::Daemon;
 
 use super::{Person, place};
 
-/// Sends a message to `/mcp` as the newest revision has it: whole in itself.
+/// Sends a self-contained message to `/mcp`, as the newest revision has it.
 fn post(daemon: &Daemon, token: &str, method: &str, name: Option<&str>, mut params: Json) -> Json {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -54,7 +55,7 @@ fn the_newest_revision_needs_no_session() {
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("game.Workspace"), "{text}");
     call(json!({ "parentPath": "game.Workspace" }));
-    // What one program sends is one workflow.
+    // All calls of one client are one workflow.
     assert_eq!(Person::beside(&home).workflows().len(), 1);
 }
 
@@ -92,7 +93,7 @@ fn what_is_no_message_is_survived() {
             serde_json::from_str::<Json>(&line).unwrap_or_else(|_| panic!("no JSON: {line}"))
         });
         assert!(answers.any(|answer| answer["id"] == "ping" && answer.get("result").is_some()));
-        // The end of its input is its end.
+        // End of input ends `vector mcp`.
         Person::of(&home)
     };
     assert!(vector.wait().unwrap().success());

@@ -1,4 +1,4 @@
-//! What a refusal tells a model, and what is on record of what a client does by itself.
+//! What a refusal tells a model, and which client requests are recorded.
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
@@ -7,7 +7,7 @@ use vector_tests::daemon::Daemon;
 use super::stdio::StdioClient;
 use super::{Person, place};
 
-/// What a call is refused with.
+/// Makes a call that must be refused, and returns the text of the refusal.
 #[track_caller]
 fn refused(client: &mut StdioClient, tool: &str, args: &Json) -> String {
     let call = client.call(tool, args);

@@ -1,4 +1,5 @@
-//! The official SDK's client: list, call, wait for a person, take back, a restart in between.
+//! The official SDK's client: lists, calls, waits for the user, cancels, and survives a daemon
+//! restart.
 
 use std::fs;
 use std::process::Command;
@@ -10,12 +11,12 @@ use vector_tests::mcp::Client;
 
 use super::{Person, command, place};
 
-/// A change of the sample, as a tool's arguments.
+/// Tool arguments that recolor the sample's kill bricks.
 fn brick(color: &str) -> Json {
     json!({ "selector": ".KillBrick", "props": { "Color": color } })
 }
 
-/// A client that is connected over stdio, to a daemon that it started.
+/// A client over stdio, connected to a daemon that it started.
 fn connected(home: &Home, args: &[&str], elicits: bool) -> Option<Client> {
     let mut client = Client::new()?;
     client.done("connect", json!({ "stdio": command(home, args), "elicits": elicits }));
@@ -69,7 +70,7 @@ fn a_client_reads_a_place_file_over_stdio() {
     let fix = client.done("prompt", json!({ "name": "fix", "args": { "what": "the door" } }));
     let said = fix["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(said.ends_with("the door"), "{said}");
-    // All that was called is one workflow.
+    // All calls are one workflow.
     assert_eq!(person.workflows().len(), 1);
     assert_eq!(person.workflows()[0]["driver"], "mcp/a test");
 }
@@ -85,7 +86,7 @@ fn a_change_waits_for_the_person_and_answers_with_what_became_of_it() {
     let person = Person::of(&home);
     let call = client.calling("set_properties", brick("#33bbff"));
     let proposal = person.waiting();
-    // The client is told where to decide, and what it answers decides nothing.
+    // The elicitation only tells the client where to decide; its answer decides nothing.
     let told = client.until(|said| said["event"] == "elicit");
     assert!(told["message"].as_str().unwrap().contains("vector review"), "{told}");
     let news = client.until(|said| said["event"] == "progress");
@@ -122,12 +123,12 @@ fn a_call_that_is_not_decided_in_time_is_pending_and_told_later() {
         client.result(order).unwrap()["structuredContent"].clone()
     };
     assert_eq!(status(&mut client, 0)["status"], "pending");
-    // Whoever does not want to know any more takes nothing back.
+    // Cancelling a status request does not withdraw the proposal.
     let asks = client.calling("proposal_status", json!({ "id": id, "wait": 50 }));
     client.done("cancel", json!({ "call": asks }));
     assert!(client.result(asks).is_err());
     assert_eq!(status(&mut client, 1)["status"], "pending");
-    // The same thing is not proposed a second time, and why not is said.
+    // A repeated change is not proposed again, and the answer says why.
     let (failed, text) = client.call("set_properties", brick("#112233"));
     assert!(!failed && text.contains("\"changed\":0"), "{text}");
     assert!(text.contains("waits for the person"), "{text}");
@@ -185,7 +186,7 @@ fn a_call_that_is_taken_back_is_withdrawn() {
     let proposal = person.waiting();
     client.done("cancel", json!({ "call": call }));
     assert!(client.result(call).is_err());
-    // The client answers for itself; Vector hears of it right after.
+    // The SDK rejects the cancelled call by itself; Vector receives the cancellation right after.
     let path = format!("/api/agents/calls/{}?hold=60", proposal["seq"]);
     let became = person.call("GET", &path, &Json::Null).ok();
     assert_eq!(became["became"]["state"], "refused", "{became}");
@@ -197,7 +198,7 @@ fn a_call_that_is_taken_back_is_withdrawn() {
     assert!(!failed, "it goes on: {text}");
 }
 
-/// Elsewhere nobody is killed by a number.
+/// The test needs the `kill` command of Unix.
 #[cfg(unix)]
 #[test]
 fn a_daemon_that_is_killed_in_between_is_not_missed() {
@@ -211,7 +212,7 @@ fn a_daemon_that_is_killed_in_between_is_not_missed() {
     let first = person.waiting();
     let killed = person.process();
     assert!(Command::new("kill").args(["-9", &killed.to_string()]).status().unwrap().success());
-    // The call goes on waiting, at the daemon that is there now.
+    // The call keeps waiting, now at the new daemon.
     let (failed, text) = loop {
         match client.result_within(call, std::time::Duration::from_millis(200)) {
             Some(result) => {
@@ -257,7 +258,7 @@ fn clients_over_http_have_a_workflow_each() {
     assert!(workflows.iter().all(|it| it["state"] == "idle"), "{workflows:?}");
     let call = one.calling("set_properties", brick("#33bbff"));
     let proposal = person.waiting();
-    // Reading goes on while a change waits.
+    // Reads continue while a change is pending.
     assert!(!one.call("list_children", json!({ "parentPath": "game" })).0);
     person.decide(&proposal, &json!({ "say": "approve" })).ok();
     let (failed, text) = one.called(call);

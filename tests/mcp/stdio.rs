@@ -1,4 +1,4 @@
-//! The bare protocol over stdio: `vector mcp`, and a client that says what a test says.
+//! The bare protocol over stdio: `vector mcp` and a scripted client.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;

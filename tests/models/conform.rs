@@ -1,5 +1,5 @@
-//! What each provider demands of a conversation, whatever is in it: who speaks when, and which result
-//! belongs to which call. A request that breaks it is refused, or answered otherwise than was meant.
+//! The rules of each provider for any conversation: the order of the roles, and the pairing of
+//! calls and results. A provider refuses a request that breaks them, or misunderstands it.
 //!
 //! Sources: the providers' references, which `daemon/crates/providers/src/*/request.rs` name.
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 use vector_providers::answer::WireFormat;
 
-/// What of a request its provider would not take.
+/// Returns the flaws of a request for which its provider would refuse it.
 pub(crate) fn flaws(wire: WireFormat, body: &Json) -> Vec<String> {
     let mut flaws = match wire {
         WireFormat::Anthropic | WireFormat::Bedrock | WireFormat::Gemini => {
@@ -27,7 +27,7 @@ fn list(json: &Json) -> &[Json] {
     json.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A message of a wire whose sides take turns: who speaks, the calls in it, and the results.
+/// A message of a wire on which user and model alternate: its role, its calls and its results.
 struct Message {
     is_model: bool,
     is_empty: bool,
@@ -42,7 +42,8 @@ fn neutral(wire: WireFormat, body: &Json) -> Vec<Message> {
     };
     let of = |message: &Json| {
         let blocks = list(&message[blocks]);
-        // The name of a call, by which its result is found: Gemini has no ids.
+        // The ids that pair calls with results. Gemini has no ids, so there it is the name of the
+        // call.
         let names = |call: &str, id: &str, kind: &str| -> Vec<String> {
             let found = blocks.iter().filter_map(|block| match wire {
                 WireFormat::Anthropic => Some(block).filter(|it| it["type"] == kind),
@@ -85,7 +86,7 @@ fn turns(messages: &[Message]) -> Vec<String> {
     flaws
 }
 
-/// Chat Completions and Ollama: results are messages of their own.
+/// Checks Chat Completions and Ollama, where each result is a separate message.
 fn messages(wire: WireFormat, messages: &[Json]) -> Vec<String> {
     let mut flaws = Vec::new();
     let mut open = Vec::new();
@@ -125,7 +126,7 @@ fn messages(wire: WireFormat, messages: &[Json]) -> Vec<String> {
     flaws
 }
 
-/// Responses: calls and results are items.
+/// Checks Responses, where calls and results are items.
 fn items(items: &[Json]) -> Vec<String> {
     let ids = |kind: &str| -> Vec<&Json> {
         items.iter().filter(|it| it["type"] == kind).map(|it| &it["call_id"]).collect()
@@ -146,14 +147,14 @@ fn items(items: &[Json]) -> Vec<String> {
     flaws
 }
 
-/// Whether a block of text is empty, at any depth.
+/// Whether a text block is empty, at any depth.
 fn has_empty_text(json: &Json) -> bool {
     match json {
         Json::Array(items) => items.iter().any(has_empty_text),
         Json::Object(members) => {
             let is_empty =
                 members.get("text").and_then(Json::as_str).is_some_and(|it| it.trim().is_empty());
-            // What Gemini has signed goes back as it came.
+            // A text that Gemini has signed has to be returned unchanged, even if it is empty.
             is_empty && !members.contains_key("thoughtSignature")
                 || members.values().any(has_empty_text)
         }

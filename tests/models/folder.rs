@@ -1,5 +1,5 @@
-//! A scenario as it lies in its folder: what a person asks and decides, what a provider replies, and
-//! what it must have been sent. README.md beside the folders says how one is written.
+//! The format of a scenario's folder: the user's requests and decisions, the provider's replies,
+//! and the expected requests to the provider. README.md beside the folders describes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,30 +14,29 @@ use vector_providers::answer::WireFormat;
 use super::server::{End, Reply, Request};
 use super::spell::{self, Call, Event, Message, Stop, Style, Usage};
 
-/// A scenario.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
-    /// The rule that it shows, as a sentence.
+    /// The rule that the scenario demonstrates, as a sentence.
     pub(crate) rule: String,
-    /// How the provider is spoken to.
+    /// The wire format of the provider.
     pub(crate) wire: WireFormat,
-    /// Its name; one that speaks this wire where absent.
+    /// The provider's name. None for the usual one of the wire.
     pub(crate) provider: Option<String>,
-    /// The model; the provider's usual one where absent.
+    /// The model. None for the usual one of the provider.
     pub(crate) model: Option<String>,
-    /// What the person asks for, with `vector edit`.
+    /// The user's request, for `vector edit`.
     pub(crate) prompt: Option<String>,
-    /// Or what they say one after the other, with `vector chat`.
+    /// Or the user's messages, one after the other, for `vector chat`.
     #[serde(default)]
     pub(crate) say: Vec<String>,
-    /// What stands in the place: `yard`, or the name of a file in the folder.
+    /// The place: `yard`, or the name of a file in the folder.
     #[serde(default = "yard_name")]
     pub(crate) place: String,
-    /// What the person decides, in order, on a terminal; without any, `--yes` does.
+    /// The user's decisions on a terminal, in order. If empty, the command runs with `--yes`.
     #[serde(default)]
     pub(crate) decisions: Vec<String>,
-    /// More arguments of `vector edit`.
+    /// Additional arguments of `vector edit`.
     #[serde(default)]
     pub(crate) args: Vec<String>,
     /// Lines of `vector.toml`.
@@ -46,24 +45,24 @@ pub(crate) struct Scenario {
     /// Lines of `models.toml`.
     #[serde(default)]
     pub(crate) models: String,
-    /// When the process is killed. Then the person says `go_on` in `vector chat`.
+    /// When to kill the process. Afterwards the user sends `go_on` in `vector chat`.
     pub(crate) kill: Option<Kill>,
-    /// What they say then.
+    /// The user's messages after the kill.
     #[serde(default)]
     pub(crate) go_on: Vec<String>,
-    /// The exit code.
+    /// The expected exit code.
     #[serde(default)]
     pub(crate) exit: i32,
-    /// What the person must have been shown.
+    /// Texts that must be shown to the user.
     #[serde(default)]
     pub(crate) shown: Vec<String>,
-    /// Whether all wires must give the same ledger and place.
+    /// Whether all wires must result in the same ledger and place.
     #[serde(default)]
     pub(crate) all_wires: bool,
-    /// What the provider replies, in order.
+    /// The provider's replies, in order.
     #[serde(default)]
     pub(crate) reply: Vec<Scripted>,
-    /// What it replies after the process was killed.
+    /// The provider's replies after the kill.
     #[serde(default)]
     pub(crate) resumed: Vec<Scripted>,
 }
@@ -72,14 +71,14 @@ fn yard_name() -> String {
     "yard".to_owned()
 }
 
-/// When a process is killed.
+/// When to kill a process.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kill {
-    /// `asked`: a request is on its way. `streaming`: half of a reply has come. `waiting`: a person is
-    /// asked, behind all decisions. Otherwise the name of the entry that was written last.
+    /// `asked`: while a request is in flight. `streaming`: after half of a reply. `waiting`: at the
+    /// first card after all decisions. Otherwise the kind of the entry that was written last.
     pub(crate) at: String,
-    /// Of which reply, or how many entries of that name, from 1.
+    /// The number of the reply, or of the entry of that kind, from 1.
     #[serde(default = "first")]
     pub(crate) nth: usize,
 }
@@ -88,7 +87,7 @@ fn first() -> usize {
     1
 }
 
-/// One reply.
+/// One reply of the provider.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Scripted {
@@ -98,64 +97,64 @@ pub(crate) struct Scripted {
     calls: Vec<Call>,
     usage: Option<Usage>,
     stop: Stop,
-    /// How often it is given, one after the other; `{n}` in it is the number, from 1.
+    /// Number of times that it is given in a row. `{n}` in it is replaced by its number, from 1.
     repeat: Option<usize>,
     status: Option<u16>,
     headers: BTreeMap<String, String>,
     content_type: Option<String>,
-    /// The body as it is.
+    /// A verbatim body.
     raw: Option<String>,
-    /// The events instead of those of a message, as JSON; `{"NAME": DATA}` on Bedrock.
+    /// Events to send in place of those of a message, as JSON. On Bedrock `{"NAME": DATA}`.
     events: Option<Vec<String>>,
-    /// Another event in the middle.
+    /// An additional event in the middle.
     insert: Option<Insert>,
-    /// Whether the terminal events are there.
+    /// Whether the terminal events are sent.
     terminal: Option<bool>,
     crlf: bool,
     comments: bool,
     split: Split,
-    /// After how many bytes it ends; negative, how many are missing.
+    /// Number of bytes after which the body ends. If negative, number of bytes missing.
     cut: Option<i64>,
-    /// How it ends: where absent as a whole body does, and where it is cut as a broken connection.
+    /// How the body ends. If None, it is complete, or the connection breaks where it is cut.
     ends: Option<Ends>,
-    /// Which byte is damaged.
+    /// The index of a byte to damage.
     damage: Option<usize>,
-    /// What its request must have held.
+    /// The expectations on the request that it answers.
     pub(crate) sent: Vec<Expected>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Insert {
-    /// Before which event.
+    /// The index of the event before which it is inserted.
     at: usize,
     event: String,
 }
 
-/// How a body ends.
+/// The end of a body.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Ends {
-    /// As if it were whole.
+    /// As if it were complete.
     Clean,
-    /// Nothing more comes until the client goes.
+    /// Nothing more is sent until the client disconnects.
     Hang,
-    /// Nothing comes at all until the client goes.
+    /// Nothing is sent at all until the client disconnects.
     Silent,
 }
 
-/// Into which pieces a body is split.
+/// The pieces into which a body is split.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(untagged)]
 enum Split {
-    /// Event by event.
+    /// One piece per event.
     #[default]
     Events,
-    /// `whole`, `bytes`, or `chance` with a seed.
+    /// `whole` or `bytes`.
     How(How),
-    /// Into random pieces, the same for one seed.
+    /// Random pieces, the same for the same seed.
     Chance { chance: u64 },
-    /// At these bytes.
+    /// Split at these byte offsets.
     At(Vec<usize>),
 }
 
@@ -166,34 +165,35 @@ enum How {
     Bytes,
 }
 
-/// What must stand in a request.
+/// An expectation on a request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {
-    /// Where: a JSON pointer, in which `-1` is the last of a list; the whole body where absent.
+    /// A JSON pointer, in which `-1` is the last item of a list. Empty for the whole body.
     #[serde(default)]
     at: String,
-    /// A header instead.
+    /// A header to check in place of the body.
     header: Option<String>,
-    /// Just this.
+    /// The exact value.
     is: Option<Json>,
-    /// At least the members of this, at any depth; lists have to have as many.
+    /// Members that the value must have at least, at any depth. Lists must have the same length.
     like: Option<Json>,
-    /// This text, in a text or in the JSON of what is none.
+    /// A text that must be contained, in a string or in the JSON of another value.
     has: Option<String>,
-    /// And not this one.
+    /// A text that must not be contained.
     lacks: Option<String>,
-    /// So many items or members.
+    /// The number of items or members.
     count: Option<usize>,
-    /// Whether it is there at all.
+    /// Whether the value exists.
     there: Option<bool>,
 }
 
 impl Scenario {
-    /// Reads the one of a folder.
+    /// Reads the scenario of a folder.
     ///
     /// # Panics
-    /// It cannot be read, or says what there is not.
+    ///
+    /// Panics if it cannot be read, or has unknown fields.
     pub(crate) fn read(folder: &Path) -> Self {
         let file = folder.join("scenario.toml");
         let text =
@@ -209,7 +209,7 @@ impl Scenario {
         }
     }
 
-    /// The provider and its model, as they are named on the command line.
+    /// The provider and the model, as they are named on the command line.
     pub(crate) fn model(&self, wire: WireFormat) -> (String, String) {
         let (usual, _) = provider(wire);
         let provider = self.provider.clone().unwrap_or_else(|| usual.to_owned());
@@ -221,7 +221,7 @@ impl Scenario {
     }
 }
 
-/// Replies on a wire, with those that are given several times; and which block each is of.
+/// The replies on a wire, repeated ones several times, with the index of each one's block.
 pub(crate) fn replies(blocks: &[Scripted], wire: WireFormat) -> (Vec<usize>, Vec<Reply>) {
     let all = blocks.iter().enumerate().flat_map(|(at, block)| {
         let times = 1..=block.repeat.unwrap_or(1);
@@ -230,7 +230,7 @@ pub(crate) fn replies(blocks: &[Scripted], wire: WireFormat) -> (Vec<usize>, Vec
     all.unzip()
 }
 
-/// The provider that stands for a wire, and the variable with its key.
+/// The usual provider of a wire, and the variable with its key.
 pub(crate) fn provider(wire: WireFormat) -> (&'static str, &'static str) {
     match wire {
         WireFormat::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
@@ -298,7 +298,7 @@ impl Scripted {
         events
     }
 
-    /// The body in its pieces, and whether it is cut.
+    /// The pieces of the body, and whether it is cut.
     fn pieces(&self, events: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, bool) {
         let mut ends: Vec<usize> = events
             .iter()
@@ -330,7 +330,7 @@ impl Scripted {
     }
 }
 
-/// Where pieces of 1 to 40 bytes end.
+/// The ends of random pieces of 1 to 40 bytes.
 fn by_chance(seed: u64, length: usize) -> Vec<usize> {
     let (mut ends, mut at, mut state) = (Vec::new(), 0, seed.wrapping_mul(2) + 1);
     while at < length {
@@ -342,7 +342,7 @@ fn by_chance(seed: u64, length: usize) -> Vec<usize> {
     ends
 }
 
-/// An event that was written by hand.
+/// A hand-written event.
 fn event(wire: WireFormat, text: &str) -> Event {
     let data: Json = serde_json::from_str(text).unwrap_or_else(|_| Json::from(text));
     let (name, data) = match wire {
@@ -359,12 +359,12 @@ fn event(wire: WireFormat, text: &str) -> Event {
 }
 
 impl Expected {
-    /// Whether it says nothing of where something stands.
+    /// Whether it applies to every wire: it names no location.
     pub(crate) fn is_of_any_wire(&self) -> bool {
         self.at.is_empty() && self.header.is_none()
     }
 
-    /// What is wrong with a request.
+    /// Returns how a request differs from the expectation.
     pub(crate) fn differences(&self, request: &Request) -> Vec<String> {
         let (what, found) = match &self.header {
             Some(name) => (name.as_str(), Some(Json::from(request.header(name)))),
@@ -396,7 +396,8 @@ impl Expected {
     }
 }
 
-/// Where a pointer leads; `-1` is the last of a list, and so on.
+/// Resolves a JSON pointer in which `-1` is the last item of a list, `-2` the one before, and so
+/// on.
 fn pointed<'a>(json: &'a Json, pointer: &str) -> Option<&'a Json> {
     pointer.split('/').skip(1).try_fold(json, |json, step| match json {
         Json::Array(list) => {
@@ -420,7 +421,7 @@ fn like(expected: &Json, found: &Json) -> bool {
     }
 }
 
-/// A small place, the same in every byte whenever it is made.
+/// A small place that has the same bytes whenever it is built.
 fn yard() -> Vec<u8> {
     let mut scene = Scene::empty(FileFormat::Xml);
     let game = scene.root();

@@ -1,5 +1,5 @@
-//! What is said between a person and a model stays between them: no key, no prompt, no script and no
-//! reply reaches a log or a file besides the ledger, however much is asked to be logged.
+//! Privacy of conversations with a model: no key, prompt, script or reply reaches a log or a file
+//! other than the ledger, at any log level.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,10 +18,10 @@ use super::spell::{Call, Message, Style, content_type, events, framed};
 
 const WIRE: WireFormat = WireFormat::OpenaiChat;
 
-/// What stands in what the person says, in a script of the place, and in what the model replies.
+/// Texts that occur in the user's prompt, in a script of the place, or in the model's reply.
 const PRIVATE: [&str; 4] = [KEY, "my-secret-plan", "local speed = 10", "my-secret-reply"];
 
-/// What is asked for where somebody wants to see everything.
+/// Variables that request as much logging as possible.
 const LOUD: [(&str, &str); 5] = [
     ("RUST_LOG", "trace"),
     ("RUST_BACKTRACE", "full"),
@@ -38,8 +38,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is found in the files of a home, besides the place, which the test has written, and the ledger
-/// with its blobs, which are the person's own. The key is not even there.
+/// Searches the files of a home for private texts. Skips the place, which the test has written, and
+/// the ledger with its blobs, which belong to the user. The key must not be in those either.
 fn found(home: &Path, private: &[&str]) -> Vec<String> {
     let mut all = Vec::new();
     files(home, &mut all);
@@ -98,7 +98,7 @@ fn nothing_that_is_said_reaches_a_log_of_the_daemon() {
     ]);
     let settings = format!("[providers.nvidia]\nbase_url = \"{}\"\n", server.url());
     fs::write(home.path().join("vector.toml"), settings).unwrap();
-    // What it prints goes where it would go, and into a file as well.
+    // A wrapper that copies the daemon's output to files.
     let exports = LOUD.map(|(name, value)| format!("export {name}='{value}'\n"));
     let loud = exports.concat();
     let script = format!(

@@ -1,8 +1,7 @@
-//! Scenarios with models: a folder holds what a person asks, what a provider replies and a place;
-//! and the ledger and the place that must come of it. `scenarios/README.md` says how one is written.
+//! Scenarios with models. A folder holds the user's requests, the provider's replies and a place,
+//! and the expected ledger and place. `scenarios/README.md` describes the format.
 //!
-//! The binary is the real one, and so is the way to the provider; only the provider's bytes are
-//! scripted.
+//! The binary and its connection to the provider are real. Only the provider's bytes are scripted.
 
 mod conform;
 mod folder;
@@ -23,14 +22,14 @@ use vector_tests::repository;
 
 use self::folder::Scenario;
 
-/// How many scenarios are played at the same time: they mostly wait for each other's disks.
+/// Number of scenarios that run in parallel. They mostly wait for each other's disk accesses.
 const AT_ONCE: usize = 8;
 
 fn root() -> PathBuf {
     repository::root().join("tests/models/scenarios")
 }
 
-/// Plays all of some, and says what is wrong with which.
+/// Runs `check` on all items in parallel, and describes those that failed.
 fn all<T: Send>(work: Vec<(String, T)>, check: impl Fn(T) -> Vec<String> + Sync) -> Vec<String> {
     let (work, wrong) = (Mutex::new(work), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -41,7 +40,7 @@ fn all<T: Send>(work: Vec<(String, T)>, check: impl Fn(T) -> Vec<String> + Sync)
                     let Some((name, item)) = next else {
                         return;
                     };
-                    // One that panics is wrong, and the others are played all the same.
+                    // A panic fails one scenario. The others still run.
                     let lines = catch_unwind(AssertUnwindSafe(|| check(item)));
                     let lines = lines.unwrap_or_else(|_| vec!["it panicked; see above".to_owned()]);
                     if !lines.is_empty() {
@@ -54,7 +53,7 @@ fn all<T: Send>(work: Vec<(String, T)>, check: impl Fn(T) -> Vec<String> + Sync)
     wrong.into_inner().unwrap()
 }
 
-/// The scenarios: all, or those whose name holds the text of `SCENARIO`.
+/// The scenarios: all, or those whose name contains the value of `SCENARIO`.
 fn chosen() -> Vec<(String, PathBuf)> {
     let filter = std::env::var("SCENARIO").unwrap_or_default();
     let named = folder::all(&root()).into_iter().map(|folder| {

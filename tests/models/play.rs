@@ -1,7 +1,7 @@
-//! Plays a scenario: the real binary before a scripted provider, and what it leaves behind.
+//! Runs a scenario: the real binary with a scripted provider.
 //!
-//! What is compared is the ledger, what became of the place, what the person was shown and what the
-//! provider was sent. `UPDATE=1` writes the first two anew.
+//! The ledger, the diff of the place, the output for the user and the requests to the provider are
+//! compared with the expected ones. `UPDATE=1` rewrites the expected ledger and diff.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,38 +20,37 @@ use super::folder::{Kill, Scenario, Scripted, provider, replies};
 use super::server::{Request, Server};
 use super::terminal::{self, Decision};
 
-/// The key that every scenario has, and nobody may ever be shown.
+/// The key of every scenario. It must never be shown.
 pub(crate) const KEY: &str = "sk-never-shown-0123456789";
 
-/// A scenario that is being played on a wire.
+/// A scenario that is run on a wire.
 pub(crate) struct Stage {
     pub(crate) scenario: Scenario,
     pub(crate) home: Home,
     pub(crate) place: PathBuf,
     pub(crate) server: Server,
-    /// The block of `scenario.toml` that each reply is of.
+    /// The block of `scenario.toml` for each reply.
     blocks: Vec<usize>,
-    /// The same for what comes behind a kill. It is another server, for what a killed process has sent
-    /// may still be on its way to the first.
+    /// The server and blocks after a kill. A second server, because requests of the killed process
+    /// may still reach the first.
     resumed: (Server, Vec<usize>),
     wire: WireFormat,
     decisions: Vec<Decision>,
 }
 
-/// How it went.
+/// The results of a scenario.
 pub(crate) struct Played {
-    /// The exit code.
     pub(crate) code: i32,
-    /// All that was shown, on stdout and stderr.
+    /// All output, on stdout and stderr.
     pub(crate) shown: String,
-    /// The ledger, normalised.
+    /// The normalized ledger.
     pub(crate) ledger: String,
-    /// What became of the place, as `vector diff` tells it.
+    /// The changes of the place, as `vector diff` prints them.
     pub(crate) diff: String,
 }
 
 impl Stage {
-    /// Sets it: a home with a place and settings, and the provider.
+    /// Sets a scenario up: a home with a place and settings, and the provider.
     pub(crate) fn set(folder: &Path, wire: Option<WireFormat>) -> Self {
         let scenario = Scenario::read(folder);
         let wire = wire.unwrap_or(scenario.wire);
@@ -77,7 +76,7 @@ impl Stage {
         Self { scenario, home, place, server, blocks, resumed, wire, decisions }
     }
 
-    /// A command with everything that it needs in its environment.
+    /// A command with the environment that the scenario needs.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.home.command(args);
         let (_, variable) = provider(self.wire);
@@ -107,7 +106,7 @@ impl Stage {
         self.command(&args)
     }
 
-    /// The command that goes on with what was killed.
+    /// The command that resumes after a kill.
     fn resume(&self) -> Command {
         let place = self.place.display().to_string();
         let (provider, model) = self.scenario.model(self.wire);
@@ -117,7 +116,7 @@ impl Stage {
         command
     }
 
-    /// Plays it to its end.
+    /// Runs the scenario to its end.
     pub(crate) fn play(&self) -> Played {
         let Scenario { say, go_on, kill, .. } = &self.scenario;
         let (code, shown) = match kill {
@@ -134,7 +133,7 @@ impl Stage {
         Played { code, shown, ledger: self.ledger(), diff: self.diff() }
     }
 
-    /// Runs it until it is where it is to be killed.
+    /// Runs the command up to the point at which it is to be killed, and kills it.
     fn kill(&self, kill: &Kill) {
         let Kill { at, nth } = kill;
         if at == "asked" || at == "streaming" {
@@ -152,14 +151,14 @@ impl Stage {
             entry => terminal::Kill::Shown(format!("\"entry\":\"{entry}\""), *nth),
         };
         if self.is_racing() {
-            // It does not come to its end before it is killed.
+            // Keep the process from ending before it is killed.
             self.server.hold_back(self.blocks.len() - 1, false);
         }
         let ended = terminal::run(self.edit(&["--json"]), &self.decisions, &when);
         assert_eq!(ended.code, -1, "it was to be killed: {}", ended.shown);
     }
 
-    /// The ledger, without what differs from run to run.
+    /// The ledger, without values that differ between runs.
     pub(crate) fn ledger(&self) -> String {
         let log = self.home.run(&["log", "--json"], "");
         assert_eq!(log.code, 0, "{}", log.stderr);
@@ -182,7 +181,7 @@ impl Stage {
         lines
     }
 
-    /// What became of the place.
+    /// The changes of the place.
     fn diff(&self) -> String {
         let before = self.home.path().join("before.rbxlx").display().to_string();
         let diff = self.home.run(&["diff", &before, &self.place.display().to_string()], "");
@@ -190,7 +189,7 @@ impl Stage {
         diff.stdout.replace(&self.home.path().display().to_string(), "HOME")
     }
 
-    /// Whether the ledger tells what was sent last, to the byte.
+    /// Checks that `vector debug request` rebuilds the last request exactly from the ledger.
     fn misremembered(&self, ledger: &str) -> Option<String> {
         let (later, _) = &self.resumed;
         let sent = later.requests().pop().or_else(|| self.server.requests().pop())?;
@@ -201,14 +200,14 @@ impl Stage {
         (!is_told).then(|| format!("request {number} is rebuilt otherwise: {}", told.stderr))
     }
 
-    /// Whether it is by chance how far the process comes before it is killed: then the place is as it
-    /// must be, and the ledger only whole.
+    /// Whether it is random how far the process gets before it is killed. If so, the ledger is only
+    /// checked for consistency. The place must be as expected nevertheless.
     fn is_racing(&self) -> bool {
         let kill = self.scenario.kill.as_ref();
         kill.is_some_and(|kill| !matches!(kill.at.as_str(), "asked" | "streaming" | "waiting"))
     }
 
-    /// What was wrong with what the provider was sent.
+    /// Returns what was wrong with the requests to the provider.
     pub(crate) fn wrongly_sent(&self) -> Vec<String> {
         let scenario = &self.scenario;
         let how = (self.wire, scenario.provider.is_none(), self.wire == scenario.wire);
@@ -230,13 +229,14 @@ fn last_of(ledger: &str, entry: &str) -> Option<u64> {
     records.find(|record| record["entry"] == entry)?["seq"].as_u64()
 }
 
-/// Whether there were as many requests as replies.
+/// Checks that there were as many requests as replies.
 fn misnumbered(server: &Server, blocks: &[usize]) -> Option<String> {
     let count = server.requests().len();
     (count != blocks.len()).then(|| format!("{count} requests, not {}", blocks.len()))
 }
 
-/// What requests were to hold and do not. What stands where is another on another wire.
+/// Returns the unmet expectations on the requests. Those that name a location are checked only on
+/// the scenario's own wire, because locations differ between wires.
 fn misfits(
     server: &Server,
     blocks: &[usize],
@@ -257,20 +257,21 @@ fn misfits(
     wrong
 }
 
-/// Runs a command where nobody can be asked, with these lines on stdin: the exit code, and all that it
-/// shows.
+/// Runs a command without a terminal and with these lines on stdin. Returns the exit code and all
+/// output.
 fn piped(mut command: Command, lines: &[String]) -> (i32, String) {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let text = lines.iter().fold(String::new(), |text, line| text + line + "\n");
-    // One that ends without reading all is no failure.
+    // The command may end without reading all of its input.
     let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout) + &text(&output.stderr))
 }
 
-/// The provider's key stands in one header, and nowhere else; another's stands nowhere.
+/// Checks that the provider's key is in exactly one header and nowhere else. If the provider is not
+/// the wire's usual one, the key must not be sent at all.
 fn misplaced_key(request: &Request, is_its_own: bool) -> Option<String> {
     if request.body.to_string().contains(KEY) || request.path.contains(KEY) {
         return Some("the key stands in the address or the body".to_owned());
@@ -279,7 +280,7 @@ fn misplaced_key(request: &Request, is_its_own: bool) -> Option<String> {
     (holders != usize::from(is_its_own)).then(|| format!("{holders} headers hold the key"))
 }
 
-/// Makes runs comparable.
+/// Replaces values that differ between runs.
 struct Normal {
     names: Vec<(String, &'static str)>,
     hashes: HashMap<String, String>,
@@ -301,14 +302,15 @@ impl Normal {
             }
             Json::Array(items) => items.iter_mut().for_each(|item| self.normalise(item)),
             Json::Object(members) => {
-                // What is not counted is guessed by how long the request was.
+                // If the provider reports no tokens, the cost is estimated from the length of the
+                // request.
                 if members.get("entry").is_some_and(|it| it == "replied")
                     && !members.contains_key("tokens")
                 {
                     members.remove("cost");
                 }
                 for (name, member) in members.iter_mut() {
-                    // How long a request is changes with each word of the rules.
+                    // The length of a request changes with each word of the instructions.
                     if matches!(name.as_str(), "bytes" | "budget" | "estimate")
                         && member.is_number()
                     {
@@ -322,7 +324,7 @@ impl Normal {
     }
 }
 
-/// Plays the scenario of a folder, and says what is wrong.
+/// Runs the scenario of a folder, and returns what is wrong.
 pub(crate) fn check(folder: &Path, wire: Option<WireFormat>) -> Vec<String> {
     let stage = Stage::set(folder, wire);
     let played = stage.play();
@@ -367,7 +369,8 @@ pub(crate) fn check(folder: &Path, wire: Option<WireFormat>) -> Vec<String> {
     wrong
 }
 
-/// What was done twice, or approved and neither done nor said to have failed.
+/// Returns the approved proposals without exactly one approval and exactly one outcome, applied or
+/// failed.
 fn unsettled(ledger: &str) -> Vec<String> {
     let records: Vec<Json> = ledger.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let about = |entry: &'static str, proposal: &Json| {
@@ -383,8 +386,8 @@ fn unsettled(ledger: &str) -> Vec<String> {
     settled.collect()
 }
 
-/// A ledger without what each wire has of its own: who was asked, how calls are named, what is
-/// replayed, what it cost.
+/// A ledger without what differs between wires: driver and model, call ids, replay data, token
+/// counts and costs.
 fn neutral(ledger: &str) -> String {
     let own = |line: &str| {
         let Ok(mut record) = serde_json::from_str::<Json>(line) else {

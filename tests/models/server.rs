@@ -1,8 +1,8 @@
-//! A model provider on this machine that does what it is told: for each request the next reply, in
-//! the pieces, with the pauses and the end that the reply asks for. It keeps what it was sent.
+//! A scripted model provider on this machine. It answers each request with the next reply, with the
+//! pieces, pauses and end that the reply specifies, and records the requests.
 //!
-//! Plain sockets, for a server that keeps the rules of HTTP could not break them. It waits where a
-//! reply says so until the test lets it go on, and never sleeps.
+//! It uses plain sockets, because an HTTP server could not break the rules of HTTP. At a
+//! reply's gate it waits until the test opens the gate. It never sleeps.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,39 +13,36 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-/// Longer than any machine takes; a test that waits so long has failed.
+/// Longer than any machine needs. A wait that takes this long fails its test.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How a reply ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// As it should.
+    /// The body is complete.
     Whole,
     /// The connection is closed in the middle of the body.
     Cut,
-    /// Nothing more comes until the client goes.
+    /// Nothing more is sent until the client disconnects.
     Hang,
-    /// Nothing comes at all until the client goes.
+    /// Nothing is sent at all until the client disconnects.
     Silent,
 }
 
-/// A reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
-    /// The status.
     pub(crate) status: u16,
-    /// The headers besides those of the framing.
+    /// The headers besides `Transfer-Encoding`.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body, in the pieces in which the client is given it.
+    /// The body, in the pieces in which the client receives it.
     pub(crate) pieces: Vec<Vec<u8>>,
-    /// Before which piece (0: before the head) it waits until the test lets it go on.
+    /// The piece before which the reply waits until the test opens its gate. 0 is before the head.
     pub(crate) gate: Option<usize>,
-    /// How it ends.
     pub(crate) end: End,
 }
 
 impl Reply {
-    /// A body in one piece, with a status.
+    /// A JSON body in one piece, with a status.
     pub(crate) fn plain(status: u16, text: &str) -> Self {
         Self {
             status,
@@ -57,21 +54,20 @@ impl Reply {
     }
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
-    /// The method.
     pub(crate) method: String,
     /// The path with its query.
     pub(crate) path: String,
     /// The headers, with lower-case names.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body; null where it is no JSON.
+    /// The body. Null if it is not JSON.
     pub(crate) body: Json,
 }
 
 impl Request {
-    /// The value of a header; empty where it is absent.
+    /// The value of a header, or an empty string if it is absent.
     pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(it, _)| it == name);
         found.map_or("", |(_, value)| value)
@@ -82,10 +78,10 @@ impl Request {
 struct State {
     replies: VecDeque<Reply>,
     requests: Vec<Request>,
-    /// How many replies are being given, and how many were at the same time at most.
+    /// Number of replies being sent, and the maximum at the same time.
     busy: usize,
     busiest: usize,
-    /// How many replies have come to their gate, and how many gates are open.
+    /// Number of replies that have reached their gate, and of gates opened.
     at_gate: usize,
     opened: usize,
     closed: bool,
@@ -102,7 +98,7 @@ impl Shared {
         self.state.lock().unwrap()
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     fn until(&self, what: &str, is_so: impl Fn(&State) -> bool) {
         let (state, waited) =
             self.changed.wait_timeout_while(self.lock(), PATIENCE, |state| !is_so(state)).unwrap();
@@ -111,7 +107,7 @@ impl Shared {
     }
 }
 
-/// A provider; it ends with the value.
+/// A provider. It stops when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     port: u16,
@@ -119,7 +115,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A provider that gives these replies, one for each request. Behind the last it refuses.
+    /// Starts a provider that gives these replies, one per request, and refuses all further
+    /// requests.
     pub(crate) fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -132,39 +129,38 @@ impl Server {
                     return;
                 }
                 let shared = Arc::clone(&accepting);
-                // A client that hangs up is no failure of the server's.
+                // A client that disconnects does not make the server fail.
                 thread::spawn(move || drop(serve(&stream, &shared)));
             }
         });
         Self { port, shared }
     }
 
-    /// Where it is.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it was sent so far.
+    /// The requests received so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
     }
 
-    /// How many replies nobody has asked for.
+    /// Number of replies not yet requested.
     pub(crate) fn left(&self) -> usize {
         self.shared.lock().replies.len()
     }
 
-    /// How many requests were in flight at the same time, at most.
+    /// The maximum number of requests in flight at the same time.
     pub(crate) fn busiest(&self) -> usize {
         self.shared.lock().busiest
     }
 
-    /// Waits until so many replies have come to their gate.
+    /// Waits until `count` replies have reached their gate.
     pub(crate) fn wait_at_gate(&self, count: usize) {
         self.shared.until("a reply at its gate", |state| state.at_gate >= count);
     }
 
-    /// Gives one of the replies a gate: before its head, or in its middle.
+    /// Gives a reply a gate: before its head, or in its middle.
     pub(crate) fn hold_back(&self, at: usize, middle: bool) {
         let mut state = self.shared.lock();
         let reply = &mut state.replies[at];
@@ -185,7 +181,7 @@ impl Drop for Server {
             state.opened = usize::MAX;
         }
         self.shared.changed.notify_all();
-        // Wakes the thread that accepts.
+        // Wake the accepting thread.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
     }
 }
@@ -212,7 +208,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a request to the end of its body; none where the client has gone.
+/// Reads a request to the end of its body. None if the client has disconnected.
 fn request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -237,8 +233,8 @@ fn request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     Ok(Some(Request { method, path, headers, body }))
 }
 
-/// A request in flight: until the last piece of its reply is on its way, for then the client may ask
-/// for more, or until the test holds the reply back.
+/// A request in flight. It ends just before the last piece of its reply is sent, because the client
+/// may then send the next request, or when the test holds the reply back.
 struct Flight<'a>(Option<&'a Shared>);
 
 impl Flight<'_> {
@@ -288,8 +284,8 @@ fn give(
         flight.end();
     }
     stream.write_all(head.as_bytes())?;
-    // Each piece is a chunk of its own, which is what the client is given, however the system
-    // gathers the bytes on their way.
+    // Each piece is sent as its own chunk, so the client receives it as such however the system
+    // groups the bytes.
     for (at, piece) in reply.pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
         if at > 0 {
             pass(at, &mut flight);
@@ -314,7 +310,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Sends a body, and reads all that comes until the connection ends or nothing more has to come.
+    /// Sends a body, and reads until the connection ends or no more data is expected.
     fn ask(server: &Server, body: &Json) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         let body = body.to_string();

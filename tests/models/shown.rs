@@ -1,5 +1,5 @@
-//! What a person sees of a model at work: its words, its calls and its cards, each on lines of their own; and
-//! what Ctrl-C does.
+//! The output of a model at work: its texts, calls and cards, each on separate lines. Also the
+//! effects of Ctrl-C.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use vector_tests::person::Person;
 
 use super::play::Stage;
 
-/// A stage for a scenario that stands in the test.
+/// A stage for a scenario that is written in the test.
 fn stage(scenario: &str) -> (TempDir, Stage) {
     let folder = tempfile::tempdir().unwrap();
     let head = "rule = \"It stands in a test.\"\nwire = \"anthropic_messages\"\n";
@@ -54,7 +54,7 @@ fn finished(stage: &Stage) -> Vec<Finish> {
     ends.collect()
 }
 
-/// The line that begins so, alone on it.
+/// The line with this beginning.
 #[track_caller]
 fn line<'s>(shown: &'s str, begins: &str) -> &'s str {
     let found = shown.lines().find(|line| line.starts_with(begins));
@@ -112,7 +112,7 @@ fn in_a_chat_ctrl_c_stops_the_answer_and_a_second_one_the_chat() {
     stage.server.wait_at_gate(1);
     person.interrupts();
     person.sees("Stopped");
-    // The chat goes on, and what is typed there is heard.
+    // The chat continues and accepts input.
     person.answers(">", "/help");
     person.sees("/quit");
     person.sees(">");

@@ -1,8 +1,8 @@
-//! What a model says, spelled for each of the six wires: a scenario is written once, in no wire's
-//! words, and played on any.
+//! The encoding of a model's messages on each of the six wires: a scenario is written once,
+//! independently of wires, and can run on any of them.
 //!
-//! This is a provider's side, and the opposite of `providers::decode`, with which it shares nothing:
-//! the two are held against each other below. Streams alone are spelled.
+//! This is the provider's side, the opposite of `providers::decode`. The two share no code, and the
+//! tests below check them against each other. Only streams are encoded.
 
 use std::fmt::Write as _;
 
@@ -14,34 +14,30 @@ use vector_providers::answer::WireFormat;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Message {
-    /// What it thinks aloud.
+    /// The reasoning text.
     pub(crate) reasoning: Option<String>,
-    /// The signature of what it thinks, or of its first call (Gemini).
+    /// The signature of the reasoning, or of the first call (Gemini).
     pub(crate) signature: Option<String>,
-    /// What it says.
     pub(crate) text: Option<String>,
-    /// What it calls.
     pub(crate) calls: Vec<Call>,
-    /// What it took.
     pub(crate) usage: Option<Usage>,
-    /// Why it ends.
     pub(crate) stop: Stop,
 }
 
-/// A call.
+/// A tool call.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Call {
-    /// Its id; absent, where the wire can leave it out.
+    /// The id. None to leave it out, on wires that allow it.
     pub(crate) id: Option<String>,
     /// The tool.
     pub(crate) name: String,
-    /// A text is written as it is, broken or not; anything else as JSON.
+    /// A string is written as it is, valid or not. Anything else is written as JSON.
     pub(crate) args: Json,
 }
 
 impl Call {
-    /// The arguments as a text.
+    /// The arguments as a string.
     fn text(&self) -> String {
         match &self.args {
             Json::String(text) => text.clone(),
@@ -50,7 +46,7 @@ impl Call {
         }
     }
 
-    /// The arguments as a value, for wires that have them so.
+    /// The arguments as a JSON value, for wires that have them in this form.
     fn value(&self) -> Json {
         match &self.args {
             Json::String(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
@@ -64,13 +60,13 @@ impl Call {
     }
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Usage {
-    /// All that was read.
+    /// All tokens read.
     pub(crate) input: u64,
-    /// All that was written.
+    /// All tokens generated.
     pub(crate) output: u64,
 }
 
@@ -78,25 +74,24 @@ pub(crate) struct Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stop {
-    /// It is done, or waits for its call.
+    /// The message is complete, or waits for the results of its calls.
     #[default]
     Done,
-    /// The token limit ends it.
+    /// It reached the token limit.
     Limit,
-    /// A filter ends it.
+    /// A filter stopped it.
     Refused,
-    /// The provider cannot read the call that was made.
+    /// The provider cannot parse the call.
     Malformed,
 }
 
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
-    /// Its name, where the wire's framing has one.
+    /// Its name, if the wire's framing has one.
     pub(crate) name: String,
-    /// What it says.
     pub(crate) data: Json,
-    /// Whether it belongs to the end: without these the message is not whole.
+    /// Whether it is a terminal event. Without these, the message is incomplete.
     pub(crate) is_end: bool,
 }
 
@@ -108,12 +103,12 @@ fn last(name: &str, data: Json) -> Event {
     Event { is_end: true, ..event(name, data) }
 }
 
-/// How events are written down.
+/// The formatting of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// Lines end with a carriage return and a line feed.
+    /// Whether lines end in CRLF.
     pub(crate) crlf: bool,
-    /// Comment lines stand between events.
+    /// Whether there are comment lines between events.
     pub(crate) comments: bool,
 }
 
@@ -126,7 +121,7 @@ pub(crate) fn content_type(wire: WireFormat) -> &'static str {
     }
 }
 
-/// The events in which a message is streamed.
+/// The events that stream a message.
 pub(crate) fn events(wire: WireFormat, message: &Message) -> Vec<Event> {
     match wire {
         WireFormat::Anthropic => anthropic(message),
@@ -166,7 +161,7 @@ fn frame(wire: WireFormat, event: &Event, style: Style) -> Vec<u8> {
     }
 }
 
-/// A text in the fragments in which it is streamed: three, none of them empty.
+/// Splits a text into the fragments in which it is streamed: three, none of them empty.
 fn fragments(text: &str) -> Vec<&str> {
     let cut = |part: usize| {
         let mut at = text.len() * part / 3;
@@ -476,7 +471,7 @@ fn ollama(message: &Message) -> Vec<Event> {
     events
 }
 
-/// A message of AWS's binary event stream; a name that ends in `Exception` makes it one.
+/// A message of AWS's binary event stream. It is an exception if the name ends in `Exception`.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html>
 fn bedrock_message(name: &str, payload: &[u8]) -> Vec<u8> {
     let kind = if name.ends_with("Exception") { "exception" } else { "event" };
@@ -488,7 +483,7 @@ fn bedrock_message(name: &str, payload: &[u8]) -> Vec<u8> {
     ] {
         headers.push(header.len() as u8);
         headers.extend_from_slice(header.as_bytes());
-        // A string.
+        // The header type of a string.
         headers.push(7);
         headers.extend_from_slice(&(value.len() as u16).to_be_bytes());
         headers.extend_from_slice(value.as_bytes());
@@ -503,7 +498,7 @@ fn bedrock_message(name: &str, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// CRC-32 as in gzip, bit by bit: no table that could be wrong in the same way as the reader's.
+/// CRC-32 as in gzip, computed bit by bit. A table could share an error with the reader's.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut sum = !0_u32;
     for byte in bytes {
@@ -569,7 +564,7 @@ mod tests {
                     let shown = format!("{wire}, by {size}: {answer:?}");
                     assert_eq!(answer.end.outcome, AnswerOutcome::Ok, "{shown}");
                     assert_eq!(Some(&answer.text), message.text.as_ref(), "{shown}");
-                    // OpenRouter's details are for the replay alone.
+                    // OpenRouter's reasoning details are only for the replay.
                     if wire != WireFormat::OpenaiChat {
                         assert_eq!(Some(&answer.reasoning), message.reasoning.as_ref(), "{shown}");
                     }

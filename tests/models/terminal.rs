@@ -1,7 +1,7 @@
-//! A person who answers what is asked on a terminal, in an order that was written down before.
+//! A scripted user at a terminal, who answers questions with decisions in a given order.
 //!
-//! `support/person.rs` looks for output ten times a second, which is too slow for a scenario with
-//! many questions; this waits for the bytes themselves.
+//! `support/person.rs` polls the output ten times a second, which is too slow for a scenario with
+//! many questions. This module waits for the bytes themselves.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,7 +10,8 @@ use std::process::Command;
 
 use rexpect::process::{PtyProcess, Signal, WaitStatus};
 
-/// How the questions can be told apart: that of a card, and those that follow from answers to it.
+/// The ends of the questions, by which they are recognized: that of a card, and its follow-up
+/// questions.
 const CARD: &str = "[q]uit [?]";
 const WHY: &str = "the model receives it):";
 const PIECE: &str = "[b]ack";
@@ -18,33 +19,34 @@ const TWICE: &str = "press Enter to go back:";
 const AGAIN: &str = "Try again? [y]es [N]o";
 const ANSWER: &str = "Your answer:";
 const CHOICE: &str = "Your answer (a number, or words):";
-/// No question: what was waited for is shown.
+/// Not a question: the text that `Kill::Shown` waits for was shown.
 const KILL: &str = "";
 const QUESTIONS: [&str; 7] = [CARD, WHY, PIECE, TWICE, AGAIN, ANSWER, CHOICE];
 
-/// What a person decides upon one card.
+/// A decision on one card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// To apply it, although it has a warning.
+    /// Apply it, despite any warning.
     Yes,
-    /// To apply it and all that follow.
+    /// Apply it and all that follow.
     All,
-    /// Not to apply it, and why.
+    /// Reject it, with an optional reason.
     No(Option<String>),
-    /// To take these pieces of it, from 1.
+    /// Apply these pieces of it, numbered from 1.
     Take(Vec<usize>),
-    /// To change it in an editor that runs this script on the file `$1`, and to apply that.
+    /// Change it in an editor that runs this script on the file `$1`, and apply the result.
     Edit(String),
-    /// To end the run.
+    /// End the run.
     Quit,
-    /// To answer the model's question.
+    /// Answer the model's question.
     Say(String),
-    /// To try again what went wrong.
+    /// Retry what went wrong.
     Again,
 }
 
 impl Decision {
-    /// Reads `yes`, `all`, `no`, `no: REASON`, `take: 1 3`, `edit: SCRIPT`, `quit`, `say: TEXT` or `again`.
+    /// Parses `yes`, `all`, `no`, `no: REASON`, `take: 1 3`, `edit: SCRIPT`, `quit`, `say: TEXT` or
+    /// `again`.
     pub(crate) fn of(text: &str) -> Self {
         let (word, rest) = text.split_once(':').unwrap_or((text, ""));
         let rest = rest.trim();
@@ -78,24 +80,24 @@ impl Decision {
 /// How a run on a terminal ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The exit code; -1 where it was killed.
+    /// The exit code. -1 if the process was killed.
     pub(crate) code: i32,
-    /// All that was shown.
+    /// All output.
     pub(crate) shown: String,
 }
 
-/// When a command is killed.
+/// When to kill a command.
 #[derive(Debug, Clone)]
 pub(crate) enum Kill {
-    /// Never.
     Never,
-    /// At the first card behind all decisions.
+    /// At the first card after all decisions.
     AtCard,
-    /// When a text has been shown so often.
+    /// When a text has been shown this many times.
     Shown(String, usize),
 }
 
-/// Runs a command before a person who decides so; what comes behind that gets a yes.
+/// Runs a command on a terminal and answers its cards with these decisions. All further cards are
+/// approved.
 pub(crate) fn run(command: Command, decisions: &[Decision], kill: &Kill) -> Ended {
     let mut process = PtyProcess::new(command).expect("the command starts");
     let terminal = process.get_file_handle().expect("a terminal can be read");
@@ -115,7 +117,7 @@ pub(crate) fn run(command: Command, decisions: &[Decision], kill: &Kill) -> Ende
             break;
         }
         let answer = match (question, now) {
-            // What was edited is asked about again.
+            // An edited change gets a second card.
             (CARD, Decision::Edit(_)) => {
                 now = &Decision::Yes;
                 "y"
@@ -147,16 +149,17 @@ pub(crate) fn run(command: Command, decisions: &[Decision], kill: &Kill) -> Ende
     Ended { code, shown: screen.text() }
 }
 
-/// What is shown on a terminal.
+/// The output on a terminal.
 struct Screen {
     terminal: File,
     shown: Vec<u8>,
-    /// How much of it was understood.
+    /// The number of bytes that have been processed.
     seen: usize,
 }
 
 impl Screen {
-    /// Reads until something is asked, or what is waited for is shown; none at the end.
+    /// Reads until a question is asked, or the text that `kill` waits for is shown. None at the end
+    /// of the output.
     fn question(&mut self, kill: &Kill) -> Option<&'static str> {
         loop {
             if let Kill::Shown(text, nth) = kill
@@ -178,10 +181,11 @@ impl Screen {
         }
     }
 
-    /// Reads more; false at the end.
+    /// Reads more output. Returns false at the end.
     fn read(&mut self) -> bool {
         let mut piece = [0; 4096];
-        // A terminal whose other side is closed is an error on Linux, and its end elsewhere.
+        // If the other side of a terminal is closed, Linux reports an error, and other systems the
+        // end of the file.
         let count = self.terminal.read(&mut piece).unwrap_or(0);
         self.shown.extend_from_slice(&piece[..count]);
         count > 0
@@ -191,7 +195,7 @@ impl Screen {
         while self.read() {}
     }
 
-    /// Which piece was asked about last: the 2 of `Take this (2 of 3)?`.
+    /// The number of the last piece asked about: the 2 of `Take this (2 of 3)?`.
     fn piece(&self) -> usize {
         let shown = String::from_utf8_lossy(&self.shown[..self.seen]).into_owned();
         let number = shown.rsplit("Take this (").next().and_then(|rest| rest.split(' ').next());

@@ -1,20 +1,21 @@
-//! What is planned again while a person looks at it: they are led on, and what they had left out stays left out.
+//! Proposals that are replanned while the user views them: the page follows to the successor, and
+//! what was left out stays left out.
 
 use super::decided::{FIRST, LAST, current, edits};
 use super::*;
 
-/// The parts that are ticked.
+/// The keys of the ticked parts.
 const TICKED: &str =
     "[...document.querySelectorAll('#one input[data-part]:checked')].map(it => it.dataset.part)";
 
-/// A part, and what edits a script behind it: their proposals.
+/// Proposes a part, and an edit of a script on top of it.
 fn one_behind_the_other(bench: &mut Bench) -> [u64; 2] {
     let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
     let first = bench.propose("create_instance", &part);
     [first, bench.propose("replace_text", &edits())]
 }
 
-/// Waits until another proposal than this one is shown, to be decided upon; which.
+/// Waits until the page shows another proposal, ready for a decision, and returns it.
 #[track_caller]
 fn until_another(browser: &Browser<'_>, than: u64) -> u64 {
     browser.until(&format!(

@@ -1,10 +1,12 @@
-//! Each page and state of it, in both schemes, wide and narrow: axe finds no serious fault in it, and what
-//! it shows is as it was looked at.
+//! Every page state in both color schemes, wide and narrow: axe finds no serious fault, and the
+//! state matches the one that was reviewed.
 //!
-//! What is compared is what is shown, and how, and not the pixels: those are made of the fonts of a machine.
-//! `UPDATE=1` writes that anew, and the pictures too, for somebody to look at.
+//! The comparison covers what is shown and how, but not pixels, which depend on the fonts of a
+//! machine. `UPDATE=1` writes `shown.json` and the pictures of changed states; look at them before
+//! they are committed.
 //!
-//! A page or a state more is a row of `STATES`: a name, and how one gets there from the row before.
+//! To add a page or a state, add a row to `STATES`: a name, and how to reach it from the previous
+//! row.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -20,10 +22,10 @@ use super::*;
 use crate::models::server::{End, Reply, Server};
 
 const FOLDER: &str = "tests/page/pictures";
-/// What the states show: by name, a hash of it, and its texts in order for whoever wonders what is new.
+/// The reviewed states: by name, a hash, and the texts in order, so that a diff shows what is new.
 const SHOWN: &str = "tests/page/pictures/shown.json";
 
-/// Counts what the page asks for, but for its stream.
+/// Counts the page's pending requests, except for its stream.
 const COUNTED: &str = "
     window.asking = 0;
     window.since = performance.now();
@@ -35,11 +37,12 @@ const COUNTED: &str = "
       finally { window.asking -= 1; window.since = performance.now(); }
     };";
 
-/// The page has asked for all that it shows. It asks again a little after something has happened.
+/// Whether the page has finished loading. It also loads shortly after an event, hence the 700 ms.
 const RESTS: &str = "window.asking === 0 && performance.now() - window.since > 700";
 
-/// Shows the end of a conversation, and what was chosen or opened, and lets nothing move: times, what
-/// turns, the mark where one types, what was said in passing, and what is another each time.
+/// Scrolls to the end of the conversation and to the selected or opened item, and freezes
+/// everything that varies: times, animations, the caret, toasts, and values that differ in each
+/// run.
 const STILL: &str = "
     const [folder, done] = arguments;
     const end = () => {
@@ -70,14 +73,14 @@ const STILL: &str = "
     end();
     requestAnimationFrame(() => { end(); requestAnimationFrame(() => requestAnimationFrame(() => done())); });";
 
-/// What stands otherwise where there is less room is asked for anew; what is seen then is there.
+/// A narrow layout requests some content again; this restarts the wait of `RESTS`.
 const SETTLES: &str = "window.since = performance.now(); return null;";
 const SEEN: &str = "[...document.querySelectorAll('figure[data-state=loading]')].every(it => {
     const { top, bottom } = it.getBoundingClientRect();
     return bottom < 0 || top > innerHeight;
 })";
 
-/// Words that are too small to be read, as they are painted: what is drawn in less room is smaller.
+/// Texts that are painted too small to read: inside a scaled SVG, the scale counts too.
 const SMALL: &str = "
     return [...document.querySelectorAll('body *')]
       .filter(it => it.checkVisibility({ visibilityProperty: true }) && !it.matches('title, option'))
@@ -85,7 +88,7 @@ const SMALL: &str = "
       .filter(it => parseFloat(getComputedStyle(it).fontSize) * (it.getScreenCTM?.().a ?? 1) < 11)
       .map(it => `${it.localName}: ${it.textContent}`);";
 
-/// The bar stays where it is, whatever is scrolled.
+/// Whether the whole document scrolls; it must not, so that the bar stays in place.
 const SCROLLS: &str = "document.documentElement.scrollHeight > innerHeight";
 
 const LOOKS: [(&str, Look); 4] = [
@@ -95,10 +98,10 @@ const LOOKS: [(&str, Look); 4] = [
     ("dark-420", Look { dark: true, width: 420, height: 860 }),
 ];
 
-/// How one gets to a state.
+/// How to reach a state.
 type Reach = fn(&mut Tour<'_>);
 
-/// The states, in the order in which one comes through them.
+/// The states, in the order of the tour.
 const STATES: &[(&str, Reach)] = &[
     ("door", |tour| tour.browser.go(&tour.bench.address())),
     ("door-refused", |tour| {
@@ -240,7 +243,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.project.write("-- Rounds in a game: a person's own words\nreturn 1\n");
         tour.go(&format!("now/{task}"));
         tour.browser.until_shown("#log .conflict", "a person's own");
-        // The withdrawn card says why it was not planned again, whenever the page was opened.
+        // The withdrawn card says why it was not replanned, even if the page was opened later.
         tour.browser.until_shown("#log .card", "redo the edit");
     }),
     ("deploy", |tour| {
@@ -264,7 +267,7 @@ const STATES: &[(&str, Reach)] = &[
     }),
 ];
 
-/// A script in two places.
+/// Two edits of a script.
 fn edits() -> Json {
     let edits = json!([
         {
@@ -276,7 +279,7 @@ fn edits() -> Json {
     json!({ "path": "game.ServerScriptService.KillBricks", "edits": edits })
 }
 
-/// What a picture shows: one part that moves and grows, one that is painted, and one that is new.
+/// A proposal for pictures: one part that moves and grows, one that is painted, and a new one.
 fn room() -> Json {
     let set = |path: &str, props: Json| json!({ "tool": "set_properties", "args": { "path": path, "props": props } });
     let hazards = "game.Workspace.Course.Hazards";
@@ -291,7 +294,7 @@ fn room() -> Json {
     json!({ "title": "Raise the spinner, and give a step to reach it", "changes": changes })
 }
 
-/// What takes away, and what reaches far.
+/// A destructive and far-reaching proposal.
 fn danger() -> Json {
     let loads = json!({
         "path": "game.ServerScriptService.Stages",
@@ -322,12 +325,12 @@ impl Project {
         json!({ "project": self.0 })
     }
 
-    /// Saves its script, as a person does in an editor.
+    /// Saves its script, as the user would in an editor.
     fn write(&self, text: &str) {
         fs::write(self.0.join("src/Rounds.luau"), text).unwrap();
     }
 
-    /// Makes it a repository that has all of it.
+    /// Makes it a Git repository, and commits all of it.
     fn commit(&self) {
         let all: [&[&str]; 5] = [
             &["init", "--quiet", "--initial-branch", "main"],
@@ -343,7 +346,7 @@ impl Project {
     }
 }
 
-/// What the model says on the way.
+/// The model's replies during the tour.
 fn replies() -> Vec<Reply> {
     let first = "It is a baseplate with a tower of unions, a lamp, and two rocks.\n\n\
         I would look at the scripts first: `Main` is there twice, and each of them starts when the game \
@@ -360,7 +363,7 @@ fn replies() -> Vec<Reply> {
 struct Tour<'s> {
     server: Server,
     bench: Bench,
-    /// Where its daemon was before it was stopped.
+    /// The port of the daemon before it was stopped.
     port: u16,
     project: Project,
     /// The proposal that edits a script, and the one that moves parts.
@@ -372,7 +375,7 @@ struct Tour<'s> {
     faults: Vec<String>,
 }
 
-/// The states as they were looked at before.
+/// The reviewed states.
 fn known() -> BTreeMap<String, Json> {
     let known = fs::read_to_string(repository::root().join(SHOWN)).unwrap();
     serde_json::from_str(&known).unwrap()
@@ -385,7 +388,7 @@ impl<'s> Tour<'s> {
         let mut bench = Bench::new();
         lead_to(&server, &mut bench);
         bench.kill();
-        // Without its place, which a person opens on the way.
+        // Without its place: the tour opens it on the page.
         bench.daemon = Some(Daemon::start(binary::vector(), &ledger(&bench.home)));
         bench.human = Human::of(bench.daemon(), &ledger(&bench.home));
         let browser = stage.browser();
@@ -406,12 +409,12 @@ impl<'s> Tour<'s> {
         }
     }
 
-    /// Goes to a page by its address.
+    /// Navigates to a page by its address.
     fn go(&self, page: &str) {
         self.browser.run("location.hash = arguments[0]", &[format!("#/{page}").into()]);
     }
 
-    /// Shows a proposal that waits.
+    /// Shows a pending proposal.
     fn turn_to(&self, proposal: u64) {
         self.browser.click(&format!("#list a[data-seq='{proposal}']"));
         self.browser.until(&format!(
@@ -419,22 +422,22 @@ impl<'s> Tour<'s> {
         ));
     }
 
-    /// Leaves a state as it was looked at before.
+    /// Keeps the reviewed version of a state that the tour cannot reach here.
     fn keep(&mut self, state: &str) {
         let of = |name: &String| name.starts_with(&format!("{state}-"));
         self.shown.extend(known().into_iter().filter(|(name, _)| of(name)));
     }
 
-    /// Looks at a state in every way.
+    /// Checks a state in every look.
     fn look(&mut self, state: &str) {
         self.browser.until(RESTS);
         let known = known();
-        // Where the place lies is another folder each time.
+        // The place's folder differs in each run.
         let folder = self.bench.home.path().display().to_string();
         for (name, look) in LOOKS {
             let name = format!("{state}-{name}");
             self.browser.look(&look);
-            // What the mouse was over is not what one looks at.
+            // Move the mouse away, so that nothing is hovered.
             let away = json!({ "type": "mouseMoved", "x": 0, "y": 0 });
             self.browser.cdp("Input.dispatchMouseEvent", away);
             if state.starts_with("proposal") {
@@ -447,7 +450,7 @@ impl<'s> Tour<'s> {
             let hash = Fingerprint::hash_bytes(shown["all"].to_string().as_bytes()).to_string();
             let shown = json!({ "hash": hash, "texts": shown["texts"] });
             let picture = repository::root().join(FOLDER).join(format!("{name}.png"));
-            // The same looks a little otherwise each time it is painted.
+            // Pixels differ slightly each time, so a picture is written only if the state changed.
             let is_new = known.get(&name) != Some(&shown) || !picture.exists();
             if printed::updating() && is_new {
                 fs::write(picture, small(&self.browser.picture())).unwrap();
@@ -470,7 +473,7 @@ impl<'s> Tour<'s> {
     }
 }
 
-/// A picture with the same pixels in fewer bytes: it is committed.
+/// Encodes a picture losslessly in fewer bytes, because it is committed.
 fn small(picture: &[u8]) -> Vec<u8> {
     let mut reader = png::Decoder::new(Cursor::new(picture)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
@@ -487,7 +490,7 @@ fn small(picture: &[u8]) -> Vec<u8> {
     small
 }
 
-/// What axe finds in a page, as far as it is serious.
+/// The serious and critical violations that axe finds in a page.
 fn faults(browser: &Browser<'_>, axe: &str) -> Vec<String> {
     browser.run(&format!("if (!window.axe) {{ {axe} }}"), &[]);
     let found = browser.run_async(

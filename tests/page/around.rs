@@ -1,12 +1,12 @@
-//! What is otherwise elsewhere while the page is looked at: places that are opened and closed, plugins that
-//! come, and what was chosen in another window or on a terminal.
+//! Changes elsewhere while the page is open: places that are opened and closed, plugins that
+//! connect, and settings that another window or a terminal changes.
 
 use vector_tests::daemon::Plugin;
 
 use super::decided::create;
 use super::*;
 
-/// What has come of the stream so far.
+/// Records what the stream has delivered so far.
 const CAME: &str = "
     window.came = '';
     const read = ReadableStreamDefaultReader.prototype.read;
@@ -105,7 +105,7 @@ fn what_is_chosen_elsewhere_is_shown_where_nothing_is_being_changed() {
     assert_eq!(browser.text("#pairing"), "", "it has let somebody in");
     choose(&bench, "confirm");
     browser.until("document.querySelector('[name=mode][value=confirm]').checked");
-    // What the person has begun to change is theirs.
+    // A change elsewhere does not overwrite what the user has begun to edit.
     browser
         .run("document.querySelector('[name=model]').value = 'half a name'; window.came = ''", &[]);
     choose(&bench, "auto");

@@ -1,4 +1,4 @@
-//! A deploy: begun, found again by a page that is loaded anew while it is at work, and over.
+//! A deploy on the page: started, found again after a reload while it runs, and finished.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,7 +9,8 @@ use vector_tests::committed::Committed;
 
 use super::*;
 
-/// A Git that waits for a file before it commits: where programs are then looked for, and that file.
+/// Installs a `git` that waits for a file before it commits; returns the `PATH` for it, and that
+/// file.
 fn patient(home: &Home) -> (OsString, PathBuf) {
     let (folder, go) = (home.path().join("bin"), home.path().join("go"));
     fs::create_dir(&folder).unwrap();
@@ -28,7 +29,7 @@ fn patient(home: &Home) -> (OsString, PathBuf) {
     (env::join_paths(path).unwrap(), go)
 }
 
-/// Nothing is heard of a deploy while `window.fails`.
+/// Fails the status requests of a deploy while `window.fails` is set.
 const FAILING: &str = "
     const before = window.fetch;
     window.fetch = (path, options) => window.fails && String(path).startsWith('/page/deploying')

@@ -1,4 +1,4 @@
-//! What waits, looked through and decided upon: by keys alone, all at once, and whatever comes meanwhile.
+//! Review of pending proposals: by keyboard alone, several at once, and while others arrive.
 
 use vector_tests::browser::key;
 
@@ -6,24 +6,24 @@ use super::*;
 
 /// A script with room for two hunks.
 pub(super) const SCRIPT: &str = "game.ServerScriptService.KillBricks";
-/// Stands at the beginning of it, and comes in its place.
+/// A text near its start, and the replacement.
 pub(super) const FIRST: [&str; 2] = ["Whoever touches a part", "Who touches any part"];
-/// Stands at its end, and comes in its place.
+/// A text near its end, and the replacement.
 pub(super) const LAST: [&str; 2] = [".KillTag):Connect(watch)", ".KillTag):Once(watch)"];
 
-/// Two edits of the script, far from each other.
+/// Two edits of the script, far apart.
 pub(super) fn edits() -> Json {
     let edit = |[search, replace]: [&str; 2]| json!({ "search": search, "replace": replace });
     json!({ "path": SCRIPT, "edits": [edit(FIRST), edit(LAST)] })
 }
 
-/// A part of its own.
+/// The arguments that create a part of this name.
 pub(super) fn create(name: &str) -> Json {
     json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } })
 }
 
 impl Bench {
-    /// The place as its file has it.
+    /// The text of the place file.
     pub(super) fn text(&self) -> String {
         fs::read_to_string(&self.file).unwrap()
     }
@@ -33,13 +33,13 @@ impl Bench {
     }
 }
 
-/// The proposal that is shown whole.
+/// The proposal that is shown in full.
 pub(super) fn current(browser: &Browser<'_>) -> u64 {
     let of = browser.until("document.querySelector('#one .proposal[data-seen]')?.dataset.of");
     of.as_str().unwrap().parse().unwrap()
 }
 
-/// Waits until a proposal is shown whole.
+/// Waits until this proposal is shown in full.
 #[track_caller]
 pub(super) fn until_current(browser: &Browser<'_>, proposal: u64) {
     browser.until(&format!(
@@ -47,23 +47,23 @@ pub(super) fn until_current(browser: &Browser<'_>, proposal: u64) {
     ));
 }
 
-/// Waits until so many are listed.
+/// Waits until `count` proposals are listed.
 #[track_caller]
 fn until_listed(browser: &Browser<'_>, count: usize) {
     browser.until(&format!("document.querySelectorAll('#list a[data-seq]').length === {count}"));
 }
 
-/// Nothing is asked, and nothing that was pressed is still being done.
+/// Whether no dialog is open and no action is running.
 pub(super) const AT_REST: &str = "!document.querySelector('dialog[open], [aria-busy=true]')";
 
-/// The key of the part of a proposal that has the focus.
+/// The key of the focused part of a proposal.
 const AT: &str = "document.activeElement.closest('[data-stop]')?.dataset.key ?? ''";
 
-/// The parts that are ticked.
+/// The keys of the ticked parts.
 const TICKED: &str =
     "[...document.querySelectorAll('#one input[data-part]:checked')].map(it => it.dataset.part)";
 
-/// Shows the proposals by keys.
+/// Opens the proposals by keyboard.
 fn go_to_proposals(browser: &Browser<'_>) {
     while browser.is("document.activeElement.dataset.page ?? ''") != "proposals" {
         browser.press(&[], &[key::TAB]);
@@ -145,7 +145,7 @@ fn a_no_is_told_why_and_its_letters_are_letters() {
     assert_eq!(bench.status(current(&browser)), "waiting", "nobody has said anything of it");
 }
 
-/// What reaches outside a place.
+/// A script that loads code, which needs a warning.
 const LOADS: &str = "print(1)\nloadstring(\"print(2)\")()\n";
 
 #[test]
@@ -184,7 +184,7 @@ fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
     assert!(bench.text().contains("loadstring"));
 }
 
-/// What the question about a warning has in focus.
+/// The focused button of the open warning.
 const FOCUSED: &str = "document.querySelector('#dialog[open]')?.contains(document.activeElement)
     ? document.activeElement.textContent : ''";
 
@@ -204,7 +204,7 @@ fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
             browser.repeat_enter();
         }
     };
-    // The card in a conversation, and the proposal with everything on it.
+    // The card in the conversation, and the proposal with all its details.
     browser.click("#rail [data-task]");
     let card = "#log [data-say=approve]";
     browser.until(&format!("document.querySelector('{card}')"));
@@ -230,7 +230,7 @@ fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
         );
         browser.press(&[], &[key::ESCAPE]);
         is_left("Enter that is held");
-        // The second press of a double click falls upon the very button.
+        // The second press of a double click lands on the button of the dialog.
         browser.run(
             "const press = (selector, detail) => document.querySelector(selector)
                .dispatchEvent(new MouseEvent('click', { detail, bubbles: true, cancelable: true }));
@@ -257,14 +257,14 @@ fn where_one_of_many_is_refused_it_is_said_how_many_were_accepted_before() {
     until_current(&browser, all[0]);
     browser.click("[data-act=accept-additive]");
     browser.until_shown("#dialog[open] h2", "Accept 3 proposals?");
-    // Somebody else is quicker.
+    // Another client is quicker.
     bench.human.decide(all[1], &json!({ "say": "reject" })).ok();
     until_listed(&browser, 2);
     browser.click("#dialog button.main");
     bench.human.until_status(all[0], "applied");
     browser.until_shown("#toasts", "Accepted: 1 of 3");
     browser.until_shown("#toasts", &format!("Proposal {} ", all[1]));
-    // What stood on the second is planned again.
+    // The one that was planned on top of the second is replanned.
     browser.until_shown("#list h1", "1 proposal");
     browser.until_shown("#one h1", "Create Part game.Workspace.Three");
     assert_eq!(bench.status(current(&browser)), "waiting");
@@ -308,7 +308,7 @@ fn what_comes_new_moves_nothing_that_is_looked_at() {
     browser.click(".tabs [data-page=proposals]");
     until_current(&browser, shown);
     browser.press(&[], &['n']);
-    // What comes into sight is scrolled to once more in the next frame.
+    // Elements that come into view are scrolled to again in the next frame.
     browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", &[]);
     browser.run("document.querySelector('#one').scrollTo(0, 1500)", &[]);
     browser.until("document.querySelector('#one').scrollTop === 1500");
@@ -317,7 +317,7 @@ fn what_comes_new_moves_nothing_that_is_looked_at() {
     browser.until(&format!("document.querySelector('#list a[data-seq=\"{fits}\"]')"));
     assert_eq!((current(&browser), browser.is(AT)), (shown, json!("h0.0")));
     assert_eq!(browser.is("document.querySelector('#one').scrollTop"), 1500);
-    // One that goes elsewhere moves nothing either.
+    // Removing a proposal elsewhere does not scroll the page either.
     bench.human.decide(fits, &json!({ "say": "reject" })).ok();
     until_listed(&browser, 1);
     assert_eq!((current(&browser), browser.is(AT)), (shown, json!("h0.0")));

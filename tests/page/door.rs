@@ -1,4 +1,4 @@
-//! Who is let in, and what is left of the way in.
+//! The page's login: links, codes, revocation, and what a link leaves behind in the browser.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn a_link_opens_the_page_once_and_leaves_nothing_behind() {
         history["entries"].as_array().unwrap().iter().map(|it| &it["url"]).collect();
     let history = serde_json::to_string(&urls).unwrap();
     assert!(!history.contains(&code), "{history}");
-    // Wherever it keeps its token, no request carries that by itself.
+    // Wherever the page keeps its token, no request carries it automatically.
     let kept = "sessionStorage.getItem('vector-token') ?? localStorage.getItem('vector-token')";
     let token = browser.is(kept);
     let token = token.as_str().expect("it has a token");
@@ -27,7 +27,7 @@ fn a_link_opens_the_page_once_and_leaves_nothing_behind() {
     assert_eq!(browser.is("document.cookie"), "");
     browser.reload();
     until_here(&browser);
-    // Somebody who has seen the address comes too late.
+    // A link cannot be used a second time.
     let other = stage.browser();
     other.expect("401 (Unauthorized)");
     other.go(&link);
@@ -40,7 +40,7 @@ fn a_second_link_in_the_same_page_changes_nothing_that_is_seen() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
-    // Each stream that is open is counted.
+    // Counts the open streams.
     browser.prepare(
         "window.streams = 0;
          const before = window.fetch;
@@ -72,12 +72,12 @@ fn six_digits_open_it_and_wrong_ones_are_told_so() {
     browser.enter(wrong);
     browser.click(".door button");
     browser.until_shown(".door [role=alert]", "That is not the code. Type the six digits that");
-    // As it was printed, with a space.
+    // With a space, as it is printed.
     browser.enter(&format!("{} {}", &code[..3], &code[3..]));
     browser.click(".door button");
     until_here(&browser);
     assert!(!browser.is("location.href").to_string().contains(&code));
-    // They open it once.
+    // A code works only once.
     let other = stage.browser();
     other.expect("401 (Unauthorized)");
     other.go(&bench.address());
@@ -107,9 +107,9 @@ fn one_that_is_taken_out_stands_at_the_door_at_once() {
     assert_eq!(browser.is("sessionStorage.length + localStorage.length"), 0);
     browser.reload();
     browser.until("document.querySelector('.door')");
-    // The other one is not meant.
+    // The other browser keeps its access.
     assert_eq!(other.text("#link"), "Connected");
-    // And the way in is open to whoever is let in again, in the same tab.
+    // The page can be entered again in the same tab.
     browser.run("location.href = arguments[0]", &[bench.link().into()]);
     until_here(&browser);
 }

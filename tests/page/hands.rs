@@ -1,14 +1,15 @@
-//! Hands that slip: what is pressed twice, too long or too soon, and what is typed or chosen while the daemon
-//! is away or another page is quicker.
+//! Input slips: double, long or early presses, and text or choices that are entered while the
+//! daemon is away or another page is quicker.
 
 use vector_tests::browser::key;
 
 use super::decided::{AT_REST, create, current, until_current};
 use super::*;
 
-/// Counts what is decided, holds what `window.held` names until `window.go` is called, and cuts the stream with
-/// `window.cut`; `localStorage.streams` says how many were opened, and how many still are. As soon as another
-/// proposal is shown `window.hasty` is called, as by somebody who meant the one before.
+/// Counts decisions, holds requests whose address contains `window.held` until `window.go` is
+/// called, and cuts the stream with `window.cut`. `localStorage.streams` counts the streams that
+/// were opened and those that are still open. `window.hasty` is called as soon as another proposal
+/// is shown, to simulate a press that was meant for the previous one.
 const WATCHED: &str = "
     window.decided = 0;
     window.held = '';
@@ -47,14 +48,14 @@ const WATCHED: &str = "
       }).observe(document.body, { childList: true, subtree: true });
     });";
 
-/// Presses the letter of a key, all at once.
+/// Dispatches a key press synchronously.
 const PRESSES: &str = "
     window.press = key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));";
 
-/// What is said in passing.
+/// The number of toasts.
 const TOASTS: &str = "document.querySelectorAll('#toasts > *').length";
 
-/// How much was decided, and whether something is asked.
+/// The number of decisions.
 const DECIDED: &str = "window.decided";
 const ASKS: &str = "document.querySelector('dialog[open]') !== null";
 
@@ -79,7 +80,8 @@ impl<'s> Two<'s> {
         Self { browser, bench, first, second }
     }
 
-    /// One of them is shown and waits, and so much was decided so far: it is accepted as usual then.
+    /// Asserts that `proposal` is shown and pending after `decided` decisions, and that it can be
+    /// accepted.
     #[track_caller]
     fn accepts(&mut self, proposal: u64, decided: usize) {
         until_current(&self.browser, proposal);
@@ -105,7 +107,7 @@ fn a_double_click_decides_upon_what_is_under_the_mouse_and_nothing_else() {
     two.browser.double_click("#one [data-act=accept]");
     two.bench.human.until_status(two.first, "applied");
     until_current(&two.browser, two.second);
-    // Of a slow one, the browser still says that it is the second.
+    // For a slow double click, the browser still reports a click count of 2.
     let second = "document.querySelector('#one [data-act=accept]')
         .dispatchEvent(new MouseEvent('click', { detail: 2, bubbles: true, cancelable: true }))";
     two.browser.is(second);
@@ -159,7 +161,7 @@ fn a_key_that_is_held_decides_nothing() {
         assert_eq!(two.browser.is(ASKS), false);
         assert_eq!(current(&two.browser), two.first);
     }
-    // What only moves may go on.
+    // Keys that only move may repeat.
     for (key, next) in [('j', two.second), ('k', two.first)] {
         two.browser.repeat(key);
         until_current(&two.browser, next);
@@ -183,7 +185,7 @@ fn what_has_not_come_yet_is_not_decided_upon() {
     assert_eq!(two.bench.status(two.second), "waiting");
 }
 
-/// Waits until the page follows anew what happens, and shows all anew of what a selector finds.
+/// Cuts the stream, and waits until the page has reconnected and redrawn the matching elements.
 #[track_caller]
 fn cut(browser: &Browser<'_>, selector: &str) {
     let old = format!("[...document.querySelectorAll({})]", json!(selector));
@@ -194,10 +196,10 @@ fn cut(browser: &Browser<'_>, selector: &str) {
     browser.until(&format!("localStorage.streams === '2 1' && {is_new}"));
 }
 
-/// The words that are looked for.
+/// The search text in the history.
 const WORDS: &str = "document.querySelector('.filters [name=text]').value";
 
-/// What is typed and chosen in the composer.
+/// The text and choices in the composer.
 const COMPOSED: &str = "(({ text, session, stance, begins }) =>
     [text.value, session.selectedOptions[0].text, stance.value, begins.checked])
     (document.querySelector('#composer form').elements)";
@@ -223,7 +225,7 @@ fn what_is_typed_and_chosen_in_the_composer_stays_when_the_stream_comes_anew() {
     assert_eq!(browser.is(COMPOSED), composed);
     cut(&browser, "#scroll .talk");
     assert_eq!(browser.is(COMPOSED), composed);
-    // Made anew, for it says who answers.
+    // The composer is redrawn, because it names the model that answers.
     browser.run("window.old = document.querySelector('#composer form')", &[]);
     let settings = json!({ "mode": "confirm", "dry_run": true, "model": "offline" });
     bench.human.call("PUT", "/api/settings", &settings).ok();
@@ -261,7 +263,7 @@ fn what_is_asked_of_a_place_that_was_opened_anew_can_be_asked_again() {
     let browser = stage.browser();
     browser.expect("status of 409");
     bench.enter(&browser);
-    // As it is in a page that has not heard of it yet.
+    // A stale epoch, as on a page that does not know the new one yet.
     browser.run("document.querySelector('#composer [name=session]').dataset.epoch = '77'", &[]);
     ask(&browser, FADE);
     browser.until_shown("#toasts", "Ask again");
@@ -271,7 +273,7 @@ fn what_is_asked_of_a_place_that_was_opened_anew_can_be_asked_again() {
     browser.until_shown("#log .asked", FADE);
 }
 
-/// Chooses in the composer.
+/// Selects an option in the composer.
 #[track_caller]
 fn choose(browser: &Browser<'_>, field: &str, text: &str) {
     let option = format!(
@@ -398,7 +400,7 @@ fn a_page_that_nobody_sees_follows_nothing_and_knows_all_when_it_is_seen() {
     bench.enter(&browser);
     let tab = browser.tab();
     browser.open_tab();
-    // Something of the daemon's that does not follow what happens by itself.
+    // A page of the daemon that opens no stream.
     browser.expect("favicon.ico");
     browser.go(&format!("{}health", bench.address()));
     browser.until("localStorage.streams === '1 0'");
@@ -450,7 +452,7 @@ fn what_is_said_in_passing_covers_nothing_that_is_pressed() {
         for (place, button) in places {
             browser.run(&format!("location.hash = '#/{place}'"), &[]);
             browser.until(&format!("document.querySelector('{button}')"));
-            // On a phone the composer grows when one types.
+            // On a phone, the composer grows while it has the focus.
             browser.run("document.querySelector('#ask-text')?.focus()", &[]);
             let said = "(await import('/assets/ui.js')).toast('Said', 'bad', 'In passing.')";
             browser.run_async(&format!("(async () => {{ {said}; arguments[0](); }})()"), &[]);

@@ -1,11 +1,11 @@
-//! By keys alone.
+//! Operation of the page by keyboard alone.
 
 use vector_tests::browser::key;
 
 use super::decided::{FIRST, LAST, SCRIPT};
 use super::*;
 
-/// What has the focus: what it is, its words, and how its outline is drawn.
+/// The focused element: its kind, text, position and outline width.
 const FOCUSED: &str = "
     const it = document.activeElement;
     const style = getComputedStyle(it);
@@ -13,7 +13,7 @@ const FOCUSED: &str = "
     return { what: it.localName, words: words.trim().split('\\n')[0], place: it.getBoundingClientRect().top,
       ring: style.outlineStyle === 'none' ? 0 : parseFloat(style.outlineWidth) };";
 
-/// All that a person can act on, in the order of the page.
+/// The number of visible controls.
 const ALL: &str = "
     return [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]
       .filter(it => it.checkVisibility({ visibilityProperty: true }) && !it.disabled && it.type !== 'hidden').length;";
@@ -74,7 +74,7 @@ fn everything_is_reached_by_keys_in_order_and_seen_to_be() {
         at("button Ask"),
     ];
     assert!(order.is_sorted(), "{reached:#?}");
-    // And back again.
+    // Shift+Tab goes back.
     browser.press(&[key::SHIFT], &[key::TAB]);
     assert_ne!(browser.run(FOCUSED, &[])["words"], "Ask");
 }

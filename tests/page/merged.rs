@@ -1,4 +1,4 @@
-//! Conflicts of a merge, decided on the page, and the file that comes of it.
+//! Merge conflicts that are decided on the page, and the resulting file.
 
 use vector_place::Scene;
 use vector_tests::browser::key;
@@ -12,7 +12,7 @@ fn bench() -> Bench {
     Bench::at(home, arena)
 }
 
-/// The article of a conflict, by a word of what it is about.
+/// The selector of the conflict whose text contains `about`.
 fn of(browser: &Browser<'_>, about: &str) -> String {
     let found = browser.is(&format!(
         "[...document.querySelectorAll('article.conflict')].find((it) => it.innerText.includes('{about}')).dataset.key"
@@ -39,7 +39,7 @@ fn conflicts_are_decided_in_three_columns() {
     }
     browser.click(&format!("{} input[value=theirs]", of(&browser, "Transparency")));
     browser.until_shown("main", "1 of 4 conflicts decided");
-    // A passage alone decides nothing; what is chosen for it stays when the rest is decided upon.
+    // Choosing a hunk does not decide the script; the choice stays when the rest is decided.
     browser.click(&format!("{script} .part:nth-of-type(1) input[value=both]"));
     browser.click(&format!("{} input[value=theirs]", of(&browser, "moved by both")));
     browser.until_shown("main", "2 of 4 conflicts decided");
@@ -78,7 +78,7 @@ fn a_merge_can_be_taken_as_it_is_or_from_one_side() {
     browser.run("location.hash = '#/merges'", &[]);
     browser.click("[data-act=decide-open][data-say=theirs]");
     browser.until_shown("main", "4 of 4 conflicts decided");
-    // What somebody else decides is seen where the page is shown again.
+    // A decision elsewhere is shown when the page is displayed again.
     browser.click("[data-say=as_is]");
     browser.until_shown("#dialog", "Take the file as it is?");
     browser.press(&[], &[key::ESCAPE]);

@@ -1,7 +1,8 @@
-//! The page in a real browser, beside the real daemon: what a person sees of it, by mouse and by keys, in
-//! both schemes, wide and narrow, and whatever becomes of the daemon meanwhile.
+//! The page in a real browser with a real daemon: by mouse and keyboard, in both color schemes,
+//! wide and narrow, and while the daemon stops or restarts.
 //!
-//! Where Chromium or chromedriver is missing, these tests are skipped with a notice; `VECTOR_REQUIRE` forbids that.
+//! Where Chromium or chromedriver is missing, these tests are skipped with a notice;
+//! `VECTOR_REQUIRE` forbids that.
 
 mod again;
 #[cfg(unix)]
@@ -35,18 +36,18 @@ use vector_tests::human::Human;
 use vector_tests::places::{self, Format};
 use vector_tests::repository;
 
-/// Ten steps, of which the first is a card at once.
+/// Ten steps, the first of which is a card at once.
 const GRID: &str = "grid 3x3 of neon parts";
 /// One step.
 const FADE: &str = "set Transparency = 0.5 on #Baseplate";
 
-/// A daemon with a place file open, and a person who asks it by hand.
+/// A daemon with an open place file, and a user who calls it directly.
 struct Bench {
     home: Home,
     daemon: Option<Daemon>,
     human: Human,
     file: PathBuf,
-    /// How often an agent has called.
+    /// The number of agent calls.
     calls: u32,
 }
 
@@ -55,14 +56,14 @@ impl Bench {
         Self::of(Home::new())
     }
 
-    /// The same, in a home where something has happened before.
+    /// The same, in a home with an earlier history.
     fn of(home: Home) -> Self {
         let file = home.path().join("place.rbxlx");
         fs::write(&file, places::sample(Format::Rbxlx)).unwrap();
         Self::at(home, file)
     }
 
-    /// With the place that comes with Vector.
+    /// With the sample place.
     fn obby() -> Self {
         let home = Home::new();
         let file = obby(&home);
@@ -79,25 +80,25 @@ impl Bench {
         self.daemon.as_ref().expect("it runs")
     }
 
-    /// Where the page is, without a way in.
+    /// The address of the page, without a code.
     fn address(&self) -> String {
         format!("http://127.0.0.1:{}/", self.daemon().port)
     }
 
-    /// A way into the page, as a person is told one.
+    /// A login link for the page.
     fn link(&self) -> String {
         let run = self.home.run(&["open", "--print"], "");
         assert_eq!(run.code, 0, "{}", run.stderr);
         run.stdout.trim().to_owned()
     }
 
-    /// The page is open, and follows what happens.
+    /// Opens the page, and waits until it is connected.
     fn enter(&self, browser: &Browser<'_>) {
         browser.go(&self.link());
         until_here(browser);
     }
 
-    /// An agent's call that becomes a proposal.
+    /// Makes a call as an agent, and returns the proposal that it became.
     #[track_caller]
     fn propose(&mut self, tool: &str, args: &Json) -> u64 {
         self.calls += 1;
@@ -110,7 +111,7 @@ impl Bench {
         view["became"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
     }
 
-    /// Ends it as a crash would; the port that it had.
+    /// Kills the daemon, and returns its port.
     fn kill(&mut self) -> u16 {
         let daemon = self.daemon.take().expect("it runs");
         let port = daemon.port;
@@ -128,33 +129,33 @@ impl Bench {
     }
 }
 
-/// Where the commands of this home keep their ledger.
+/// The ledger folder that the commands of this home use.
 fn ledger(home: &Home) -> PathBuf {
     home.path().join("vector")
 }
 
-/// A copy of the place that comes with Vector.
+/// A copy of the sample place.
 fn obby(home: &Home) -> PathBuf {
     let file = home.path().join("obby.rbxlx");
     fs::copy(repository::root().join("samples/obby.rbxlx"), &file).unwrap();
     file
 }
 
-/// Waits until the page is connected, and has asked for what it shows first.
+/// Waits until the page is connected, and has loaded its first content.
 fn until_here(browser: &Browser<'_>) {
     browser.until("document.querySelector('#link').dataset.state === 'here'");
     browser.until("document.querySelector('#composer textarea')");
 }
 
-/// Asks for something as a person does: by the composer.
+/// Sends a request from the composer.
 fn ask(browser: &Browser<'_>, text: &str) {
     browser.click("#ask-text");
     browser.enter(text);
     browser.click("#composer button.main");
 }
 
-/// The parts of the conversation, by key, each with its text. A card's is its title: what else is on it
-/// comes when it is in sight.
+/// The parts of the conversation: key and text. For a card, the text is its title, because the rest
+/// is loaded only when it is in view.
 const LOG: &str = "[...document.querySelectorAll('#log > [data-key]')].map(it =>
     [it.dataset.key, (it.dataset.proposal ? it.querySelector('.title') : it).textContent])";
 
@@ -162,7 +163,7 @@ fn log(browser: &Browser<'_>) -> Vec<(String, String)> {
     serde_json::from_value(browser.is(LOG)).expect("each has a key and a text")
 }
 
-/// Each part is there once.
+/// Asserts that each part occurs once.
 #[track_caller]
 fn is_each_once(log: &[(String, String)]) {
     let mut keys: Vec<&String> = log.iter().map(|(key, _)| key).collect();

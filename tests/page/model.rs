@@ -1,4 +1,4 @@
-//! A model whose words are a test's, in the pieces in which they come.
+//! Scripted model replies for the page, streamed in pieces.
 
 use vector_providers::answer::WireFormat;
 
@@ -8,7 +8,7 @@ use crate::models::spell::{Call, Message, Style, Usage, content_type, events, fr
 
 const WIRE: WireFormat = WireFormat::OpenaiChat;
 
-/// A reply that is streamed, one piece for each event; where it hangs, without its last ones.
+/// A streamed reply, one piece per event; if it hangs, without its end events.
 fn reply(message: &Message, end: End) -> Reply {
     let mut events = events(WIRE, message);
     events.retain(|it| end == End::Whole || !it.is_end);
@@ -17,20 +17,20 @@ fn reply(message: &Message, end: End) -> Reply {
     Reply { headers, pieces, end, ..Reply::plain(200, "") }
 }
 
-/// It says something.
+/// A reply with a text.
 pub(super) fn says(text: &str, end: End) -> Reply {
     let usage = Some(Usage { input: 12_400, output: 310 });
     reply(&Message { text: Some(text.to_owned()), usage, ..Message::default() }, end)
 }
 
-/// It calls a tool.
+/// A reply with a tool call.
 pub(super) fn calls(name: &str, args: Json) -> Reply {
     let call = Call { id: Some(format!("call_{name}")), name: name.to_owned(), args };
     let usage = Some(Usage { input: 9_800, output: 120 });
     reply(&Message { calls: vec![call], usage, ..Message::default() }, End::Whole)
 }
 
-/// Has a bench know the model of a server, without choosing it: its daemon begins anew for that.
+/// Configures the test server as a provider, without choosing its model. This restarts the daemon.
 pub(super) fn lead_to(server: &Server, bench: &mut Bench) {
     let settings =
         format!("retries = 0\n[providers.lmstudio]\nbase_url = \"{}/v1\"\n", server.url());
@@ -39,7 +39,6 @@ pub(super) fn lead_to(server: &Server, bench: &mut Bench) {
     bench.start_on(port);
 }
 
-/// Chooses a model.
 pub(super) fn choose(bench: &Bench, model: &str) {
     let settings = json!({ "mode": "confirm", "dry_run": false, "model": model });
     bench.human.call("PUT", "/api/settings", &settings).ok();

@@ -1,4 +1,4 @@
-//! What is going on: asked for, seen to happen, and shown whatever it is made of.
+//! The conversation view: requests, progress, and the display of hostile and long content.
 
 use vector_tests::browser::key;
 use vector_tests::past;
@@ -54,11 +54,11 @@ fn a_plan_is_shown_and_can_be_stopped() {
     assert_eq!(next, "Go on with the next step of the plan: Create the Model Grid");
 }
 
-/// What a careless page would run, or be led astray by.
+/// A name that a careless page would execute or misdisplay.
 const HOSTILE: &str = "rename game.Workspace.Lamp to \
      \"<img src=x onerror=window.ran=1><script>window.ran=1</script>\u{202e}gnp.exe\"";
 
-/// What is wider than there is room for it; the tabs may be.
+/// The containers whose content overflows; the tabs may.
 const WIDER: &str = "
     return ['html', 'body', '.bar', 'main', '#rail', '#scroll', '#log', '#composer'].filter(it => {
       const element = document.querySelector(it);
@@ -101,13 +101,13 @@ fn what_is_hostile_is_text_and_stays_within_its_lines() {
 fn a_long_conversation_is_there_to_its_beginning() {
     let Some(stage) = Stage::set() else { return };
     let home = Home::new();
-    // Each has a part but the answers to calls.
+    // Every entry but the results of calls has a part.
     past::conversation(&ledger(&home), 1_001);
     let bench = Bench::of(home);
     let browser = stage.browser();
     bench.enter(&browser);
     browser.until_shown("#log .end", "Done");
-    // What is earlier may come when one looks for it.
+    // Earlier parts may be loaded on scrolling up.
     browser.until(
         "document.querySelector('#scroll').scrollTo(0, 0),
          document.querySelectorAll('#log > [data-key]').length === 751",
@@ -116,7 +116,8 @@ fn a_long_conversation_is_there_to_its_beginning() {
     is_each_once(&log);
     let number = |key: &String| key.split('-').nth(1).unwrap().parse::<u64>().unwrap();
     assert!(log.iter().map(|(key, _)| number(key)).is_sorted(), "{log:?}");
-    // Chromium looks into all parts that are left to it for each key that moves the focus.
+    // For each key that moves the focus, Chromium processes every part whose `content-visibility`
+    // is not `visible`, so none may remain.
     let left = "[...document.querySelectorAll('#log *')]
         .filter(it => getComputedStyle(it).contentVisibility !== 'visible').length";
     assert_eq!(browser.is(left), 0);

@@ -1,4 +1,5 @@
-//! The page on a phone, and what goes away by itself: errors with the next action, questions with the page.
+//! The page on a phone, and what closes by itself: errors at the next action, dialogs on
+//! navigation.
 
 use vector_tests::browser::key;
 
@@ -9,7 +10,7 @@ use super::*;
 #[cfg(unix)]
 use crate::models::server::{End, Server};
 
-/// A phone, held upright.
+/// A phone in portrait orientation.
 fn phone() -> Look {
     Look { width: 420, ..Look::default() }
 }
@@ -21,7 +22,7 @@ fn a_phone_shows_the_card_first() {
     let browser = stage.browser();
     browser.look(&phone());
     bench.enter(&browser);
-    // Nothing was asked for yet.
+    // Before the first request.
     browser.until("document.querySelector('#side')?.open === true");
     ask(&browser, GRID);
     bench.human.card();
@@ -36,7 +37,7 @@ fn a_phone_shows_the_card_first() {
     let found = browser.is(in_sight);
     assert!(found[0].as_f64().unwrap() > 0.6, "the conversation has most of the screen: {found}");
     assert_eq!(found[1], true, "the whole card is in sight: {found}");
-    // The plan is a line, which says what comes next, and opens.
+    // The plan is collapsed into one line that names the next step, and can be opened.
     let plan = "document.querySelector('.plan')";
     browser.until(plan);
     assert_eq!(browser.is(&format!("{plan}.open")), false);
@@ -81,7 +82,7 @@ fn an_error_stands_where_it_belongs_and_goes_with_the_next_action() {
     browser.press(&[], &[key::ENTER]);
     browser.until_shown("#rail form [role=alert]", "/nowhere.rbxl");
     assert_eq!(browser.is("document.querySelectorAll('#toasts > *').length"), 0);
-    // Another error, said in passing, goes when something else is done.
+    // A toast with an error disappears at the next action.
     let said = "(await import('/assets/ui.js')).toast('Wrong', 'bad')";
     browser.run_async(&format!("(async () => {{ {said}; arguments[0](); }})()"), &[]);
     browser.until_shown("#toasts", "Wrong");

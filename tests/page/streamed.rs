@@ -1,10 +1,10 @@
-//! A model's words as they come: none is lost and none is said twice, whatever comes late.
+//! Streamed model text: no line is lost or repeated, whatever arrives late.
 
 use super::model::{choose, lead_to, says};
 use super::*;
 use crate::models::server::{End, Server};
 
-/// A daemon whose person has chosen the model of a server, which has begun to say so many lines and waits.
+/// A daemon with the test server's model chosen, which streams some lines and then waits.
 struct Streamed {
     server: Server,
     bench: Bench,
@@ -28,14 +28,14 @@ impl Streamed {
         Self { server, bench, text }
     }
 
-    /// What is asked for is being answered, and the page shows all that has come of it.
+    /// Sends a request, and waits until the page shows its first lines.
     fn begin(&mut self, browser: &Browser<'_>) {
         ask(browser, "What is there?");
         self.server.wait_at_gate(1);
         browser.until_shown("#log .coming", "Line 1 of");
     }
 
-    /// Lets the rest come, and waits until the page has all of it, just as it was said.
+    /// Lets the reply end, and waits until the page shows all of it, exactly as sent.
     #[track_caller]
     fn end(&mut self, browser: &Browser<'_>) {
         self.server.open();
@@ -54,15 +54,15 @@ impl Streamed {
     }
 }
 
-/// The text of a message that is still coming.
+/// The text of a message that is still streaming.
 fn coming(browser: &Browser<'_>) -> String {
     let text = browser.is("document.querySelector('#log .coming .text')?.textContent ?? ''");
     text.as_str().unwrap().to_owned()
 }
 
-/// Holds what `sessionStorage.held` names until `window.go` is called: `asked`, a conversation before it is
-/// asked for; `answered`, when its answer has come; and `told`, all that the stream tells. `window.came` is
-/// what the page was told so far.
+/// Holds what `sessionStorage.held` names until `window.go` is called: `asked`, the request for a
+/// conversation; `answered`, its response; `told`, everything from the stream. `window.came` is
+/// what the stream has delivered so far.
 const HELD: &str = "
     const waits = [];
     window.waiting = () => waits.length;

@@ -1,8 +1,8 @@
-//! Two pages on one conversation, and a daemon that dies and comes back.
+//! Two pages on one conversation, and a daemon that dies and restarts.
 
 use super::*;
 
-/// Waits until two pages show the same conversation, and the same as whoever comes later is shown.
+/// Waits until both pages show the same conversation, also after a reload.
 #[track_caller]
 fn are_the_same(browser: &Browser<'_>, other: &Browser<'_>) {
     let own = log(browser);
@@ -23,7 +23,7 @@ fn two_pages_show_the_same() {
     bench.enter(&browser);
     bench.enter(&other);
     ask(&browser, GRID);
-    // The one that has nothing else to show goes where something begins.
+    // An idle page switches to the conversation that begins.
     other.until_shown("#log .asked", GRID);
     for _ in 0..3 {
         let card = bench.human.card();
@@ -75,7 +75,7 @@ fn a_daemon_that_dies_is_missed_and_found_again() {
     browser.until_shown("#log .end", "not all of it was approved");
     ask(&browser, FADE);
     browser.until("document.querySelector('#log [data-proposal]')");
-    // A task of its own, which the other page lists and does not turn to.
+    // This is a separate task: the other page lists it, but does not switch to it.
     other.until("document.querySelectorAll('#rail [data-task]').length === 2");
     assert_eq!(other.text("#head h1"), GRID);
     other.click("#rail [data-task]");

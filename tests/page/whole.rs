@@ -1,4 +1,4 @@
-//! The whole loop in a browser: asked for, seen, taken in part, accepted, found again, and taken back.
+//! The whole loop in a browser: request, review, partial acceptance, history and revert.
 
 use super::decided::{FIRST, LAST, SCRIPT, current, edits};
 use super::model::{calls, choose, lead_to, says};
@@ -9,7 +9,7 @@ use crate::models::server::{End, Server};
 fn what_is_taken_in_part_is_done_found_again_and_taken_back() {
     let Some(stage) = Stage::set() else { return };
     let read = calls("read_script", json!({ "path": SCRIPT }));
-    // A model that has made no plan is told so, and may go on without one.
+    // The first call is refused, because the model has no plan; the second is allowed without one.
     let call = || calls("replace_text", edits());
     let server = Server::start(vec![read, call(), call(), says("It is done.", End::Whole)]);
     let mut bench = Bench::obby();
@@ -38,10 +38,10 @@ fn what_is_taken_in_part_is_done_found_again_and_taken_back() {
     assert!(bench.text() == before, "as it was, byte for byte");
 }
 
-/// Finds a proposal in History, applied, with the script as that has left it.
+/// Finds an applied proposal in the history, with the script as it left it.
 fn look_back(browser: &Browser<'_>, proposal: u64) {
     browser.click(".tabs [data-page=history]");
-    // At first each change is there once, with what became of it.
+    // By default, each change is listed once, with its outcome.
     browser.until_shown("#entries [data-kind=proposed]", "applied");
     let kinds = "[...new Set([...document.querySelectorAll('#entries .entry')].map(it => it.dataset.kind))]";
     let kinds: Vec<String> = serde_json::from_value(browser.is(kinds)).unwrap();
@@ -57,7 +57,7 @@ fn look_back(browser: &Browser<'_>, proposal: u64) {
     browser.until_shown(&entry, "applied");
     browser.click(&format!("{entry} summary"));
     browser.until_shown(&format!("{entry} .json"), SCRIPT.rsplit('.').next().unwrap());
-    // What it has left is known from the entry on in which it was done.
+    // The resulting script is available from the entry that applied the proposal.
     let done = "[...document.querySelectorAll('#entries [data-kind=applied] details')]
         .find(it => it.textContent.includes('KillBricks'))?.dataset.of";
     let done = browser.until(done);

@@ -1,4 +1,4 @@
-//! `vector render` as a person runs it: what comes out, what is said, and what is refused.
+//! `vector render` on the command line: its pictures, its messages, and its refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use vector_tests::places::{self, Format};
 
 use super::decoded;
 
-/// A home with the sample place in it.
+/// A home with the sample place.
 fn with_place(format: Format) -> (Home, PathBuf) {
     let home = Home::new();
     let file = home.path().join(format!("place.{}", format.extension()));
@@ -25,7 +25,7 @@ fn render(home: &Home, file: &Path, out: &Path, more: &[&str]) -> Output {
     run
 }
 
-/// What is refused, and what is said; nothing is written.
+/// Asserts that the command is refused with this message, and writes nothing.
 #[track_caller]
 fn refused(home: &Home, file: &Path, out: &Path, more: &[&str], said: &str) {
     let before = fs::read(out).ok();
@@ -45,7 +45,7 @@ fn a_place_is_drawn_in_every_format_alike() {
         assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
         assert!(run.stderr.contains("note: Terrain is not drawn."), "{}", run.stderr);
         assert!(run.stderr.contains("2 parts (meshes, unions)"), "{}", run.stderr);
-        // Another picture of the same name is replaced.
+        // An existing picture of the same name is replaced.
         assert_eq!(render(&home, &file, &out, &[]).code, 0);
         pictures.push(decoded(&fs::read(&out).unwrap()));
         let left: Vec<_> = fs::read_dir(home.path()).unwrap().flatten().collect();
@@ -100,7 +100,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&home, &home.path().join("bad.rbxl"), &nowhere, &[], "bad.rbxl cannot be opened");
 }
 
-/// Makes an edit, and gives the number of its proposal.
+/// Makes an edit, and returns the number of its proposal.
 fn edit(home: &Home, file: &Path, request: &str, more: &[&str]) -> u64 {
     let file = file.display().to_string();
     let args = [&["edit", &file, "--prompt", request, "--json"], more].concat();
@@ -128,7 +128,7 @@ fn a_proposal_is_drawn_before_and_after() {
     let both = drawn(waiting, "both");
     assert_eq!(both.0, (258, 128));
     assert!(fs::read(&file).unwrap() == place, "nothing is done to the place");
-    // Applied, it is seen the other way: the place is as it was proposed.
+    // For an applied proposal, both pictures still show the place as it was when proposed.
     let applied = edit(&home, &file, "set Color = \"#33bbff\" on #Lamp", &["--yes"]);
     assert!(fs::read(&file).unwrap() != place);
     assert!(drawn(applied, "before") == before);

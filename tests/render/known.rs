@@ -1,4 +1,4 @@
-//! The known scene: every shape, colours, transparency, turned parts, and what changes.
+//! The known scene: every shape, colors, transparency, rotated parts, and changes.
 
 use rbx_types::{CFrame, Color3uint8, Matrix3, Vector3};
 use scene_schemas::Value;
@@ -12,9 +12,9 @@ use super::check;
 
 const SIZE: (u32, u32) = (480, 360);
 
-/// By 36.87 degrees around Y.
+/// Rotated by 36.87 degrees around Y.
 const TURNED: [[f32; 3]; 3] = [[0.8, 0.0, 0.6], [0.0, 1.0, 0.0], [-0.6, 0.0, 0.8]];
-/// By as much around Z.
+/// Rotated by the same angle around Z.
 const TILTED: [[f32; 3]; 3] = [[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]];
 const STRAIGHT: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
@@ -22,7 +22,7 @@ fn vector([x, y, z]: [f32; 3]) -> Vector3 {
     Vector3::new(x, y, z)
 }
 
-/// A scene in the making.
+/// A scene under construction.
 pub(super) struct Stage {
     pub(super) scene: Scene,
     pub(super) workspace: Node,
@@ -119,7 +119,7 @@ fn what_changes_is_highlighted_as_it_was_reviewed() {
     stage.turn(wedge, [-14.0, 3.0, -8.0], TURNED);
     stage.scene.delete(truss);
     stage.part("Part", [4.0, 4.0, 4.0], [4.0, 2.0, -6.0], [255, 255, 255]);
-    // Behind the glass, and in the ground: it shines through.
+    // A part behind the glass and in the ground: its highlight shines through.
     stage.part("Part", [4.0, 4.0, 4.0], [0.0, -6.0, 4.0], [255, 255, 255]);
     let after = gather_solids(&stage.scene, stage.scene.root());
     stage.scene.rollback(mark);

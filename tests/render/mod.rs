@@ -1,6 +1,7 @@
-//! Pictures: a known scene, point by point as it was reviewed; and `vector render` as a person runs it.
+//! Rendered pictures: a known scene, pixel by pixel as it was reviewed, and the `vector render`
+//! command.
 //!
-//! `UPDATE=1` writes the pictures beside this file anew: look at them before they are committed.
+//! `UPDATE=1` rewrites the pictures beside this file: look at them before they are committed.
 
 mod cli;
 mod known;
@@ -10,7 +11,7 @@ use std::fs;
 use vector_render::Picture;
 use vector_tests::{printed, repository};
 
-/// Holds a picture against the one that was reviewed.
+/// Compares a picture with the reviewed one.
 #[track_caller]
 fn check(name: &str, picture: &Picture) {
     let file = repository::root().join("tests/render").join(format!("{name}.png"));
@@ -25,7 +26,7 @@ fn check(name: &str, picture: &Picture) {
     assert_eq!(differ, 0, "{name}: so many points differ; `UPDATE=1` rewrites it, look at both");
 }
 
-/// The size and the points of a PNG.
+/// The size and the pixels of a PNG.
 #[track_caller]
 fn decoded(bytes: &[u8]) -> ((u32, u32), Vec<[u8; 3]>) {
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();

@@ -1,8 +1,9 @@
-//! The rules one by one. A case is a file: `--- PATH` begins a file of the project, `===` the
+//! Rojo's rules one by one. A case is a file: `--- PATH` begins a file of the project, `===` the
 //! expectation, which `UPDATE=1` rewrites.
 //!
-//! Behind a path: `bom` puts the mark before the text, `crlf` ends its lines as Windows does, `hex`
-//! reads bytes, `link` makes a link to what the text says, `folder` makes a folder.
+//! Flags after a path: `bom` adds a byte order mark, `crlf` uses Windows line ends, `hex` reads the
+//! text as hexadecimal bytes, `link` creates a symbolic link to the text, `folder` creates a
+//! folder.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,7 +16,7 @@ use vector_tests::repository;
 
 use super::oracle::{differences, rojo};
 
-/// Makes the project of a case in a folder `project`, so that links may lead out of it.
+/// Creates the project of a case in a subfolder `project`, so that links may lead out of it.
 pub(super) fn make(case: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("project");
@@ -49,7 +50,7 @@ pub(super) fn make(case: &str) -> TempDir {
     folder
 }
 
-/// What was read, for people: instances with files and properties, then what was wrong.
+/// Prints the result for humans: instances with files and properties, then the diagnostics.
 fn print(tree: &ProjectTree, project: &Path) -> String {
     let (scene, nodes) = tree.to_scene();
     let mut text = String::new();
@@ -99,7 +100,7 @@ fn values(scene: &Scene, node: Node) -> Vec<(String, String)> {
     names.map(str::to_owned).chain(attributes).map(value).collect()
 }
 
-/// What is wrong with a case.
+/// The differences between a case's expectation and the result.
 fn check(file: &Path) -> Vec<String> {
     let case = std::fs::read_to_string(file).unwrap();
     let (files, expected) = case.split_once("\n===\n").unwrap_or((case.trim_end(), ""));

@@ -1,5 +1,5 @@
-//! Projects by chance, and changes of them: what we read is what Rojo reads, and what is read again
-//! in part is what is read as a whole.
+//! Random projects and random changes of them: Vector reads what Rojo reads, and a partial reread
+//! gives the same result as a full one.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use vector_rojo_project::{ProjectInstance, ProjectTree, TreeUpdate};
 
 use super::oracle::{differences, rojo};
 
-/// Chance that is the same in every run.
+/// A pseudorandom generator that is the same in every run.
 pub(super) struct Chance(u64);
 
 impl Chance {
@@ -28,10 +28,10 @@ impl Chance {
     }
 }
 
-/// Few names, so that they meet.
+/// Only a few names, so that collisions occur.
 const STEMS: [&str; 6] = ["a", "b", "init", "A", "Ünï code", "a.spec"];
 
-/// Ends of names, and texts that fit them.
+/// File name suffixes, and texts that fit them.
 const KINDS: [(&str, &[&str]); 24] = [
     (".luau", &["return 1", "return 2\r\n", ""]),
     (".lua", &["return {}"]),
@@ -85,7 +85,7 @@ const KINDS: [(&str, &[&str]); 24] = [
     (".yml", &["- 1\n- 2"]),
 ];
 
-/// Texts that are wrong; Rojo takes none of their projects.
+/// Invalid texts; Rojo refuses every project that contains one.
 const WRONG: [&str; 4] = ["{", "\u{0}", "a: [", "<roblox"];
 
 const ROOTS: [&str; 4] = [
@@ -102,9 +102,9 @@ pub(super) struct Project {
     folder: TempDir,
     pub(super) root: PathBuf,
     pub(super) chance: Chance,
-    /// Whether files may be wrong.
+    /// Whether files may be invalid.
     wrong: bool,
-    /// Whether there was a link: one is enough, as Rojo itself knows no end of two that cross.
+    /// Whether a link exists. There is at most one, because Rojo loops forever on two that cross.
     links: bool,
 }
 
@@ -122,7 +122,7 @@ impl Project {
         project
     }
 
-    /// A folder that there is, or is made.
+    /// Picks a folder below `src`, and creates it if it is missing.
     fn somewhere(&mut self, changed: &mut Vec<PathBuf>) -> PathBuf {
         let mut at = self.root.join("src");
         for _ in 0..self.chance.below(4) {
@@ -152,7 +152,7 @@ impl Project {
             _ => self.chance.pick(texts),
         };
         file.push(format!("{stem}{end}"));
-        // Rojo finds a project's folder in itself where it reads `b` of `b`.
+        // The folder may already contain a folder of this name.
         if !file.is_dir() {
             std::fs::write(&file, text).unwrap();
             changed.push(file);
@@ -177,7 +177,7 @@ impl Project {
         all
     }
 
-    /// Changes something; gives the paths that a watcher would tell.
+    /// Makes a random change, and returns the paths that a watcher would report.
     fn change(&mut self) -> Vec<PathBuf> {
         let entries = self.entries();
         if entries.is_empty() || self.chance.below(3) == 0 {
@@ -248,7 +248,7 @@ fn projects_by_chance_are_read_as_rojo_reads_them() {
     assert!(taken > 20, "only {taken} projects of 80 were without faults");
 }
 
-/// Holds what an update says against the two trees.
+/// Compares an update with the instances before and after it.
 fn check(before: &[ProjectInstance], after: &ProjectTree, changed: &TreeUpdate) {
     let key = |number: &u32| after.instances[*number as usize].key.as_str();
     let was = |key: &str| before.iter().find(|it| it.key == key);

@@ -1,5 +1,5 @@
-//! A process that is killed after any of its entries while it changes a project: what was approved is
-//! finished by the next run, and the files are never anything but before or after.
+//! A process that is killed after any of its ledger entries while it changes a project: the next
+//! run finishes what was approved, and the files are always in the state before or after.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,7 +72,7 @@ fn a_killed_change_of_a_project_is_finished_by_the_next() {
     }
 }
 
-/// The file is changed while the run is stopped: nothing of the other's work is lost.
+/// A file is changed after it was applied: the revert does not overwrite that change.
 #[test]
 fn a_change_by_somebody_else_stops_a_revert_of_the_same() {
     let home = Home::new();
@@ -84,7 +84,7 @@ fn a_change_by_somebody_else_stops_a_revert_of_the_same() {
     let back = home.run(&["revert", "1", "--yes"], "");
     assert_eq!(back.code, 1, "{}", back.stderr);
     assert_eq!(fs::read_to_string(folder.join("src/a/init.luau")).unwrap(), "return 'mine'\n");
-    // Something else that changes is no hindrance, and stays.
+    // A change of an unrelated file does not prevent the revert, and stays.
     fs::write(folder.join("src/a/init.luau"), "return 2\n").unwrap();
     fs::write(folder.join("src/other.luau"), "return 5\n").unwrap();
     let back = home.run(&["revert", "1", "--yes"], "");

@@ -1,5 +1,5 @@
-//! Calls by chance on projects by chance: what is applied is what the files are read as, whatever is
-//! refused leaves every file as it is, and all of it is taken back byte for byte.
+//! Random calls on random projects: the files are read back as what was applied, a refused call
+//! changes no file, and everything can be reverted byte for byte.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Run {
         Self { engine, refused: 0, wrong: Vec::new(), applied: Vec::new() }
     }
 
-    /// Does a call; true where files were written.
+    /// Makes a call; returns whether files were written.
     fn go(&mut self, call: ToolCall) -> bool {
         let said = format!("{call:?}");
         self.engine.add_calls(vec![call]).unwrap();
@@ -136,7 +136,8 @@ fn check(seed: u64) -> (Vec<String>, usize, usize) {
         if !run.go(call) {
             let why: Vec<_> =
                 run.engine.current_workflow().unwrap().refusals().map(|it| it.1).collect();
-            // Which of several siblings of one name it was cannot be told once Rojo orders them anew.
+            // Among siblings of one name, the original is ambiguous once Rojo orders them
+            // differently.
             if !why.iter().any(|why| why.contains("[1]") || why.contains("[2]")) {
                 wrong.push(format!("proposal {seq} is not taken back: {why:?}"));
             }

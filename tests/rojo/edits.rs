@@ -1,9 +1,9 @@
-//! Changes of projects: what the files are afterwards, byte for byte, and that they are read, by us
-//! and by Rojo, as the place that the same calls give in a place file.
+//! Changes of projects: the resulting files, byte for byte, and that Vector and Rojo both read them
+//! as the place that the same calls give in a place file.
 //!
-//! A case is a file: the project as in `cases`, `=== calls`, the calls, `===`, and the files that
-//! changed with what was said, which `UPDATE=1` rewrites. What was applied is taken back in the end,
-//! and every file has to be what it was.
+//! A case is a file: the project as in `cases`, `=== calls`, the calls, `===`, and the changed
+//! files and the messages, which `UPDATE=1` rewrites. Everything that was applied is reverted in
+//! the end, and every file must be as before.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ pub(super) fn snapshot(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-/// What differs between two states of a folder, for people.
+/// The differences between two states of a folder, for humans.
 fn changes(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>) -> String {
     let mut text = String::new();
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
@@ -65,7 +65,6 @@ fn changes(before: &BTreeMap<String, Vec<u8>>, after: &BTreeMap<String, Vec<u8>>
 }
 
 struct Case {
-    /// The file of the case.
     file: PathBuf,
     files: String,
     calls: String,
@@ -125,7 +124,7 @@ impl Case {
         wrong
     }
 
-    /// The files, read again, beside the place file with the same calls.
+    /// Compares the files, read again, with the place file after the same calls.
     fn compare(&self, project: &Path, place: &Path) -> Vec<String> {
         let home = Home::new();
         let out = place.with_file_name("after").with_extension(place.extension().unwrap());

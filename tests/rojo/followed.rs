@@ -1,5 +1,5 @@
-//! What a project is made of changes while its files are followed: what comes to be part of it is
-//! followed, too.
+//! Watching of a project's files while the project's structure changes: files that become part of
+//! the project are watched too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use vector_place::Scene;
 use vector_rojo_project::{FileChanges, FileWatch, RojoProject};
 
-/// Longer than any machine takes.
+/// An upper bound for every wait.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Bench {
@@ -24,7 +24,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A project of files by their names.
+    /// A project with these files: name and text.
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -46,19 +46,19 @@ impl Bench {
         write(&self.root, name, text);
     }
 
-    /// Hears of changes until an instance is so, and follows them as the daemon does.
+    /// Follows reported changes, as the daemon does, until an instance satisfies `is_so`.
     #[track_caller]
     fn until(&mut self, path: &str, is_so: impl Fn(&Scene, &str) -> bool) {
         while !is_so(&self.scene, path) {
             let heard = self.heard.recv_timeout(PATIENCE).expect("it is told");
-            // While it is being written it may be no project.
+            // The project may be invalid while a file is being written.
             if let Ok(Some(scene)) = self.project.follow_changes(&heard) {
                 self.scene = scene;
             }
         }
     }
 
-    /// Hears of changes until a script has a text.
+    /// Follows changes until a script has this text.
     #[track_caller]
     fn until_text(&mut self, path: &str, text: &str) {
         self.until(path, |scene, path| {
@@ -74,7 +74,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A project with a node for each of these.
+/// A project file with these nodes in ServerStorage.
 fn tree(nodes: &str) -> String {
     format!(
         r#"{{ "name": "Game", "tree": {{ "$className": "DataModel", "ServerStorage": {{ {nodes} }} }} }}"#
@@ -98,7 +98,7 @@ fn a_path_that_a_project_file_comes_to_mean_is_followed() {
         bench.write("b/deep/Two.luau", text);
         bench.until_text("game.ServerStorage.B.Two", text);
     }
-    // What was followed before still is.
+    // The files that were watched before still are.
     bench.write("a/One.luau", "return 11\n");
     bench.until_text("game.ServerStorage.A.One", "return 11\n");
     bench.write("a/new/Three.luau", "return 3\n");
@@ -113,7 +113,7 @@ fn an_optional_path_is_followed_when_it_comes() {
     bench.until_text("game.ServerStorage.O.Two", "return 2\n");
     bench.write("not/there/yet/Two.luau", "return 22\n");
     bench.until_text("game.ServerStorage.O.Two", "return 22\n");
-    // It goes, and comes once more.
+    // The folder is removed, and created again.
     fs::remove_dir_all(bench.root.join("not")).unwrap();
     bench.until("game.ServerStorage.O", |scene, path| {
         scene.resolve(&path.parse::<InstancePath>().unwrap()).is_err()
@@ -150,7 +150,7 @@ fn what_a_link_leads_to_is_followed() {
     bench.until_text("game.ServerStorage.Link.Two", "return 2\n");
     bench.write("lib/first/Two.luau", "return 22\n");
     bench.until_text("game.ServerStorage.Link.Two", "return 22\n");
-    // Another place, to which it leads only now.
+    // The link now leads to another folder.
     fs::remove_file(bench.root.join("src/Link")).unwrap();
     std::os::unix::fs::symlink("../lib/second", bench.root.join("src/Link")).unwrap();
     bench.until_text("game.ServerStorage.Link.Two", "return 3\n");

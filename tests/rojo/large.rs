@@ -1,4 +1,4 @@
-//! A project of ten thousand files: read whole, and as Rojo reads it.
+//! A project of ten thousand files: read completely, and as Rojo reads it.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::oracle::{ask, rojo};
 const FOLDERS: usize = 100;
 const FILES: usize = 100;
 
-/// Scripts of each kind, with meta files, models, texts and tables among them, in folders that are
-/// scripts themselves here and there, three deep.
+/// A project with scripts of each kind, meta files, models, texts and tables, in folders three
+/// levels deep. The innermost folders are scripts themselves.
 fn project() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -33,7 +33,7 @@ fn write(folder: &Path, number: usize) {
     let (name, text) = match number {
         0 => ("init.luau".to_owned(), "return {}\n"),
         1 => ("init.meta.json".to_owned(), r#"{ "attributes": { "N": 1 } }"#),
-        // Of the script before it.
+        // The meta file of the previous script.
         _ if number % 10 == 3 => (
             format!("S{:02}.meta.json", number - 1),
             r#"{ "properties": { "Archivable": false } }"#,
@@ -46,7 +46,7 @@ fn write(folder: &Path, number: usize) {
         _ if number % 10 == 6 => (format!("J{number}.json"), r#"{ "a": [1, 2] }"#),
         _ if number % 10 == 7 => (format!("S{number}.server.luau"), "print(1)\n"),
         _ if number % 10 == 8 => (format!("S{number}.client.lua"), "print(1)\n"),
-        // Rojo knows nothing of these.
+        // Rojo ignores these.
         _ if number % 10 == 9 => (format!("R{number}.md"), "# Words\n"),
         _ => (format!("S{number:02}.luau"), "return 1\n"),
     };
@@ -60,7 +60,7 @@ fn ten_thousand_files_are_read_as_rojo_reads_them() {
     let ours = binary::run(&["sourcemap", shown, "--include-non-scripts"], "");
     assert_eq!((ours.code, ours.stderr.as_str()), (0, ""));
     let read: serde_json::Value = serde_json::from_str(&ours.stdout).unwrap();
-    // The files that are instances, the parts in the models, and the folders above.
+    // The files that are instances, the parts in the models, and the folders above them.
     let (instances, folders) = (FOLDERS * 79, 10 + 10);
     assert_eq!(count(&read), instances + FOLDERS * 10 + folders + 2);
     if rojo() {

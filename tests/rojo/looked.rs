@@ -1,4 +1,4 @@
-//! What only looks at a place looks at a project as well.
+//! Commands that only read a place also read a project.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! Rojo projects, read by us and by Rojo: both have to say the same.
+//! Rojo projects, read by Vector and by Rojo with the same result.
 //!
-//! A rule is a file in `cases`: the files of a project, then what it becomes. Where Rojo is
-//! installed it is asked, too, for its sourcemap and its place.
+//! A rule is a file in `cases`: the files of a project, and the expected result. If Rojo is
+//! installed, its sourcemap and its place are compared as well.
 
 mod cases;
 mod chance;

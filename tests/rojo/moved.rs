@@ -1,5 +1,5 @@
-//! Files that somebody else changes under a pending proposal: nothing stale is applied, and nothing of
-//! theirs is lost.
+//! Files that another program changes while a proposal is pending: nothing stale is applied, and
+//! none of the other program's work is lost.
 
 use std::fs;
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ fn a_file_that_is_deleted_under_a_proposal_stays_deleted() {
     assert!(!bench.file("main.luau").exists());
 }
 
-/// A file of that name came meanwhile: it is not written over.
+/// A file of that name was created meanwhile: it is not overwritten.
 #[test]
 fn a_new_file_never_takes_the_place_of_another() {
     let bench = Bench::new();
@@ -137,7 +137,7 @@ fn a_new_file_never_takes_the_place_of_another() {
     assert_eq!(fs::read_to_string(bench.file("new.luau")).unwrap(), "theirs");
 }
 
-/// Later proposals stand on earlier ones, whose files are read again in between.
+/// Later proposals are planned on top of earlier ones, whose files are reread in between.
 #[test]
 fn proposals_stand_on_each_other() {
     let bench = Bench::new();
@@ -159,7 +159,7 @@ fn proposals_stand_on_each_other() {
     assert!(!bench.file("main.luau").exists());
 }
 
-/// What cannot be noted cannot be reverted, and so it is not begun.
+/// A name that cannot be recorded cannot be reverted, so the change is refused.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_whose_name_is_no_text_is_neither_moved_nor_deleted() {

@@ -1,5 +1,5 @@
-//! What cards and results say of a project's files: which ones change, which ones stay, and which ones
-//! another tool writes.
+//! What cards and results report about a project's files: which ones change, which ones stay, and
+//! which ones another tool generates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn a_folder_is_taken_as_a_project_and_cards_and_results_name_the_files() {
     assert!(shown.contains("Files: src/server/Main.server.luau, src/shared/Math.luau"), "{shown}");
     let result = shown.lines().find(|line| line.starts_with("Applied")).unwrap();
     assert!(result.ends_with(": src/server/Main.server.luau, src/shared/Math.luau"), "{result}");
-    // Each card names its own files, whatever waits before it.
+    // Each card names its own files, whatever is pending before it.
     let calls = [
         write("game.ReplicatedStorage.Shared.Math", "return 3\n"),
         write("game.ServerScriptService.Server.Main", "print(3)\n"),
@@ -84,7 +84,7 @@ fn a_card_says_which_files_stay_where_a_node_goes() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("src/server stays on the disk"), "{}", run.stdout);
     assert!(folder.join("src/server/Main.server.luau").is_file());
-    // Where the files go with their instance, nothing stays.
+    // If the files are deleted with their instance, nothing stays.
     let delete = json!({ "tool": "delete_instance", "args": { "path": "game.ReplicatedStorage.Shared.Math" } });
     let run = edit(&home, &folder, &[delete], &["--yes"]);
     assert!(!run.stdout.contains("stays on the disk"), "{}", run.stdout);
@@ -94,7 +94,7 @@ fn a_card_says_which_files_stay_where_a_node_goes() {
 const GENERATED: &str = "out/ui/init.luau is written by roblox-ts (`rbxtsc`), which will overwrite this change. \
                          Change ts/ui/index.ts instead.";
 
-/// Text without the frame of a card and its line ends.
+/// A text without a card's frame and line breaks.
 fn flat(text: &str) -> String {
     text.split(['\n', '│', '!', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

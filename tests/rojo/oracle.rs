@@ -1,4 +1,4 @@
-//! The real Rojo, and how what it says is held against what we read.
+//! Comparison with the real Rojo.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,10 +11,10 @@ use vector_tests::requirement::Requirement;
 
 const VERSION: &str = "Rojo 7.7.1";
 
-/// Whether Rojo is on the PATH, in the version that we follow. Says so where it is not.
+/// Whether Rojo is on the PATH in the supported version; prints a notice if not.
 ///
 /// # Panics
-/// It is missing and required.
+/// Rojo is missing and required.
 pub(super) fn rojo() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
@@ -28,7 +28,7 @@ pub(super) fn rojo() -> bool {
     })
 }
 
-/// What is different between what we read and what Rojo does with a project.
+/// The differences between Vector's reading of a project and Rojo's.
 pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     let mut wrong = Vec::new();
     let fatal: Vec<_> = tree.diagnostics.iter().filter(|it| it.is_fatal_to_rojo).collect();
@@ -36,12 +36,12 @@ pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     let theirs = match sourcemap {
         Ok(theirs) if fatal.is_empty() => theirs,
         Ok(_) => return vec![format!("Rojo takes what we say is fatal to it: {fatal:?}")],
-        // It panics where a `$path` ends with `..`, and so says nothing of how to read it.
+        // Rojo panics on a `$path` that ends with `..`, so there is nothing to compare.
         Err(why) if why.contains("Rojo crashed!") => return Vec::new(),
         Err(why) if fatal.is_empty() => return vec![format!("Rojo refuses the project: {why}")],
         Err(_) => return wrong,
     };
-    // What leads out of the project is read by Rojo, and by us on purpose not.
+    // Rojo reads paths that lead out of the project; Vector deliberately does not.
     if !tree.diagnostics.is_empty() {
         return wrong;
     }
@@ -68,7 +68,7 @@ pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     wrong
 }
 
-/// Asks Rojo about a project; what it prints, or why it does not.
+/// Runs Rojo on a project, and returns its output or its error.
 pub(super) fn ask(args: &[&str], project: &Path) -> Result<String, String> {
     let (command, options) = args.split_first().unwrap();
     let output = Command::new("rojo").arg(command).arg(project).args(options).output().unwrap();

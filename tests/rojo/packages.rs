@@ -1,4 +1,4 @@
-//! Real trees of Luau: packages from npm, unpacked where `VECTOR_ROJO_PACKAGES` says.
+//! Real Luau packages from npm, unpacked in the folder `VECTOR_ROJO_PACKAGES`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use vector_tests::requirement::Requirement;
 
 use super::oracle::{differences, rojo};
 
-/// The folder of the packages; none, with a notice, where it is not told.
+/// The folder of the packages; None, with a notice, if the variable is not set.
 fn packages() -> Option<PathBuf> {
     let folder = std::env::var_os("VECTOR_ROJO_PACKAGES").map(PathBuf::from);
     if folder.is_none() {
@@ -16,7 +16,7 @@ fn packages() -> Option<PathBuf> {
     folder
 }
 
-/// All projects below a folder.
+/// All project files below a folder.
 fn projects(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -36,7 +36,7 @@ fn real_trees_are_read_as_rojo_reads_them() {
     let mut files = Vec::new();
     projects(&folder, &mut files);
     assert!(!files.is_empty(), "{} has no project", folder.display());
-    // All of them at once: each package is a node of one project.
+    // All packages at once: each is a node of one project.
     let whole = folder.join("whole.project.json");
     let mut tree = serde_json::Map::new();
     tree.insert("$className".to_owned(), "Folder".into());
@@ -55,7 +55,7 @@ fn real_trees_are_read_as_rojo_reads_them() {
     for file in files {
         let tree = match ProjectTree::read(&file) {
             Ok(tree) => tree,
-            // All that such a project has is optional, and is not in the package.
+            // Everything in such a project is optional and missing from the package.
             Err(error) if error.to_string().ends_with("it has no instances") => continue,
             Err(error) => {
                 wrong.push(error.to_string());

@@ -1,5 +1,5 @@
-//! What a crash in the middle of a step leaves: the next run puts the files back, does the step again
-//! and holds it against what was approved, or says what stands in the way.
+//! Recovery after a crash in the middle of a step: the next run restores the files, repeats the
+//! step and compares the result with the approved proposal, or reports what prevents that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use super::edits::snapshot;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// A step that changes, makes, moves and deletes; as one proposal.
+/// A step that edits, creates, moves and deletes, as one proposal.
 const CALLS: &str = r#"{ "title": "all", "changes": [
     { "tool": "write_script", "args": { "path": "game.ServerStorage.a", "source": "return 2\n" } },
     { "tool": "write_script", "args": { "path": "game.ServerStorage.c", "source": "return 3\n" } },
@@ -27,7 +27,7 @@ const CALLS: &str = r#"{ "title": "all", "changes": [
     { "tool": "delete_instance", "args": { "path": "game.ServerStorage.box" } }
 ] }"#;
 
-/// A project, and the entries of a whole run on it.
+/// A project, and the ledger entries of a complete run on it.
 struct Whole {
     folder: TempDir,
     records: Vec<Record>,
@@ -70,7 +70,7 @@ impl Whole {
         self.root().join("src").join(name)
     }
 
-    /// The files as they were, or became.
+    /// Writes this state of the files.
     fn put(&self, files: &Files) {
         fs::remove_dir_all(self.root()).unwrap();
         fs::create_dir(self.root()).unwrap();
@@ -93,7 +93,7 @@ impl Whole {
         found.unwrap()
     }
 
-    /// The ledger as it was after the first entry that `is_last`, without the blobs that `is_lost`.
+    /// The ledger up to the first entry that `is_last`, without the blobs that `is_lost`.
     fn crashed(
         &self,
         is_last: impl Fn(&Entry) -> bool,
@@ -123,7 +123,7 @@ impl Whole {
         Ledgers { _home: home, ledger }
     }
 
-    /// In the middle of the step.
+    /// The ledger after a crash in the middle of the step.
     fn cut_off(&self) -> Ledgers {
         self.crashed(|entry| matches!(entry, Entry::Applying { .. }), |_| false)
     }
@@ -139,7 +139,7 @@ impl Ledgers {
         recover_place(&self.ledger, root).unwrap().join("\n")
     }
 
-    /// How the run ended, and whether its proposal was applied.
+    /// Asserts that the run has ended, and returns whether its proposal was applied.
     #[track_caller]
     fn ended(&self) -> bool {
         let records = self.ledger.read(Seq(0), 1_000).unwrap();
@@ -150,7 +150,7 @@ impl Ledgers {
     }
 }
 
-/// The temporary files that are left.
+/// The remaining temporary files.
 fn temporary(files: &Files) -> Vec<&String> {
     files.keys().filter(|name| name.contains(".vector-")).collect()
 }
@@ -165,14 +165,14 @@ fn a_step_that_was_done_is_done_again_and_looked_at() {
         assert!(said.contains("it is applied now"), "{said}");
         assert_eq!(snapshot(&whole.root()), whole.after);
         assert!(crashed.ended());
-        // It was done once more: the project was read, and held against what was approved.
+        // The step was repeated: the project was read, and compared with the approved proposal.
         let records = crashed.ledger.read(Seq(0), 1_000).unwrap();
         let begun = records.iter().filter(|it| matches!(it.entry, Entry::Applying { .. }));
         assert_eq!(begun.count(), 2);
     }
 }
 
-/// The bytes are there, but they do not mean any more what was approved.
+/// The bytes are as approved, but the changed project file gives them another meaning.
 #[test]
 fn a_step_that_is_read_otherwise_now_is_taken_back() {
     let whole = Whole::new();
@@ -202,7 +202,7 @@ fn what_others_changed_meanwhile_is_said() {
         expected.insert("src/d.luau".to_owned(), b"return 'mine'\n".to_vec());
         assert_eq!(snapshot(&whole.root()), expected);
     }
-    // What was deleted has something new in it: that was never approved.
+    // The deleted folder exists again with a new file, which was never approved.
     whole.put(&whole.after);
     fs::create_dir(whole.file("box")).unwrap();
     fs::write(whole.file("box/theirs.luau"), "return 'mine'\n").unwrap();
@@ -215,7 +215,8 @@ fn what_others_changed_meanwhile_is_said() {
     assert_eq!(snapshot(&whole.root()), expected);
 }
 
-/// Half done, and one of the files was saved by somebody since: all others are put back.
+/// Half of the step is done, and another program has saved one of the files since: all others are
+/// restored.
 #[test]
 fn what_is_half_done_is_put_back_around_what_somebody_saved() {
     let whole = Whole::new();
@@ -232,7 +233,8 @@ fn what_is_half_done_is_put_back_around_what_somebody_saved() {
     assert_eq!(snapshot(&whole.root()), expected);
 }
 
-/// What cannot be put back is no failure that is over: it is said, and the next run goes on with it.
+/// If a file cannot be restored, the step stays open: the run reports that, and the next run
+/// continues.
 #[test]
 fn what_cannot_be_put_back_stays_begun() {
     let whole = Whole::new();
@@ -248,14 +250,14 @@ fn what_cannot_be_put_back_stays_begun() {
         let last = crashed.ledger.read(Seq(0), 1_000).unwrap().pop().unwrap();
         assert!(matches!(last.entry, Entry::Applying { .. }), "{last:?}");
     }
-    // Mended by hand: the next run goes on.
+    // The file was repaired by hand: the next run continues.
     fs::write(whole.file("a.luau"), "return 1\n").unwrap();
     crashed.recover(&whole.root());
     assert!(crashed.ended());
     assert_eq!(snapshot(&whole.root()), whole.after);
 }
 
-/// The process stops when all new files are stored, before anybody has written down where.
+/// The process stops when all new files are stored, before their names are recorded.
 #[test]
 fn temporary_files_that_no_record_names_are_taken_away() {
     let whole = Whole::new();
@@ -271,7 +273,7 @@ fn temporary_files_that_no_record_names_are_taken_away() {
             project.prepare_proposals(&mut scene, &all, &BlobStore::new(), None).unwrap();
         // A crash runs no destructors.
         std::mem::forget(prepared);
-        // Somebody else is at work in the same folder.
+        // A temporary file of another process in the same folder.
         fs::write(whole.file(".vector-999-other-x.tmp"), "").unwrap();
         let files = snapshot(&whole.root());
         assert!(temporary(&files).len() > 3, "{files:?}");

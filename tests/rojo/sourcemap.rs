@@ -1,4 +1,4 @@
-//! `vector sourcemap`, as a person or a tool calls it.
+//! `vector sourcemap` on the command line.
 
 use std::path::Path;
 

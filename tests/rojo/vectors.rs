@@ -1,6 +1,6 @@
-//! Every command of `scene-schemas/vectors.json`, as the call of a tool that plans it, done to the files
-//! of a project that holds the vectors' scene: the files are then read, by us and by Rojo, as the place
-//! file that the same calls were done to.
+//! Every command of `scene-schemas/vectors.json`, planned by a tool call and applied to the files
+//! of a project that contains the vectors' scene. Vector and Rojo must both read the files as the
+//! place file after the same calls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,26 +18,27 @@ use vector_tests::{repository, vectors};
 use super::edits::snapshot;
 use super::oracle::{ask, rojo};
 
-/// The name of a folder of the scene.
+/// The name of a folder in the scene.
 const UNUSUAL: &str = "My.Folder \"ä\"";
 
-/// A project, and a place file to which the same is done; each with a ledger of its own.
+/// A project and a place file that receive the same calls, each with its own ledger.
 struct Both {
-    /// Of the project.
+    /// The home of the project.
     home: Home,
     project: PathBuf,
-    /// Of the place.
+    /// The home of the place.
     other: Home,
     place: PathBuf,
 }
 
 impl Both {
-    /// The scene of the vectors, made by calls in an empty project; the place file is the scene itself.
+    /// The scene of the vectors: for the project, made by calls; the place file is the scene
+    /// itself.
     fn new(scene: &[Json]) -> Self {
         let (home, other) = (Home::new(), Home::new());
         let project = home.path().canonicalize().unwrap().join("game");
         fs::create_dir_all(project.join("src")).unwrap();
-        // No file can be called so on every system: a node of the project can.
+        // This name is not a valid file name on every system, so it is a node of the project file.
         let node = json!({ "$className": "Folder" });
         let tree =
             json!({ "$className": "DataModel", "Workspace": { "$path": "src", UNUSUAL: node } });
@@ -66,7 +67,7 @@ impl Both {
         assert_eq!(run.code, 0, "{calls}\n{}", run.stderr);
     }
 
-    /// In what the files are read otherwise than the place.
+    /// The differences between the files, as Vector and Rojo read them, and the place.
     fn wrong(&self) -> Vec<String> {
         let wanted = Scene::decode(&fs::read(&self.place).unwrap()).unwrap();
         let read = ProjectTree::read(&self.project).unwrap();
@@ -84,18 +85,18 @@ impl Both {
         wrong
     }
 
-    /// What is remembered beside each.
+    /// The memory of the project and of the place.
     fn memories(&self) -> [String; 2] {
         [self.project.parent().unwrap().join("game"), self.other.path().to_owned()]
             .map(|folder| fs::read_to_string(folder.join(".vector/memory.md")).unwrap_or_default())
     }
 
-    /// The files, but for what is remembered.
+    /// The project's files, without the memory.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         snapshot(&self.project)
     }
 
-    /// The newest proposal of a home that was applied.
+    /// The number of the newest applied proposal of a home.
     fn newest(home: &Home) -> String {
         let log = home.run(&["log", "--json"], "").stdout;
         let mut applied = log.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
@@ -104,7 +105,7 @@ impl Both {
     }
 }
 
-/// The calls that make the scene of the vectors.
+/// The calls that create the scene of the vectors.
 fn made(scene: &[Json]) -> Vec<Json> {
     let (mut calls, mut later) = (Vec::new(), Vec::new());
     for instance in scene {
@@ -115,7 +116,7 @@ fn made(scene: &[Json]) -> Vec<Json> {
             continue;
         }
         let mut props = instance["props"].as_object().unwrap().clone();
-        // What it refers to comes later.
+        // References are set later, when their targets exist.
         if let Some(to) = props.remove("PrimaryPart") {
             let to = json!({ "PrimaryPart": to["target"]["path"] });
             later.push(json!({ "tool": "set_properties", "args": { "path": path, "props": to } }));
@@ -128,14 +129,14 @@ fn made(scene: &[Json]) -> Vec<Json> {
     calls
 }
 
-/// Properties as a tool is given them.
+/// Properties as tool arguments.
 fn given(props: &Props, keep_absent: bool) -> serde_json::Map<String, Json> {
     let all = props.iter().filter(|(_, value)| keep_absent || value.is_some());
     all.map(|(name, value)| (name.clone(), value.as_ref().map_or(Json::Null, Value::to_json)))
         .collect()
 }
 
-/// The call by which a command is planned; none where no file has anything of the kind.
+/// The tool call that plans a command; None if files cannot contain the result.
 fn call(command: &Command) -> Option<Json> {
     let (tool, args) = match command {
         Command::Create { parent, class, name, props, .. } => {
@@ -164,7 +165,8 @@ fn call(command: &Command) -> Option<Json> {
             let change = json!({ "action": "add", "section": "todo", "text": text });
             ("edit_memory", json!({ "changes": [change] }))
         }
-        // What brings back is asked for by the proposal that it takes back; an asset comes to Studio.
+        // A restore is planned by reverting a proposal, and an asset can only be inserted in
+        // Studio.
         Command::Restore { .. } | Command::Insert { .. } => return None,
     };
     Some(json!({ "tool": tool, "args": args }))
@@ -187,7 +189,7 @@ fn every_command_of_the_vectors_is_done_to_files_as_to_a_place() {
         assert_ne!(both.files(), before, "{call}");
         if matches!(command, Command::Delete { .. }) {
             restore(&both, &before);
-            // Gone once more, for what comes after it.
+            // Delete it again, because later commands expect that.
             for what in [&both.project, &both.place] {
                 both.edit(what, &call.to_string());
             }
@@ -197,7 +199,7 @@ fn every_command_of_the_vectors_is_done_to_files_as_to_a_place() {
     assert_eq!(done, 7, "the kinds of commands that files can hold");
 }
 
-/// What was deleted is brought back: the vector of `Restore`.
+/// Restores what was deleted: the vector of `Restore`.
 fn restore(both: &Both, before: &BTreeMap<String, Vec<u8>>) {
     for home in [&both.home, &both.other] {
         let run = home.run(&["revert", &Both::newest(home), "--yes"], "");

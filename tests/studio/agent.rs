@@ -1,5 +1,5 @@
-//! An agent of its own beside Studio: what it calls is read from the mirror and from Studio, what it wants
-//! to change is a card in the widget, and it is told what became of it.
+//! An MCP client beside Studio: its calls read from the mirror and from Studio, its changes are
+//! cards in the widget, and it receives their outcome.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -12,7 +12,7 @@ use super::{Desk, click, eval, until, until_shown, until_there};
 
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
 
-/// An agent that calls from elsewhere, while Studio goes on.
+/// An agent that makes calls on other threads, while Studio continues.
 struct Agent {
     port: u16,
     token: String,
@@ -32,7 +32,7 @@ impl Agent {
         answer
     }
 
-    /// Calls a tool; the answer comes when it is planned.
+    /// Calls a tool; the answer arrives when the call is planned.
     fn calls(&self, id: &str, tool: &str, args: Json) -> Receiver<Json> {
         let call = json!({
             "connection": "agent", "client": "a test", "id": id, "tool": tool, "args": args,
@@ -41,14 +41,14 @@ impl Agent {
         self.send("POST", "/api/agents/calls".to_owned(), call)
     }
 
-    /// What becomes of a call.
+    /// Waits for the outcome of a call.
     fn became(&self, call: &Json) -> Receiver<Json> {
         let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
         self.send("GET", path, Json::Null)
     }
 }
 
-/// Lets Studio go on until something is answered.
+/// Runs Studio until the answer arrives.
 fn answered(studio: &Studio, answer: &Receiver<Json>) -> Json {
     let came = std::cell::OnceCell::new();
     until(studio, "an answer", |_| {
@@ -114,7 +114,7 @@ fn an_agent_and_a_person_work_side_by_side() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
     desk.propose("rename game.Workspace.Wall to Tower");
-    // It is planned on top of what waits, and says so.
+    // The call is planned on top of the pending proposal, and reports that.
     let args = json!({ "path": "game.Workspace" });
     let read = answered(
         studio,

@@ -1,4 +1,5 @@
-//! Assets: what they bring is shown before it is inserted, and goes again in one step.
+//! Assets: their contents are shown before they are inserted, and they can be removed again in one
+//! step.
 
 use serde_json::Value as Json;
 use studio_sim::{Signals, Studio};
@@ -8,7 +9,7 @@ use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there
 
 const BACKDOOR: &str = "local all = getfenv()\nrequire(7132546)\n";
 
-/// A model with a script and a part, and a part of the same name beside it.
+/// A model with a script and a part, and another part of the same name beside it.
 pub(super) fn asset(source: &str) -> Vec<u8> {
     let mut scene = Scene::empty(FileFormat::Binary);
     let root = scene.root();
@@ -46,7 +47,7 @@ fn an_asset_is_one_undo_step_and_its_scripts_are_looked_through() {
         click(studio, "Approve");
         until_shown(studio, "Approve despite it?");
         assert_eq!(studio.snapshot(), before, "and one yes is not enough");
-        // The catalogue has another version by now; what was shown is what comes.
+        // The catalog has another version now, but the version that was shown is inserted.
         register(studio, "-- another\n");
         until(studio, "it can be confirmed", |studio| {
             studio.click(&super::object(studio, "ApproveAnyway")).is_ok()
@@ -88,7 +89,8 @@ fn an_asset_that_became_another_is_shown_anew() {
     let studio = &desk.studio;
     register(studio, "print(1)\n");
     desk.propose("insert asset 123");
-    // What was shown is lost with the plugin, and the catalogue has another version by now.
+    // The plugin is reloaded and loses the asset that was shown; the catalog has another version
+    // now.
     studio.unload_plugin();
     register(studio, BACKDOOR);
     load(studio);

@@ -1,5 +1,5 @@
-//! The plugin gives the frame back, whatever happens in a place of 100,000 instances. What it does in one
-//! go is counted in units of the simulator's work, so that the bound is the same on every machine.
+//! The plugin's work per frame stays bounded in a place of 100,000 instances. The work of one
+//! resumption is counted in units of the simulator, so that the bound is the same on every machine.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use vector_tests::daemon::Daemon;
 
 use super::{ask, eval, load, pair, shows, until, until_shown};
 
-/// The most units of one resumption: a slice of 4 ms is 40,000 of them, and what comes before and behind
-/// it in the same resumption, one update's JSON for instance, may have half as many.
+/// The maximum units of one resumption. A slice of 4 ms is 40,000 of them; the work before and
+/// after it in the same resumption, such as the JSON of one update, may take half as many.
 const MOST: u64 = 60_000;
 
-/// A hundred thousand instances, and texts, one of them longer than Studio's script editor likes.
+/// A hundred thousand instances, and scripts, one of them longer than Studio's script editor likes.
 const LARGE: &str = r#"
 for a = 1, 20 do
 	local region = Instance.new("Folder")
@@ -37,7 +37,7 @@ for n = 1, 300 do
 end
 "#;
 
-/// Everything below one folder, which stands nowhere.
+/// Moves everything into one folder outside the place.
 const TAKE_OUT: &str = r#"
 local all = Instance.new("Folder")
 all.Name = "All"
@@ -53,7 +53,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// Some seconds pass; then nothing that the plugin did since the last look was too much.
+    /// Runs for some seconds, and asserts that the plugin stayed within `MOST` since the last
+    /// check.
     #[track_caller]
     fn holds(&self, what: &str, seconds: f64) {
         self.studio.run_for(seconds);
@@ -117,7 +118,7 @@ fn lives_with_100_000_instances(signals: Signals) {
     assert_eq!(studio.errors(), Vec::<String>::new());
 }
 
-/// How many instances the daemon knows of.
+/// The number of instances in the daemon's mirror.
 fn mirrored(daemon: &Daemon, home: &Home) -> u64 {
     let kept = std::fs::read_to_string(home.path().join("token")).unwrap();
     let token = kept.split_whitespace().nth(1);

@@ -1,5 +1,5 @@
-//! What the widget shows of each event. A daemon that only plays events stands in for the real one: some
-//! of them, such as a failure that money mends, no test can bring about.
+//! The widget's display of every event. A fake daemon plays them, because tests cannot cause some
+//! of them with the real one, such as a failure for lack of money.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,22 +28,22 @@ const CALL: Seq = Seq(3);
 const REFUSED: Seq = Seq(4);
 const PROPOSAL: Seq = Seq(5);
 
-/// What the player has, and what the plugin did with it.
+/// What the player sends, and what the plugin did with it.
 #[derive(Default)]
 struct Played {
     session: Option<SessionId>,
     waiting: Vec<EventRecord>,
     cursor: u64,
     asked: Vec<String>,
-    /// Whether a new conversation began with what was asked for last.
+    /// Whether the last request began a new conversation.
     begins: bool,
-    /// What was to be done with workflows: `1/cancel` and so on.
+    /// Actions on workflows, such as `1/cancel`.
     verbs: Vec<String>,
-    /// Rows of the proposal's preview.
+    /// The number of rows in the proposal's preview.
     rows: u32,
 }
 
-/// How long a poll is held where nothing happens.
+/// How long a poll is held if nothing happens.
 const HOLD: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Default)]
@@ -87,7 +87,7 @@ fn proposal(rows: u32) -> ProposalView {
     }
 }
 
-/// One that goes on.
+/// An active workflow.
 fn workflow(seq: Seq) -> WorkflowView {
     WorkflowView {
         seq,
@@ -109,7 +109,7 @@ impl Player {
         act(&mut self.0.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until there is something to say, as the daemon does, though not for long.
+    /// Waits for an event, as the daemon does, though not for long.
     async fn hold(&self) {
         if self.with(|it| it.waiting.is_empty()) {
             let _ = tokio::time::timeout(HOLD, self.0.1.notified()).await;
@@ -182,7 +182,7 @@ impl Player {
         }
     }
 
-    /// Answers from now on, on a port of its own.
+    /// Starts to listen on a free port, and returns it.
     fn listen(&self) -> u16 {
         let it = self.clone();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -207,7 +207,7 @@ impl Player {
     }
 }
 
-/// An event, what the texts of the widget hold then, and which texts it has no more.
+/// An event, the texts that the widget contains then, and the texts that it must not contain.
 type Case = (Event, &'static [&'static str], &'static [&'static str]);
 
 fn text(text: &str) -> String {
@@ -355,7 +355,7 @@ fn of_the_model() -> Vec<Case> {
             &["Rather blue", "Half a sentence"],
             &[],
         ),
-        // What was asked for once more begins anew.
+        // A repeated model request starts with an empty text.
         (Event::AssistantStart {}, &[], &["Half a sentence"]),
         (
             Event::AssistantFinal { text: text("**Red** or blue?"), answers: Vec::new() },
@@ -386,7 +386,7 @@ fn of_errors() -> Vec<Case> {
         (
             Event::Error {
                 code: FailureKind::Internal,
-                // What a text is about does not make a card: the field does.
+                // The code decides on the kind of card, not the contents of the message.
                 message: text("Line 402 of the api key list is broken."),
                 retryable: false,
                 hint: String::new(),
@@ -437,7 +437,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all
 }
 
-/// The names of all events, as they are printed for the other sides.
+/// The names of all events in the generated API document.
 fn printed() -> BTreeSet<String> {
     let api = openapi_document();
     let variants = api["components"]["schemas"]["Event"]["oneOf"].as_array().unwrap();
@@ -452,7 +452,7 @@ fn every_event_has_a_case() {
     assert_eq!(played, printed(), "an event needs a case here: what the widget shows of it");
 }
 
-/// A Studio that listens to a player, of this height.
+/// A Studio of this height that is connected to a player.
 fn listener(player: &Player, signals: Signals, height: u32) -> Studio {
     let settings = SharedSettings::default();
     settings.set("VectorPort", Some(player.listen().to_string()));
@@ -505,12 +505,12 @@ fn a_long_card_is_drawn_in_slices_and_its_end_stays_in_sight() {
     until(&studio, "the rest of it", |studio| shows(studio, "Wall149"));
     until_there(&studio, "Approve");
     let most = studio.most_work();
-    // Putting the finished card in the place of the old one is Studio's own work, and counted here.
+    // Studio itself replaces the old card with the finished one, and that work is counted here.
     assert!(most.units < 150_000, "{} units in one go, at {:#?}", most.units, most.traces);
     assert_eq!(studio.errors(), Vec::<String>::new());
 }
 
-/// A question's answers are pressed, and what mends a failure leads to its setting.
+/// Clicks one of a question's answers, and the button of a failure that leads to its setting.
 fn answers_are_sent(studio: &Studio, player: &Player) {
     studio.click_text("Really red").unwrap();
     until(studio, "the answer is sent", |_| player.with(|it| it.asked == ["Really red"]));
@@ -519,7 +519,7 @@ fn answers_are_sent(studio: &Studio, player: &Player) {
     until_shown(studio, "Ask before every change");
 }
 
-/// A Studio in which a task is at work.
+/// A Studio with a running task.
 fn at_work(player: &Player) -> Studio {
     let studio = listener(player, Signals::Deferred, 1_200);
     player.play(asked(player.with(|it| it.session.clone()), "Paint the wall red"));
@@ -527,7 +527,7 @@ fn at_work(player: &Player) -> Studio {
     studio
 }
 
-/// The box is empty again.
+/// Waits until the input box is empty again.
 fn until_taken(studio: &Studio) {
     until(studio, "the box is empty", |studio| object(studio, "Ask").text.is_empty());
 }
@@ -586,7 +586,7 @@ fn words_behind_a_command_say_what_it_is_about() {
     let studio = at_work(&player);
     ask(&studio, "/plan");
     for (typed, sent) in [
-        // Nothing came of the command alone, and it still stands there.
+        // The command alone sent nothing, and is still in the box.
         (" a tower", "a tower"),
         ("/fix", "Find out what is wrong here"),
         ("/explain the door", "what to look out for. the door"),

@@ -1,4 +1,5 @@
-//! What goes wrong: refusals, stale bases, permissions, somebody killed in the middle.
+//! Failures in Studio: refusals, stale bases, denied permissions, and processes that are killed
+//! midway.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ fn transparency(studio: &Studio) -> Json {
     eval(studio, "return workspace.Wall.Transparency")
 }
 
-/// What undo would take back that the plugin did.
+/// The plugin's steps on the undo stack.
 fn steps(studio: &Studio) -> Vec<String> {
     let all = studio.undo_stack_names().into_iter();
     all.filter(|name| name.starts_with("Vector")).collect()
@@ -55,7 +56,7 @@ fn a_script_that_is_stale_half_way_takes_everything_back() {
         desk.propose("replace \"print(1)\" with \"print(2)\" in all scripts");
         studio.move_editor_on("ServerScriptService.Other", "-- mine\nprint(1)\n");
         click(studio, "Approve");
-        // It is planned again on what the person has typed, and waits once more.
+        // The proposal is replanned on what the user has typed, and is pending again.
         until(studio, "the new proposal", |studio| {
             shows(studio, "planned again") && has(studio, "Approve")
         });
@@ -80,7 +81,7 @@ fn what_both_have_changed_is_shown_in_three_texts() {
         desk.propose("comment game.ServerScriptService.Main: checked");
         studio.move_editor_on("ServerScriptService.Main", "-- mine\nprint(1)\n");
         click(studio, "Approve");
-        // The card may have been scrolled away by what was said behind it.
+        // Later messages may have scrolled the card out of view.
         until(studio, "the conflict", |studio| studio.find_gui(|it| it.name == "Conflict").is_ok());
         for text in ["Line 1, before", "Now in the script", "-- mine", "Proposed", "-- checked"] {
             assert!(studio.find_gui(|it| it.text == text).is_ok(), "{text}");
@@ -162,14 +163,14 @@ fn a_plugin_killed_at_any_write_does_it_once() {
     }
 }
 
-/// The texts of the two scripts: of `Long` the first line, and how long it is.
+/// The texts of the two scripts; of `Long`, the first line and the length.
 fn texts(studio: &Studio) -> Json {
     let luau = "local long = workspace.Long.Source
         return { game.ServerScriptService.Main.Source, string.sub(long, 1, 8), #long }";
     eval(studio, luau)
 }
 
-/// A script whose text is longer than Studio lets a value be. It is changed before the other.
+/// A script whose text is longer than a property value may be. It is changed before the other.
 const LONG: &str = r#"
 local it = Instance.new("Script")
 it.Name = "Long"
@@ -240,7 +241,7 @@ fn a_wire_that_loses_and_doubles_changes_nothing_twice() {
     }
 }
 
-/// Kills the daemon as soon as its ledger has so many entries, and starts it again.
+/// Kills the daemon as soon as its ledger has this many entries, and starts it again.
 fn killed_at(entries: u64) {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
@@ -262,7 +263,7 @@ fn killed_at(entries: u64) {
         super::ask(&studio, REQUEST);
         let is_asked = || ledger.last_seq().unwrap().0 > 0;
         until(&studio, "done", |studio| {
-            // What was sent or clicked may be lost with the daemon, and is again.
+            // A request or a click may be lost with the daemon, so it is repeated.
             if has(studio, "Approve") && shows(studio, "Connected") {
                 click(studio, "Approve");
             } else if !is_asked() && has(studio, "Ask") && shows(studio, "Connected") {

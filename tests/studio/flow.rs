@@ -1,4 +1,4 @@
-//! The main job: pair, ask, see, approve, undo, redo, in both signal modes.
+//! The main workflow in both signal modes: pair, request, review, approve, undo, redo.
 
 use studio_sim::{Signals, Studio};
 
@@ -67,12 +67,12 @@ fn two_requests_stand_side_by_side() {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
         let before = studio.snapshot();
-        // One of the two cards may be out of sight.
+        // One of the two cards may be out of view.
         let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
         desk.propose("rename game.Workspace.Wall to Tower");
         ask(studio, "set Transparency = 0.5 on game.Workspace.Tower");
         until(studio, "both cards", |studio| cards(studio) == 2);
-        // The second could be planned on top of the first alone; the first is approved first.
+        // The second may be planned only on top of the first, so the first is approved first.
         studio.trigger_action("VectorApprove").unwrap();
         until(studio, "renamed", |studio| {
             eval(studio, "return workspace:FindFirstChild('Tower') ~= nil") == true
@@ -89,7 +89,7 @@ fn two_requests_stand_side_by_side() {
     }
 }
 
-/// A change that has a warning about security.
+/// A change with a security warning.
 const LOADS: &str =
     "replace \"print(1)\" with \"loadstring('print(2)')()\" in game.ServerScriptService.Main";
 
@@ -100,7 +100,7 @@ fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
         let studio = &desk.studio;
         let before = studio.snapshot();
         desk.propose(LOADS);
-        // The shortcut only asks, however often it is pressed.
+        // The shortcut only opens the question, however often it is pressed.
         for _ in 0..3 {
             studio.trigger_action("VectorApprove").unwrap();
             until_there(studio, "ApproveAnyway");
@@ -109,7 +109,7 @@ fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
         assert!(!super::has(studio, "Approve"), "what was pressed is not there for a second press");
         click(studio, "Cancel");
         until_there(studio, "Approve");
-        // A press right behind the first one does nothing.
+        // A click right after the first one does nothing.
         click(studio, "Approve");
         until_there(studio, "ApproveAnyway");
         assert!(

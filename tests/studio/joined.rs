@@ -1,4 +1,4 @@
-//! The plugin as it ships, in a place that Rojo syncs with a project that the daemon has open.
+//! The shipped plugin in a place that Rojo syncs with a project which the daemon has open.
 
 use std::fs;
 

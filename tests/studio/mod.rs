@@ -1,4 +1,4 @@
-//! The plugin as it ships, in the simulated Studio, over real HTTP, against the real daemon.
+//! The shipped plugin in the simulated Studio, over real HTTP, with the real daemon.
 
 mod agent;
 mod assets;
@@ -19,10 +19,10 @@ use studio_sim::{GuiObject, Options, SharedSettings, Signals, Studio};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 
-/// How long anything may take; a test that needs it has failed.
+/// An upper bound for every wait; a test that reaches it fails.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// What stands in the place.
+/// The contents of the place.
 const PLACE: &str = r#"
 local wall = Instance.new("Part")
 wall.Name = "Wall"
@@ -42,7 +42,7 @@ struct Desk {
     studio: Studio,
 }
 
-/// A Studio whose user has these settings, with a place, and the plugin loaded.
+/// A Studio with these user settings, the place, and the plugin loaded.
 fn studio(settings: &SharedSettings, signals: Signals) -> Studio {
     let options = Options { signals, settings: settings.clone(), ..Options::default() };
     let studio = Studio::new(options).unwrap();
@@ -83,22 +83,22 @@ fn object(studio: &Studio, name: &str) -> GuiObject {
     })
 }
 
-/// Asks for something in the widget, as a person does.
+/// Types a request into the widget, as the user would.
 fn ask(studio: &Studio, text: &str) {
     studio.type_into(&object(studio, "Ask"), text, true).unwrap();
 }
 
-/// Clicks what has this name.
+/// Clicks the object of this name.
 fn click(studio: &Studio, name: &str) {
     studio.click(&object(studio, name)).unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
-/// Runs Luau as the person at the command bar.
+/// Runs Luau as the user would in the command bar.
 fn eval(studio: &Studio, luau: &str) -> Json {
     studio.eval(luau).unwrap_or_else(|error| panic!("{luau}: {error}"))
 }
 
-/// Types the daemon's code, as a person does.
+/// Types the daemon's pairing code, as the user would.
 fn pair(studio: &Studio, daemon: &Daemon) {
     until_there(studio, "Code");
     studio.type_into(&object(studio, "Code"), &daemon.code(), true).unwrap();
@@ -106,7 +106,7 @@ fn pair(studio: &Studio, daemon: &Daemon) {
 }
 
 impl Desk {
-    /// Paired, and ready to be asked.
+    /// A paired Studio that is ready for requests.
     fn ready(signals: Signals) -> Self {
         let home = Home::new();
         let daemon = Daemon::start(binary::vector(), home.path());
@@ -117,7 +117,7 @@ impl Desk {
         Self { home, daemon, settings, studio }
     }
 
-    /// What `vector` prints for the ledger of this desk.
+    /// The output of `vector` for this ledger.
     fn vector(&self, args: &[&str]) -> String {
         let home = self.home.path().display().to_string();
         let output = self.home.run(&[args, &["--home", home.as_str()]].concat(), "");
@@ -125,7 +125,7 @@ impl Desk {
         output.stdout
     }
 
-    /// Asks, and waits for the card.
+    /// Sends a request, and waits for the card.
     fn propose(&self, text: &str) {
         ask(&self.studio, text);
         until_there(&self.studio, "Approve");
@@ -137,7 +137,8 @@ impl Drop for Desk {
         if std::thread::panicking() {
             return;
         }
-        // Whatever a test did: the plugin wrote nothing outside a recording, and nothing broke.
+        // After any test, the plugin must have written nothing outside a recording, and raised no
+        // error.
         assert_eq!(self.studio.unrecorded_writes(), Vec::<String>::new());
         assert_eq!(self.studio.errors(), Vec::<String>::new());
         assert!(self.studio.most_in_flight() <= 2, "{}", self.studio.most_in_flight());

@@ -1,21 +1,22 @@
-//! Exactly once, explored: a model of what the daemon, the plugin and the wire between them do to two
-//! approved proposals, with every order of events and a bounded number of mishaps.
+//! A model checker for exactly-once application: the daemon, the plugin and the wire between them
+//! handle two approved proposals, with every order of events and a bounded number of mishaps.
 //!
-//! It follows the code, and `model/daemon.rs` and `model/plugin.rs` say which. One append to the
-//! ledger is one step, so Vector may stop between any two; whatever yields in the plugin is a step, so
-//! it may be loaded again there. Mishaps: Vector stops; the plugin is loaded again; Studio is closed
-//! (its place, when opened again, is another session); a poll, a post or an answer is lost, or late:
-//! what was sent may still arrive, behind what is sent again, which is how requests double; a person
-//! edits a script, or undoes. Persons approve when they like, what stands on another after that one,
-//! and take edits back.
+//! The model follows the code that `model/daemon.rs` and `model/plugin.rs` name. One append to the
+//! ledger is one step, so Vector may stop between any two; whatever yields in the plugin is a step,
+//! so it may be reloaded there. Mishaps: Vector stops; the plugin is reloaded; Studio is closed
+//! (its place, when opened again, is another session); a poll, a post or an answer is lost or late.
+//! A late request may still arrive after its repetition, which is how requests are duplicated. The
+//! user may also edit a script, or undo. The user approves at any time, a dependent proposal only
+//! after its base, and may undo edits.
 //!
-//! In every state an effect has happened at most once, nothing is `applied` that was not done, and
-//! nothing that was done is planned again, or failed without a word to look whether it is there. And
-//! from every state, without another mishap, what was approved can still be settled.
+//! Invariants of every state: an effect has happened at most once; nothing is `applied` that was
+//! not done; nothing that was done is replanned, or failed without a notice to look for it. And
+//! from every state, all approved proposals can still be settled without another mishap.
 //!
-//! Left out: planning, and what is planned again; questions (`Tell`); several actions in one proposal;
-//! playtests; what a person's undo becomes in the ledger; the stream of events; when Studio tells
-//! what changed; and how the mirror is told: a snapshot is two posts, and each says the whole place.
+//! Not modeled: planning and replanned proposals; questions (`Tell`); several actions in one
+//! proposal; playtests; how the ledger records an undo by the user; the event stream; when Studio
+//! reports changes; and the details of the mirror: a snapshot is two posts, and each contains the
+//! whole place.
 
 mod daemon;
 mod explore;
@@ -30,54 +31,55 @@ use self::state::{
     BOTH, Daemon, LOADED, Line, Memory, Outcome, Place, Plugin, STOPPED, State, Status,
 };
 
-/// How the protocol can be got wrong.
+/// A bug in the protocol, which the checker must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mistake {
-    /// A poll takes work away, instead of having it offered until it is answered.
+    /// A poll removes work, instead of offering it until it is answered.
     Pops,
-    /// The plugin does not know what it has done: also where it cannot write that down.
+    /// The plugin does not remember what it has done; this also covers a plugin that cannot store
+    /// it.
     Forgets,
-    /// An acknowledgement counts in whatever epoch it was made.
+    /// An acknowledgement counts in any epoch.
     AnyEpoch,
-    /// The epoch of a call is looked at when it comes in, and not when it is its turn.
+    /// The epoch of a call is checked when it arrives, and not when it is processed.
     EpochAtTheDoor,
-    /// What is planned again takes with it what Studio is doing or has done.
+    /// A replan includes proposals that Studio is applying or has applied.
     PlansAgainWhatIsHandedOut,
-    /// An acknowledgement that fails counts as answered in the epoch that has begun meanwhile.
+    /// A failed acknowledgement counts as answered in the epoch that has begun meanwhile.
     AnsweredInTheNext,
-    /// The plugin writes down what it has done, and not that it has begun.
+    /// The plugin records only the end of its work, and not the beginning.
     NotesOnlyTheEnd,
-    /// A write over which a person types at once is said not to have happened.
+    /// A write that the user immediately types over is reported as not done.
     TypedOver,
-    /// Once a snapshot has begun, Vector does not ask for one, also where that one never ends.
+    /// After a snapshot has begun, Vector does not request another, even if the first never ends.
     AsksOnce,
-    /// Nobody settles what was approved for a place that is never opened again.
+    /// Approved proposals of a place that is never opened again are not settled.
     ForgetsTheClosed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It fits only where its script has the text that it was planned on.
+    /// Fits only if its script has the text that it was planned on.
     Write,
-    /// It fits any number of times.
+    /// Fits any number of times.
     Create,
 }
 
-/// A case: two proposals, and what can go wrong.
+/// A scenario: two proposals, and what can go wrong.
 struct Case {
     kinds: [Kind; 2],
-    /// The second stands on the first.
+    /// Whether the second is planned on top of the first.
     is_built: bool,
-    /// What has become of them so far.
+    /// The initial status of the proposals.
     ledger: [Status; 2],
-    /// The plugin was just loaded; otherwise it is known, and all is quiet.
+    /// Whether the plugin was just loaded. Otherwise it is connected and idle.
     is_new: bool,
     mishaps: u8,
     mistake: Option<Mistake>,
 }
 
 impl Case {
-    /// Nothing waits, and nobody has anything to do.
+    /// Whether no proposal is open and no work is left.
     fn is_over(s: &State) -> bool {
         let is_open = |status: &Status| matches!(status, Waiting | Approved | Applying);
         let is_idle = s.plugin.doing.is_none() && s.plugin.queue == [None; 2];
@@ -109,8 +111,8 @@ impl Explore for Case {
         }
     }
 
-    /// While the session works, only what it can notice happens: the rest may as well be before it or
-    /// behind it.
+    /// While the session works, only steps that it can notice are added: the order of the others
+    /// relative to its work makes no difference.
     fn steps(&self, from: &State) -> Vec<Step<State>> {
         let mut steps = Vec::with_capacity(16);
         if Self::is_over(from) {
@@ -165,7 +167,7 @@ impl Explore for Case {
     }
 }
 
-/// Both wait; the second stands on the first.
+/// Both are pending; the second is planned on top of the first.
 const CASE: Case = Case {
     kinds: [Create, Create],
     is_built: true,
@@ -176,7 +178,7 @@ const CASE: Case = Case {
 };
 const MIXED: Case = Case { kinds: [Write, Create], mishaps: 1, ..CASE };
 const FREE: Case = Case { kinds: [Write, Write], is_built: false, mishaps: 1, ..CASE };
-/// One has been done before, so that more can go wrong with the other.
+/// One is already applied, so that more can go wrong with the other.
 const ALONE: Case = Case { kinds: [Create, Write], ledger: [Applied, Waiting], ..CASE };
 const LOADED_AGAIN: Case = Case { kinds: [Create, Create], is_new: true, ..ALONE };
 
@@ -185,7 +187,7 @@ const AGAIN: &str = "it was done, and is planned again";
 const NOT_FAILED: &str = "it was done, and is said to have failed";
 const NEVER: &str = "what was approved is never settled";
 
-/// `VECTOR_MISHAPS` asks for more of them: three take minutes, with `--release`.
+/// `VECTOR_MISHAPS` raises their number: three take minutes, with `--release`.
 fn nothing_is_wrong(cases: [Case; 5]) {
     let more = std::env::var("VECTOR_MISHAPS").ok().and_then(|count| count.parse().ok());
     let mut reached = [false; 4];

@@ -1,6 +1,6 @@
-//! The widget as a person sees it: in both themes, narrow and wide. Every text in sight can be read, and
-//! what each page shows is kept, so that a page that changes is noticed. `UPDATE=1` writes that anew, and
-//! the pictures too, where Chromium is, for somebody to look at.
+//! Pictures of the widget in both themes, narrow and wide. Every visible text must be legible, and
+//! the contents of each page are recorded, so that a change is noticed. `UPDATE=1` rewrites the
+//! records, and also the pictures if Chromium is installed; look at them before they are committed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +18,10 @@ use super::{click, load, object, until, until_shown, until_there};
 
 const WIDGET: &str = "Vector";
 const HEIGHT: u32 = 700;
-/// What the accessibility guidelines (WCAG 2, AA) ask of text.
+/// The contrast that WCAG 2, level AA, requires of text.
 const CONTRAST: f64 = 4.5;
 
-/// A script that is long enough for two hunks.
+/// A place with a script that is long enough for two hunks.
 const PLACE: &str = r#"
 local wall = Instance.new("Part")
 wall.Name = "Wall"
@@ -39,11 +39,10 @@ main.Source = table.concat(lines, "\n")
 main.Parent = game:GetService("ServerScriptService")
 "#;
 
-/// What the pages show: by page, a hash of it, and its texts in order for whoever wonders what is new.
+/// The recorded pages: by page, a hash, and the texts in order, so that a diff shows what is new.
 const SHOWN: &str = "tests/plugin/pictures/shown.json";
 
-/// Lets everything arrive that is on its way: answers to requests, for which only real time can wait, and
-/// then whatever the widget still does with them.
+/// Waits for pending responses, which take real time, and then for the widget to process them.
 fn settle(studio: &Studio) {
     let (mut last, mut same) = (String::new(), 0);
     for _ in 0..60 {
@@ -62,14 +61,14 @@ fn settle(studio: &Studio) {
 struct Album {
     theme: Theme,
     width: u32,
-    /// Any free one; the pictures show the usual one.
+    /// Any free port; the pictures show the default one.
     port: u16,
     shown: BTreeMap<String, Json>,
 }
 
-/// Studio's fonts for a browser that does not have them: `VECTOR_FONTS` names a folder with the files of
-/// npm's `@fontsource/source-sans-pro` and `@fontsource/inconsolata`. Without them texts are wider than
-/// the layout has measured.
+/// Studio's fonts for a browser that lacks them: `VECTOR_FONTS` names a folder with the files of
+/// npm's `@fontsource/source-sans-pro` and `@fontsource/inconsolata`. Without them, texts are wider
+/// than the layout has measured.
 fn fonts() -> String {
     let Some(folder) = std::env::var_os("VECTOR_FONTS") else {
         println!("VECTOR_FONTS is not set: the pictures have other fonts than Studio.");
@@ -100,7 +99,7 @@ fn folder() -> PathBuf {
 }
 
 impl Album {
-    /// Takes a picture, and looks whether everything can be read.
+    /// Takes a picture, and asserts the contrast of every text.
     fn take(&mut self, studio: &Studio, name: &str) {
         settle(studio);
         let theme = if self.theme == Theme::Dark { "dark" } else { "light" };
@@ -174,7 +173,7 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     album.shown
 }
 
-/// Waits until a request has come to its end, which is its step of that number.
+/// Waits until a request has ended, whose step has this number.
 fn until_ended(studio: &Studio, count: usize) {
     let step = format!("Step {count}: done.");
     until(studio, "the end", |studio| {

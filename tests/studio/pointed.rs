@@ -1,4 +1,5 @@
-//! What a person points at: a call that leaves out its path, and the chips above the text.
+//! The context of a request in the widget: a call without a path, and the attachment chips above
+//! the text.
 
 use serde_json::Value as Json;
 use studio_sim::{Signals, Studio};
@@ -20,7 +21,7 @@ fn a_call_without_a_path_means_what_is_selected() {
     select(studio, "{ workspace.Wall }");
     desk.propose("set Transparency = 0.5 on the selection");
     until_shown(studio, "Path left out: the selected instance game.Workspace.Wall");
-    // What is selected by now makes no difference: the card has said whom it means.
+    // A later selection makes no difference: the card has fixed the target.
     select(studio, "{ workspace }");
     click(studio, "Approve");
     until(studio, "applied", |studio| transparency(studio) == 0.5);

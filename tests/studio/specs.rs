@@ -28,7 +28,7 @@ fn the_specs_hold_in_both_signal_modes() {
     let plugin = repository::root().join("plugin");
     copy(&plugin.join("src"), &folder.path().join("src"));
     copy(&plugin.join("specs"), &folder.path().join("specs"));
-    // The plugin itself does not run beside them.
+    // The plugin itself must not run beside them.
     fs::remove_file(folder.path().join("src/init.server.luau")).unwrap();
     let specs = models::plugin_from_folder(folder.path(), "VectorSpecs").unwrap();
     for signals in [Signals::Immediate, Signals::Deferred] {

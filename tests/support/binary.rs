@@ -1,6 +1,8 @@
-//! The binary `vector`, run as a user runs it: another process, a home of its own, no terminal.
+//! The binary `vector`, run as a user runs it: in a separate process, with its own home and no
+//! terminal.
 //!
-//! It is built on demand, with the profile of the test that asks. Nothing here knows its commands.
+//! It is built on demand, with the profile of the calling test. This module does not know its
+//! commands.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,18 +16,16 @@ use tempfile::TempDir;
 
 use crate::repository;
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// The exit code; -1 where a signal ended it.
+    /// The exit code; -1 if a signal ended it.
     pub code: i32,
-    /// What it wrote to stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
     pub stderr: String,
 }
 
-/// A user's data directory that ends with the test. Runs in one home share a ledger.
+/// A user's data directory, deleted at the end of the test. Runs in one home share a ledger.
 #[derive(Debug)]
 pub struct Home(TempDir);
 
@@ -41,16 +41,16 @@ impl Home {
         Self(tempfile::tempdir().expect("a temporary folder can be made"))
     }
 
-    /// Its folder, which tests may also keep files of their own in.
+    /// The folder, in which tests may also keep their own files.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// A command that sees this home and nothing else of the environment.
+    /// A command with this home, and without the rest of the environment.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(vector());
         command.args(args).env_clear();
-        // Without these a process does not start (Windows), or has nowhere for its files.
+        // Without these, a process does not start on Windows, or has no folder for temporary files.
         for name in ["SYSTEMROOT", "PATH", "TMPDIR", "TEMP", "TMP"] {
             command.envs(env::var_os(name).map(|value| (name, value)));
         }
@@ -61,7 +61,7 @@ impl Home {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the binary to its end.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S], stdin: &str) -> Output {
         let mut child = self
             .command(args)
@@ -70,7 +70,7 @@ impl Home {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
-        // On a thread of its own: a child that writes much before it reads would wait for us.
+        // On a separate thread: a child that writes much before it reads would deadlock otherwise.
         let mut pipe = child.stdin.take().expect("stdin is piped");
         let text = stdin.to_owned();
         let writer = thread::spawn(move || {
@@ -87,7 +87,7 @@ impl Home {
     }
 }
 
-/// Runs the binary once, in a home of its own.
+/// Runs the binary once, in a new home.
 pub fn run<S: AsRef<OsStr>>(args: &[S], stdin: &str) -> Output {
     Home::new().run(args, stdin)
 }
@@ -98,7 +98,8 @@ pub fn vector() -> &'static Path {
     BINARY.get_or_init(build)
 }
 
-/// Cargo does not tell one package where another's binary is, but it is built beside our own.
+/// Cargo does not tell one package where another's binary is, but it is built in this test's
+/// profile folder.
 fn build() -> PathBuf {
     let ourselves = env::current_exe().expect("a process knows its file");
     let deps = ourselves.parent().expect("a file lies in a folder");
@@ -110,16 +111,16 @@ fn build() -> PathBuf {
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
-    // The whole workspace, so that shared crates have the features that they have in the tests,
-    // and nothing is compiled twice.
+    // The whole workspace, so that shared crates have the same features as in the tests, and
+    // nothing is compiled twice.
     command
         .current_dir(repository::root())
         .args(["build", "--quiet", "--workspace", "--bin", "vector"])
         .args(["--profile", profile])
         .arg("--target-dir")
         .arg(target);
-    // What cargo tells a test about its package: a build script that looks at it, as ring's does,
-    // would be run anew each time, and all that stands on it be compiled twice.
+    // Remove what Cargo sets for the test's package: a build script that depends on it, such as
+    // ring's, would run again each time, and all its dependents would be recompiled.
     let told = |name: &str| {
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR"
     };

@@ -1,8 +1,8 @@
-//! A browser of a test's own: Chromium without a window and with a fresh profile, led by chromedriver.
+//! A headless Chromium with a fresh profile for a test, controlled by chromedriver.
 //!
-//! WebDriver is JSON over HTTP, and a dozen of its commands are enough here; they are spoken plainly, over a
-//! connection a command. What was said on the browser's console is looked at when it is closed: an
-//! error that a test does not expect fails it, and so does a report of the content security policy.
+//! WebDriver is JSON over HTTP, and a dozen commands are enough here; they are sent directly, over
+//! one connection per command. When a browser is closed, its console log is checked: an unexpected
+//! error fails the test, and so does a report of the content security policy.
 
 use std::cell::RefCell;
 use std::env;
@@ -22,38 +22,35 @@ use tempfile::TempDir;
 
 use crate::requirement::Requirement;
 
-/// Names that a browser goes by.
+/// Names of the browser's executable.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// How long something may take that a test waits for; nothing takes as long.
+/// An upper bound for every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a page is looked at meanwhile.
+/// The polling interval.
 const GLANCE: Duration = Duration::from_millis(20);
-/// By what an element is told in WebDriver.
+/// The key of an element's id in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// How often chromedriver is started at most until it serves.
+/// The maximum number of attempts to start chromedriver.
 const STARTS: usize = 5;
 
-/// A browser takes two cores by itself: one test at a time has any.
+/// A browser uses two cores by itself, so only one test at a time has any.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Keys without a letter, as WebDriver names them.
 pub mod key {
-    /// To the next element.
     pub const TAB: char = '\u{e004}';
     /// Return.
     pub const ENTER: char = '\u{e007}';
-    /// Held with another.
+    /// A modifier.
     pub const SHIFT: char = '\u{e008}';
-    /// Held with another, for what a field does not take as a letter.
+    /// A modifier for shortcuts, which enter no text.
     pub const CONTROL: char = '\u{e009}';
-    /// Down by one.
     pub const DOWN: char = '\u{e015}';
-    /// Out of a dialog.
     pub const ESCAPE: char = '\u{e00c}';
 }
 
-/// A program, by a variable or by its names on the path.
+/// An executable, from an environment variable or by its names on the PATH.
 fn program(variable: &str, names: &[&str]) -> Option<PathBuf> {
     if let Some(named) = env::var_os(variable) {
         return Some(PathBuf::from(named));
@@ -64,10 +61,10 @@ fn program(variable: &str, names: &[&str]) -> Option<PathBuf> {
     all.find(|it| it.is_file())
 }
 
-/// Chromium, which `CHROMIUM` names; none, with a notice, where it is missing.
+/// The Chromium executable, which `CHROMIUM` may name; None, with a notice, if it is missing.
 ///
 /// # Panics
-/// It is missing and required.
+/// Chromium is missing and required.
 #[track_caller]
 pub fn chromium() -> Option<PathBuf> {
     let found = program("CHROMIUM", &BROWSERS);
@@ -77,7 +74,8 @@ pub fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// The file of axe, which knows what people who do not see or point need of a page: `VECTOR_AXE` names it.
+/// The source of axe, the accessibility checker, whose file `VECTOR_AXE` may name; None, with a
+/// notice, if it is missing.
 ///
 /// # Panics
 /// It is missing and required.
@@ -94,18 +92,19 @@ pub fn axe() -> Option<String> {
     text
 }
 
-/// Where browsers are started for one test; they and what leads them end with it.
+/// The browsers of one test with their chromedriver; all of them end when this is dropped.
 #[derive(Debug)]
 pub struct Stage {
     driver: Child,
     port: u16,
-    /// What the driver still says would end it where nobody could read it.
+    /// Kept open: chromedriver would end if it wrote to a closed pipe.
     _said: BufReader<ChildStdout>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Stage {
-    /// Waits for its turn, and starts what leads browsers; none where that is not there, which is said.
+    /// Waits for other tests with browsers, and starts chromedriver; None, with a notice, if it is
+    /// missing.
     ///
     /// # Panics
     /// It is missing and required.
@@ -117,19 +116,19 @@ impl Stage {
                 .skip("tests in a browser (chromedriver is missing; CHROMEDRIVER names it)");
             return None;
         };
-        // Whoever panicked in their turn has ended what they started.
+        // A test that panicked has still ended its processes.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let (driver, said, port) =
             (0..STARTS).find_map(|_| start(&driver)).expect("chromedriver serves");
         Some(Self { driver, port, _said: said, _turn: turn })
     }
 
-    /// A browser, wide and light, with nothing open.
+    /// A browser with the default look and an empty page.
     pub fn browser(&self) -> Browser<'_> {
         self.browser_with(&json!({}))
     }
 
-    /// The same, with more capabilities.
+    /// A browser with more capabilities.
     ///
     /// # Panics
     /// It does not start.
@@ -148,7 +147,7 @@ impl Stage {
             "--lang=en-GB".to_owned(),
         ];
         if is_root(profile.path()) {
-            // Chromium keeps no sandbox for root.
+            // Chromium has no sandbox for root.
             args.push("--no-sandbox".to_owned());
         }
         let mut wanted = json!({
@@ -180,7 +179,7 @@ impl Drop for Stage {
     }
 }
 
-/// Starts chromedriver, on a port of its choice; none where that was taken the moment after it was chosen.
+/// Starts chromedriver on a port of its choice; None if another process takes the port first.
 fn start(driver: &Path) -> Option<(Child, BufReader<ChildStdout>, u16)> {
     let mut child = Command::new(driver)
         .arg("--port=0")
@@ -200,7 +199,7 @@ fn start(driver: &Path) -> Option<(Child, BufReader<ChildStdout>, u16)> {
     Some((child, said, port?))
 }
 
-/// Whether what we make belongs to root.
+/// Whether this process runs as root, by the owner of a folder that it made.
 #[cfg(unix)]
 fn is_root(own: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -223,14 +222,15 @@ fn merge(into: &mut Json, more: &Json) {
     }
 }
 
-/// Says a command to chromedriver; what it answers, or why it does not.
+/// Sends a command to chromedriver, and returns its value or its error.
 fn said(port: u16, method: &str, path: &str, body: &Json) -> Result<Json, String> {
     let (status, body) = exchange(port, method, path, body).map_err(|error| error.to_string())?;
     let answer: Json = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
     if status == 200 { Ok(answer["value"].clone()) } else { Err(answer["value"].to_string()) }
 }
 
-/// A request and its answer. The answer says how long it is: chromedriver closes no connection.
+/// Sends a request, and reads the response by its length, because chromedriver keeps the connection
+/// open.
 fn exchange(port: u16, method: &str, path: &str, body: &Json) -> io::Result<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(2 * PATIENCE))?;
@@ -258,14 +258,13 @@ fn exchange(port: u16, method: &str, path: &str, body: &Json) -> io::Result<(u16
     Ok((status, body))
 }
 
-/// How a page is looked at.
+/// The emulated window of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// The scheme.
+    /// Whether the color scheme is dark.
     pub dark: bool,
-    /// The width of the window; in CSS pixels, as all lengths here.
+    /// In CSS pixels, as all lengths here.
     pub width: u32,
-    /// Its height.
     pub height: u32,
 }
 
@@ -275,12 +274,12 @@ impl Default for Look {
     }
 }
 
-/// A browser with one page; it is closed with the value.
+/// A browser with one page; it is closed on drop.
 #[derive(Debug)]
 pub struct Browser<'s> {
     stage: &'s Stage,
     session: String,
-    /// Parts of what may be said on its console.
+    /// Parts of the console messages that are expected.
     expected: RefCell<Vec<String>>,
     _profile: TempDir,
 }
@@ -292,26 +291,25 @@ impl Browser<'_> {
         said(self.stage.port, method, &path, body).unwrap_or_else(|no| panic!("{path}: {no}"))
     }
 
-    /// Goes to an address, and waits until that is loaded.
+    /// Navigates to an address, and waits until it is loaded.
     #[track_caller]
     pub fn go(&self, url: &str) {
         self.send("POST", "/url", &json!({ "url": url }));
     }
 
-    /// Loads the page anew.
     #[track_caller]
     pub fn reload(&self) {
         self.send("POST", "/refresh", &json!({}));
     }
 
-    /// Calls a command of Chromium's own protocol.
+    /// Calls a command of Chromium's DevTools protocol.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
     pub fn cdp(&self, command: &str, params: Json) -> Json {
         self.send("POST", "/goog/cdp/execute", &json!({ "cmd": command, "params": params }))
     }
 
-    /// Has the page looked at in another way.
+    /// Emulates a window and a color scheme.
     #[track_caller]
     pub fn look(&self, look: &Look) {
         let (width, height) = (look.width, look.height);
@@ -326,34 +324,34 @@ impl Browser<'_> {
         self.cdp("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
-    /// Has a script run in each page that is loaded from now on, before the page's own.
+    /// Runs a script in each page that is loaded from now on, before the page's own scripts.
     #[track_caller]
     pub fn prepare(&self, script: &str) {
         self.cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
     }
 
-    /// Runs the body of a function in the page; what it returns.
+    /// Runs the body of a function in the page, and returns its result.
     #[track_caller]
     pub fn run(&self, script: &str, args: &[Json]) -> Json {
         self.send("POST", "/execute/sync", &json!({ "script": script, "args": args }))
     }
 
-    /// The same, of one that calls back by its last argument.
+    /// Runs the body of a function that passes its result to a callback, its last argument.
     #[track_caller]
     pub fn run_async(&self, script: &str, args: &[Json]) -> Json {
         self.send("POST", "/execute/async", &json!({ "script": script, "args": args }))
     }
 
-    /// What an expression is in the page.
+    /// Evaluates an expression in the page.
     #[track_caller]
     pub fn is(&self, expression: &str) -> Json {
         self.run(&format!("return ({expression});"), &[])
     }
 
-    /// Waits until an expression holds in the page; what it is then.
+    /// Waits until an expression is truthy in the page, and returns its value.
     ///
     /// # Panics
-    /// It never does.
+    /// It stays falsy.
     #[track_caller]
     pub fn until(&self, expression: &str) -> Json {
         let end = Instant::now() + PATIENCE;
@@ -368,22 +366,22 @@ impl Browser<'_> {
         }
     }
 
-    /// Waits until a text stands in what a selector finds.
+    /// Waits until an element contains a text.
     #[track_caller]
     pub fn until_shown(&self, selector: &str, text: &str) {
         let (selector, text) = (json!(selector), json!(text));
         self.until(&format!("document.querySelector({selector})?.innerText.includes({text})"));
     }
 
-    /// The text of what a selector finds, as it is seen.
+    /// The visible text of an element.
     #[track_caller]
     pub fn text(&self, selector: &str) -> String {
         let text = self.is(&format!("document.querySelector({})?.innerText", json!(selector)));
         text.as_str().unwrap_or_else(|| panic!("nothing is `{selector}`")).to_owned()
     }
 
-    /// Clicks where the middle of an element is; what lies above it would be clicked, and is an error. Where
-    /// the page makes it anew meanwhile, the new one is meant.
+    /// Clicks the middle of an element; an element that covers it is an error. If the page redraws
+    /// the element meanwhile, the new one is clicked.
     #[track_caller]
     pub fn click(&self, selector: &str) {
         let end = Instant::now() + PATIENCE;
@@ -404,13 +402,13 @@ impl Browser<'_> {
         said(port, "POST", &path, &json!({})).map(drop)
     }
 
-    /// Types a text where the focus is, in one go.
+    /// Types a text into the focused element, all at once.
     #[track_caller]
     pub fn enter(&self, text: &str) {
         self.cdp("Input.insertText", json!({ "text": text }));
     }
 
-    /// Presses keys one after the other; those held are held all the while.
+    /// Presses keys one after the other, while the `held` keys are down.
     #[track_caller]
     pub fn press(&self, held: &[char], keys: &[char]) {
         let down = |key: &char| json!({ "type": "keyDown", "value": key });
@@ -422,7 +420,7 @@ impl Browser<'_> {
         self.send("POST", "/actions", &json!({ "actions": source }));
     }
 
-    /// Presses the mouse twice where the middle of an element is, whatever lies there by the second time.
+    /// Presses the mouse twice at the middle of an element, whatever is there by the second press.
     #[track_caller]
     pub fn double_click(&self, selector: &str) {
         let found = self.until(&format!("document.querySelector({})", json!(selector)));
@@ -434,7 +432,7 @@ impl Browser<'_> {
         self.send("POST", "/actions", &json!({ "actions": [mouse] }));
     }
 
-    /// A letter's key as it tells of itself once more while it is held.
+    /// Sends the repeated key event of a letter that is held.
     #[track_caller]
     pub fn repeat(&self, letter: char) {
         let text = letter.to_string();
@@ -442,7 +440,7 @@ impl Browser<'_> {
         self.cdp("Input.dispatchKeyEvent", down);
     }
 
-    /// Enter as it tells of itself once more while it is held.
+    /// Sends the repeated key event of a held Enter.
     #[track_caller]
     pub fn repeat_enter(&self) {
         let down = json!({
@@ -452,45 +450,45 @@ impl Browser<'_> {
         self.cdp("Input.dispatchKeyEvent", down);
     }
 
-    /// The tab that is led.
+    /// The controlled tab.
     #[track_caller]
     pub fn tab(&self) -> Json {
         self.send("GET", "/window", &Json::Null)
     }
 
-    /// Opens a tab and leads it; nobody sees the one before then.
+    /// Opens a tab and switches to it; the previous tab becomes hidden.
     #[track_caller]
     pub fn open_tab(&self) {
         let opened = self.send("POST", "/window/new", &json!({ "type": "tab" }));
         self.lead(&opened["handle"]);
     }
 
-    /// Leads another tab, which is seen then.
+    /// Switches to another tab, which becomes visible.
     #[track_caller]
     pub fn lead(&self, tab: &Json) {
         self.send("POST", "/window", &json!({ "handle": tab }));
     }
 
-    /// A picture of what is in sight, as PNG.
+    /// A screenshot of the viewport, as PNG.
     #[track_caller]
     pub fn picture(&self) -> Vec<u8> {
         let picture = self.send("GET", "/screenshot", &Json::Null);
         STANDARD.decode(picture.as_str().expect("a picture is a text")).expect("it is base64")
     }
 
-    /// What was logged since this was asked last, of a kind that was chosen at the start.
+    /// The log entries of this type since the last call. The type must be enabled at the start.
     #[track_caller]
     pub fn log(&self, kind: &str) -> Vec<Json> {
         let log = self.send("POST", "/se/log", &json!({ "type": kind }));
         log.as_array().cloned().unwrap_or_default()
     }
 
-    /// From now on this may be said on the console.
+    /// Allows console messages that contain `part` from now on.
     pub fn expect(&self, part: &str) {
         self.expected.borrow_mut().push(part.to_owned());
     }
 
-    /// What was said on the console and nobody expects.
+    /// The console messages that are not expected.
     fn unexpected(&self) -> Vec<String> {
         let path = format!("/session/{}/se/log", self.session);
         let log = said(self.stage.port, "POST", &path, &json!({ "type": "browser" }));
@@ -508,7 +506,7 @@ impl Browser<'_> {
 impl Drop for Browser<'_> {
     fn drop(&mut self) {
         let unexpected = if thread::panicking() { Vec::new() } else { self.unexpected() };
-        // A driver that is gone cannot be told; the test has failed by then.
+        // The driver may be gone already, but then the test has failed anyway.
         let path = format!("/session/{}", self.session);
         let _ = said(self.stage.port, "DELETE", &path, &json!({}));
         assert!(unexpected.is_empty(), "on the browser's console: {unexpected:#?}");

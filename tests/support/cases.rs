@@ -1,13 +1,14 @@
-//! Cases that are not part of the project: real places and recorded exchanges by other people.
+//! Cases that are not part of the repository: real places and recorded exchanges by other people.
 //!
-//! `VECTOR_CASES` names their folder, which holds `places/` and `cases/`. Where it is unset, tests on them are skipped.
+//! `VECTOR_CASES` names their folder, which contains `places/` and `cases/`. If it is unset, tests
+//! on them are skipped.
 
 use std::env;
 use std::path::PathBuf;
 
 use crate::requirement::Requirement;
 
-/// The folder that `VECTOR_CASES` names; none, with a notice, where it is unset.
+/// The folder that `VECTOR_CASES` names; None, with a notice, if it is unset.
 ///
 /// # Panics
 /// The folder does not exist, or the cases are required and `VECTOR_CASES` is unset.

@@ -1,4 +1,4 @@
-//! A small Rojo project in a repository of Git, with one commit.
+//! A small Rojo project in a Git repository with one commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,15 @@ use std::process::Command;
 
 use crate::requirement::has_git;
 
-/// The repository.
 #[derive(Debug)]
 pub struct Committed {
-    /// Its folder, which is the project's.
+    /// The folder of the repository, which is also the project's.
     pub folder: PathBuf,
 }
 
 impl Committed {
-    /// One with the modules `One` and `Two` of ServerStorage, in a folder of this one; none where there is
-    /// no Git, which is said.
+    /// Creates a project with the modules `One` and `Two` in ServerStorage, in a folder below
+    /// `home`; None, with a notice, if Git is missing.
     pub fn new(home: &Path) -> Option<Self> {
         if !has_git() {
             return None;
@@ -40,7 +39,7 @@ impl Committed {
         Some(committed)
     }
 
-    /// What Git says there.
+    /// Runs Git in the repository, and returns its output.
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
         let out = Command::new("git").arg("-C").arg(&self.folder).args(args).output();

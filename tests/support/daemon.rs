@@ -1,4 +1,4 @@
-//! A daemon of its own for a test, and whoever calls it: raw HTTP on a real socket.
+//! A daemon for a test, and clients that call it with raw HTTP on a real socket.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,21 +9,19 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-/// A running daemon; it ends with the value.
+/// A running daemon; it is killed on drop.
 pub struct Daemon {
     child: Child,
-    /// Where it listens.
     pub port: u16,
-    /// What it printed, line by line.
+    /// The lines that it printed.
     lines: Receiver<String>,
 }
 
-/// An answer: the status, and the body as JSON (null where it is none).
+/// An HTTP response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
-    /// The body.
+    /// The body as JSON; null if it is not JSON.
     pub body: Json,
 }
 
@@ -37,38 +35,38 @@ impl Answer {
 }
 
 impl Daemon {
-    /// Starts the `vector` that the tests were built with, with a ledger of this folder.
+    /// Starts the `vector` that the tests were built with, with the ledger in this folder.
     pub fn start(vector: &Path, home: &Path) -> Self {
         Self::start_on(vector, home, 0)
     }
 
-    /// The same, on a port.
+    /// Starts a daemon on this port.
     pub fn start_on(vector: &Path, home: &Path, port: u16) -> Self {
         let mut command = Command::new(vector);
         command.args(["serve", "--port", &port.to_string()]);
         Self::run(command, home)
     }
 
-    /// The same, with a Rojo project.
+    /// Starts a daemon with a Rojo project.
     pub fn of_project(vector: &Path, home: &Path, project: &Path) -> Self {
         let mut command = Command::new(vector);
         command.args(["serve", "--port", "0", "--project"]).arg(project);
         Self::run(command, home)
     }
 
-    /// The same, with a place file.
+    /// Starts a daemon with a place file.
     pub fn of_place(vector: &Path, home: &Path, place: &Path) -> Self {
         let mut command = Command::new(vector);
         command.args(["serve", "--port", "0", "--place"]).arg(place);
         Self::run(command, home)
     }
 
-    /// The same by a command of one's own, to which the ledger's folder is added.
+    /// Starts a daemon with this command, to which the ledger's folder is added.
     pub fn run(mut command: Command, home: &Path) -> Self {
         let mut child = command
             .arg("--home")
             .arg(home)
-            // Whatever keys there are here, nobody is asked whom a test does not name.
+            // No model is called that the test does not name, whatever API keys this machine has.
             .env("VECTOR_MODEL", "offline")
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -90,13 +88,13 @@ impl Daemon {
         daemon
     }
 
-    /// The token of the agents that this machine's user starts.
+    /// The token for agents that this machine's user starts.
     pub fn agent_token(home: &Path) -> String {
         let text = std::fs::read_to_string(home.join("agent-token")).expect("it serves");
         text.split_whitespace().nth(1).expect("it is behind the port").to_owned()
     }
 
-    /// The next line that begins so.
+    /// Waits for the next line that begins with `start`.
     pub fn line(&self, start: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(Duration::from_mins(1));
@@ -107,29 +105,28 @@ impl Daemon {
         }
     }
 
-    /// The code that it printed last.
+    /// Waits for the next printed pairing code.
     pub fn code(&self) -> String {
         let line = self.line("To pair a plugin");
         line.chars().filter(char::is_ascii_digit).collect()
     }
 
-    /// Its process.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, as a crash would.
     pub fn kill(mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
-    /// Waits until it has ended, which it was told to.
+    /// Waits until it has ended; it must have been stopped before.
     pub fn ends(mut self) {
         self.child.wait().expect("it ends");
     }
 
-    /// Calls it with a body, and a token where one is given.
+    /// Calls a route with a body, and a token if there is one.
     pub fn call(&self, method: &str, path: &str, token: Option<&str>, body: &Json) -> Answer {
         call(self.port, (method, path), token, body)
     }
@@ -149,7 +146,7 @@ impl Daemon {
         data.take(count).collect()
     }
 
-    /// Calls it with just these headers; the answer as it came.
+    /// Sends a request with exactly these headers, and returns the response as it came.
     pub fn text(
         &self,
         method: &str,
@@ -160,7 +157,7 @@ impl Daemon {
         exchange(self.port, (method, path), headers, body)
     }
 
-    /// Calls it with just these headers.
+    /// Sends a request with exactly these headers.
     pub fn raw(
         &self,
         method: &str,
@@ -172,7 +169,7 @@ impl Daemon {
     }
 }
 
-/// Calls the daemon at a port with a body, and a token where one is given.
+/// Calls the daemon at a port with a body, and a token if there is one.
 pub fn call(port: u16, (method, path): (&str, &str), token: Option<&str>, body: &Json) -> Answer {
     let body = if method == "GET" { String::new() } else { body.to_string() };
     let mut headers = vec![("Host".to_owned(), format!("127.0.0.1:{port}"))];
@@ -198,10 +195,10 @@ fn raw(
     Answer { status, body: serde_json::from_str(body).unwrap_or(Json::Null) }
 }
 
-/// Gets what is no JSON: its type and its bytes, or why not.
+/// Gets a response that is not JSON: its content type and its bytes.
 ///
 /// # Errors
-/// The failure that came for an answer.
+/// The failure that the daemon answered.
 pub fn get(port: u16, path: &str, token: &str) -> Result<(String, Vec<u8>), Answer> {
     let headers = [
         ("Host".to_owned(), format!("127.0.0.1:{port}")),
@@ -242,7 +239,7 @@ fn exchanged(
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-    // A server may answer and hang up before it has read all.
+    // A server may answer and close the connection before it has read everything.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -256,24 +253,21 @@ impl Drop for Daemon {
     }
 }
 
-/// A plugin in Rust, as thin as can be: it says what a test says.
+/// A minimal scripted plugin.
 pub struct Plugin<'d> {
-    /// Whom it speaks to.
     pub daemon: &'d Daemon,
-    /// What it was given when it was paired.
+    /// The credential from pairing.
     pub credential: String,
-    /// Its window.
+    /// The session id of its window.
     pub session: String,
-    /// Its epoch.
     pub epoch: u64,
-    /// Its token.
     pub token: String,
     cursor: u64,
     version: u64,
 }
 
 impl<'d> Plugin<'d> {
-    /// Pairs a new plugin, and says hello.
+    /// Pairs a new plugin, and opens a session.
     pub fn pair(daemon: &'d Daemon, session: &str) -> Self {
         let code = daemon.code();
         let paired = daemon.call("POST", "/api/pair", None, &json!({ "code": code })).ok();
@@ -281,7 +275,7 @@ impl<'d> Plugin<'d> {
         Self::hello(daemon, session, &credential)
     }
 
-    /// Says hello with what it has.
+    /// Opens a session with an existing credential.
     pub fn hello(daemon: &'d Daemon, session: &str, credential: &str) -> Self {
         let hello = json!({
             "protocol": scene_schemas::api::PROTOCOL,
@@ -307,12 +301,12 @@ impl<'d> Plugin<'d> {
         self.daemon.call(method, path, Some(&self.token), body)
     }
 
-    /// What there is to do, at once.
+    /// Polls without waiting.
     pub fn poll(&mut self) -> Json {
         self.poll_for(0, &[])
     }
 
-    /// What there is to do, waiting where there is nothing.
+    /// Polls, and waits up to `hold` seconds for work or events.
     pub fn poll_for(&mut self, hold: u64, at_hand: &[u64]) -> Json {
         let path = format!("/api/sessions/{}/poll", self.session);
         let poll = json!({
@@ -323,7 +317,7 @@ impl<'d> Plugin<'d> {
         polled
     }
 
-    /// Polls until something is there that is looked for.
+    /// Polls until `found` returns something.
     pub fn until<T>(&mut self, mut found: impl FnMut(&Json) -> Option<T>) -> T {
         let (mut last, mut at_hand) = (Json::Null, Vec::new());
         for _ in 0..60 {
@@ -331,7 +325,7 @@ impl<'d> Plugin<'d> {
             if let Some(found) = found(&last) {
                 return found;
             }
-            // What was offered and is not what is looked for does not answer the next poll.
+            // Mark offered work as at hand, so that the next poll waits for something else.
             let offered = last["work"].as_array().into_iter().flatten();
             let number = |work: &Json| work["number"].as_u64().or(work["apply"]["number"].as_u64());
             at_hand.extend(offered.filter_map(number));
@@ -339,7 +333,7 @@ impl<'d> Plugin<'d> {
         panic!("it never came; the last answer was {last}");
     }
 
-    /// Says something of its place.
+    /// Sends parts of a scene update.
     pub fn say(&mut self, parts: Json) -> Answer {
         self.version += 1;
         let path = format!("/api/sessions/{}/scene", self.session);
@@ -347,7 +341,7 @@ impl<'d> Plugin<'d> {
         self.call("POST", &path, &update)
     }
 
-    /// Tells a small place: a workspace with a part and a script.
+    /// Sends a small place: a workspace with a part and a script.
     pub fn tell_place(&mut self) {
         let nodes = json!({
             "classes": ["Workspace", "Part", "Script"],
@@ -366,12 +360,12 @@ impl<'d> Plugin<'d> {
         .ok();
     }
 
-    /// Asks for something.
+    /// Sends a request.
     pub fn chat(&self, text: &str) -> Answer {
         self.chat_with(text, json!([]))
     }
 
-    /// Asks for something, with things of the place attached.
+    /// Sends a request with attachments.
     pub fn chat_with(&self, text: &str, attached: Json) -> Answer {
         let chat = json!({
             "session": self.session, "epoch": self.epoch, "text": text, "attached": attached,
@@ -379,7 +373,7 @@ impl<'d> Plugin<'d> {
         self.call("POST", "/api/chat", &chat)
     }
 
-    /// Decides upon a proposal as it is shown.
+    /// Decides a proposal as it is shown now.
     pub fn decide(&self, proposal: u64, decision: Json) -> Answer {
         let shown = self.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok();
         let decide = json!({
@@ -390,7 +384,7 @@ impl<'d> Plugin<'d> {
         self.call("POST", &format!("/api/proposals/{proposal}/decide"), &decide)
     }
 
-    /// Says what became of a proposal.
+    /// Acknowledges an apply with its outcome.
     pub fn acknowledge(&self, apply: &Json, outcome: Json) -> Answer {
         let ack = json!({
             "session": self.session,

@@ -1,4 +1,4 @@
-//! A place that two have changed in ways that do not go together, and the merge of it that is open.
+//! A place with two conflicting versions, and the open merge of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ const OURS: &str =
 const THEIRS: &str =
     "local SPEED = 24\n\nlocal function step(n)\n\treturn n + 1\nend\n\nreturn step(SPEED) - 1\n";
 
-/// What is in conflict in [`merge`], in order.
+/// The number of conflicts in [`merge`].
 pub const CONFLICTS: usize = 4;
 
-/// The place that both come from.
+/// The common base of both versions.
 fn base() -> Scene {
     let mut scene = Scene::empty(FileFormat::Xml);
     let workspace = scene.create(scene.root(), "Workspace", "Workspace");
@@ -27,7 +27,7 @@ fn base() -> Scene {
     for name in ["Door", "Lamp"] {
         scene.create(lobby, "Part", name);
     }
-    // What is moved is known again by its id.
+    // A moved instance is recognized by its id.
     let floor = scene.create(lobby, "Part", "Floor");
     let id = Value::UniqueId(UniqueId::new(7, 1, 1));
     scene.set_property(floor, "UniqueId", Some(&id)).expect("each instance has one");
@@ -44,7 +44,8 @@ fn at(scene: &Scene, path: &str) -> Node {
     scene.resolve(&path).expect("it is there")
 }
 
-/// One side: the transparency of the door, the text of the script, where the floor is, and the lamp.
+/// One version: the transparency of the door, the text of the script, the folder of the floor, and
+/// the transparency of the lamp, which is deleted if None.
 fn side(transparency: f32, source: &str, folder: &str, lamp: Option<f32>) -> Vec<u8> {
     let mut scene = base();
     let (door, floor) = (at(&scene, "Workspace.Lobby.Door"), at(&scene, "Workspace.Lobby.Floor"));

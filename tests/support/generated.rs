@@ -1,8 +1,8 @@
-//! Places of any size, in the mix that real games have: mostly parts in models, a hundredth
-//! scripts, and most names shared by siblings.
+//! Generated places of any size, with the mix of real games: mostly parts in models, one script per
+//! hundred instances, and most names shared by siblings.
 //!
-//! The same number of instances always gives the same place. Its paths are computed here again, so
-//! that a measurement does not prepare its input with what it measures.
+//! The same number of instances always gives the same place. Its paths are computed here
+//! independently, so that a benchmark does not prepare its input with the code that it measures.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,11 +11,11 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_types::{CFrame, Color3uint8, Enum, Matrix3, Ref, Vector3};
 use scene_schemas::InstancePath;
 
-/// How many models stand in one folder.
+/// The number of models in one folder.
 const MODELS: usize = 50;
-/// How many instances are in one model, itself included.
+/// The number of instances in one model, including the model.
 const IN_MODEL: usize = 20;
-/// One instance in so many is a script.
+/// One instance in this many is a script.
 const SCRIPTS: usize = 100;
 
 /// A place of `n` instances (at least 10).
@@ -45,7 +45,7 @@ struct City {
 }
 
 impl City {
-    /// Adds an instance, as long as there are some left to add.
+    /// Adds an instance, unless the limit is reached.
     fn add(&mut self, parent: Ref, builder: InstanceBuilder) -> Option<Ref> {
         self.left = self.left.checked_sub(1)?;
         self.added += 1;
@@ -58,7 +58,7 @@ impl City {
         let district = self.add(workspace, InstanceBuilder::new("Folder").with_name(name))?;
         for _ in 0..MODELS {
             let house = self.house(district)?;
-            // Half of the scripts stand together, the others in the models.
+            // Half of the scripts are in ServerScriptService, the others in the models.
             while self.scripts * SCRIPTS < self.added {
                 let together = self.scripts.is_multiple_of(2);
                 self.script(if together { server } else { house })?;
@@ -115,11 +115,11 @@ impl City {
     }
 }
 
-/// A script of fifty lines or so. [`VERSION`] stands in it once.
+/// A script of about fifty lines that contains [`VERSION`] once.
 fn source(number: usize) -> String {
     let mut text = format!("--!strict\nlocal {VERSION} = {number}\n\nlocal steps = {{}}\n\n");
     for step in 0..15 {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "steps[{step}] = function(x: number): number\n\treturn x * {} + {step}\nend",
@@ -130,10 +130,10 @@ fn source(number: usize) -> String {
     text
 }
 
-/// What stands exactly once in every generated script.
+/// A name that occurs exactly once in every generated script.
 pub const VERSION: &str = "VERSION";
 
-/// The canonical paths of all instances of a class, in the order of the tree.
+/// The canonical paths of all instances of a class, in tree order.
 pub fn paths(dom: &WeakDom, class: &str) -> Vec<InstancePath> {
     let mut found = Vec::new();
     let mut open = vec![(dom.root_ref(), InstancePath::root())];
@@ -165,12 +165,12 @@ fn children(dom: &WeakDom, nodes: &[Ref], path: &InstancePath) -> Vec<(Ref, Inst
     nodes.iter().map(path_of).collect()
 }
 
-/// How many instances a place has.
+/// The number of instances in a place.
 pub fn count(dom: &WeakDom) -> usize {
     dom.descendants().count() - 1
 }
 
-/// Marsaglia's xorshift: the same numbers everywhere.
+/// Marsaglia's xorshift, which gives the same numbers on every machine.
 struct Dice(u32);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! A person at a page or a terminal of theirs: opens, asks, looks and decides over the daemon's routes.
+//! The user at a page or a terminal: opens, requests, reviews and decides over the daemon's routes.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::daemon::{Answer, Daemon, call, get};
 
-/// A person who knows the token of a running daemon.
+/// A user with the token of a running daemon.
 pub struct Human {
     port: u16,
     token: String,
@@ -15,10 +15,10 @@ pub struct Human {
 }
 
 impl Human {
-    /// The person whose ledger this daemon serves.
+    /// The user whose ledger this daemon serves.
     ///
     /// # Panics
-    /// The daemon has left no token.
+    /// The daemon has written no token.
     pub fn of(daemon: &Daemon, home: &Path) -> Self {
         let kept = fs::read_to_string(home.join("token")).expect("it leaves a token");
         let token = kept.split_whitespace().nth(1).expect("a port and a token").to_owned();
@@ -30,10 +30,10 @@ impl Human {
         call(self.port, (method, path), Some(&self.token), body)
     }
 
-    /// Gets a picture: the bytes of a PNG, or why there is none.
+    /// Gets the bytes of a PNG picture.
     ///
     /// # Errors
-    /// The failure that came for an answer.
+    /// The failure that the daemon answered.
     #[track_caller]
     pub fn picture(&self, path: &str) -> Result<Vec<u8>, Answer> {
         let (kind, bytes) = get(self.port, path, &self.token)?;
@@ -41,12 +41,12 @@ impl Human {
         Ok(bytes)
     }
 
-    /// Has a place file opened.
+    /// Opens a place file.
     pub fn open(&self, place: &Path) -> Answer {
         self.call("POST", "/api/open", &json!({ "place": place }))
     }
 
-    /// Asks for something in what was opened; the workflow.
+    /// Sends a request in an open session, and returns the workflow.
     #[track_caller]
     pub fn ask(&self, opened: &Json, text: &str) -> u64 {
         let chat = json!({
@@ -55,7 +55,7 @@ impl Human {
         number(&self.call("POST", "/api/chat", &chat).ok()["workflow"])
     }
 
-    /// The next event of this name.
+    /// Waits for the next event of this name.
     ///
     /// # Panics
     /// It does not come.
@@ -64,7 +64,7 @@ impl Human {
         for _ in 0..60 {
             let path = format!("/api/stream?cursor={}&hold=5", self.cursor);
             let page = self.call("GET", &path, &Json::Null).ok();
-            // What came with it is found by whoever looks for it from here.
+            // Skips the rest of the page: later waits start at its end.
             self.cursor = number(&page["cursor"]);
             let events = page["events"].as_array().into_iter().flatten();
             if let Some(found) = events.into_iter().find(|it| it["event"]["event"] == name) {
@@ -74,25 +74,25 @@ impl Human {
         panic!("`{name}` never came");
     }
 
-    /// The next card.
+    /// Waits for the next card, and returns its proposal.
     #[track_caller]
     pub fn card(&mut self) -> u64 {
         let mapped = self.until("proposal_mapped");
         number(&mapped["proposal"])
     }
 
-    /// A proposal as it is shown.
+    /// A proposal as it is shown now.
     pub fn shown(&self, proposal: u64) -> Json {
         self.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
     }
 
-    /// Decides upon a proposal as it is shown.
+    /// Decides a proposal as it is shown now.
     pub fn decide(&self, proposal: u64, decision: &Json) -> Answer {
         let shown = self.shown(proposal);
         self.decide_on(&shown, decision)
     }
 
-    /// Decides upon a proposal as it was shown.
+    /// Decides a proposal as it was shown earlier.
     pub fn decide_on(&self, shown: &Json, decision: &Json) -> Answer {
         let decide = json!({
             "patch_id": shown["proposal"]["patch_id"],
@@ -102,15 +102,14 @@ impl Human {
         self.call("POST", &format!("/api/proposals/{}/decide", shown["seq"]), &decide)
     }
 
-    /// Says yes.
     pub fn approve(&self, proposal: u64) -> Answer {
         self.decide(proposal, &json!({ "say": "approve" }))
     }
 
-    /// Waits until another proposal stands for one, which is its number.
+    /// Waits until a proposal has a successor, and returns it.
     ///
     /// # Panics
-    /// None does.
+    /// It gets none.
     #[track_caller]
     pub fn successor(&mut self, proposal: u64) -> u64 {
         for _ in 0..60 {
@@ -124,28 +123,28 @@ impl Human {
         panic!("nothing stands for proposal {proposal}: {}", self.shown(proposal));
     }
 
-    /// Waits until a proposal is so.
+    /// Waits until a proposal has this status.
     ///
     /// # Panics
-    /// It is not.
+    /// It does not get it.
     #[track_caller]
     pub fn until_status(&mut self, proposal: u64, status: &str) {
         self.until_shown(proposal, |shown| (shown["status"] == status).then_some(()));
     }
 
-    /// Waits until something is found in a proposal as it is shown.
+    /// Waits until `find` returns something for a proposal as it is shown.
     ///
     /// # Panics
-    /// It is not.
+    /// It never does.
     #[track_caller]
     pub fn until_shown<T>(&mut self, proposal: u64, find: impl Fn(&Json) -> Option<T>) -> T {
         self.until_found(&format!("/api/proposals/{proposal}"), find)
     }
 
-    /// Waits until something is found in what a route answers.
+    /// Waits until `find` returns something for the response of a route.
     ///
     /// # Panics
-    /// It is not.
+    /// It never does.
     #[track_caller]
     pub fn until_found<T>(&mut self, route: &str, find: impl Fn(&Json) -> Option<T>) -> T {
         for _ in 0..60 {

@@ -1,8 +1,8 @@
-//! What the tests share: the repository's files, the built binary, places made on the fly, and the
-//! vectors that all sides of Vector are held against.
+//! Shared test support: the repository's files, the built binary, generated places, and the vectors
+//! that all parts of Vector are compared with.
 //!
-//! Here a failure is a failed test, so everything panics with a sentence instead of returning it.
-//! No test lives here.
+//! A failure here is a failed test, so everything panics with a message instead of returning an
+//! error. This crate contains no tests.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! The official MCP SDK's client, led by a test: `tests/mcp/client.mjs` in Node.
+//! The official MCP SDK's client, controlled by a test: `tests/mcp/client.mjs` in Node.
 
 use std::collections::VecDeque;
 use std::env;
@@ -13,17 +13,17 @@ use serde_json::{Value as Json, json};
 use crate::repository;
 use crate::requirement::Requirement;
 
-/// A client; it ends with the value.
+/// A client; its process ends on drop.
 pub struct Client {
     child: Child,
     orders: ChildStdin,
     said: Receiver<Json>,
-    /// What was said and nobody has asked for yet.
+    /// Messages that were received, but not yet consumed.
     kept: VecDeque<Json>,
     next: u64,
 }
 
-/// The folder of the SDK; none, with a notice, where Node or the SDK is missing.
+/// The folder of the SDK; None, with a notice, if Node or the SDK is missing.
 ///
 /// # Panics
 /// It is missing and required.
@@ -46,7 +46,7 @@ fn sdk() -> Option<PathBuf> {
 }
 
 impl Client {
-    /// A client that has not connected; none where Node or the SDK is missing.
+    /// Starts a client without a connection; None if Node or the SDK is missing.
     pub fn new() -> Option<Self> {
         let sdk = sdk()?;
         let script = repository::root().join("tests").join("mcp").join("client.mjs");
@@ -71,7 +71,7 @@ impl Client {
         Some(Self { child, orders, said, kept: VecDeque::new(), next: 0 })
     }
 
-    /// Gives a command, and its number.
+    /// Sends a command, and returns its number.
     pub fn order(&mut self, what: &str, mut with: Json) -> u64 {
         self.next += 1;
         with["id"] = self.next.into();
@@ -80,7 +80,7 @@ impl Client {
         self.next
     }
 
-    /// The first thing that it says of which this is true.
+    /// Waits for the first message that satisfies `is_it`.
     pub fn until(&mut self, is_it: impl Fn(&Json) -> bool) -> Json {
         if let Some(at) = self.kept.iter().position(&is_it) {
             return self.kept.remove(at).expect("it is there");
@@ -95,7 +95,7 @@ impl Client {
         }
     }
 
-    /// What came of a command.
+    /// Waits for the result of a command.
     pub fn result(&mut self, order: u64) -> Result<Json, String> {
         let said = self.until(|said| said["id"] == order);
         match said.get("error") {
@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    /// What came of a command, where that comes within a time.
+    /// Waits for the result of a command; None if it does not arrive in time.
     pub fn result_within(&mut self, order: u64, time: Duration) -> Option<Result<Json, String>> {
         let is_it = |said: &Json| said["id"] == order;
         if !self.kept.iter().any(is_it) {
@@ -117,26 +117,26 @@ impl Client {
         Some(self.result(order))
     }
 
-    /// Gives a command, and waits for what comes of it.
+    /// Sends a command, and waits for its success.
     #[track_caller]
     pub fn done(&mut self, what: &str, with: Json) -> Json {
         let order = self.order(what, with);
         self.result(order).unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 
-    /// Calls a tool, and gives the call's number at once.
+    /// Calls a tool, and returns the number of the call at once.
     pub fn calling(&mut self, tool: &str, args: Json) -> u64 {
         self.order("call", json!({ "name": tool, "args": args }))
     }
 
-    /// Calls a tool: whether it is an error, and its text.
+    /// Calls a tool, and returns whether the result is an error, and its text.
     #[track_caller]
     pub fn call(&mut self, tool: &str, args: Json) -> (bool, String) {
         let order = self.calling(tool, args);
         self.called(order)
     }
 
-    /// What came of a call: whether it is an error, and its text.
+    /// Waits for the result of a call, and returns whether it is an error, and its text.
     #[track_caller]
     pub fn called(&mut self, order: u64) -> (bool, String) {
         let result = self.result(order).unwrap_or_else(|error| panic!("a call: {error}"));

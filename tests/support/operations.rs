@@ -1,7 +1,7 @@
 //! A list of a thousand operations on a generated place, as `vector edit --ops` reads it.
 //!
-//! The mix is that of a long working session: mostly properties, some building and clearing away, a
-//! few scripts. The benchmark runs it; a test plans it, so that the benchmark cannot rot.
+//! The mix is that of a long session: mostly properties, some creations and deletions, a few
+//! scripts. The benchmark runs it; a test plans it, so that the benchmark keeps working.
 
 use std::fmt::Write;
 
@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 
 use crate::generated::{VERSION, paths};
 
-/// What the operations work on. Each takes a model or a script of its own, so none moves the
-/// numbers in another's path.
+/// The targets of the operations. Each operation has its own model or script, so that none changes
+/// the indices in another's path.
 struct Places {
     models: Vec<InstancePath>,
     scripts: Vec<InstancePath>,
@@ -23,7 +23,7 @@ impl Places {
         Self { models: paths(place, "Model"), scripts: paths(place, "ModuleScript") }
     }
 
-    /// A wall of the `n`th model: one of several by that name.
+    /// One of several walls of this name in the `n`th model.
     fn wall(&self, n: usize) -> InstancePath {
         self.model(n).child("Wall", Some(2))
     }
@@ -41,7 +41,7 @@ impl Places {
 /// Makes one operation: on the `n`th model, as the `nth` of its kind.
 type Make = fn(&Places, n: usize, nth: usize) -> Json;
 
-/// The kinds, and how many there are of each.
+/// The kinds of operations, with the number of each.
 const KINDS: [(usize, Make); 7] = [
     (400, set),
     (200, create),
@@ -52,7 +52,7 @@ const KINDS: [(usize, Make); 7] = [
     (40, clone),
 ];
 
-/// The list: one JSON line each, the kinds dealt out evenly.
+/// The list: one line of JSON per operation, with the kinds evenly distributed.
 ///
 /// # Panics
 /// The place has fewer than a thousand models, or fewer than 60 modules.
@@ -67,7 +67,7 @@ pub fn operations(place: &WeakDom) -> String {
     order.sort_by_key(|(at, ..)| *at);
     let mut text = String::new();
     for (n, (_, nth, make)) in order.into_iter().enumerate() {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{}", make(&places, n, nth));
     }
     text
@@ -117,7 +117,7 @@ fn clone(places: &Places, n: usize, nth: usize) -> Json {
     op("clone_instance", json!({ "path": places.wall(n), "name": format!("Copy {nth}") }))
 }
 
-/// Half of them by text, half by ranges.
+/// Half of the edits are by text, half by range.
 fn edit(places: &Places, _: usize, nth: usize) -> Json {
     let path = places.script(nth);
     if nth.is_multiple_of(2) {

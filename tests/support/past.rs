@@ -1,4 +1,4 @@
-//! What has happened before a daemon begins, written into its ledger.
+//! A history that is written into a ledger before a daemon starts.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use scene_schemas::proposal::Mode;
 use serde_json::json;
 use vector_ledger::{AppendBatch, Ledger};
 
-/// Writes a conversation of so many entries: a person, what was said, and calls with what came of them; its
-/// task.
+/// Writes a conversation with this many entries: requests, replies, calls and their results.
+/// Returns its task.
 pub fn conversation(home: &Path, entries: usize) -> u64 {
     let ledger = Ledger::open(home).expect("a ledger can be made");
     let place = Place::File(FilePlace {

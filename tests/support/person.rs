@@ -1,28 +1,28 @@
-//! A person before a terminal: reads what is shown, and answers what is asked.
+//! A user at a terminal, who reads the output and answers the questions.
 
 use std::process::Command;
 
 use rexpect::process::WaitStatus;
 use rexpect::session::{PtySession, spawn_command};
 
-/// Longer than any machine takes; only a command that waits for what does not come gets there.
+/// An upper bound for every wait, in milliseconds.
 const PATIENCE: u64 = 120_000;
-/// How long a command has to end when nobody needs it any more, in milliseconds.
+/// How long a command has to end after it is dropped, in milliseconds.
 const KILLED: u64 = 2_000;
 
-/// A person before a terminal on which one command runs.
+/// A user at a terminal with one running command.
 pub struct Person(PtySession);
 
 impl Person {
-    /// Starts a command.
     pub fn runs(command: Command) -> Self {
         let mut session = spawn_command(command, Some(PATIENCE)).expect("the command starts");
-        // A test that fails does not wait for a command that does not end.
+        // A failed test does not wait for a command that does not end.
         session.process_mut().set_kill_timeout(Some(KILLED));
         Self(session)
     }
 
-    /// Waits for a question (its last words, in ASCII) and answers; what was shown before it.
+    /// Waits for a question (its last words, in ASCII), answers it, and returns the output before
+    /// it.
     ///
     /// # Panics
     /// The question does not come.
@@ -36,17 +36,16 @@ impl Person {
         shown
     }
 
-    /// Presses Ctrl-C.
     pub fn interrupts(&mut self) {
         self.0.send_control('c').expect("the terminal takes Ctrl-C");
     }
 
-    /// Types a line that nobody has asked for.
+    /// Types a line without waiting for a question.
     pub fn types(&mut self, line: &str) {
         self.0.send_line(line).expect("the terminal takes what is typed");
     }
 
-    /// Waits for words, in ASCII; what was shown up to them, with them.
+    /// Waits for words, in ASCII, and returns the output up to and including them.
     ///
     /// # Panics
     /// They do not come.
@@ -58,7 +57,7 @@ impl Person {
         }
     }
 
-    /// Waits for the end: the exit code, and what was shown last.
+    /// Waits for the end, and returns the exit code and the remaining output.
     ///
     /// # Panics
     /// It does not end, or a signal ended it.
@@ -72,13 +71,14 @@ impl Person {
     }
 }
 
-/// The terminal's bytes as text; rexpect makes each of them a character.
+/// The terminal's bytes as text; rexpect turns each byte into a character.
 fn text(shown: &str) -> String {
     let bytes: Vec<u8> = shown.chars().map(|byte| byte as u8).collect();
     left_to_see(&String::from_utf8_lossy(&bytes))
 }
 
-/// What a terminal still shows: a slow machine shows a spinner first, and erases its line.
+/// The text that remains visible: on a slow machine, a spinner is shown first, and its line is
+/// erased.
 pub fn left_to_see(printed: &str) -> String {
     let lines = printed.split('\n').map(|line| {
         let left = line.rsplit_once("\r\x1b[2K").map_or(line, |(_, left)| left);

@@ -1,15 +1,15 @@
-//! Files that are printed from the code and committed: `UPDATE=1` writes them, a test compares.
+//! Committed files that are generated from the code: `UPDATE=1` writes them, a test compares them.
 
 use std::fs;
 
 use crate::repository;
 
-/// Whether expectations are to be rewritten instead of compared.
+/// Whether expectations are rewritten instead of compared.
 pub fn updating() -> bool {
     std::env::var_os("UPDATE").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Holds a committed file against what the code prints today.
+/// Compares a committed file with what the code prints now.
 #[track_caller]
 pub fn check(path: &str, printed: &str) {
     let file = repository::root().join(path);
@@ -26,7 +26,7 @@ pub fn check(path: &str, printed: &str) {
     }
 }
 
-/// The first line that two texts do not share.
+/// The first line that differs between two texts.
 fn first_difference(committed: &str, printed: &str) -> Option<String> {
     if committed == printed {
         return None;

@@ -1,9 +1,8 @@
-//! Where the repository lies, and which files it has.
+//! The location of the repository, and its files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The repository's root.
 pub fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().expect("tests/ lies in the repository").to_owned()
@@ -15,7 +14,7 @@ pub fn read(path: &str) -> String {
 }
 
 /// All files with an extension below a folder, by their paths below the root, with `/`, sorted.
-/// None where the folder is not there.
+/// Empty if the folder does not exist.
 pub fn files(folder: &str, extension: &str) -> Vec<String> {
     let root = root();
     let mut found = Vec::new();

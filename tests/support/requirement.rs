@@ -1,7 +1,8 @@
-//! What a test needs and a machine may lack: programs, npm packages, and the shared cases.
+//! Requirements of tests that a machine may lack: programs, npm packages, and the shared cases.
 //!
-//! A test whose requirement is missing is skipped with a notice. `VECTOR_REQUIRE` names the requirements that must not be
-//! missing, separated by commas: then the test fails instead. `.ci/run` sets it.
+//! A test whose requirement is missing is skipped with a notice. `VECTOR_REQUIRE` lists the
+//! requirements that must not be missing, separated by commas: then the test fails instead.
+//! `.ci/run` sets it.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -23,15 +24,13 @@ pub enum Requirement {
     Cases,
     /// Chromium and chromedriver.
     Chromium,
-    /// Git.
     Git,
     /// The official MCP SDK from npm.
     Mcp,
-    /// Node.
     Node,
     /// Luau packages from npm.
     Packages,
-    /// Rojo, in the version whose behaviour is followed.
+    /// Rojo, in the version whose behavior Vector follows.
     Rojo,
 }
 
@@ -86,7 +85,7 @@ impl Requirement {
     }
 }
 
-/// The requirements of a list, separated by commas.
+/// Parses a list of requirements, separated by commas.
 ///
 /// # Errors
 /// A name that is not known.
@@ -103,7 +102,7 @@ fn parse(list: &str) -> Result<BTreeSet<Requirement>, String> {
         .collect()
 }
 
-/// Whether Git is installed; reports it where it is not.
+/// Whether Git is installed; prints a notice if not.
 ///
 /// # Panics
 /// It is missing and required.
@@ -116,10 +115,10 @@ pub fn has_git() -> bool {
     has_git
 }
 
-/// Whether `value` lists known requirements only.
+/// Parses a list of requirements, and returns their number.
 ///
 /// # Errors
-/// It names another one.
+/// It contains an unknown name.
 pub fn check_list(value: &str) -> Result<usize, String> {
     parse(value).map(|required| required.len())
 }

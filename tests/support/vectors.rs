@@ -1,7 +1,7 @@
-//! The vectors that every side of Vector is held against: `scene-schemas/vectors.json`.
+//! The vectors that every part of Vector is compared with: `scene-schemas/vectors.json`.
 //!
-//! Each list begins with what a person wrote down; what follows from it is computed by the types
-//! that the file is the reference of. The plugin reads the same file in its own tests.
+//! Each list begins with handwritten input; the types for which the file is the reference compute
+//! the rest. The plugin reads the same file in its own tests.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Valu
 use serde_json::{Value as Json, json};
 use vector_place::{FileFormat, Node, Scene};
 
-/// What `scene-schemas/vectors.json` holds.
+/// The contents of `scene-schemas/vectors.json`.
 pub fn print() -> String {
     let (instances, fingerprints) = fingerprints();
     let all = json!({
@@ -134,7 +134,7 @@ pub const VALUES: &[&str] = &[
     r#"{"__t":"MaterialColors","colors":{"Mud":[1,2,3]}}"#,
 ];
 
-/// What looks like a value and is none.
+/// Texts that look like values and are invalid.
 pub const REFUSED_VALUES: &[&str] = &[
     "null",
     "[0,1,0]",
@@ -162,7 +162,7 @@ pub const PATHS: &[&str] = &[
     r#"game["line\nbreak\u0001"].x"#,
 ];
 
-/// What looks like a path and is none.
+/// Texts that look like paths and are invalid.
 pub const REFUSED_PATHS: &[&str] = &[
     "",
     "Workspace",
@@ -176,10 +176,10 @@ pub const REFUSED_PATHS: &[&str] = &[
     r#"game["A"#,
 ];
 
-/// Texts of scripts, whose fingerprints are made over their UTF-8 bytes.
+/// Texts of scripts, whose fingerprints are computed over their UTF-8 bytes.
 pub const TEXTS: &[&str] = &["", "print(1)\n", "print(1)\r\n", "-- Größe 😀"];
 
-/// One instance of the small scene: its path and class, and what is set on it.
+/// An instance of the small scene: its path, its class, and its properties.
 type Given = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const SCENE: [Given; 7] = [
@@ -205,7 +205,7 @@ const SCENE: [Given; 7] = [
     ("game.Workspace.Main", "Script", &[("Source", r#""print(1)\n""#)]),
 ];
 
-/// An instance of the scene, and the properties that its fingerprint is over.
+/// An instance of the scene, and the properties that its fingerprint covers.
 const OVER: [(&str, &[&str]); 9] = [
     ("game.Workspace.Plate", &[]),
     ("game.Workspace.Plate", &["Size", "Transparency"]),
@@ -218,7 +218,7 @@ const OVER: [(&str, &[&str]); 9] = [
     ("game.Workspace.Main", &["Disabled", "Source"]),
 ];
 
-/// The scene that the vectors speak of, as it is read from a file: its ids are of the form `ref:N`.
+/// The scene of the vectors, as read from a file: its ids have the form `ref:N`.
 pub fn scene() -> Scene {
     let bytes = made().encode().expect("it can be written");
     Scene::decode(&bytes).expect("it can be read")
@@ -255,7 +255,7 @@ fn node(scene: &Scene, path: &str) -> Node {
     locate(scene, &path.parse().expect("it is a path"))
 }
 
-/// The scene as every target can build it, and the fingerprints in it.
+/// The scene in a form that every target can build, and its fingerprints.
 fn fingerprints() -> (Vec<Json>, Vec<Json>) {
     let scene = scene();
     let given = SCENE.map(|(path, class, props)| {

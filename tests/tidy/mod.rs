@@ -1,7 +1,7 @@
-//! The rules that neither Cargo nor the compiler can check: what the pure crates must not touch, and what no file may
-//! hold. Which crate may depend on which is in the `Cargo.toml` files.
+//! Rules that neither Cargo nor the compiler can check: what the pure crates must not use, and what
+//! no file may contain. The `Cargo.toml` files determine which crate may depend on which.
 //!
-//! It reads the sources as text. What clippy and rustfmt can say is left to them.
+//! The rules read the sources as text. What clippy and rustfmt can check is left to them.
 
 mod modules;
 mod named;
@@ -18,7 +18,7 @@ use vector_tests::repository;
 
 use self::source::Source;
 
-/// A rule that a line breaks.
+/// A violation of a rule at a line.
 #[derive(Debug)]
 struct Violation {
     path: String,
@@ -34,7 +34,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What compilation starts from. All other sources must be reachable from here.
+/// The root files of the compilation. All other sources must be reachable from here.
 const ROOTS: [(&str, bool); 7] = [
     ("scene-schemas/src/lib.rs", false),
     ("daemon/src/lib.rs", false),
@@ -49,7 +49,7 @@ fn read(path: &str) -> Option<String> {
     fs::read_to_string(repository::root().join(path)).ok()
 }
 
-/// All Rust sources of the repository, and what is wrong with the way they hang together.
+/// All Rust sources of the repository, and the violations of the module structure.
 fn sources() -> (Vec<Source>, Vec<Violation>) {
     let mut roots = ROOTS.map(|(path, test)| (path.to_owned(), test)).to_vec();
     let crates = repository::files("daemon/crates", "rs");
@@ -78,7 +78,7 @@ fn sources_follow_the_rules() {
     assert!(said.is_empty(), "\n{}\n", said.join("\n"));
 }
 
-/// Holds what a rule says about a sample against what it should: `LINE: rule` each.
+/// Compares the violations of a sample with the expected ones: `LINE: rule` each.
 #[cfg(test)]
 #[track_caller]
 fn expect(violations: &[Violation], expected: &[&str]) {

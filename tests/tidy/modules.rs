@@ -1,14 +1,14 @@
-//! Which files are compiled at all: those that a `mod` leads to.
+//! The compiled files: those that a `mod` line leads to.
 //!
-//! A file that nobody declares is never compiled and its tests never run, and nobody notices.
-//! `#[path]` is not understood, for the house does not use it.
+//! A file without a `mod` line is never compiled and its tests never run, without any warning.
+//! `#[path]` is not supported, because this project does not use it.
 
 use std::collections::BTreeSet;
 
 use super::source::{FOR_TESTS, Source, line_of};
 use super::{Violation, paths};
 
-/// Follows the `mod` lines from the roots; `true` beside a root says that it is for tests alone.
+/// Follows the `mod` lines from the roots; `true` marks a root that is compiled only for tests.
 pub(super) fn reach(
     roots: Vec<(String, bool)>,
     read: impl Fn(&str) -> Option<String>,
@@ -37,7 +37,7 @@ pub(super) fn reach(
     (reached, violations)
 }
 
-/// Where the files of a file's modules lie.
+/// The folder of a file's modules.
 fn folder(path: &str, root: bool) -> String {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     match stem.rsplit_once('/') {
@@ -60,7 +60,7 @@ fn declared(source: &Source) -> Vec<Module> {
         .windows(3)
         .filter(|three| three[0].1 == "mod" && three[2].1 == ";")
         .map(|three| {
-            // Between the attribute and the `mod` there may be another attribute or a `pub`.
+            // Another attribute or a `pub` may be between the attribute and the `mod`.
             let before = code[..three[0].0].rsplit([';', '}']).next().unwrap_or_default();
             Module {
                 name: three[1].1.to_owned(),
@@ -71,7 +71,7 @@ fn declared(source: &Source) -> Vec<Module> {
         .collect()
 }
 
-/// The files that no `mod` leads to.
+/// The files that no `mod` line leads to.
 pub(super) fn forgotten(files: &[String], reached: &[Source]) -> Vec<Violation> {
     let reached: BTreeSet<_> = reached.iter().map(|source| source.path.as_str()).collect();
     let forgotten = files.iter().filter(|file| !reached.contains(file.as_str()));

@@ -1,13 +1,13 @@
-//! Tests that documents name: what a document says that a test holds, a test holds.
+//! The tests that documents name must exist.
 
 use vector_tests::repository;
 
-/// What names tests.
+/// The documents that name tests.
 const DOCUMENTS: [&str; 2] = ["SECURITY.md", "docs/attacks.md"];
-/// Where the paths of tests begin.
+/// The folders that test paths start from.
 const ROOTS: [&str; 3] = ["tests", "daemon/src", "scene-schemas/src"];
 
-/// The names of tests in a text: in backquotes, with their modules.
+/// The names of tests in a text: in backticks, with their modules.
 fn named(text: &str) -> Vec<&str> {
     let is_name = |it: &&str| {
         it.contains("::") && it.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
@@ -15,15 +15,15 @@ fn named(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(is_name).collect()
 }
 
-/// Whether there is a test of this name.
+/// Whether a test of this name exists.
 fn exists(name: &str, read: impl Fn(&str) -> Option<String>) -> bool {
     let Some((modules, test)) = name.rsplit_once("::") else { return false };
-    // Tests may stand in the file that they test.
+    // Tests may be in the file that they test.
     let inner = modules.strip_suffix("::tests").unwrap_or(modules);
     let files = [modules, inner].into_iter().flat_map(|modules| {
         let path = modules.replace("::", "/");
         let roots = ROOTS.map(|root| format!("{root}/{path}"));
-        // The first word may be one of the daemon's crates, without its prefix.
+        // The first segment may be one of the daemon's crates, without its prefix.
         let (name, rest) = path.split_once('/').unwrap_or((&path, "lib"));
         let own = format!("daemon/crates/{}/src/{rest}", name.replace('_', "-"));
         let files = |path: String| [format!("{path}.rs"), format!("{path}/mod.rs")];

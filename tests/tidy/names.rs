@@ -1,5 +1,5 @@
-//! Counts of names and doc comments in the daemon's crates, printed as a table: how far they follow STYLE's rules. Tests are not
-//! counted.
+//! Statistics of names and doc comments in the daemon's crates, printed as a table: how far they
+//! follow STYLE's rules. Tests are not counted.
 //!
 //! `cargo test -p vector-tests --test all tidy::names -- --nocapture` prints it.
 
@@ -16,7 +16,7 @@ const PARTICIPLES: [&str; 32] = [
     "written",
 ];
 
-/// What is counted.
+/// The counted items.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     functions: usize,
@@ -28,7 +28,7 @@ struct Counts {
     /// How often each type name is declared, by crate.
     declared: BTreeMap<String, BTreeMap<String, usize>>,
     doc_lines: usize,
-    /// Of these, the ones of three words or fewer that are a whole comment.
+    /// The doc lines of three words or fewer that are a whole comment.
     short_docs: usize,
 }
 
@@ -79,7 +79,7 @@ impl Counts {
         }
     }
 
-    /// How many declarations share their name with another one of their crate.
+    /// The number of declarations that share their name with another one of their crate.
     fn shared(&self) -> usize {
         self.declared.values().flat_map(BTreeMap::values).filter(|count| **count > 1).sum()
     }
@@ -106,7 +106,8 @@ fn crate_of(path: &str) -> String {
     path.split_once("/src/").map_or(path, |(name, _)| name).to_owned()
 }
 
-/// Whether a parameter of a function is a tuple pattern: `(a, b): (A, B)`. `rest` begins behind the function's name.
+/// Whether a parameter of a function is a tuple pattern: `(a, b): (A, B)`. `rest` begins after the
+/// function's name.
 fn has_tuple_parameter(rest: &[&str]) -> bool {
     let Some(open) = rest.iter().position(|token| *token == "(") else { return false };
     let (mut depth, mut pattern) = (0_usize, None);

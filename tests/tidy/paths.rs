@@ -1,11 +1,11 @@
-//! The paths that code names: `use` trees spread out, and paths that stand in the code itself.
+//! The paths in code: expanded `use` trees, and paths in expressions.
 //!
-//! Names that were imported are not followed: the import is a path of its own.
+//! Imported names are not resolved: the import is a separate path.
 
-/// A path and the byte where it begins. A glob is a last segment `*`.
+/// A path and its byte offset. A glob ends with the segment `*`.
 pub(super) type Path<'a> = (usize, Vec<&'a str>);
 
-/// Words, `::` and single characters, with the byte where each begins.
+/// Words, `::` and single characters, each with its byte offset.
 pub(super) fn tokens(code: &str) -> Vec<(usize, &str)> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -30,7 +30,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// All paths of two or more segments, and what a `use` names.
+/// All paths of two or more segments, and the paths of `use` items.
 pub(super) fn paths(code: &str) -> Vec<Path<'_>> {
     let mut reader = Reader { tokens: tokens(code), at: 0, found: Vec::new() };
     let mut in_use = false;

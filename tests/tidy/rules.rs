@@ -1,15 +1,15 @@
-//! What no file may hold, and what each must.
+//! Rules about the contents of each file.
 //!
-//! Each rule is a function from a source to what breaks it, with a bad sample below.
+//! Each rule is a function from a source to its violations, with a bad sample below.
 
 use super::Violation;
 use super::paths::{paths, tokens};
 use super::source::{Source, line_of};
 
-/// A file is one subject; behind this many lines it is two.
+/// A longer file should be split by subject.
 const MAX_LINES: usize = 700;
 
-/// The crates that compute and do nothing else.
+/// The crates that only compute.
 const PURE: [&str; 5] = [
     "daemon/crates/core/",
     "daemon/crates/luau/",
@@ -18,7 +18,7 @@ const PURE: [&str; 5] = [
     "daemon/crates/text-edit/",
 ];
 
-/// What waits, reads a clock, or touches a file, the network or the environment.
+/// Modules that wait, read a clock, or access files, the network or the environment.
 const IMPURE: [&str; 13] = [
     "std::env",
     "std::fs",
@@ -39,7 +39,7 @@ const PRINTING: [&str; 4] = ["print", "println", "eprint", "eprintln"];
 const UNFINISHED: [&str; 3] = ["dbg", "todo", "unimplemented"];
 const MARKS: [&str; 3] = ["TODO", "FIXME", "XXX"];
 
-/// All rules about one file.
+/// Applies all rules to one file.
 pub(super) fn all(source: &Source) -> Vec<Violation> {
     let rules = [documented, short, pure, fallible, marks];
     rules.iter().flat_map(|rule| rule(source)).collect()
@@ -49,7 +49,7 @@ fn violation(source: &Source, at: usize, rule: &'static str, what: String) -> Vi
     Violation { path: source.path.clone(), line: line_of(&source.text, at), rule, what }
 }
 
-/// Every file says at its top why it exists.
+/// Every file must begin with a module doc.
 fn documented(source: &Source) -> Vec<Violation> {
     if source.text.trim_start().starts_with("//!") {
         return vec![];
@@ -84,7 +84,7 @@ fn pure(source: &Source) -> Vec<Violation> {
     found
 }
 
-/// Whether a path leads into an impure module, or imports the module around it as a whole.
+/// Whether a path leads into an impure module, or imports its parent module as a whole.
 fn meets(path: &str, impure: &str) -> bool {
     let within = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
@@ -92,19 +92,19 @@ fn meets(path: &str, impure: &str) -> bool {
     within(path, impure) || path != "std::io" && within(impure, path)
 }
 
-/// Where one of these macros is called.
+/// The calls of these macros, with their byte offsets.
 fn macros<'a>(code: &'a str, names: &[&str]) -> Vec<(usize, &'a str)> {
     let tokens = tokens(code);
     let called = tokens.windows(2).filter(|two| two[1].1 == "!" && names.contains(&two[0].1));
     called.map(|two| two[0]).collect()
 }
 
-/// What can fail says so; nothing outside tests is unwrapped.
+/// Code outside tests must return errors instead of unwrapping.
 fn fallible(source: &Source) -> Vec<Violation> {
     if source.test {
         return vec![];
     }
-    // A parser may have a method of its own by the name of `expect`.
+    // A parser may have its own method named `expect`.
     let unwraps = |four: &&[(usize, &str)]| {
         four[1].1 == "."
             && matches!(four[2].1, "unwrap" | "expect")

@@ -1,24 +1,25 @@
-//! A source file, taken apart just far enough: what is code, what is comment, what is for tests.
+//! A minimal lexer for source files, which separates code, comments, strings and test items.
 //!
-//! It is a lexer of strings and comments and no more; it knows no rule.
+//! It does not know the rules.
 
 use std::ops::Range;
 
-/// A source file. The masks are as long as the text, with blanks where something else stands.
+/// A source file. The masks have the same length as the text, with blanks instead of everything
+/// else.
 pub(super) struct Source {
-    /// Below the repository, with `/`.
+    /// The path below the repository, with `/`.
     pub(super) path: String,
     pub(super) text: String,
-    /// What is compiled, without comments, contents of strings and items for tests.
+    /// The code without comments, contents of strings, and test items.
     pub(super) code: String,
-    /// The same with the items for tests.
+    /// The code with test items.
     pub(super) all_code: String,
     pub(super) comments: String,
-    /// The contents of strings that are not in items for tests.
+    /// The contents of strings outside test items.
     pub(super) strings: String,
-    /// Whether the whole file is compiled for tests alone.
+    /// Whether the whole file is compiled only for tests.
     pub(super) test: bool,
-    /// How many lines are not for tests.
+    /// The number of lines outside test items.
     pub(super) lines: usize,
 }
 
@@ -39,7 +40,7 @@ impl Source {
     }
 }
 
-/// The number of the line, from 1, on which a byte stands.
+/// The number of the line, from 1, that contains a byte.
 pub(super) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
@@ -51,7 +52,7 @@ enum Kind {
     Quoted,
 }
 
-/// The code and the comments of a text.
+/// The code mask and the comment mask of a text.
 fn masks(text: &str) -> (String, String) {
     let (mut code, mut comments) = (String::new(), String::new());
     let mut rest = text;
@@ -69,14 +70,14 @@ fn masks(text: &str) -> (String, String) {
     (code, comments)
 }
 
-/// The bytes of a text that are in neither mask: what strings contain.
+/// The bytes of a text that are in neither mask: the contents of strings.
 fn string_contents(text: &str, code: &str, comments: &str) -> Vec<u8> {
     let masks = code.bytes().zip(comments.bytes());
     let is_masked = |(code, comment): (u8, u8)| code != b' ' || comment != b' ';
     text.bytes().zip(masks).map(|(byte, mask)| if is_masked(mask) { b' ' } else { byte }).collect()
 }
 
-/// As many bytes and lines, and nothing on them.
+/// Replaces every byte but line breaks with a blank.
 fn blank(text: &str) -> String {
     text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
 }
@@ -89,7 +90,7 @@ fn hollow(text: &str) -> String {
     hollow
 }
 
-/// What stands at the front, and how many bytes it takes.
+/// The kind and the length in bytes of the first lexeme.
 fn lexeme(text: &str) -> (Kind, usize) {
     if text.starts_with("//") {
         (Kind::Comment, text.find('\n').unwrap_or(text.len()))
@@ -134,7 +135,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A character in quotes; otherwise it is the quote of a lifetime.
+/// A quoted character; otherwise the quote starts a lifetime.
 fn character(text: &str) -> (Kind, usize) {
     let mut characters = text.chars().skip(1);
     match (characters.next(), characters.next()) {
@@ -143,7 +144,7 @@ fn character(text: &str) -> (Kind, usize) {
     }
 }
 
-/// A word, or the string that it is the prefix of.
+/// A word, or the string that it is a prefix of.
 fn word(text: &str) -> (Kind, usize) {
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
     let (word, behind) = text.split_at(end);
@@ -165,7 +166,7 @@ fn word(text: &str) -> (Kind, usize) {
 
 pub(super) const FOR_TESTS: &str = "#[cfg(test)]";
 
-/// Where items stand that are compiled for tests alone.
+/// The byte ranges of items that are compiled only for tests.
 fn test_items(code: &str) -> Vec<Range<usize>> {
     let mut items: Vec<Range<usize>> = Vec::new();
     for (start, _) in code.match_indices(FOR_TESTS) {
@@ -178,7 +179,7 @@ fn test_items(code: &str) -> Vec<Range<usize>> {
     items
 }
 
-/// An item ends with its block, or with a semicolon outside of all brackets.
+/// The length of an item, which ends with its block, or with a semicolon outside of all brackets.
 fn item_length(code: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in code.bytes().enumerate() {

@@ -1,5 +1,5 @@
-//! Words that people and models must not read, in strings of the sources and in the documents: a dialect that this
-//! project once had, and that only its authors could read.
+//! Words that must not occur in strings of the sources or in documents, which users and models
+//! read: they belong to an unidiomatic dialect that this project once had.
 
 use vector_tests::repository;
 
@@ -7,7 +7,7 @@ use vector_tests::repository;
 const WORDS: [&str; 8] =
     ["anew", "mend", "mended", "mends", "whoever", "whomever", "whosever", "whosoever"];
 
-/// What a text contains that it must not, each with the words around it.
+/// The forbidden phrases in a text, each with the words around it.
 fn find_dialect(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let words: Vec<&str> = text.split(|c: char| !is_part(c)).filter(|it| !it.is_empty()).collect();
@@ -28,7 +28,7 @@ fn find_dialect(text: &str) -> Vec<String> {
     found.map(|at| words[at.saturating_sub(2)..words.len().min(at + 4)].join(" ")).collect()
 }
 
-/// The strings of a source, without the ends of lines that continue.
+/// The strings of a source, with continued lines joined.
 fn joined(strings: &str) -> String {
     strings.replace("\\\n", " ").replace("\\n", " ")
 }

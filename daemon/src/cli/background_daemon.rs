@@ -1,4 +1,7 @@
-//! A daemon that nobody started by hand: it serves in the background, and ends when nobody needs it.
+//! The background daemon: starts one that no user has started by hand, and that ends when it is no
+//! longer used.
+//!
+//! This module does not talk to the daemon.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,22 +11,22 @@ use std::time::Duration;
 
 use vector_ledger::private_files;
 
-/// It ends when nobody has asked anything for so many minutes.
+/// The daemon ends after this many minutes without a request.
 pub(super) const IDLE: &str = "15";
-/// What it prints goes here.
+/// The file that receives the daemon's output.
 const LOG_FILE: &str = "serve.log";
-/// How long it may take to begin.
+/// The time limit for the daemon to start.
 pub(super) const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long another that was started at the same time may take.
+/// The time limit for another daemon that was started at the same time.
 pub(super) const CONCURRENT_START_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often it is looked whether it has.
+/// Interval for checking whether the daemon answers.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Starts one for the ledger in `home`. It outlives this process.
+/// Starts a daemon for the ledger in `home`. It outlives this process.
 pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
     private_files::create_folder(home)?;
     let mut log = File::options();
-    // Several may be started at once, and all but one end at once.
+    // Several daemons may be started at the same time. All but one end immediately.
     private_files::private_options(log.append(true).create(true));
     let log = log.open(home.join(LOG_FILE))?;
     let mut serve = Command::new(std::env::current_exe()?);
@@ -33,14 +36,14 @@ pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
     std::os::unix::process::CommandExt::process_group(&mut serve, 0);
     #[cfg(windows)]
     {
-        /// Without a window, and without this one's console.
+        /// No window, and detached from this process's console.
         const DETACHED: u32 = 0x0000_0008 | 0x0800_0000;
         std::os::windows::process::CommandExt::creation_flags(&mut serve, DETACHED);
     }
     serve.spawn()
 }
 
-/// Why one that was started does not answer, as far as it says.
+/// The reason a started daemon does not answer, taken from its log if there is one.
 pub(super) fn startup_error(home: &Path) -> anyhow::Error {
     let log = fs::read_to_string(home.join(LOG_FILE)).unwrap_or_default();
     match log.lines().rev().find(|line| line.starts_with("error")) {

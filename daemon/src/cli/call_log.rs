@@ -1,6 +1,6 @@
-//! The calls of a model or an agent, one line each: what was read, and what was refused.
+//! One line for each call of a model or an agent: what it read, and what was refused.
 //!
-//! Proposals have cards of their own, and what is said is shown as words.
+//! Proposals have their own cards, and messages are shown as text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,14 +9,14 @@ use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::tools::{self, ToolAction};
 use vector_core::workflow::brief_json;
 
-/// The calls of a run, as its entries tell of them.
+/// The calls of a run, collected from its entries.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CallLog(Arc<Mutex<CallLogState>>);
 
 #[derive(Debug, Default)]
 struct CallLogState {
     calls: HashMap<Seq, (String, String)>,
-    /// Lines that were not shown yet, each with its entry.
+    /// Lines that were not shown yet, with the positions of their entries.
     lines: Vec<(Seq, String)>,
 }
 
@@ -44,37 +44,36 @@ impl CallLog {
         }
     }
 
-    /// The lines that were not shown yet.
+    /// Takes the lines that were not shown yet.
     pub(super) fn take_lines(&self) -> Vec<String> {
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut log.lines).into_iter().map(|(_, line)| line).collect()
     }
 }
 
-/// The call that an entry is about. A call that is answered at once stands right before its answer, which
-/// does not know its number.
+/// Finds the call that an entry refers to. A call that is answered immediately is right before its
+/// answer, which refers to it by 0.
 fn find_call(log: &CallLogState, call: Seq, entry: Seq) -> Option<(Seq, (String, String))> {
     let call = if call == Seq(0) { Seq(entry.0.checked_sub(1)?) } else { call };
     log.calls.get(&call).map(|found| (call, found.clone()))
 }
 
-/// Whether a call is worth a line when it was answered: it has looked at something.
+/// Whether an answered call is worth a line: it read something.
 fn is_shown_tool(tool: &str) -> bool {
     tools::find_tool(tool)
         .is_ok_and(|tool| !matches!(tool.run, ToolAction::Talk(_) | ToolAction::Change(_)))
 }
 
-/// Whether a call only says something, which is shown as words or as a plan.
+/// Whether a call only sends a message, which is shown as text or as a plan.
 pub(super) fn is_talk_tool(tool: &str) -> bool {
     tools::find_tool(tool).is_ok_and(|tool| matches!(tool.run, ToolAction::Talk(_)))
 }
 
-/// A call that was answered.
 pub(super) fn format_answered_call(tool: &str, brief: &str) -> String {
     format!("· {tool} {brief}").trim_end().to_owned()
 }
 
-/// A call that was refused, by the first line of why.
+/// Formats a refused call with the first line of the reason.
 pub(super) fn format_refused_call(tool: &str, reason: &str) -> String {
     let reason = reason.lines().next().unwrap_or_default();
     let reason = reason.strip_prefix(&format!("{tool}: ")).unwrap_or(reason);

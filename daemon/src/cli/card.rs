@@ -1,7 +1,7 @@
-//! A proposal as a card: what a person reads before they say yes.
+//! Renders a proposal as a card, which the user reads before approving it.
 //!
-//! It is made from the proposal alone, so that what is shown is what will be applied. Who is asked,
-//! and on which stream, is not known here.
+//! The card is made from the proposal alone, so that it shows exactly what will be applied. This
+//! module does not know who decides, or which stream the card is printed on.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use super::hunks;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line, wrap_words};
 use super::tree::ChangeMark;
 
-/// Rows of the table that a card shows.
+/// The maximum number of table rows on a card.
 const ROWS: usize = 60;
 
-/// Lines of differences that a card shows.
+/// The maximum number of diff lines on a card.
 const LINES: usize = 200;
 
-/// The card of a proposal, cut where it is too long to read at once.
+/// Renders the card of a proposal, shortened if it is too long.
 pub(super) fn render_card(seq: Seq, proposal: &Proposal, style: TextStyle) -> String {
     card_text(seq, proposal, style, false)
 }
 
-/// The card with everything on it.
+/// Renders the card without shortening it.
 pub(super) fn render_full_card(seq: Seq, proposal: &Proposal, style: TextStyle) -> String {
     card_text(seq, proposal, style, true)
 }
@@ -72,7 +72,6 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
     card
 }
 
-/// A class in a word.
 pub(super) fn class_name(class: Class) -> &'static str {
     match class {
         Class::Additive => "additive",
@@ -81,7 +80,6 @@ pub(super) fn class_name(class: Class) -> &'static str {
     }
 }
 
-/// The colour of a class.
 pub(super) fn class_paint(class: Class) -> PaintKind {
     match class {
         Class::Additive => PaintKind::Added,
@@ -111,7 +109,7 @@ fn warning_lines(proposal: &Proposal, style: TextStyle) -> Vec<String> {
     lines
 }
 
-/// What happens to one instance.
+/// The changes of one instance.
 struct InstanceGroup<'a> {
     mark: ChangeMark,
     class: &'a str,
@@ -120,7 +118,7 @@ struct InstanceGroup<'a> {
     props: Vec<(String, String)>,
 }
 
-/// The rows, gathered by instance.
+/// Groups the rows by instance.
 fn group_rows<'a>(
     proposal: &'a Proposal,
     rows: impl Iterator<Item = &'a Row>,
@@ -250,7 +248,7 @@ fn text_lines(proposal: &Proposal, style: TextStyle, whole: bool) -> Vec<String>
         lines.push(script_head(script, style));
         let mut diff = hunks::hunk_lines(&script.hunks, style, whole);
         let all = diff.len();
-        // A line that stands for a few others saves nothing.
+        // Replacing only a few lines by a note saves nothing.
         if all > left.saturating_add(5) {
             diff.truncate(left);
             diff.push(style.paint(PaintKind::Dim, format!("… {} more lines", all - left)));
@@ -261,7 +259,7 @@ fn text_lines(proposal: &Proposal, style: TextStyle, whole: bool) -> Vec<String>
     lines
 }
 
-/// The line above a script's difference. The place itself has no text; its memory has its path.
+/// The line above a script's diff. An empty path means the place's memory.
 pub(super) fn script_head(script: &ScriptDiff, style: TextStyle) -> String {
     let is_memory = script.path.segments.is_empty();
     let name = if is_memory { "Memory".to_owned() } else { script.path.to_string() };
@@ -273,7 +271,7 @@ pub(super) fn script_head(script: &ScriptDiff, style: TextStyle) -> String {
     )
 }
 
-/// The rows of one command, each line ended.
+/// The rows of one command, each ending in a newline.
 pub(super) fn command_rows(proposal: &Proposal, command: usize, style: TextStyle) -> String {
     let rows = proposal.preview.rows.iter();
     let rows = rows.filter(|row| row.command as usize == command);
@@ -286,7 +284,7 @@ pub(super) fn command_rows(proposal: &Proposal, command: usize, style: TextStyle
         lines.extend(hunks::hunk_lines(&script.hunks, style, true));
     }
     if lines.is_empty() {
-        // The preview lists only so many rows.
+        // The command may be beyond the preview's limit of rows.
         let exact = proposal.commands.get(command).map(serde_json::to_string);
         lines.extend(exact.and_then(Result::ok).map(|it| terminal_line(&it).into_owned()));
     }

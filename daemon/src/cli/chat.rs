@@ -1,7 +1,7 @@
-//! `vector chat`: a conversation in the terminal, task after task, in one place.
+//! `vector chat`: a conversation in the terminal about one place, one task after another.
 //!
-//! Each thing that is said becomes a task of its own, which goes on with the ones before it: what was
-//! read, said and decided there is known. The ledger keeps it, so that it can be gone on with later.
+//! Each message becomes a separate task that follows the tasks before it: what they read, said and
+//! decided is known. The ledger stores the conversation, so that it can be continued later.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub(super) struct ChatArgs {
     decide: DecideArgs,
 }
 
-/// What a person has said.
+/// A parsed line of input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChatInput {
     Ask(String, InteractionMode),
@@ -75,12 +75,12 @@ pub(super) enum ChatInput {
 pub(super) const HELP: &str =
     "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.";
 
-/// What is said of a command that there is not.
+/// The message for an unknown command.
 pub(super) fn unknown_command(name: &str) -> String {
     format!("There is no command /{name}, or its text is missing; /help lists all.")
 }
 
-/// What a line means.
+/// Parses a line of input.
 pub(super) fn parse_input(line: &str) -> ChatInput {
     let line = line.trim();
     if line.is_empty() {
@@ -210,7 +210,7 @@ impl ChatTask<'_> {
     }
 }
 
-/// The next thing that the person says; none where there will be nothing more.
+/// Reads the next input. None at the end of the input.
 pub(super) fn read_input(terminal: &Terminal) -> anyhow::Result<Option<String>> {
     if terminal.can_ask() {
         return Ok(terminal.ask_line("\n>")?);

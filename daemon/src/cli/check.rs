@@ -1,4 +1,7 @@
-//! `vector check`: what is wrong with the scripts of a place, for people and for CI.
+//! `vector check`: reports the problems in the scripts of a place, for users and for CI.
+//!
+//! `crate::tasks::check` finds the problems. This module selects the scripts and formats the
+//! findings as text, JSON lines or SARIF.
 
 mod sarif;
 mod text;
@@ -73,30 +76,30 @@ impl MinimumSeverity {
     }
 }
 
-/// With errors it is 1, so all trouble is 2.
+/// Exit code 1 means that errors were found, so every other failure is 2.
 const ERRORS: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 
 struct CheckReport<'a> {
-    /// The place, as the person named it.
+    /// The place, as the user named it.
     place: &'a Path,
-    /// The settings, where there are some, and what is wrong with them.
+    /// The settings file, its text, and the problems in it. None if the place has no settings.
     settings: Option<(PathBuf, String, Vec<SourceFinding>)>,
     scripts: Vec<CheckedScript>,
-    /// What is wrong with each script, in their order.
+    /// The findings of each script, in the order of `scripts`.
     findings: Vec<Vec<SourceFinding>>,
-    /// Why types were not checked.
+    /// The reason types were not checked.
     untyped_reason: Option<String>,
 }
 
 impl CheckReport<'_> {
-    /// Each finding with its script.
+    /// Every finding with its script.
     fn script_findings(&self) -> impl Iterator<Item = (&CheckedScript, &SourceFinding)> {
         let all = self.scripts.iter().zip(&self.findings);
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it)))
     }
 
-    /// All findings, also those about settings.
+    /// All findings, including those in the settings.
     fn all_findings(&self) -> impl Iterator<Item = &SourceFinding> {
         let settings = self.settings.iter().flat_map(|(.., found)| found);
         settings.chain(self.findings.iter().flatten())
@@ -159,7 +162,7 @@ fn build_report(args: &CheckArgs) -> anyhow::Result<CheckReport<'_>> {
     })
 }
 
-/// One JSON object for each finding.
+/// Formats each finding as a JSON object on its own line.
 fn json_lines(report: &CheckReport<'_>) -> String {
     let mut text = String::new();
     let mut line = |mut object: Json, finding: &SourceFinding| {

@@ -1,5 +1,5 @@
-//! `vector checkpoint`: moments of a place that the daemon has open, kept, listed, and gone back to. The
-//! daemon does it; this asks, and shows what comes of it.
+//! `vector checkpoint`: creates, lists and restores checkpoints of a place that the daemon has
+//! open. The daemon does the work. This command sends the requests and shows the results.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::remote_review::{ExtraKeys, RemoteReview};
 use super::style::terminal_line;
 use super::terminal::{Terminal, print_line, print_status};
 
-/// How long the daemon is asked to wait for news, in seconds: less than a call may take.
+/// Duration of a long poll, in seconds. Must be shorter than the request timeout.
 const HOLD: u32 = 15;
 
 const KEYS: ExtraKeys = ExtraKeys {
@@ -85,7 +85,7 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     Ok(ExitStatus::Done)
 }
 
-/// Asks for the way back, shows its card, and waits until it is over.
+/// Requests a restore, shows its card, and waits until it has finished.
 fn restore_checkpoint(
     daemon: &DaemonClient,
     checkpoint: u64,
@@ -129,7 +129,7 @@ fn restore_checkpoint(
     }
 }
 
-/// Says how it ended.
+/// Reports the outcome.
 fn report_outcome(checkpoint: u64, outcome: Finish) -> ExitStatus {
     match outcome {
         Finish::Done => {

@@ -1,5 +1,5 @@
-//! `vector completions` and `vector man`: what shells and `man` know of the command line, made from
-//! its own description.
+//! `vector completions` and `vector man`: generates shell completions and man pages from the
+//! definition of the command line.
 
 use std::fs;
 use std::path::PathBuf;

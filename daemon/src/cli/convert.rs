@@ -1,4 +1,7 @@
-//! `vector convert`: the same place in the other format.
+//! `vector convert`: converts a place to another file format.
+//!
+//! The output's extension determines the format. Items that are not understood are left out, with a
+//! note.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,6 @@
-//! The way to the daemon that serves a ledger, for commands that ask it.
+//! Client for the daemon that serves a ledger, used by the commands that need one.
+//!
+//! It speaks HTTP on the loopback address, with the token from the ledger's folder.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,8 +22,8 @@ use crate::daemon::access::TOKEN;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The open place that is meant: the one that is named, the only one, or the only one in Studio that is
-/// synced with a project which is open as well.
+/// Chooses an open session: the named one, the only one in Studio that is synced with an open
+/// project, or the only one.
 pub(super) fn choose_session(
     sessions: Vec<SessionView>,
     named: Option<&str>,
@@ -59,8 +61,8 @@ pub(super) fn choose_session(
     }
 }
 
-/// Whether a session is meant by the beginning of its id, or by the name of its place: a file with or without
-/// its ending, and a project by its file or its folder.
+/// Whether a name matches a session: the beginning of its ID, or the name of its place. A file
+/// matches with or without its extension, and a project by its file or its folder.
 fn is_named(session: &SessionView, name: &str) -> bool {
     let place = Path::new(&session.place.name);
     let file = place.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
@@ -72,12 +74,11 @@ fn is_named(session: &SessionView, name: &str) -> bool {
         || (is_project && folder.is_some_and(|it| it == name))
 }
 
-/// The daemon that serves a ledger.
 #[derive(Debug)]
 pub(super) struct DaemonClient {
     port: u16,
     token: String,
-    /// Whether this process has started it, in the background.
+    /// Whether this process started the daemon in the background.
     is_started_here: bool,
 }
 
@@ -98,13 +99,13 @@ impl DaemonClient {
         Ok(Self { port, token: token.to_owned(), is_started_here: false })
     }
 
-    /// The one that answers, where one does.
+    /// Connects to a daemon that answers. None if there is none.
     fn connect_running(home: &Path) -> Option<Self> {
         let daemon = Self::connect(home).ok()?;
         daemon.about().ok().map(|_| daemon)
     }
 
-    /// The one that answers soon: it may have been started a moment ago.
+    /// Waits briefly for a daemon that answers: it may have been started a moment ago.
     pub(super) fn wait_for_running(home: &Path) -> Option<Self> {
         let began = Instant::now();
         loop {
@@ -118,12 +119,11 @@ impl DaemonClient {
         }
     }
 
-    /// Which daemon this is.
     pub(super) fn about(&self) -> anyhow::Result<About> {
         self.call("GET", "/api/about", &EmptyBody {})
     }
 
-    /// Says that one was started here, that it stays, and how it ends.
+    /// Tells the user that a background daemon was started, and how to stop it.
     pub(super) fn report_start(&self) {
         if !self.is_started_here {
             return;
@@ -136,7 +136,7 @@ impl DaemonClient {
         ));
     }
 
-    /// The one that answers, or one that is started in the background.
+    /// Connects to the running daemon, or starts one in the background.
     pub(super) fn connect_or_start(home: &Path, port: u16) -> anyhow::Result<Self> {
         let answering = || Self::connect_running(home);
         if let Some(daemon) = answering() {
@@ -146,7 +146,8 @@ impl DaemonClient {
             .context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < STARTUP_TIMEOUT {
-            // It may have ended because another serves, which is as good.
+            // It may have ended because another daemon already serves the ledger. That one is used
+            // instead.
             let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(daemon) = answering() {
                 let is_started_here = !has_ended;

@@ -1,4 +1,6 @@
-//! `vector debug`: looks into Vector itself, without a place and without a model.
+//! `vector debug`: inspects Vector's internals, without a place or a model.
+//!
+//! It decodes recorded responses of providers, and rebuilds requests from the ledger.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -65,7 +67,7 @@ struct WireArgs {
     jsonl: bool,
 }
 
-/// A recorded response. Members that it does not know are passed over.
+/// A recorded response. Unknown fields are ignored.
 #[derive(Debug, Deserialize)]
 struct RecordedResponse {
     #[serde(default)]
@@ -128,13 +130,13 @@ fn decode_lines(input: impl BufRead) -> anyhow::Result<()> {
             continue;
         }
         writeln!(out, "{}", escape_line_ends(&decode_line(&line).to_string()))?;
-        // Whoever sends one response and waits for its answer gets it.
+        // A caller may wait for each answer before it sends the next response.
         out.flush()?;
     }
     Ok(())
 }
 
-/// The answer to a line.
+/// The answer to a line, as JSON.
 fn decode_line(line: &str) -> Json {
     let refused = |id: Json, why: String| {
         let outcome = AnswerOutcome::Error.name();
@@ -188,7 +190,7 @@ fn response_head(recorded: &RecordedResponse) -> ResponseHead {
             headers.push((name.clone(), value));
         }
     }
-    // Without a clock: the same line gives the same answer on every day.
+    // Without a clock, so that the same line always gives the same answer.
     ResponseHead { status: recorded.status.unwrap_or(200), headers, received_at: None }
 }
 
@@ -236,7 +238,8 @@ fn call_json(call: &CalledTool) -> Json {
     shown
 }
 
-/// The tokens as the wire counts them; Anthropic counts what a cache held beside the input.
+/// The token counts in the terms of the wire format. Anthropic counts cached tokens apart from the
+/// input.
 fn tokens_json(wire: WireFormat, usage: TokenUsage) -> Json {
     let mut tokens = json!({ "input": usage.input, "output": usage.output });
     if wire == WireFormat::Anthropic {
@@ -246,7 +249,7 @@ fn tokens_json(wire: WireFormat, usage: TokenUsage) -> Json {
     tokens
 }
 
-/// What else is known of the tokens.
+/// Further token counts, if any are not zero.
 fn token_details(usage: TokenUsage) -> Option<Json> {
     let counts = [
         ("cache_read", usage.cache_read),

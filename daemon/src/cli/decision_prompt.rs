@@ -1,7 +1,7 @@
-//! The question below a card, and what a person can answer: yes, no, all, split, edit, quit.
+//! The prompt below a card and its answers: yes, no, all, split, edit, quit.
 //!
-//! It only turns answers into inputs; what they mean is decided by the workflow. A proposal that
-//! came of a choice is approved as the card that was shown for it, never as the one before.
+//! It only turns answers into inputs, which the workflow interprets. A proposal that results from a
+//! selection is approved by its own card, never by the card of the original proposal.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
 use super::{card, editor, hunks};
 
-/// Whether the run goes on.
+/// Whether the run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptFlow {
     Continue,
@@ -36,7 +36,7 @@ const HELP: &str = "  y  apply this proposal
   v  view the whole card
   q  quit: nothing else is applied in this run";
 
-/// Asks about one proposal until there is an answer.
+/// Asks about a proposal until it is decided.
 pub(super) fn ask_decision(
     engine: &mut Engine,
     seq: Seq,
@@ -93,7 +93,8 @@ fn find_proposal(engine: &Engine, seq: Seq) -> Option<Proposal> {
     Some(pending.proposal.clone())
 }
 
-/// Says yes; asks a second time where that is needed. False where the second answer is no.
+/// Approves a proposal, with a second confirmation if it is needed. Returns false if the user
+/// declines that.
 fn approve_proposal(
     engine: &mut Engine,
     seq: Seq,
@@ -109,7 +110,8 @@ fn approve_proposal(
     Ok(true)
 }
 
-/// Asks a second time, where a warning needs it. The whole word is needed: the key that led here does not answer.
+/// Asks for the second confirmation that a warning requires. Only the whole word counts, so that a
+/// repeated key does not confirm it.
 pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let text = format!(
         "Proposal {seq} has a warning marked !!. Type yes to apply it despite that, or press Enter to go back:"
@@ -130,7 +132,7 @@ fn reject_proposal(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow
     Ok(true)
 }
 
-/// Asks for the reason of a no; none where there is none. Without a model it is only recorded.
+/// Asks for the reason of a rejection. Without a model, the reason is only recorded.
 pub(super) fn ask_reject_reason(
     terminal: &Terminal,
     is_heard: bool,
@@ -141,7 +143,7 @@ pub(super) fn ask_reject_reason(
     Ok(reason.filter(|it| !it.is_empty()))
 }
 
-/// Shows a refusal and goes on; anything else is an error.
+/// Prints a refusal and returns None. Other errors are returned.
 pub(super) fn show_refusal<T>(outcome: Result<T, EngineError>) -> anyhow::Result<Option<T>> {
     match outcome {
         Ok(value) => Ok(Some(value)),
@@ -153,7 +155,7 @@ pub(super) fn show_refusal<T>(outcome: Result<T, EngineError>) -> anyhow::Result
     }
 }
 
-/// Goes through the pieces one by one, and applies what was chosen.
+/// Asks about each piece of a proposal, and applies the chosen ones.
 fn apply_pieces(
     engine: &mut Engine,
     seq: Seq,
@@ -186,13 +188,13 @@ fn apply_pieces(
     };
     terminal.show_card(new, &chosen);
     session.shown.insert(new);
-    // The person has just chosen each piece; only a warning is worth another question, and after a
-    // no to that the new proposal is asked about as any other.
+    // The user has just chosen each piece, so only a warning needs another confirmation. If the
+    // user declines that, the new proposal is asked about like any other.
     approve_proposal(engine, new, &chosen, Approver::Person, terminal)?;
     Ok(true)
 }
 
-/// Asks about each piece. None where the person goes back.
+/// Asks about each piece. None if the user goes back.
 pub(super) fn choose_pieces(
     proposal: &Proposal,
     pieces: &[ProposalUnit],
@@ -242,7 +244,7 @@ pub(super) fn choose_pieces(
     Ok(Some(taken))
 }
 
-/// The rest of the pieces, without those that stand on what was left out.
+/// The remaining pieces, without those that depend on a piece that was left out.
 fn independent_pieces(
     proposal: &Proposal,
     pieces: &[ProposalUnit],
@@ -263,7 +265,7 @@ fn independent_pieces(
     taken
 }
 
-/// The ids of what a command makes.
+/// The IDs that a command creates.
 fn created_ids(command: &Command) -> Vec<String> {
     let (id, count) = match command {
         Command::Create { id, .. } => (id, 1),
@@ -278,7 +280,7 @@ fn created_ids(command: &Command) -> Vec<String> {
     (first..first.saturating_add(count)).map(|k| format!("new:{k}")).collect()
 }
 
-/// The ids of what a command cannot do without.
+/// The IDs that a command requires.
 fn required_ids(command: &Command) -> impl Iterator<Item = &str> {
     let parent = match command {
         Command::Move { parent, .. } | Command::Clone { parent, .. } => Some(parent.id.0.as_str()),

@@ -1,4 +1,6 @@
-//! `vector deploy`: a commit of the files that accepted proposals have changed in a Rojo project.
+//! `vector deploy`: commits the files of a Rojo project that accepted proposals changed.
+//!
+//! `crate::tasks::deploy` does the work. This module prints the progress and the result.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! `vector diff`: what is different between two places, in the words of a place.
+//! `vector diff`: shows the differences between two places, in terms of instances and properties.
 //!
-//! What counts as a difference is the scene's business; here it is only shown. Git can call it: the
-//! output has no colours and no widths when it is piped, and the exit code is diff's.
+//! The scene decides what counts as a difference. This module only displays it. Git can call it:
+//! piped output has no colors and no width limit, and the exit codes are those of `diff`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(super) struct DiffArgs {
     json: bool,
 }
 
-/// As with `diff`, 1 means different; so all trouble is 2.
+/// As with `diff`, exit code 1 means different, so every failure is 2.
 const DIFFERENT: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 
@@ -69,7 +69,7 @@ fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
     Ok(DIFFERENT)
 }
 
-/// The tree, the scripts, and how much it is.
+/// Renders the tree, the script diffs and a summary.
 fn render_diff(found: &[SceneDifference], style: TextStyle) -> String {
     let items: Vec<TreeItem> = found.iter().map(tree_item).collect();
     let mut text = draw_tree(&items, style);

@@ -1,7 +1,7 @@
 //! `vector doctor`: diagnoses the installation and names the command that fixes each problem.
 //!
-//! Each check is a function of its own that looks and changes nothing. They run beside each other, and
-//! one that breaks leaves the others alone.
+//! Each check is a separate function that changes nothing. The checks run in parallel, and one that
+//! panics does not affect the others.
 
 mod clients;
 mod daemon;
@@ -24,7 +24,7 @@ use super::ExitStatus;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line, wrap_words};
 use super::terminal::{print_stdout, stdout_style};
 
-/// What is looked at, group by group.
+/// The checks, by group.
 const CHECKS: [(&str, CheckFn); 8] = [
     ("Vector", check_vector),
     ("Ledger", ledger::check_ledger),
@@ -36,7 +36,7 @@ const CHECKS: [(&str, CheckFn); 8] = [
     ("Programs", programs::check_programs),
 ];
 
-/// A check may decode files.
+/// Checks may decode files, which takes a large stack.
 const STACK: usize = 16 << 20;
 
 /// Diagnose the installation and suggest fixes.
@@ -56,7 +56,7 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-/// What is looked at.
+/// The ledger's folder and the port to be checked.
 #[derive(Debug)]
 struct CheckSite {
     home: PathBuf,
@@ -96,7 +96,7 @@ pub(super) fn run(args: &DoctorArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     Ok(if problems == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-/// Runs the checks, each in a thread of its own.
+/// Runs each check on its own thread.
 fn run_checks(
     checks: &[(&'static str, CheckFn)],
     site: &CheckSite,
@@ -135,7 +135,7 @@ fn check_vector(_: &CheckSite) -> Vec<DoctorFinding> {
     vec![DoctorFinding::ok("version", version)]
 }
 
-/// A group as a person reads it.
+/// Formats a group for the terminal.
 fn render_group(group: &str, findings: &[DoctorFinding], style: TextStyle) -> String {
     const STATE: usize = 9;
     const NAME: usize = 15;

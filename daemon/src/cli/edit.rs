@@ -1,4 +1,6 @@
-//! `vector edit`: the whole way from a request to a changed file.
+//! `vector edit`: runs an editing task from the request to the changed file.
+//!
+//! A dry run uses a temporary ledger and a temporary output file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -174,7 +176,7 @@ fn request_goal(args: &EditArgs) -> String {
     }
 }
 
-/// With `--json`, stdout is the ledger's entries and nothing else.
+/// With `--json`, stdout contains only the ledger's entries.
 pub(super) fn entry_listener(json: bool, calls: &CallLog) -> EntryListener {
     if !json {
         let calls = calls.clone();
@@ -187,7 +189,7 @@ pub(super) fn entry_listener(json: bool, calls: &CallLog) -> EntryListener {
     })
 }
 
-/// Reads calls, one a line. Empty lines do not count.
+/// Reads calls, one per line. Empty lines are skipped.
 fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, ToolCall)>> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let mut bytes = Vec::new();
@@ -225,11 +227,11 @@ fn read_call(line: &str) -> anyhow::Result<ToolCall> {
 
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
 
-/// The tool that makes one proposal of several calls.
+/// The tool that combines several calls in one proposal.
 const PROPOSE_CHANGES: &str = "propose_changes";
 
-/// A list of calls as one proposal: all or nothing. One that is that already stays as it is, and so
-/// does a single call that changes nothing.
+/// Combines a list of calls into one proposal: all or nothing. A single call stays as it is if it
+/// is already combined or changes nothing.
 fn combine_calls(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
     let is_whole = |tool: &str| {
         tool == PROPOSE_CHANGES || tools::find_tool(tool).is_ok_and(|it| !it.is_change())
@@ -244,8 +246,9 @@ fn combine_calls(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
     ToolCall::new(PROPOSE_CHANGES, json!({ "title": title, "changes": changes }))
 }
 
-/// Works until nothing is left, asking the person for decisions. However it ends, the run is over. Where it
-/// cannot go on, it says what the place holds by then.
+/// Runs until nothing is left, asking the user for decisions, and finishes the run however it ends.
+/// Only if an error leaves approved proposals unsettled, the run stays unfinished. On an error,
+/// reports what the place contains.
 pub(super) fn decide_all(
     engine: &mut Engine,
     decide: &DecideArgs,
@@ -263,7 +266,8 @@ pub(super) fn decide_all(
         if let Some(error) = error.downcast_ref() {
             interrupted_runs::report_written_state(engine, error);
         }
-        // What is neither done nor undone is settled by the next run, which has to find it unfinished.
+        // If approved proposals are neither applied nor undone, the next run settles them, and has
+        // to find this run unfinished.
         if !is_torn {
             let _ = engine.handle_input(WorkflowInput::Finish { outcome: Finish::Failed });
         }
@@ -283,7 +287,8 @@ fn decide_each(
 ) -> anyhow::Result<()> {
     let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
     let mut session = ReviewState {
-        // A dry run says yes where nothing else was said, and otherwise ends as the real run would.
+        // By default, a dry run approves everything. With other options it ends as the real run
+        // would.
         approve_all_as: (decide.yes || is_look).then_some(Approver::Yes),
         force: decide.force || is_look,
         shown: BTreeSet::new(),
@@ -334,27 +339,26 @@ fn decide_each(
     }
 }
 
-/// What a person has said for all cards of this run, and has seen of it.
+/// The user's choices for all cards of this run, and what was already shown.
 #[derive(Debug)]
 pub(super) struct ReviewState {
-    /// Yes to every card, and in which way it was said.
+    /// If set, every card is approved, and the approval is recorded as this.
     pub(super) approve_all_as: Option<Approver>,
-    /// Also to those that need a second confirmation.
+    /// Also approves cards that need a second confirmation.
     pub(super) force: bool,
     /// The cards that were shown.
     pub(super) shown: BTreeSet<Seq>,
-    /// How many of the model's words were shown.
+    /// The number of the model's messages that were shown.
     shown_messages: usize,
-    /// Whether the model's plan was shown.
     is_plan_shown: bool,
     calls: CallLog,
     mode: ModeName,
-    /// Whether the numbers of its cards count for nothing afterwards.
+    /// Whether this is a dry run, whose proposal numbers are not valid afterwards.
     dry_run: bool,
 }
 
-/// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
-/// that needed no asking. Others wait for their turn.
+/// Shows new messages, and the cards that were not shown yet: the one to be decided, and those that
+/// needed no decision. Other cards wait for their turn.
 fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, asked: Option<Seq>) {
     let Some(workflow) = engine.current_workflow() else {
         return;
@@ -363,7 +367,7 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, ask
     session.shown_messages += words.clone().count();
     if !session.is_plan_shown && !workflow.plan.is_empty() {
         session.is_plan_shown = true;
-        // A plan is announced, and then told.
+        // The first message announces the plan.
         words.next().into_iter().for_each(|text| terminal.show_message(text));
         terminal.show_plan(&workflow.plan);
     }
@@ -387,8 +391,8 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, ask
     }
 }
 
-/// Shows what was called, each as a line. A person's own list of calls is answered at its end, and the
-/// offline planner says itself what was refused.
+/// Shows each call as a line. The user's own list of calls is reported at its end, and the offline
+/// planner reports its refusals itself.
 fn show_calls(workflow: &Workflow, terminal: &Terminal, calls: &CallLog) {
     let lines = calls.take_lines();
     if workflow.driver == CALLS {
@@ -399,7 +403,7 @@ fn show_calls(workflow: &Workflow, terminal: &Terminal, calls: &CallLog) {
     shown.for_each(|line| terminal.show_aside(line));
 }
 
-/// Gets a decision on one proposal; false where the run is over.
+/// Gets a decision on one proposal. Returns false if the run is over.
 fn decide_one(
     engine: &mut Engine,
     proposal: Seq,
@@ -421,7 +425,7 @@ fn decide_one(
             == PromptFlow::Continue);
     }
     if session.approve_all_as.is_some() {
-        // The run goes on: what comes later may need no second look.
+        // The run continues: later proposals may not need a second confirmation.
         let reason = "It has a warning that needs a second confirmation, and there was none.";
         engine.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
         print_status(&format!(
@@ -443,7 +447,7 @@ fn decide_one(
     Ok(false)
 }
 
-/// Says how it ended, and what the exit code is.
+/// Reports the result and returns the exit status.
 fn report_end(
     run: (Seq, &Workflow),
     terminal: &Terminal,
@@ -477,7 +481,7 @@ fn report_end(
                 1 => String::new(),
                 _ => format!("call {}: ", workflow.call_number(call)),
             };
-            // The list is one call inside; the person wrote only its lines.
+            // Internally the list is one call. The user only wrote its lines.
             let inner = reason.strip_prefix(PROPOSE_CHANGES).and_then(|it| it.strip_prefix(": "));
             let reason = inner.unwrap_or(reason);
             print_status(&format!("error: {place}{reason}"));

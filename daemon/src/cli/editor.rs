@@ -1,7 +1,8 @@
-//! What is proposed, in the person's own editor.
+//! Editing of a proposal in the user's own editor.
 //!
-//! A script that is changed or created is edited as its whole new text, anything else as the tool call
-//! that it came from; where there are several, the person says which. The result is planned and checked afresh, and asked about as a new proposal.
+//! A changed or created script is edited as its whole new text, anything else as the original tool
+//! call. If there are several parts, the user chooses one. The result is planned and checked again,
+//! and decided as a new proposal.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,17 +24,17 @@ use super::decision_prompt::show_refusal;
 use super::error_sentence;
 use super::terminal::{Terminal, print_status};
 
-/// Ends the title of a text that was edited.
+/// Suffix of the title after an edit.
 const BY_HAND: &str = ", changed by hand";
 
-/// What of a proposal is edited as a text of its own.
+/// The part of a proposal that is edited.
 #[derive(Debug, Clone, Copy)]
 enum EditedPart<'p> {
-    /// The whole text of a script that is changed: which of the preview's, and the script.
+    /// The whole text of a changed script: its index in the preview, and the script.
     Edited(usize, &'p Target),
-    /// The text of a script that is created, by its command.
+    /// The text of a created script, with the index of its command.
     Created(usize, &'p InstancePath),
-    /// The tool call that all of it came from.
+    /// The tool call that produced the proposal.
     Call,
 }
 
@@ -54,7 +55,7 @@ impl EditedPart<'_> {
     }
 }
 
-/// The scripts of a proposal, and its call where it does anything else.
+/// The scripts of a proposal, and its tool call if the proposal does anything else.
 fn editable_parts(proposal: &Proposal) -> Vec<EditedPart<'_>> {
     let mut parts = Vec::new();
     for (at, script) in proposal.preview.scripts.iter().enumerate() {
@@ -80,7 +81,7 @@ fn editable_parts(proposal: &Proposal) -> Vec<EditedPart<'_>> {
 
 const SOURCE: &str = "Source";
 
-/// The part that the person wants to edit; none where they do not say.
+/// Asks which part to edit. None if the user does not choose one.
 fn choose_part<'p>(
     parts: &[EditedPart<'p>],
     terminal: &Terminal,
@@ -106,7 +107,7 @@ fn choose_part<'p>(
     }
 }
 
-/// Lets the person edit a proposal; true where a new one stands for it.
+/// Lets the user edit a proposal. Returns true if a new proposal replaces it.
 pub(super) fn edit_proposal(
     engine: &mut Engine,
     seq: Seq,
@@ -144,12 +145,12 @@ pub(super) fn edit_proposal(
         if !confirm_edit_again(terminal)? {
             return Ok(false);
         }
-        // What the person wrote is not lost to a slip.
+        // Keeps the user's text after a mistake.
         *text = edited;
     }
 }
 
-/// Drafts a proposal again, with a part of it as the person has edited that.
+/// Drafts the proposal again with the edited part.
 fn draft_edited_part(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
@@ -175,7 +176,6 @@ fn draft_edited_part(
     }
 }
 
-/// The text of a script that is created.
 fn created_text(proposal: &Proposal, command: usize) -> Option<String> {
     match proposal.commands.get(command)? {
         Command::Create { props, .. } => match props.get(SOURCE)? {
@@ -186,7 +186,7 @@ fn created_text(proposal: &Proposal, command: usize) -> Option<String> {
     }
 }
 
-/// Whether the person goes on with what they wrote, after it was refused.
+/// Asks whether to continue editing a text that was refused.
 fn confirm_edit_again(terminal: &Terminal) -> anyhow::Result<bool> {
     loop {
         let Some(answer) = terminal.ask_line("Edit it again? [Y]es [n]o")? else {
@@ -202,8 +202,8 @@ fn confirm_edit_again(terminal: &Terminal) -> anyhow::Result<bool> {
     }
 }
 
-/// The text that is proposed. Later proposals may have changed the script further in the engine's
-/// scene, so it is made from what was there before this one.
+/// The proposed text of a script. It is derived from the text before this proposal, because later
+/// proposals may have changed the script further in the engine's scene.
 fn proposed_text(
     engine: &mut Engine,
     seq: Seq,
@@ -236,7 +236,7 @@ fn read_drafted_text(
     Ok(text)
 }
 
-/// The call that a proposal answers, as the person edits it.
+/// Formats the proposal's call for editing.
 fn format_call_json(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
     let call = engine.current_workflow().and_then(|workflow| {
         let pending = workflow.proposal(seq)?;
@@ -255,7 +255,6 @@ fn format_call_json(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>>
     }
 }
 
-/// Runs an edited call.
 fn run(text: &str, draft: &mut ProposalDraft<'_>) -> Result<(), Refusal> {
     let json: Json = serde_json::from_str(text)
         .map_err(|error| Refusal(format!("This is not JSON any more: {error}.")))?;
@@ -265,7 +264,7 @@ fn run(text: &str, draft: &mut ProposalDraft<'_>) -> Result<(), Refusal> {
     tools::run_change(tool, args, draft).map(drop)
 }
 
-/// Opens the editor on a text, and reads what it became.
+/// Opens the editor on a text, and returns the edited text.
 pub(super) fn edit_text(text: &str, suffix: &str) -> anyhow::Result<String> {
     let mut file = tempfile::Builder::new()
         .prefix("vector-")
@@ -273,11 +272,11 @@ pub(super) fn edit_text(text: &str, suffix: &str) -> anyhow::Result<String> {
         .tempfile()
         .context("no temporary file for the editor")?;
     file.write_all(text.as_bytes()).context("the temporary file cannot be written")?;
-    // Some systems let nobody else open a file that is still open here.
+    // Some systems do not let another process open a file that is still open here.
     let path = file.into_temp_path();
     open_editor(&path)?;
     let mut edited = fs::read_to_string(&path).context("what you wrote cannot be read as text")?;
-    // Most editors end the last line, which a script need not have.
+    // Most editors add a newline to the last line, which a script need not have.
     if !text.ends_with('\n') && edited.ends_with('\n') {
         edited.pop();
     }

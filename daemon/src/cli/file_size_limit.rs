@@ -1,13 +1,15 @@
-//! Limits of the system that end a process unless it says otherwise.
+//! Handling of system limits that would end the process.
+//!
+//! The handling is needed only on Unix.
 
-/// Has a write beyond the limit of file sizes (`ulimit -f`) fail with an error that is said, instead of
-/// ending the process by `SIGXFSZ` with a temporary file left behind. A handler is enough for that;
-/// programs that Vector starts do not inherit it.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error. By default, `SIGXFSZ`
+/// ends the process and leaves a temporary file behind. Installing any handler is enough. Child
+/// processes do not inherit it.
 pub(super) fn ignore_file_size_signal() {
     #[cfg(unix)]
     {
         let told = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        // Where no handler can be set, all is as the system has it.
+        // If no handler can be installed, the system's default applies.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, told);
     }
 }

@@ -1,6 +1,7 @@
-//! `vector forget`: texts of the ledger are erased for good.
+//! `vector forget`: permanently erases texts from the ledger.
 //!
-//! It asks with its focus on No, and works beside a daemon, which notices it.
+//! It asks for confirmation, with No as the default. It can run beside a daemon, which notices the
+//! erasure.
 
 use std::path::Path;
 
@@ -16,9 +17,9 @@ use super::style::{count_noun, terminal_line};
 use super::terminal::{Terminal, print_line, print_status};
 use crate::tasks::forget::{ForgetScope, perform_forget, plan_forget};
 
-/// How many tasks are listed.
+/// The maximum number of tasks listed.
 const LISTED: usize = 20;
-/// A day, in milliseconds.
+/// A day in milliseconds.
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Erase what was asked, said, proposed and changed: of a conversation, of a place, or before a date.
@@ -115,7 +116,7 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     Ok(ExitStatus::Done)
 }
 
-/// Asks; whatever is no clear yes is a no.
+/// Asks for confirmation. Everything except a clear yes counts as no.
 fn confirm_question(question: &str) -> anyhow::Result<bool> {
     let terminal = Terminal::for_command(false);
     if !terminal.can_ask() {

@@ -1,7 +1,7 @@
-//! `vector git`: what lets Git merge and compare places.
+//! `vector git`: Git integration for merging and comparing places.
 //!
-//! Git asks for two programs: a merge driver, which is `vector merge`, and a text form to compare,
-//! which is made here.
+//! Git needs two programs: a merge driver, which is `vector merge`, and a text conversion, which is
+//! implemented here.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -42,7 +42,7 @@ enum GitCommand {
     },
 }
 
-/// The files that Git shall treat in this way. XML is text as it is.
+/// The attributes for place and model files. XML files are already text.
 const ATTRIBUTES: [&str; 4] = [
     "*.rbxl merge=vector diff=vector",
     "*.rbxm merge=vector diff=vector",
@@ -62,7 +62,7 @@ pub(super) fn run(args: &GitArgs) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// What Git runs before it takes a file whose merge has conflicts.
+/// The filter that Git runs before it takes a file whose merge has conflicts.
 fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
     let mut content = Vec::new();
     io::stdin().lock().read_to_end(&mut content).context("stdin cannot be read")?;
@@ -99,7 +99,7 @@ fn install_driver() -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Adds the lines that the file does not have; says whether there were any.
+/// Adds the missing attribute lines to a file. Returns whether there were any.
 fn add_lines(file: &Path) -> anyhow::Result<bool> {
     let mut text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -122,7 +122,7 @@ fn add_lines(file: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// A place as text: each instance with its properties, a line each, and the lines of its script.
+/// A place as text: each instance, one line per property, and the lines of its script.
 fn place_text(scene: &Scene) -> String {
     let mut text = String::new();
     for node in scene.descendants(scene.root()) {
@@ -136,7 +136,7 @@ fn place_text(scene: &Scene) -> String {
             }
         }
         for line in scene.script_text(node).unwrap_or_default().lines() {
-            // Git tells tabs from spaces.
+            // Tabs are kept, as Git distinguishes them from spaces.
             let line: Vec<_> = line.split('\t').map(terminal_line).collect();
             let _ = writeln!(text, "  | {}", line.join("\t"));
         }
@@ -144,8 +144,8 @@ fn place_text(scene: &Scene) -> String {
     text
 }
 
-/// The names on the way to an instance. Which of several siblings it is would change with each that
-/// comes or goes.
+/// The path of an instance without sibling indices, which would change whenever a sibling is added
+/// or removed.
 fn unindexed_path(scene: &Scene, node: Node) -> String {
     let mut path = scene.path(node);
     for segment in &mut path.segments {

@@ -1,7 +1,7 @@
-//! What a terminal hands over to the daemon that runs: the keys that it lacks, and places to open.
+//! Handover from a terminal to the running daemon: missing provider keys, and places to open.
 //!
-//! Keys go to nobody but the process that holds this ledger's lock and listens on the port that stands
-//! there; they are in no argument and no file.
+//! Keys are sent only to the process that holds this ledger's lock and listens on the port recorded
+//! there. They are never in an argument or a file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::daemon_client::DaemonClient;
 use super::serve::serving_port;
 use super::terminal::print_status;
 
-/// A file or project that is to be open.
+/// A file or project to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenTarget<'a> {
     Place(&'a Path),
@@ -24,7 +24,7 @@ pub(super) enum OpenTarget<'a> {
 }
 
 impl<'a> OpenTarget<'a> {
-    /// What a path names: a folder or a `.json` file is a project, anything else a place.
+    /// Classifies a path: a folder or a JSON file is a project, anything else a place.
     pub(super) fn from_path(path: &'a Path) -> Self {
         let end = path.extension().and_then(|end| end.to_str());
         if path.is_dir() || matches!(end, Some("json" | "jsonc")) {
@@ -50,7 +50,7 @@ impl<'a> OpenTarget<'a> {
     }
 }
 
-/// Has a file or project opened by the daemon, or finds it open there.
+/// Opens a file or project in the daemon, or finds it already open.
 pub(super) fn open_in_daemon(
     daemon: &DaemonClient,
     opening: OpenTarget<'_>,
@@ -58,7 +58,7 @@ pub(super) fn open_in_daemon(
     daemon.call("POST", "/api/open", &opening.to_request()?)
 }
 
-/// What the daemon of this ledger says of its keys; none where none runs.
+/// The state of the provider keys in this ledger's daemon. None if no daemon is running.
 pub(super) fn daemon_keys(home: &Path) -> Option<(DaemonClient, ProviderKeys)> {
     let daemon = DaemonClient::connect(home).ok()?;
     let is_ours = serving_port(home) == Some(daemon.port());
@@ -67,7 +67,8 @@ pub(super) fn daemon_keys(home: &Path) -> Option<(DaemonClient, ProviderKeys)> {
     Some((daemon, keys))
 }
 
-/// The providers that this terminal has a variable for, and the daemon cannot ask.
+/// The providers that the daemon has no key for, but this terminal has, with the variables of the
+/// keys.
 pub(super) fn missing_keys(home: &Path, daemon: &ProviderKeys) -> Vec<(String, String)> {
     let env = |name: &str| std::env::var(name).ok();
     let Ok((catalogue, _)) = config::load_config(home, None, &env) else {
@@ -83,7 +84,7 @@ pub(super) fn missing_keys(home: &Path, daemon: &ProviderKeys) -> Vec<(String, S
     found.collect()
 }
 
-/// Hands over the keys of this terminal that the daemon lacks, and says which.
+/// Hands over the keys that the daemon lacks, and reports which.
 pub(super) fn hand_over_keys(home: &Path) {
     let Some((daemon, before)) = daemon_keys(home) else {
         return;
@@ -96,7 +97,7 @@ pub(super) fn hand_over_keys(home: &Path) {
     let Ok((catalogue, _)) = config::load_config(home, None, &env) else {
         return;
     };
-    // What goes with a key of AWS has names of its own, so all variables of keys are looked at.
+    // AWS keys come with further variables, so all key variables are considered.
     let is_wanted = |name: &String| {
         name.starts_with("AWS_") || lacking.iter().any(|(_, variable)| variable == name)
     };
@@ -120,7 +121,8 @@ pub(super) fn hand_over_keys(home: &Path) {
     }
 }
 
-/// Has places and projects opened by the daemon that runs, for a command that would have served them.
+/// Opens places and projects in the running daemon, for a command that would have served them
+/// itself.
 pub(super) fn open_all(
     daemon: &DaemonClient,
     places: &[PathBuf],

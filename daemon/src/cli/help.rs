@@ -1,4 +1,6 @@
-//! `vector help`: the commands, and the language of the offline planner.
+//! `vector help`: describes the commands, and the language of the offline planner.
+//!
+//! The texts come from the definition of the command line and from the planner itself.
 
 use clap::Args;
 use scene_schemas::refusal::did_you_mean;

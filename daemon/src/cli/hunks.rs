@@ -1,17 +1,17 @@
-//! The change of a script's text, as lines with numbers.
+//! Renders the change of a script's text as numbered lines.
 //!
-//! Changed lines are folded and never cut at the edge of the terminal: what is approved must have
-//! been there to read. Which script it is, and who asks, is not known here.
+//! Changed lines are wrapped, never cut at the edge of the terminal: what the user approves must
+//! have been readable. This module does not know which script it is, or who decides.
 
 use scene_schemas::proposal::{DiffLine, Hunk};
 use vector_text_edit::NO_NEWLINE_MARK;
 
 use super::style::{PaintKind, TextStyle, fold_columns, terminal_line};
 
-/// A line of this many folded rows is cut, unless everything is wanted.
+/// A line that wraps to more rows than this is cut, unless the whole diff is requested.
 const LONGEST: usize = 8;
 
-/// The lines of all hunks. Between two of them stands a mark.
+/// The lines of all hunks, with a mark between hunks.
 pub(super) fn hunk_lines(hunks: &[Hunk], style: TextStyle, whole: bool) -> Vec<String> {
     let digits = hunks.iter().map(last_number).max().unwrap_or(1);
     let digits = digits.to_string().len();

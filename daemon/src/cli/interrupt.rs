@@ -1,7 +1,8 @@
-//! Ctrl-C at a terminal: the first stops what is being done, the second ends the process.
+//! Handling of Ctrl-C in a terminal: the first press stops the current work, the second ends the
+//! process.
 //!
-//! Nothing is left half done by either: what is being written is written whole, or is settled by the next
-//! command. Who asks a question hears of it there.
+//! Neither leaves work half done: a write in progress is completed, or settled by the next command.
+//! A question that waits for an answer receives the interrupt.
 
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,12 +11,12 @@ use std::thread;
 
 use vector_providers::http::CancelSwitch;
 
-/// The exit code of a process that Ctrl-C ended, as shells have it.
+/// The exit code of a process that Ctrl-C ended, following the convention of shells.
 const INTERRUPTED: i32 = 130;
 
-/// What is heard while a question waits.
+/// An event that a waiting question can receive.
 enum InputEvent {
-    /// A line, or nothing where stdin has ended.
+    /// A line. Empty at the end of stdin.
     Line(io::Result<Vec<u8>>),
     Interrupt,
 }
@@ -23,9 +24,9 @@ enum InputEvent {
 struct InterruptState {
     sender: Sender<InputEvent>,
     events: Mutex<Receiver<InputEvent>>,
-    /// What Ctrl-C stops now, and whether it was pressed.
+    /// The switch that Ctrl-C throws, and whether it was pressed.
     flags: Mutex<InterruptFlags>,
-    /// Whether a line is being read already, for a question that was interrupted.
+    /// Whether a thread is still reading a line, for a question that was interrupted.
     is_reading: Mutex<bool>,
 }
 
@@ -38,7 +39,7 @@ struct InterruptFlags {
 static WATCHED: OnceLock<Option<Arc<InterruptState>>> = OnceLock::new();
 
 fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked leaves a whole value behind.
+    // A panic cannot leave a partial value behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -46,12 +47,13 @@ fn interrupt_state() -> Option<&'static Arc<InterruptState>> {
     WATCHED.get().and_then(Option::as_ref)
 }
 
-/// From now on Ctrl-C stops what is being done, and does not end the process at once.
+/// Installs the handler. From now on the first Ctrl-C stops the current work instead of ending the
+/// process.
 pub(super) fn install_handler() {
     WATCHED.get_or_init(watch_interrupts);
 }
 
-/// Where the system has no room for a handler, Ctrl-C ends the process as ever.
+/// If the system cannot install the handler, Ctrl-C ends the process as usual.
 fn watch_interrupts() -> Option<Arc<InterruptState>> {
     let (sender, heard) = channel();
     let (heard, now, is_reading) = (Mutex::new(heard), Mutex::default(), Mutex::default());
@@ -65,7 +67,7 @@ impl InterruptState {
     fn note_press(&self) {
         let mut now = lock_mutex(&self.flags);
         if now.is_pressed {
-            // Nobody has heard of the first one: what is done now cannot be stopped in between.
+            // The first press was not handled: the current work cannot be interrupted.
             std::process::exit(INTERRUPTED);
         }
         now.is_pressed = true;
@@ -74,13 +76,13 @@ impl InterruptState {
     }
 }
 
-/// A switch that Ctrl-C throws until it is taken.
+/// The switch that the next Ctrl-C throws. [`take_press`] replaces a thrown switch.
 pub(super) fn cancel_switch() -> CancelSwitch {
     interrupt_state()
         .map_or_else(CancelSwitch::new, |watched| lock_mutex(&watched.flags).cancel.clone())
 }
 
-/// Whether Ctrl-C was pressed since this was asked last.
+/// Whether Ctrl-C was pressed since the last call. Resets the state.
 pub(super) fn take_press() -> bool {
     let Some(watched) = interrupt_state() else {
         return false;
@@ -93,18 +95,18 @@ pub(super) fn take_press() -> bool {
     was_pressed
 }
 
-/// Whether Ctrl-C was pressed and nobody has taken it.
+/// Whether Ctrl-C was pressed and not yet taken by [`take_press`].
 pub(super) fn is_pressed() -> bool {
     interrupt_state().is_some_and(|watched| lock_mutex(&watched.flags).is_pressed)
 }
 
-/// The next line of stdin, with its end; none where Ctrl-C came first.
+/// Reads the next line of stdin, including its end. None if Ctrl-C was pressed first.
 pub(super) fn read_line() -> io::Result<Option<Vec<u8>>> {
     let Some(watched) = interrupt_state() else {
         return read_stdin_line().map(Some);
     };
     let heard = lock_mutex(&watched.events);
-    // What was heard before the question was asked is no answer to it.
+    // Input from before the question is not an answer to it.
     while let Ok(early) = heard.try_recv() {
         if matches!(early, InputEvent::Line(_)) {
             *lock_mutex(&watched.is_reading) = false;

@@ -1,8 +1,8 @@
-//! Runs that could not be recorded to their end: what the place holds by then, and whether the request
-//! that is made now is the one that was cut off.
+//! Runs that could not be recorded to their end: reports what the place contains, and detects
+//! whether the current request repeats the interrupted one.
 //!
-//! A person who is told that a disk was full runs the same command again. What the first run has written
-//! is then in the place already, and must not be done a second time.
+//! If a command fails, for example because the disk is full, the user runs it again. The place
+//! already contains what the first run wrote, which must not be done twice.
 
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use vector_core::prompt::ToolCall;
@@ -13,18 +13,19 @@ use vector_ledger::{Ledger, LedgerError};
 use super::ExitStatus;
 use super::terminal::print_status;
 
-/// What a person asks for now.
+/// The request of the current command.
 #[derive(Debug)]
 pub(super) struct RunRequest<'a> {
     pub(super) place: Place,
     pub(super) goal: &'a str,
-    /// The name of who makes the calls.
+    /// The name of the driver that makes the calls.
     pub(super) driver: String,
-    /// The calls that the person wrote down; none where a model makes them.
+    /// The calls in the user's file. None if a model makes the calls.
     pub(super) calls: Option<&'a [ToolCall]>,
 }
 
-/// Says what the place holds when the ledger could not be written, or the place could not for a moment.
+/// Reports what the place contains after writing to the ledger failed, or after writing the place
+/// failed temporarily.
 pub(super) fn report_written_state(engine: &Engine, error: &EngineError) {
     match error {
         EngineError::Ledger(_) => {}
@@ -50,8 +51,9 @@ pub(super) fn report_written_state(engine: &Engine, error: &EngineError) {
     print_status(&note);
 }
 
-/// Whether the request was made before, was cut off, and is in the place as a whole or in part; how the
-/// command ends then. Made once more, it is done.
+/// Checks whether an interrupted run made the same request and applied at least a part of it. If
+/// so, returns the exit status of the command. Running the command a second time then makes the
+/// request again.
 pub(super) fn find_repeated_request(
     ledger: &Ledger,
     cut_off: &[Seq],
@@ -111,7 +113,7 @@ fn is_same_request(records: &[Record], request: &RunRequest<'_>) -> bool {
     called.eq(calls.iter().map(|call| (&call.tool, &call.args)))
 }
 
-/// Whether two write the same file, of the same place.
+/// Whether two places write to the same file.
 fn is_same_output(one: &Place, other: &Place) -> bool {
     match (one, other) {
         (Place::File(one), Place::File(other)) => {

@@ -1,5 +1,5 @@
-//! `vector key`: the keys of providers, in the system's keychain. No key is ever an argument, which a
-//! shell would remember, and none is ever shown.
+//! `vector key`: manages provider keys in the system's keychain. A key is never an argument, which
+//! a shell would remember, and is never displayed.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -15,7 +15,7 @@ use vector_providers::keys::{KeyStore, Keychain, SecretKey, SystemKeychain};
 use super::ExitStatus;
 use super::terminal::{print_line, print_stdout};
 
-/// More is no key.
+/// The maximum input length, in bytes. No key is longer.
 const MOST: u64 = 16 << 10;
 
 /// Keep keys of model providers in the system's keychain.
@@ -53,7 +53,7 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     match &args.command {
         KeyCommand::Set { provider } => {
             let service = find_service(&catalogue, provider)?;
-            // Nobody is asked for what cannot be kept.
+            // Checked first, so that the user does not enter a key that cannot be stored.
             if !SystemKeychain.is_available() {
                 return Err(no_keychain(service));
             }
@@ -93,7 +93,7 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// A provider that takes a key.
+/// Finds a provider that needs a key.
 fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a ProviderService> {
     let with_key = || catalogue.services.iter().filter(|service| !service.key_variables.is_empty());
     let Some(service) = catalogue.find_service(name) else {
@@ -108,7 +108,7 @@ fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a 
     Ok(service)
 }
 
-/// This build keeps no keys.
+/// The error of a build without a keychain.
 fn no_keychain(service: &ProviderService) -> anyhow::Error {
     let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
@@ -117,7 +117,7 @@ fn no_keychain(service: &ProviderService) -> anyhow::Error {
     )
 }
 
-/// What to do where the keychain does not work.
+/// The error of a keychain that does not work.
 fn keychain_error(service: &ProviderService, error: &str) -> anyhow::Error {
     let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(

@@ -1,6 +1,6 @@
-//! `vector log`: the ledger as a list of what was asked, proposed, decided and done.
+//! `vector log`: lists the requests, proposals, decisions and results in the ledger.
 //!
-//! It only reads. With `--json` it prints the records as they lie in the ledger.
+//! It only reads. With `--json` it prints the records as stored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use super::card::{class_name, class_paint};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{print_status, print_stdout, stdout_style};
 
-/// Records that are read at once.
+/// Records per read.
 const PAGE: usize = 5_000;
 
 /// List what was asked, proposed, decided and done; newest last.
@@ -92,7 +92,7 @@ impl LogArgs {
         self.text.is_some() || self.path.is_some() || self.place.is_some() || self.outcome.is_some()
     }
 
-    /// The proposals of a run that fit; none where the run itself does not.
+    /// The proposals of a run that match the filter. None if the run itself does not match.
     fn matching_proposals(
         &self,
         workflow: &Workflow,
@@ -118,13 +118,13 @@ impl LogArgs {
         };
         let fitting: BTreeSet<Seq> =
             workflow.proposals().filter(fits).map(|(seq, _)| seq).collect();
-        // A run without proposals fits by its request alone.
+        // A run without proposals can only match by its request.
         let is_run = self.path.is_none() && self.outcome.is_none() && is_asked;
         (is_run || !fitting.is_empty()).then_some(fitting)
     }
 }
 
-/// Whether a place is the one that a person named.
+/// Whether a place matches a name given by the user.
 fn is_named_place(place: &Place, named: &str) -> bool {
     let file = match place {
         Place::File(place) => Some(place.out.as_ref().unwrap_or(&place.file)),
@@ -141,7 +141,7 @@ fn is_named_place(place: &Place, named: &str) -> bool {
     place.name() == named || place.session_id().0 == named || file.is_some_and(is_file)
 }
 
-/// The instances and scripts that a proposal changes.
+/// The paths of the instances and scripts that a proposal changes.
 fn changed_paths(proposal: &Proposal) -> impl Iterator<Item = &InstancePath> {
     let rows = proposal.preview.rows.iter().map(|row| &row.path);
     rows.chain(proposal.preview.scripts.iter().map(|script| &script.path))
@@ -234,7 +234,7 @@ fn for_each_record(
     }
 }
 
-/// Everything that the ledger says.
+/// Replays all records of the ledger.
 pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<LedgerState> {
     let mut state = LedgerState::default();
     for_each_record(ledger, |record| {
@@ -244,8 +244,8 @@ pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<LedgerState> {
     Ok(state)
 }
 
-/// The proposals that were taken back, whole and in their file, and by which one; those that were brought
-/// back again are not among them.
+/// The reverted proposals and the proposals that reverted them, in the same file. A proposal whose
+/// revert was itself reverted is not included.
 pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
     let proposals = || state.workflows().flat_map(|(_, workflow)| workflow.proposals());
     let applied = proposals().filter_map(|(seq, pending)| match &pending.status {
@@ -253,7 +253,8 @@ pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
         _ => None,
     });
     let applied: BTreeMap<Seq, (&PendingProposal, &Ack)> = applied.collect();
-    // Newest first: whether a way back still counts is known before what it took back is looked at.
+    // Newest first: whether a revert is still in force is known before the proposals that it
+    // reverts are examined.
     let mut reverted: HashMap<Seq, Seq> = HashMap::new();
     for (by, (pending, back)) in applied.iter().rev() {
         if reverted.contains_key(by) {
@@ -358,7 +359,7 @@ fn render_proposal(
     text
 }
 
-/// Milliseconds since 1970 as a date and time in UTC.
+/// Formats milliseconds since 1970 as a date and time in UTC.
 pub(super) fn format_time(at: u64) -> String {
     let UtcMoment { year, month, day, hour, minute, second } = UtcMoment::from_seconds(at / 1000);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")

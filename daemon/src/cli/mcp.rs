@@ -1,8 +1,8 @@
 //! `vector mcp`: MCP over stdio, for the client that starts it.
 //!
-//! The tools are the daemon's: this process speaks the protocol, and passes on what is called. It joins
-//! the daemon that serves the ledger, or starts one that ends by itself when nobody needs it any more.
-//! What a restart of the daemon in between means for a call is settled here: the client notices nothing.
+//! The daemon provides the tools. This process speaks the protocol and forwards the calls. It joins
+//! the daemon that serves the ledger, or starts one that ends when it is no longer used. This
+//! module handles restarts of the daemon during a call, so that the client does not notice them.
 
 mod remote;
 
@@ -27,7 +27,7 @@ use super::ExitStatus;
 use super::serve::wait_for_signal;
 use crate::server::{McpAgent, WAIT, random_id};
 
-/// How long the daemon may take to hear that the client has gone.
+/// The time limit for notifying the daemon that the client has disconnected.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) fn run(args: &McpArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .build()
         .context("no threads to serve with")?;
     let served = runtime.block_on(serve_stdio(args, home));
-    // A read of stdin cannot be ended, and need not be waited for.
+    // A blocking read of stdin cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();
     served.map(|()| ExitStatus::Done)
 }
@@ -63,7 +63,7 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
     let remote =
         RemoteDaemon::new(home, args.port, args.place.as_deref(), args.project.as_deref())?;
     let remote = Arc::new(remote);
-    // What is wrong with a place that was named is said at once, and not at the first call.
+    // Report problems with the named place now, not at the first call.
     let session = remote.join_daemon().await?;
     let connection = random_id().map_err(|failure| anyhow::anyhow!(failure.message))?;
     let agent = McpAgent::new(Arc::clone(&remote), Duration::from_secs(args.wait))
@@ -76,13 +76,13 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
     let (input, output) = stdio();
     let input = WatchedInput { input, end_of_input: remote.client_gone.clone() };
     let served = async {
-        // A client that ends before it has said anything is no failure of ours.
+        // A client that disconnects before it sends anything is not an error.
         if let Ok(running) = agent.serve((input, output)).await {
             let _ = running.waiting().await;
         }
     };
-    // A call takes back what it proposed when its request is dropped while the client is there: that the client
-    // has gone is known before anything is dropped.
+    // A call withdraws its proposal if its request is dropped while the client is connected. So
+    // mark the client as gone before anything is dropped.
     let signalled = async {
         wait_for_signal().await;
         remote.client_gone.cancel();
@@ -91,14 +91,14 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
         () = served => remote.client_gone.cancel(),
         () = signalled => {}
     }
-    // A daemon that is busy notices it by the request that breaks off.
+    // A busy daemon notices the disconnect by the broken connection.
     let _ = timeout(DISCONNECT_TIMEOUT, remote.end_connection(&connection)).await;
     presence.abort();
     Ok(())
 }
 
-/// What the client says, and when it has said everything: calls that wait for a person wait no longer then,
-/// so that those that only read are still answered, and nothing is taken back.
+/// The client's input, which signals its end. Calls that wait for the user then stop waiting, so
+/// that calls that only read are still answered and nothing is withdrawn.
 struct WatchedInput {
     input: Stdin,
     end_of_input: CancellationToken,

@@ -1,5 +1,5 @@
-//! `vector merge`: two places that come from one, made one again; as a person calls it, and as Git
-//! does. Conflicts are kept until each of them is decided.
+//! `vector merge`: merges two places with a common ancestor, for users and as Git's merge driver.
+//! Conflicts are kept until each of them is decided.
 
 mod columns;
 mod decide;
@@ -80,7 +80,7 @@ pub(super) struct MergeArgs {
     json: bool,
 }
 
-/// As with `git merge-file`, 1 means conflicts; so all trouble is 2.
+/// As with `git merge-file`, exit code 1 means conflicts, so every failure is 2.
 const CONFLICTS: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 
@@ -108,7 +108,7 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
             (place_file::load_scene(&inputs.base)?, place_file::load_scene(&inputs.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge_scenes(&base, &mut ours, &theirs);
-        // The copies are made before OURS is written.
+        // Copied before OURS is overwritten.
         let state = (!conflicts.is_empty() && can_keep_conflicts(args, output))
             .then(|| MergeState::prepare_state(&inputs, output, args.path.as_deref()))
             .transpose()?;
@@ -139,8 +139,8 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     Ok(CONFLICTS)
 }
 
-/// Whether a merge with conflicts is kept. An older configuration of Git gives a temporary file without
-/// saying what it stands for.
+/// Whether the conflicts of a merge can be kept. An older Git configuration passes a temporary file
+/// without the path it belongs to.
 fn can_keep_conflicts(args: &MergeArgs, output: &Path) -> bool {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     let is_anonymous = args.path.is_none() && name.starts_with(".merge_file_");
@@ -207,7 +207,7 @@ fn resolve_conflicts(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     Ok(CONFLICTS)
 }
 
-/// Takes one side for the conflicts that are named, or for all that are open.
+/// Takes one side for the selected conflicts, or for all open ones.
 fn choose_side(
     states: &mut [MergeState],
     selectors: &[String],
@@ -222,7 +222,7 @@ fn choose_side(
         );
     }
     let mut found = vec![false; selectors.len()];
-    // Nothing is decided where one of them is not there.
+    // Checked first: if a selected conflict does not exist, nothing is decided.
     let mut chosen = Vec::new();
     for state in states.iter() {
         let mut its = Vec::new();
@@ -282,7 +282,7 @@ fn git_note(state: &MergeState) -> &'static str {
     }
 }
 
-/// The conflicts of merges, a line each, by number.
+/// Lists the conflicts of merges by number, one per line.
 fn list_conflicts(states: &[MergeState]) -> String {
     let style = stdout_style();
     let mut text = String::new();
@@ -312,7 +312,7 @@ fn list_conflicts(states: &[MergeState]) -> String {
     text
 }
 
-/// What a conflict is about, in a few words.
+/// A short description of a conflict.
 fn conflict_summary(conflict: &ConflictView) -> String {
     match conflict {
         ConflictView::Property { property, base, ours, theirs, .. } => {

@@ -1,6 +1,6 @@
-//! The command line: what a person types, and where the exit code is decided.
+//! The command line: parses the arguments, runs the command, and determines the exit code.
 //!
-//! Results go to stdout, everything else to stderr; with `--json` only JSON lines go to stdout.
+//! Results go to stdout, everything else to stderr. With `--json`, stdout contains only JSON lines.
 
 mod background_daemon;
 mod call_log;
@@ -70,18 +70,19 @@ use vector_place::{Node, Scene};
 
 use crate::config;
 
-/// How a command ended.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
     Done = 0,
     Failed = 1,
-    /// The command line makes no sense.
+    /// The arguments are not valid.
     Usage = 2,
-    /// A person, or nobody, did not approve.
+    /// The proposal was not approved, either by the user or because there was no user to ask.
     NotApproved = 3,
 }
 
-/// What `--version` says: with the protocols that both sides of a connection must agree on.
+/// The output of `--version`, which includes the protocol versions that both sides of a connection
+/// must agree on.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{} (protocol {PROTOCOL}, MCP {})", env!("CARGO_PKG_VERSION"), ProtocolVersion::LATEST)
 });
@@ -93,7 +94,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 #[command(disable_help_subcommand = true)]
 struct Cli {
     /// The folder of the ledger [default: VECTOR_HOME, or the user's data directory]
-    // A variable is no default here: clap would show the argument as one that is required.
+    // The environment variable is not a clap default, as clap would show the argument as required.
     #[arg(long, global = true, value_name = "DIR")]
     home: Option<PathBuf>,
     #[command(subcommand)]
@@ -214,7 +215,7 @@ enum ModeName {
     Dangerous,
 }
 
-/// An error with its causes, each said once: some name their cause in their own sentence.
+/// Joins an error and its causes. A cause already contained in the text is not repeated.
 fn error_sentence(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
@@ -227,15 +228,14 @@ fn error_sentence(error: &anyhow::Error) -> String {
     text
 }
 
-/// The instance of a path that a person typed.
+/// Resolves a path given by the user.
 fn resolve_path(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
     scene.resolve(path).map_err(|refusal| anyhow::anyhow!(refusal.for_person()))
 }
 
-/// Runs the command line.
 pub fn main() -> ExitCode {
     if std::env::args_os().len() < 2 {
-        // All that there is, and not only that a command is missing.
+        // Without arguments, print the whole help instead of an error about a missing command.
         let help = <Cli as clap::CommandFactory>::command().render_help();
         terminal::print_status(&help.to_string());
         return ExitCode::from(ExitStatus::Usage as u8);

@@ -1,4 +1,5 @@
-//! A model at the terminal: who answers, what is shown while it does, and what it asks the person.
+//! Model requests in the terminal: chooses the driver, shows the reply while it arrives, and passes
+//! questions to the user.
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ use super::interrupt;
 use super::terminal::{Terminal, end_line, print_status};
 use crate::tasks::fetch;
 
-/// Who answers, by what the person says and by the settings.
+/// Chooses the driver by the user's option and the settings.
 pub(super) fn choose_driver(
     home: &Path,
     project: Option<&Path>,
@@ -32,7 +33,7 @@ pub(super) fn choose_driver(
     Ok(ToolDriver::Provider(models.map_or(ProviderKind::Offline, ProviderKind::Model)))
 }
 
-/// Asks the model for its next message, and waits for it. Whether its text was shown meanwhile.
+/// Requests the model's next message and waits for it. Returns whether its text was already shown.
 pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
     let Some(ask) = engine.prepare_request()? else {
         return Ok(false);
@@ -61,7 +62,7 @@ pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
     Ok(streamed)
 }
 
-/// Looks at something for a call.
+/// Performs a fetch for a call.
 pub(super) fn fetch_for_call(
     engine: &mut Engine,
     call: Seq,
@@ -76,7 +77,7 @@ pub(super) fn fetch_for_call(
     Ok(())
 }
 
-/// What happens on the way, in a sentence.
+/// Describes a notice in a sentence.
 pub(super) fn notice_sentence(notice: &HttpNotice, model: &str) -> String {
     match notice {
         HttpNotice::Stalled(silence) => {
@@ -89,7 +90,7 @@ pub(super) fn notice_sentence(notice: &HttpNotice, model: &str) -> String {
     }
 }
 
-/// Gets the person's answer to a question of the model; false where nobody gives one.
+/// Asks the user a question of the model. Returns false if there is no answer.
 pub(super) fn answer_question(
     engine: &mut Engine,
     call: Seq,
@@ -119,7 +120,7 @@ pub(super) fn answer_question(
     Ok(true)
 }
 
-/// Says what went wrong, and asks whether it goes on.
+/// Reports an error and asks whether to retry.
 pub(super) fn ask_retry(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
     let Some(trouble) =
         engine.current_workflow().and_then(|it| it.conversation().trouble()).cloned()
@@ -127,7 +128,7 @@ pub(super) fn ask_retry(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
         return Ok(false);
     };
     print_status(&format!("error: {} {}", trouble.message, trouble.hint));
-    // What a setting mends is mended behind this run.
+    // A setting can only be corrected after this run.
     let needs_setting = trouble.code == FailureKind::PaymentRequired;
     if !trouble.is_retryable || needs_setting {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! `vector models`: which models can be asked, why the others cannot, and who answers where nobody
-//! is named.
+//! `vector models`: lists the usable models, the reasons the others are not usable, and the default
+//! model.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub(super) fn run(args: &ModelsArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     Ok(ExitStatus::Done)
 }
 
-/// What the daemon that runs has, where that is not what this terminal has.
+/// The model and keys of the running daemon, if there is one.
 fn daemon_lines(home: &Path) -> String {
     let Some((_, keys)) = daemon_keys(home) else {
         return String::new();
@@ -73,7 +73,7 @@ fn daemon_lines(home: &Path) -> String {
     text
 }
 
-/// Who answers where nobody is named.
+/// Describes the default model.
 fn chosen_model_line(choice: &Result<ModelChoice, ChoiceError>) -> String {
     match choice {
         Ok(ModelChoice::Offline(reason)) => {

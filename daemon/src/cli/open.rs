@@ -1,4 +1,6 @@
-//! `vector open`: the review page in the person's browser.
+//! `vector open`: opens the review page in the user's browser.
+//!
+//! It starts the daemon if necessary, and hands over the keys of this terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +70,7 @@ pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Where the page opens by a code. What is behind `#` stays in the browser.
+/// The URL that opens the page with a code. The part after `#` stays in the browser.
 pub(super) fn page_url(port: u16, code: &str) -> String {
     format!("http://127.0.0.1:{port}/#in={code}")
 }

@@ -1,4 +1,5 @@
-//! `vector pair`: a code for a plugin. The daemon makes it; this asks, and starts none.
+//! `vector pair`: prints a pairing code for a plugin. The daemon creates the code. This command
+//! does not start a daemon.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub(super) fn run(_args: &PairArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// A new code, in a sentence.
+/// Requests a new code and describes it in a sentence.
 pub(super) fn pairing_line(daemon: &DaemonClient) -> anyhow::Result<String> {
     let made: PairingCode = daemon.call("POST", "/api/pairing", &EmptyBody {})?;
     let groups = made.code.as_bytes().chunks(3).map(String::from_utf8_lossy);

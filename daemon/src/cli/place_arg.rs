@@ -1,4 +1,6 @@
-//! What a command works on: a place file, or a Rojo project.
+//! The place argument of a command: a place file or a Rojo project.
+//!
+//! A folder or a JSON file is a project, anything else is a place.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +16,16 @@ use vector_rojo_project::{ProjectError, RojoProject};
 use super::terminal::{Terminal, print_status};
 use crate::tasks::mentions::{FileAccess, RequestPlace, gather_mentions};
 
-/// How many faults of a project's files are shown.
+/// The maximum number of reported project faults.
 const MAX_FAULTS: usize = 10;
 
-/// Whether what was named is a project: a folder, or a project file.
+/// Whether a path is a project: a folder or a project file.
 fn is_project(path: &Path) -> bool {
     let end = path.extension().and_then(|end| end.to_str());
     path.is_dir() || matches!(end, Some("json" | "jsonc"))
 }
 
-/// What a request of the person's own shell points at.
+/// Reads the mentions in a request from the user's shell.
 pub(super) fn read_mentions(
     text: &str,
     scene: &Scene,
@@ -35,11 +37,11 @@ pub(super) fn read_mentions(
     mentions.read_pending(&CancelSwitch::new()).map_err(anyhow::Error::msg)
 }
 
-/// What a command works on.
+/// The place that a command works on.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PlaceArg<'a> {
     Place(&'a Path),
-    /// A project file, or the folder that has one.
+    /// A project file, or the folder that contains one.
     Project(&'a Path),
 }
 
@@ -57,14 +59,14 @@ impl<'a> PlaceArg<'a> {
         }
     }
 
-    /// What the person named.
+    /// The path as given.
     pub(super) fn path(self) -> &'a Path {
         match self {
             Self::Place(path) | Self::Project(path) => path,
         }
     }
 
-    /// The folder in which the settings of a project stand.
+    /// The folder that contains the settings.
     pub(super) fn settings_folder(self) -> Option<&'a Path> {
         match self {
             Self::Project(path) if path.is_dir() => Some(path),
@@ -72,7 +74,7 @@ impl<'a> PlaceArg<'a> {
         }
     }
 
-    /// The file by which the ledger names it.
+    /// The file by which the ledger names the place.
     pub(super) fn ledger_file(self) -> Result<PathBuf, ProjectError> {
         match self {
             Self::Place(path) => Ok(path.to_owned()),
@@ -80,8 +82,8 @@ impl<'a> PlaceArg<'a> {
         }
     }
 
-    /// Opens it, to be written to `out` where it is a file. A project that is opened for a `dry` run is
-    /// not written.
+    /// Opens the place. A place file is written to `out`. A project opened for a `dry` run is not
+    /// written.
     pub(super) fn open_target(
         self,
         terminal: &Terminal,
@@ -104,17 +106,18 @@ impl<'a> PlaceArg<'a> {
     }
 }
 
-/// What a command looks at and leaves as it is.
+/// A place that a command only reads.
 #[derive(Debug)]
 pub(super) struct ReadPlace {
     pub(super) scene: Scene,
-    /// The folder whose settings count.
+    /// The folder whose settings apply.
     pub(super) folder: PathBuf,
-    /// Of a project: the files of the scripts that have one of their own, from its folder.
+    /// The files of a project's scripts, relative to its folder, for the scripts that have their
+    /// own.
     pub(super) files: HashMap<Node, String>,
 }
 
-/// Reads a place or model, or a Rojo project by its file or its folder.
+/// Reads a place or model, or a Rojo project by its file or folder.
 pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
     if is_project(path) {
         let (project, scene) = RojoProject::open(path, true)?;
@@ -127,7 +130,7 @@ pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
     Ok(ReadPlace { scene, folder, files: HashMap::new() })
 }
 
-/// Says what is wrong with single files, which are left out.
+/// Prints the faults of single files, which are left out.
 fn report_faults(project: &RojoProject) {
     let faults: Vec<String> = project.diagnostics().collect();
     for fault in faults.iter().take(MAX_FAULTS) {

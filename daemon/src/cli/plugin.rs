@@ -1,4 +1,6 @@
-//! `vector plugin`: the Studio plugin as a file, and where Studio finds it.
+//! `vector plugin`: installs and uninstalls the Studio plugin, or writes it to a file.
+//!
+//! It knows where Studio looks for plugins. `crate::plugin` builds the file.
 
 use std::env;
 use std::fs;
@@ -11,7 +13,7 @@ use super::ExitStatus;
 use super::terminal::print_line;
 use crate::plugin;
 
-/// How the file is called in Studio's folder.
+/// The plugin's file name in Studio's folder.
 pub(super) const PLUGIN_FILE: &str = "Vector.rbxm";
 
 #[derive(Debug, Args)]
@@ -76,14 +78,14 @@ pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// Studio must never load half a plugin.
+/// Writes the plugin atomically, so that Studio never loads a partial one.
 pub(super) fn write_plugin(file: &Path) -> anyhow::Result<()> {
     let bytes = plugin::build_plugin().context("the plugin cannot be built")?;
     vector_files::write_file(file, &bytes)
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// Where the plugin belongs, where Studio has been on this machine.
+/// The path for the plugin. None if Studio was not found on this machine.
 pub(super) fn find_plugin_file() -> anyhow::Result<Option<PathBuf>> {
     let has_studio = |folder: &PathBuf| {
         let app = cfg!(target_os = "macos").then(|| Path::new("/Applications/RobloxStudio.app"));
@@ -92,7 +94,7 @@ pub(super) fn find_plugin_file() -> anyhow::Result<Option<PathBuf>> {
     Ok(default_folder()?.filter(has_studio).map(|folder| folder.join(PLUGIN_FILE)))
 }
 
-/// Studio's folder of plugins on this machine.
+/// The given folder, or Studio's plugin folder on this machine.
 pub(super) fn plugin_folder(said: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(folder) = said {
         return Ok(folder.to_owned());
@@ -106,7 +108,7 @@ pub(super) fn plugin_folder(said: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Where Studio looks for plugins; not known where Wine runs it and it was not found.
+/// Studio's plugin folder. None if Studio runs in Wine and was not found.
 fn default_folder() -> anyhow::Result<Option<PathBuf>> {
     let home = directories::BaseDirs::new().context("there is no home directory")?;
     Ok(if cfg!(windows) {
@@ -118,8 +120,8 @@ fn default_folder() -> anyhow::Result<Option<PathBuf>> {
     })
 }
 
-/// The folder in a Wine prefix in which Roblox was installed: the one that is set, Vinegar's, or the
-/// usual one.
+/// The plugin folder in a Wine prefix that contains Roblox: the prefix in `WINEPREFIX`, Vinegar's,
+/// or the default one.
 fn wine_folder(home: &Path) -> Option<PathBuf> {
     let set = env::var_os("WINEPREFIX").map(PathBuf::from);
     let vinegar = ".var/app/org.vinegarhq.Vinegar/data/vinegar/prefixes/studio";

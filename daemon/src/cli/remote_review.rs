@@ -1,5 +1,5 @@
-//! Cards of the daemon on a terminal: shown, asked about, and decided through it, as the widget in Studio
-//! does. What an answer means is known to the daemon alone.
+//! Review of the daemon's cards in a terminal: shows them, asks, and sends the decision to the
+//! daemon, like the widget in Studio. Only the daemon knows what a decision means.
 
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, EmptyBody, ProposalPart, ProposalStatus,
@@ -13,36 +13,36 @@ use super::daemon_client::DaemonClient;
 use super::decision_prompt::{ask_reject_reason, choose_pieces, confirm_twice};
 use super::terminal::{Terminal, print_status};
 
-/// Where cards are decided.
+/// The settings of a review.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RemoteReview<'a> {
     pub(super) daemon: &'a DaemonClient,
     pub(super) terminal: &'a Terminal,
-    /// Yes to every card.
+    /// Approves every card.
     pub(super) yes: bool,
-    /// Also to those that need a second confirmation.
+    /// Also approves cards that need a second confirmation.
     pub(super) force: bool,
 }
 
-/// What a person who is asked can do besides.
+/// Additional keys of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExtraKeys {
-    /// The keys, as they stand in the question.
+    /// The keys, as shown in the prompt.
     pub(super) prompt: &'static str,
-    /// What they do, each on a line.
+    /// The help for the keys, one per line.
     pub(super) help: &'static str,
 }
 
-/// What became of a card.
+/// The outcome of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CardOutcome {
-    /// It was decided here; this is what stands now.
+    /// Decided here. Contains the daemon's response.
     Decided(DecisionResponse),
-    /// It was decided by somebody else, or is no more.
+    /// Decided elsewhere, or no longer there.
     Elsewhere,
-    /// It is left as it is.
+    /// Left undecided.
     Left,
-    /// The person wants to see no more.
+    /// The user wants to see no more cards.
     Quit,
 }
 
@@ -52,12 +52,12 @@ const HELP: &str = "  y  apply this proposal
   v  view the whole card";
 
 impl RemoteReview<'_> {
-    /// A proposal as it is now.
+    /// Fetches the current state of a proposal.
     pub(super) fn fetch_proposal(&self, proposal: Seq) -> anyhow::Result<ProposalView> {
         self.daemon.call("GET", &format!("/api/proposals/{proposal}"), &EmptyBody {})
     }
 
-    /// Shows a card, and asks about it until it is decided, or left.
+    /// Shows a card and asks until it is decided or left.
     pub(super) fn decide_card(
         &self,
         view: &ProposalView,
@@ -68,12 +68,12 @@ impl RemoteReview<'_> {
         let cut = card::render_card(seq, proposal, style);
         self.terminal.show(&cut);
         if view.status != ProposalStatus::Waiting {
-            // A mode that the person chose has let it through.
+            // The mode that the user chose has already approved it.
             return Ok(CardOutcome::Elsewhere);
         }
         if self.yes && (!view.needs_twice || self.force) {
             let done = self.send_decision(view, Decision::Approve { twice: view.needs_twice })?;
-            // Asked once more, it would be the same.
+            // Asking again would give the same result.
             return Ok(done.unwrap_or(CardOutcome::Left));
         }
         let whole = card::render_full_card(seq, proposal, style);
@@ -104,7 +104,7 @@ impl RemoteReview<'_> {
         }
     }
 
-    /// What becomes of a card that nobody answers.
+    /// The outcome of a card without an answer.
     fn leave_pending(&self, view: &ProposalView) -> CardOutcome {
         if self.terminal.can_ask() {
             return CardOutcome::Quit;
@@ -131,7 +131,7 @@ impl RemoteReview<'_> {
         self.send_decision(view, Decision::Reject { reason })
     }
 
-    /// Goes through the pieces one by one, and has those done that are chosen.
+    /// Asks about each piece of a proposal, and applies the chosen ones.
     fn split_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
         let pieces = list_units(&view.proposal);
         if pieces.len() < 2 {
@@ -155,12 +155,12 @@ impl RemoteReview<'_> {
         };
         let chosen = self.fetch_proposal(chosen.proposal)?;
         self.terminal.show_card(chosen.seq, &chosen.proposal);
-        // The person has just chosen each piece; only a warning is worth another question, and after a
-        // no to that the new proposal waits as any other.
+        // The user has just chosen each piece, so only a warning needs another confirmation. If the
+        // user declines that, the new proposal stays pending like any other.
         Ok(Some(self.approve_card(&chosen)?.unwrap_or(CardOutcome::Left)))
     }
 
-    /// Brings a decision; none where it was not taken, and the card still waits.
+    /// Sends a decision. None if the daemon refused it and the card is still pending.
     fn send_decision(
         &self,
         view: &ProposalView,
@@ -193,7 +193,7 @@ fn to_part(piece: ProposalUnit) -> ProposalPart {
     }
 }
 
-/// What became of a proposal, in a sentence.
+/// Describes the outcome of a proposal in a sentence.
 pub(super) fn outcome_sentence(
     proposal: Seq,
     status: ProposalStatus,

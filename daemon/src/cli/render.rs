@@ -1,4 +1,6 @@
-//! `vector render`: a picture of a place, or of what a proposal changes, as a PNG.
+//! `vector render`: draws a place, or the changes of a proposal, as a PNG.
+//!
+//! An existing file is overwritten only if it is a PNG.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
@@ -25,9 +27,9 @@ use super::place_arg::read_place;
 use super::terminal::{Terminal, print_status};
 use super::{ExitStatus, resolve_path};
 
-/// What every PNG begins with.
+/// The first bytes of a PNG file.
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
-/// What stands for stdout.
+/// The argument that means stdout.
 const STDOUT: &str = "-";
 
 /// Draw a picture of a place: its parts from above, from a corner or from the front.
@@ -127,7 +129,7 @@ pub(super) fn run(
         }
         None => terminal.with_spinner("Drawing", || render_scene(&scene, args))?,
     };
-    // The process ends: what a large scene holds need not be given back piece by piece.
+    // The process is about to end, so freeing a large scene would only take time.
     std::mem::forget(scene);
     write_png(&args.output, &picture.to_png()?)?;
     for note in notes {
@@ -160,7 +162,7 @@ fn render_proposal(
     Ok((picture, sides.side_of(shown).omission_notes()))
 }
 
-/// The sides of a proposal of the ledger in the place that was read.
+/// The place before and after a proposal of the ledger.
 fn load_sides(
     scene: &mut Scene,
     args: &RenderArgs,
@@ -203,7 +205,7 @@ fn load_sides(
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
 }
 
-/// Whether a proposal is of the place that was named.
+/// Checks that a proposal belongs to the given place.
 fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()> {
     let named = match &workflow.place {
         Place::Open(_) => bail!(
@@ -226,7 +228,7 @@ fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()
     )
 }
 
-/// Fetches what was removed and is brought back.
+/// Reads the blobs of removed instances that commands restore.
 fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut BlobStore) -> anyhow::Result<()> {
     for command in commands {
         if let Command::Restore { blob: Some(blob), .. } = command
@@ -238,7 +240,7 @@ fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut BlobStore) -> 
     Ok(())
 }
 
-/// Whether a picture may be written there: nothing else than a picture is replaced.
+/// Checks that the output may be written. Only a PNG file is overwritten.
 fn check_output(output: &Path) -> anyhow::Result<()> {
     if output == Path::new(STDOUT) {
         if io::stdout().is_terminal() {
@@ -277,13 +279,13 @@ fn write_error(output: &Path) -> String {
 
 fn write_png(output: &Path, png: &[u8]) -> anyhow::Result<()> {
     if output != Path::new(STDOUT) {
-        // The error names the temporary file beside it, which means nothing to anybody.
+        // The original error names a temporary file, which means nothing to the user.
         let written = write_file(output, png).map_err(|error| io::Error::from(error.kind()));
         return written.with_context(|| write_error(output));
     }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(png).and_then(|()| stdout.flush()) {
-        // A reader who has seen enough and closed the pipe is no error.
+        // A closed pipe is not an error.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("stdout cannot be written")
         }

@@ -1,14 +1,16 @@
-//! A card that is there again: why, and what of it differs from the one before.
+//! The notice above a card that replaces another: the reason, and the differences.
+//!
+//! It only compares the proposals of the workflow, and prints nothing.
 
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
 use vector_core::workflow::{PendingStatus, Workflow};
 
-/// How many paths are named that differ.
+/// The maximum number of named paths.
 const NAMED: usize = 5;
 
-/// What is said above a card that stands for another one; none where it is the first.
+/// The notice above a card that replaces another. None if it does not.
 pub(super) fn replan_notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) -> Option<String> {
     let before = proposal.replaces?;
     let old = workflow.proposal(before)?;
@@ -22,7 +24,7 @@ pub(super) fn replan_notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) 
     ))
 }
 
-/// What differs between two proposals, in a sentence.
+/// Describes the differences between two proposals in a sentence.
 fn describe_difference(old: &Proposal, new: &Proposal) -> String {
     let mut paths: Vec<&InstancePath> = Vec::new();
     let rows = |one: &'_ Proposal| {

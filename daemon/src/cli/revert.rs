@@ -1,4 +1,6 @@
-//! `vector revert`: the way back from an applied proposal, as a proposal of its own.
+//! `vector revert`: proposes the reversal of an applied proposal.
+//!
+//! The reversal is decided like any other proposal. Changes in Studio cannot be reverted here.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +56,7 @@ pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         print_status("This was a dry run: nothing was written or recorded.");
         return Ok(exit);
     }
-    // What a stopped process left behind is settled first: it may be what is to be taken back.
+    // First settle what an interrupted process left behind: it may be what is to be reverted.
     if let Some(file) = run_file(&ledger, Seq(args.number))? {
         for notice in recover_place(&ledger, &file)? {
             print_status(&format!("note: {notice}"));
@@ -101,7 +103,7 @@ fn run_revert(
     Ok(exit)
 }
 
-/// Whether the run of an entry works in a Rojo project.
+/// Whether the run of an entry works on a Rojo project.
 fn is_project(ledger: &Ledger, number: Seq) -> anyhow::Result<bool> {
     let Some(record) = ledger.record_at(number)? else {
         return Ok(false);
@@ -125,15 +127,15 @@ fn run_file(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
     })
 }
 
-/// What is to be taken back.
+/// The proposals to be reverted.
 struct RevertTarget {
     goal: String,
     proposals: Vec<Seq>,
-    /// What was said of the newest one.
+    /// The acknowledgement of the newest proposal.
     last: Ack,
 }
 
-/// What a number means: a proposal, or all of a run that is not taken back already.
+/// Resolves a number to a proposal, or to all proposals of a run that are not reverted yet.
 fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
     let state = replay_ledger(ledger)?;
     let reverted = find_reverted(&state);

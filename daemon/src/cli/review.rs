@@ -1,6 +1,8 @@
-//! `vector review`: all that waits in the daemon, whoever asked for it, decided on this terminal.
+//! `vector review`: decides all pending proposals of the daemon in this terminal, regardless of who
+//! requested them.
 //!
-//! It keeps nothing: what waits is asked for after each answer, as others may decide too.
+//! It keeps no state: the pending proposals are fetched after each answer, as others may decide
+//! too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,11 +21,11 @@ use super::remote_review::{CardOutcome, ExtraKeys, RemoteReview, outcome_sentenc
 use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, escape_line_ends, print_line, print_status};
 
-/// How long the daemon is asked to wait for news, in seconds: less than a call may take.
+/// Duration of a long poll, in seconds. Must be shorter than the request timeout.
 const HOLD: u32 = 15;
-/// How long what comes of decisions is waited for in silence, where nothing else is.
+/// How long to wait for the results of decisions if nothing else is pending.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How much of a goal is shown, in characters.
+/// The maximum length of a goal that is shown, in characters.
 const GOAL: usize = 120;
 
 const KEYS: ExtraKeys = ExtraKeys {
@@ -71,7 +73,7 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     Ok(desk.exit_status())
 }
 
-/// Where the stream stands.
+/// The current end of the event stream.
 fn stream_head(daemon: &DaemonClient) -> anyhow::Result<Seq> {
     let mut cursor = Seq(0);
     loop {
@@ -84,19 +86,19 @@ fn stream_head(daemon: &DaemonClient) -> anyhow::Result<Seq> {
     }
 }
 
-/// What a person has before them.
+/// The state of a review.
 struct ReviewLoop<'a> {
     cards: RemoteReview<'a>,
     json: bool,
     cursor: Seq,
-    /// The workflows that something waited in.
+    /// The workflows that had a pending proposal.
     tasks: BTreeSet<Seq>,
     shown: BTreeSet<Seq>,
-    /// The proposals that were seen, and go on waiting.
+    /// The proposals that were shown and are still pending.
     skipped: BTreeSet<Seq>,
-    /// Those that were approved here, and are not done yet.
+    /// The proposals that were approved here and are not applied yet.
     awaiting_apply: BTreeSet<Seq>,
-    /// Whether one of them was not done.
+    /// Whether one of these failed.
     has_failed: bool,
 }
 
@@ -122,14 +124,14 @@ impl ReviewLoop<'_> {
             } else if std::mem::replace(&mut is_last, true) {
                 break;
             }
-            // What was at work may have proposed something since it was looked what waits.
+            // A task may have made a proposal since the pending ones were fetched, so check again.
         }
-        // What came of the last answers.
+        // Report the results of the last answers.
         while self.wait_for_events(0)? {}
         Ok(())
     }
 
-    /// The oldest proposal that waits and was not seen, with the open place that it is of.
+    /// The oldest pending proposal that was not skipped, with its session.
     fn next(&mut self) -> anyhow::Result<Option<(ProposalView, SessionView)>> {
         let daemon = self.cards.daemon;
         let Proposals { proposals } = daemon.call("GET", "/api/proposals", &EmptyBody {})?;
@@ -139,14 +141,14 @@ impl ReviewLoop<'_> {
             return Ok(None);
         }
         let Sessions { sessions } = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
-        // Of a place that is not open any more nothing can be decided.
+        // A proposal of a place that is no longer open cannot be decided.
         let open = |view: &ProposalView| {
             sessions.iter().find(|it| Some(&it.session) == view.session.as_ref()).cloned()
         };
         Ok(new.find_map(|view| open(&view).map(|place| (view, place))))
     }
 
-    /// Shows a card, and has it decided; false where the person wants to see no more.
+    /// Shows a card and asks for a decision. Returns false if the user wants to see no more.
     fn review_card(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
         let path = format!("/api/workflows/{}", view.workflow);
         let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
@@ -174,7 +176,7 @@ impl ReviewLoop<'_> {
         Ok(true)
     }
 
-    /// Whether a task in which something waited goes on by itself.
+    /// Whether a task that had a pending proposal is still working.
     fn has_working_task(&mut self) -> anyhow::Result<bool> {
         while let Some(task) = self.tasks.first() {
             let path = format!("/api/workflows/{task}");
@@ -187,8 +189,8 @@ impl ReviewLoop<'_> {
         Ok(false)
     }
 
-    /// Waits for news, so many seconds, and says what became of what was decided here; whether there
-    /// was any.
+    /// Waits up to `hold` seconds for events, and reports the outcomes of proposals decided here.
+    /// Returns whether there were events.
     fn wait_for_events(&mut self, hold: u32) -> anyhow::Result<bool> {
         let path = format!("/api/stream?cursor={}&hold={hold}", self.cursor);
         let page: StreamPage = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
@@ -240,7 +242,7 @@ impl ReviewLoop<'_> {
     }
 }
 
-/// Where a card is to be done, and who asks for it.
+/// The place of a card, and who requested it.
 fn card_heading(workflow: &WorkflowView, place: &SessionView) -> String {
     let goal: String =
         workflow.goal.lines().next().unwrap_or_default().chars().take(GOAL).collect();

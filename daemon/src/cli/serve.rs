@@ -1,4 +1,7 @@
-//! `vector serve`: the daemon, until somebody stops it.
+//! `vector serve`: runs the daemon until it is stopped.
+//!
+//! A lock file ensures that one process serves a ledger. If a daemon already does, the places are
+//! opened in it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -28,13 +31,13 @@ use crate::event_hub::EventHub;
 use crate::server;
 use crate::tasks::forget;
 
-/// Who serves a ledger holds a lock on this file, which says who it is.
+/// The process that serves a ledger locks this file, which contains its process ID and port.
 const LOCK: &str = "serve.lock";
-/// The sessions of MCP clients that speak HTTP.
+/// The sessions of MCP clients that connect over HTTP.
 const MCP_SESSIONS: &str = "mcp-sessions.json";
-/// How often it is looked whether anybody still asks.
+/// Interval for checking whether the daemon is idle.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// How often tasks are looked for that have expired.
+/// Interval for erasing expired tasks.
 const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
@@ -72,7 +75,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .enable_all()
         .build()
         .context("no threads to serve with")?;
-    // Settings that cannot be read are told when a model is asked.
+    // Settings that cannot be read are reported when a model is requested.
     let config = config::load_config(home, None, &|name| std::env::var(name).ok());
     let pending = config.map(|(_, config)| config).unwrap_or_default().pending_limit;
     runtime.block_on(async {
@@ -111,14 +114,14 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             .await
             .context("the server broke")
     })?;
-    // Sessions write nothing that they have not synced.
+    // Sessions sync everything they write, so they can be stopped at any time.
     runtime.shutdown_timeout(Duration::from_secs(1));
     DaemonRun::delete_tokens(home);
     print_status("Vector has stopped.");
     Ok(ExitStatus::Done)
 }
 
-/// Erases the texts of tasks that are over for as long as the settings say, once a day.
+/// Once a day, erases the texts of tasks that have expired according to the settings.
 async fn expire_daily(home: PathBuf, ledger: Arc<Ledger>) {
     let mut daily = tokio::time::interval(DAY);
     loop {
@@ -126,7 +129,7 @@ async fn expire_daily(home: PathBuf, ledger: Arc<Ledger>) {
         let (home, ledger) = (home.clone(), Arc::clone(&ledger));
         let work = move || {
             let env = |name: &str| std::env::var(name).ok();
-            // Settings that are wrong are said where somebody uses them.
+            // Invalid settings are reported where they are used.
             let Ok((_, ModelConfig { forget_days: Some(days), .. })) =
                 config::load_config(&home, None, &env)
             else {
@@ -145,7 +148,7 @@ async fn expire_daily(home: PathBuf, ledger: Arc<Ledger>) {
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {}
 
-/// `vector stop`: the daemon that serves the ledger ends.
+/// `vector stop`: stops the daemon that serves the ledger.
 pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let daemon = DaemonClient::connect(home)?;
     daemon.call::<EmptyBody>("POST", "/api/stop", &EmptyBody {})?;
@@ -156,7 +159,7 @@ pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStat
     Ok(ExitStatus::Done)
 }
 
-/// Has the places opened by the daemon that serves the ledger already.
+/// Opens the places in the daemon that already serves the ledger.
 fn open_in_running(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitStatus> {
     let Some(daemon) = DaemonClient::wait_for_running(home) else {
         bail!(
@@ -182,12 +185,12 @@ fn already_served_error(who: &str) -> anyhow::Error {
     )
 }
 
-/// Nobody else serves this ledger.
+/// Locks the ledger, or fails if another process serves it.
 pub(super) fn lock_ledger(home: &Path) -> anyhow::Result<File> {
     try_lock(home)?.map_err(|who| already_served_error(&who))
 }
 
-/// The port on which a process that holds the ledger's lock says that it listens.
+/// The port on which the process that holds the ledger's lock listens.
 pub(super) fn serving_port(home: &Path) -> Option<u16> {
     if !home.join(LOCK).exists() {
         return None;
@@ -196,7 +199,7 @@ pub(super) fn serving_port(home: &Path) -> Option<u16> {
     who.rsplit_once("port ")?.1.parse().ok()
 }
 
-/// The lock of the ledger, or who holds it.
+/// Locks the ledger, or returns a description of the process that holds the lock.
 fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     let path = home.join(LOCK);
     let mut options = OpenOptions::new();
@@ -232,7 +235,7 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
     }
 }
 
-/// Whether what listens there answers as Vector does.
+/// Whether the program that listens at an address is Vector.
 pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<String> {
         let patience = Duration::from_millis(500);
@@ -246,7 +249,8 @@ pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
     ask().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
 }
 
-/// Until somebody ends it, or nobody has asked anything for so many minutes and nothing waits for a person.
+/// Waits for a signal, a stop request, or `idle` minutes without a request and without pending
+/// proposals.
 async fn wait_for_end(event_hub: Arc<EventHub>, daemon: DaemonHandle, idle: Option<u64>) {
     let unused = async {
         let Some(idle) = idle else { return std::future::pending().await };
@@ -262,13 +266,13 @@ async fn wait_for_end(event_hub: Arc<EventHub>, daemon: DaemonHandle, idle: Opti
     }
 }
 
-/// Whether a person has to decide upon something in a place that is open here.
+/// Whether a proposal in an open place waits for a decision.
 async fn has_pending_proposals(event_hub: &EventHub, daemon: &DaemonHandle) -> bool {
     let waiting = daemon.list_pending().await.unwrap_or_default();
     waiting.into_iter().any(|it| event_hub.slot(&it.session).is_some())
 }
 
-/// Until somebody asks the process to end.
+/// Waits for a signal to end the process.
 pub(super) async fn wait_for_signal() {
     #[cfg(unix)]
     {

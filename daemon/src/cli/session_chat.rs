@@ -1,5 +1,5 @@
-//! A conversation in a place that is open in Studio, from the terminal: the daemon does it, and the
-//! plugin shows the same.
+//! A conversation from the terminal about a place that is open in Studio. The daemon runs it, and
+//! the plugin shows the same.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs as How, ExitStatus, interrupt};
 
-/// How long the daemon is asked to wait for news, in seconds: no longer than a person waits for Ctrl-C.
+/// Duration of a long poll, in seconds: the longest delay before Ctrl-C takes effect.
 const HOLD: u32 = 1;
 
 const KEYS: ExtraKeys = ExtraKeys {
@@ -26,7 +26,7 @@ const KEYS: ExtraKeys = ExtraKeys {
     help: "  Enter leaves it to the widget in Studio, or to `vector review`",
 };
 
-/// Talks in an open place until the person ends it.
+/// Runs a conversation in an open place until the user ends it.
 pub(super) fn chat_in_session(
     home: &Path,
     named: Option<&str>,
@@ -75,7 +75,7 @@ struct SessionChat<'a> {
 }
 
 impl SessionChat<'_> {
-    /// Says something, and shows what comes of it until the person is to say something again.
+    /// Sends a message, and shows the events until it is the user's turn again.
     fn run_task(
         &self,
         named: Option<&str>,
@@ -107,7 +107,7 @@ impl SessionChat<'_> {
         }
     }
 
-    /// Ends a task, as the person has pressed Ctrl-C; what waits in it is withdrawn.
+    /// Cancels a task after Ctrl-C. Its pending proposals are withdrawn.
     fn stop_task(&self, workflow: Seq) -> anyhow::Result<()> {
         let path = format!("/api/workflows/{workflow}/cancel");
         self.daemon.call::<WorkflowView>("POST", &path, &EmptyBody {})?;
@@ -115,7 +115,7 @@ impl SessionChat<'_> {
         Ok(())
     }
 
-    /// Shows an event; true where the person is to say something now.
+    /// Shows an event. Returns true if it is the user's turn.
     fn show_event(&self, event: &Event, shown: &mut TaskProgress) -> anyhow::Result<bool> {
         match event {
             Event::AssistantUpdate { text } => {
@@ -133,7 +133,7 @@ impl SessionChat<'_> {
                 }
                 return Ok(!answers.is_empty());
             }
-            // A new plan is shown whole, and then how far it is.
+            // A new plan is shown in full, then only its progress.
             Event::Plan { steps, .. } => match steps.iter().filter(|step| step.done).count() {
                 0 => {
                     for (step, number) in steps.iter().zip(1..) {
@@ -179,7 +179,7 @@ impl SessionChat<'_> {
         self.terminal.show(&self.terminal.style().paint(PaintKind::Dim, text));
     }
 
-    /// Shows a card, and asks about it. That somebody else was first is no failure of the conversation.
+    /// Shows a card and asks about it. A decision made elsewhere is not an error.
     fn decide_card(&self, proposal: Seq) -> anyhow::Result<()> {
         let (daemon, terminal) = (self.daemon, self.terminal);
         let cards = RemoteReview { daemon, terminal, yes: self.how.yes, force: self.how.force };
@@ -187,10 +187,10 @@ impl SessionChat<'_> {
     }
 }
 
-/// What was shown of a task.
+/// The output shown for a task.
 #[derive(Debug, Default)]
 struct TaskProgress {
-    /// What has come of the message that is being said.
+    /// The streamed part of the current message.
     streamed: String,
     cards: BTreeSet<Seq>,
 }

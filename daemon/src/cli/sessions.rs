@@ -1,7 +1,7 @@
-//! `vector sessions`: who has access to the daemon, and how that is given and taken.
+//! `vector sessions`: lists, grants and revokes access to the daemon.
 //!
-//! Where a daemon serves the ledger it does this, so that it counts at once. Where none does, the files
-//! are changed under the lock that a daemon would hold.
+//! If a daemon serves the ledger, the daemon makes the change, so that it takes effect immediately.
+//! Otherwise this command changes the files, while it holds the daemon's lock.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -94,12 +94,14 @@ pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus
     Ok(ExitStatus::Done)
 }
 
-/// Who keeps what was granted.
+/// The owner of the grants.
 enum GrantOwner {
-    /// The daemon that serves the ledger.
     Daemon(DaemonClient),
-    /// Nobody but us, for as long as we hold the lock.
-    Files { grants: GrantStore, _lock: Option<File> },
+    /// This process, as long as it holds the lock.
+    Files {
+        grants: GrantStore,
+        _lock: Option<File>,
+    },
 }
 
 impl GrantOwner {
@@ -107,21 +109,21 @@ impl GrantOwner {
         if let Some((daemon, _)) = find_daemon(home) {
             return Ok(Self::Daemon(daemon));
         }
-        // Where there is no folder, nobody has access, and nobody serves it.
+        // If the folder does not exist, no access was granted and no daemon serves it.
         let lock = home.exists().then(|| lock_ledger(home)).transpose();
         let lock = lock.context("the daemon of this ledger does not answer")?;
         Ok(Self::Files { grants: read_grants(home)?, _lock: lock })
     }
 }
 
-/// The daemon that serves a ledger, where it answers.
+/// The daemon that serves a ledger. None if it does not answer.
 pub(super) fn find_daemon(home: &Path) -> Option<(DaemonClient, About)> {
     let daemon = DaemonClient::connect(home).ok()?;
     let about = daemon.call("GET", "/api/about", &EmptyBody {}).ok()?;
     Some((daemon, about))
 }
 
-/// What is kept of who has access.
+/// Reads the stored grants.
 pub(super) fn read_grants(home: &Path) -> anyhow::Result<GrantStore> {
     let wrong = || format!("who has access cannot be read in {}", home.display());
     GrantStore::load(home).with_context(wrong)
@@ -227,7 +229,7 @@ fn revoke_access(home: &Path, whom: &RevokeArgs) -> anyhow::Result<()> {
         GrantOwner::Files { mut grants, _lock } => {
             let names = grants.revoke(&what).map_err(failure_error)?;
             if whom.all {
-                // A daemon that was killed has left them.
+                // A daemon that was killed leaves its tokens behind.
                 DaemonRun::delete_tokens(home);
             }
             RevokeResult { names, sessions: Vec::new() }

@@ -1,8 +1,9 @@
-//! `vector setup`: tells MCP clients about Vector and puts the plugin into Studio; takes both back.
+//! `vector setup`: registers Vector with MCP clients and installs the Studio plugin, or undoes
+//! both.
 //!
-//! The files are those of other programs: each is read as that program reads it, one entry is put in,
-//! and every other byte stays. What was done is remembered, so that `--remove` leaves the bytes that
-//! were there. What MCP clients are served is not known here.
+//! The files belong to other programs: each is read as its program reads it, one entry is added,
+//! and every other byte stays. A record of the changes allows `--remove` to restore the original
+//! bytes. This module does not know what MCP clients can call.
 
 mod change;
 mod clients;
@@ -70,7 +71,7 @@ pub(super) struct SetupArgs {
     json: bool,
 }
 
-/// Runs it; `is_said` where the person chose the folder of the ledger.
+/// Runs the setup. `is_said` is true if the user specified the ledger's folder.
 pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var_os(name);
     let home = std::path::absolute(home).context("the folder of the ledger is not known")?;
@@ -86,7 +87,7 @@ pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Resul
         has_failed: false,
     };
     work.set_up_clients()?;
-    // The entry of one client goes alone.
+    // Removing a single client leaves the plugin in place.
     let is_studio_meant = !args.remove || args.client.is_empty();
     if is_studio_meant && !args.no_plugin {
         work.set_up_studio()?;
@@ -101,10 +102,10 @@ pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Resul
     Ok(if work.has_failed { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-/// What stands in the file of a client that is installed: the command of our entry, where there is one.
+/// A client, its file, and the command of Vector's entry in it, if there is one.
 pub(super) type ClientEntry = (&'static str, PathBuf, Result<Option<String>, String>);
 
-/// The entries of all clients that are installed.
+/// The entries of all installed clients.
 pub(super) fn installed_entries() -> anyhow::Result<Vec<ClientEntry>> {
     let env = |name: &str| std::env::var_os(name);
     let machine = UserMachine::detect(&env)?;
@@ -124,7 +125,7 @@ pub(super) fn installed_entries() -> anyhow::Result<Vec<ClientEntry>> {
     Ok(here.map(entry).collect())
 }
 
-/// What a client calls Vector with.
+/// The arguments with which a client starts Vector.
 fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
     let mut words = vec!["mcp".to_owned()];
     let there = |file: &Path| {
@@ -148,7 +149,7 @@ fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<S
     Ok(words)
 }
 
-/// A path as text, for files that hold nothing else.
+/// A path as text, for files that cannot hold anything else.
 fn path_text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().with_context(|| {
         format!("{} is not UTF-8, and clients read no other paths; rename it", path.display())
@@ -156,7 +157,7 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// The last words: what to do next.
+/// The closing message, which says what to do next.
 fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> String {
     let next = if args.dry_run {
         "Nothing was written. Without --dry-run it is."
@@ -173,7 +174,7 @@ fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> St
     format!("\n{next}")
 }
 
-/// Shows the code that pairs the plugin, of a daemon that is started for it where none runs.
+/// Shows the code for pairing the plugin. Starts a daemon for it if none is running.
 fn show_code(home: &Path, port: u16) {
     let code = DaemonClient::connect_or_start(home, port).and_then(|daemon| {
         daemon.report_start();
@@ -189,7 +190,7 @@ fn show_code(home: &Path, port: u16) {
     }
 }
 
-/// What is under way.
+/// The state of a setup.
 struct SetupRun<'a> {
     args: &'a SetupArgs,
     machine: UserMachine<'a>,
@@ -228,7 +229,7 @@ impl SetupRun<'_> {
         Ok(())
     }
 
-    /// The files to look at. To be removed is also what lies where a client once looked.
+    /// The files to change. For a removal, also files at a client's former location.
     fn client_files(&self) -> Vec<(McpClient, PathBuf)> {
         let is_meant =
             |client: McpClient| self.args.client.is_empty() || self.args.client.contains(&client);
@@ -263,7 +264,7 @@ impl SetupRun<'_> {
         told.show()
     }
 
-    /// A client's file, and what is to be done to it.
+    /// Reads a client's file and plans its change.
     fn plan_change(
         &self,
         client: McpClient,
@@ -283,8 +284,7 @@ impl SetupRun<'_> {
         Ok((stored, change))
     }
 
-    /// Writes a change. What is written is remembered first: remembered and not written does no
-    /// harm.
+    /// Writes a change. The record is saved first: a record without the change does no harm.
     fn write_change(
         &mut self,
         file: &Path,
@@ -356,7 +356,7 @@ impl SetupRun<'_> {
         Ok(Some((if is_new { "added" } else { "updated" }, Some(file))))
     }
 
-    /// Takes the plugin away, where setup brought it.
+    /// Removes the plugin, if setup installed it.
     fn remove_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
         let Some(WrittenPlugin { file, folders }) = self.record.plugin.clone() else {
             return Ok(None);

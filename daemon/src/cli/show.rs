@@ -1,4 +1,6 @@
-//! `vector show`: the tree of a place, without changing anything.
+//! `vector show`: prints the tree of a place, without changing anything.
+//!
+//! The text of a script is left to `vector source`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -59,7 +61,7 @@ pub(super) fn run(args: &ShowArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// The properties that are shown; a script's text has a command of its own.
+/// The properties to show. A script's text has its own command.
 fn shown_properties(scene: &Scene, node: Node) -> impl Iterator<Item = String> + '_ {
     let stored = scene.stored_names(node).into_iter();
     let stored = stored.filter(|name| !matches!(*name, "Source" | "Attributes"));

@@ -1,4 +1,6 @@
-//! `vector source`: a script's text, byte for byte, for other programs.
+//! `vector source`: prints a script's text byte for byte, for other programs.
+//!
+//! A text that is not UTF-8 is refused.
 
 use std::path::PathBuf;
 

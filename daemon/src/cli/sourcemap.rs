@@ -1,7 +1,7 @@
-//! `vector sourcemap`: which instance of a Rojo project comes from which file, and who owns it.
+//! `vector sourcemap`: maps the instances of a Rojo project to their files and owners.
 //!
-//! Without further options it prints what `rojo sourcemap` prints, for the tools that read that. What
-//! is wrong with single files goes to stderr, and the rest is mapped.
+//! By default it prints the same as `rojo sourcemap`, for tools that read that format. Faults of
+//! single files are reported on stderr, and the rest is mapped.
 
 use std::path::{Path, PathBuf};
 
@@ -117,7 +117,7 @@ fn path_owners(
     Ok(lines.collect())
 }
 
-/// The file or folder that an instance is made of, or is part of.
+/// The file or folder that an instance comes from.
 fn instance_origin(tree: &ProjectTree, number: u32, absolute: bool) -> String {
     let by = match &tree.instances[number as usize].origin {
         InstanceOrigin::Node { project, .. } => project,
@@ -127,7 +127,7 @@ fn instance_origin(tree: &ProjectTree, number: u32, absolute: bool) -> String {
     tree.format_path(by, absolute)
 }
 
-/// Instances with their files and owners, a line each.
+/// Lists instances with their files and owners, one per line.
 fn owner_rows(
     tree: &ProjectTree,
     numbers: impl IntoIterator<Item = u32>,

@@ -1,8 +1,8 @@
-//! How text looks on a terminal, and how text from elsewhere is made harmless there.
+//! Terminal styling, and escaping of untrusted text.
 //!
-//! Names, sources and titles come from places and models. Whatever of them is shown goes through
-//! [`safe`]: an escape sequence in a script must not move the cursor of the person who reads its
-//! card. It must not know what is shown.
+//! Names, sources and titles come from places and models. All of it passes through
+//! [`terminal_line`] before it is printed: an escape sequence in a script must not move the cursor
+//! in the terminal of the user who reads its card. This module must not know what is printed.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -10,21 +10,21 @@ use std::fmt::Display;
 use console::{Term, measure_text_width};
 use vector_core::safe_line::safe_line;
 
-/// The width where there is no terminal to ask.
+/// The width if the output is not a terminal.
 const WIDTH: usize = 100;
 
-/// Tabs are shown as so many spaces, so that columns are known.
+/// Tabs are replaced by spaces, so that the width of a line is known.
 const TAB: &str = "    ";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextStyle {
-    /// Whether there are colours.
+    /// Whether to use colors.
     pub(super) colour: bool,
-    /// How many columns a line has.
+    /// The width of a line, in columns.
     pub(super) width: usize,
 }
 
-/// What a piece of text is.
+/// The role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PaintKind {
     Dim,
@@ -36,13 +36,13 @@ pub(super) enum PaintKind {
 }
 
 impl TextStyle {
-    /// The style of what nobody looks at on a terminal.
+    /// The style for output that is not on a terminal.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
         Self { colour: false, width: WIDTH }
     }
 
-    /// The style of a stream: colours as console found that they are wanted.
+    /// The style for a stream. `colour` is console's decision on colors.
     pub(super) fn for_term(term: &Term, colour: bool) -> Self {
         let width = term
             .size_checked()
@@ -50,7 +50,6 @@ impl TextStyle {
         Self { colour, width }
     }
 
-    /// Paints a piece of text.
     pub(super) fn paint(self, paint: PaintKind, text: impl Display) -> String {
         let style = console::Style::new().force_styling(self.colour);
         let style = match paint {
@@ -65,19 +64,20 @@ impl TextStyle {
     }
 }
 
-/// One line without control characters, and without those that reorder or hide what is read.
+/// Returns a single line without control characters, and without characters that reorder or hide
+/// text.
 pub(super) fn terminal_line(text: &str) -> Cow<'_, str> {
     let shown = safe_line(text);
     if shown.contains('\t') { Cow::Owned(shown.replace('\t', TAB)) } else { shown }
 }
 
-/// The same for a text of several lines.
+/// Like [`terminal_line`], for a text of several lines.
 pub(super) fn safe_lines(text: &str) -> String {
     let lines: Vec<Cow<'_, str>> = text.lines().map(terminal_line).collect();
     lines.join("\n")
 }
 
-/// A name as it stands in a tree: quoted where it would not be seen otherwise.
+/// A name for the tree, quoted if it is empty or has spaces at its ends.
 pub(super) fn tree_name(text: &str) -> Cow<'_, str> {
     if text.trim() == text && !text.is_empty() {
         terminal_line(text)
@@ -86,7 +86,7 @@ pub(super) fn tree_name(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Breaks a safe text between words into lines of at most `width` columns.
+/// Wraps an escaped text between words into lines of at most `width` columns.
 pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -109,7 +109,8 @@ pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Breaks a safe text anywhere into pieces of at most `width` columns; at least one.
+/// Breaks an escaped text anywhere into pieces of at most `width` columns. Returns at least one
+/// piece.
 pub(super) fn fold_columns(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut pieces = vec![String::new()];

@@ -1,6 +1,7 @@
-//! The end of a run: what was applied as a picture, the file that holds it, and the way back.
+//! The summary at the end of a run: the applied changes as a tree, the file that contains them, and
+//! how to revert them.
 //!
-//! It reads the workflow alone. What failed is said where the exit code is made.
+//! It reads only the workflow. Failures are reported where the exit code is determined.
 
 use std::fmt::Write as _;
 
@@ -15,10 +16,10 @@ use super::card::format_value_change;
 use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::tree::{ChangeMark, TreeItem, draw_tree};
 
-/// Lines of the picture; a person sees no more of it at once.
+/// The maximum number of lines of the tree. A user cannot see more at once.
 const LINES: usize = 120;
 
-/// The summary, each line ended; empty where there is nothing to say.
+/// Renders the summary, each line ending in a newline. Empty if there is nothing to report.
 pub(super) fn render_summary(
     run: Seq,
     workflow: &Workflow,
@@ -32,7 +33,7 @@ pub(super) fn render_summary(
     }
     if workflow.driver == CALLS {
         for answer in workflow.answers().flat_map(split_answers) {
-            // A picture is for eyes: `vector render` writes it to a file.
+            // The terminal cannot show pictures. `vector render` writes them to a file.
             let answer = without_picture(answer, false);
             let shown = serde_json::to_string_pretty(&*answer).unwrap_or_default();
             text.push_str(&safe_lines(&shown));
@@ -76,7 +77,7 @@ pub(super) fn render_summary(
     text
 }
 
-/// The answers in the answer to a list of calls; otherwise the answer itself.
+/// The answers inside the answer to a list of calls, otherwise the answer itself.
 fn split_answers(answer: &Json) -> Vec<&Json> {
     let list = match answer.as_object() {
         Some(map) if map.len() == 1 => map.get("results").and_then(Json::as_array),
@@ -87,7 +88,7 @@ fn split_answers(answer: &Json) -> Vec<&Json> {
 
 fn push_cut(text: &mut String, picture: &str, style: TextStyle) {
     let all = picture.lines().count();
-    // A line that stands for a few others saves nothing.
+    // Replacing only a few lines by a note saves nothing.
     if all <= LINES + 5 {
         text.push_str(picture);
         return;
@@ -101,7 +102,7 @@ fn push_cut(text: &mut String, picture: &str, style: TextStyle) {
     text.push('\n');
 }
 
-/// What a proposal does, as the tree shows it.
+/// The changes of a proposal as items of the tree.
 fn proposal_items(proposal: &Proposal) -> Vec<TreeItem> {
     let rows = proposal.preview.rows.iter().map(|row| {
         let (mark, note) = match &row.change {

@@ -1,7 +1,7 @@
-//! The person's terminal: where things are printed, whether anybody can be asked, and the spinner.
+//! The user's terminal: output streams, prompts, and the spinner.
 //!
-//! Everything that is printed in passing goes through here, so that a closed pipe ends quietly and
-//! nothing from a place reaches the terminal raw. What is shown is made elsewhere.
+//! All incidental output passes through this module, so that a closed pipe is handled quietly and
+//! no text from a place reaches the terminal unescaped. The contents are produced elsewhere.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,30 +20,30 @@ use vector_core::workflow::Workflow;
 use super::style::{PaintKind, TextStyle, fold_columns, safe_lines, terminal_line, wrap_words};
 use super::{card, interrupt, summary};
 
-/// Work below this is not worth a spinner.
+/// Shorter work does not show a spinner.
 const SPINNER_DELAY: Duration = Duration::from_secs(1);
 
-/// Steps of a plan that are shown.
+/// The maximum number of plan steps shown.
 const STEPS: usize = 20;
 
-/// Whether the cursor of the terminal stands behind words that were streamed, in the middle of a line.
+/// Whether the cursor is in the middle of a line of streamed text.
 static IS_MIDLINE: AtomicBool = AtomicBool::new(false);
 
-/// Ends the line of words that were streamed, so that what comes stands on a line of its own.
+/// Ends a line of streamed text, so that the next output starts on its own line.
 pub(super) fn end_line() {
     if IS_MIDLINE.swap(false, Ordering::SeqCst) {
         print_quietly("\n");
     }
 }
 
-/// JSON in which some readers would see a line end has it escaped.
+/// Escapes the characters in JSON that some readers treat as line ends.
 pub(super) fn escape_line_ends(json: &str) -> Cow<'_, str> {
     let ends = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
     let present = ends.into_iter().filter(|(end, _)| json.contains(*end));
     present.fold(Cow::Borrowed(json), |json, (end, escaped)| Cow::Owned(json.replace(end, escaped)))
 }
 
-/// Where a command talks to a person.
+/// The terminal of a command.
 #[derive(Debug)]
 pub(super) struct Terminal {
     json: bool,
@@ -51,23 +51,23 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// The terminal of a command; with `json`, stdout is for the ledger's entries alone.
+    /// Creates the terminal of a command. With `json`, stdout is reserved for the ledger's entries.
     pub(super) fn for_command(json: bool) -> Self {
         let is_interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
         Self { json, is_interactive }
     }
 
-    /// Whether somebody is there to answer.
+    /// Whether a user is there to answer.
     pub(super) fn can_ask(&self) -> bool {
         self.is_interactive
     }
 
-    /// Whether cards go to stderr: where a person is asked and would not see stdout.
+    /// Whether cards go to stderr, because a user has to answer and does not see stdout.
     fn is_on_stderr(&self) -> bool {
         self.can_ask() && (self.json || !io::stdout().is_terminal())
     }
 
-    /// How text looks where cards are shown.
+    /// The style of the stream that cards are printed on.
     pub(super) fn style(&self) -> TextStyle {
         if self.is_on_stderr() {
             TextStyle::for_term(&Term::stderr(), console::colors_enabled_stderr())
@@ -76,7 +76,7 @@ impl Terminal {
         }
     }
 
-    /// Does some work, and shows that it is being done where it takes long.
+    /// Runs `work`, with a spinner if it takes long.
     pub(super) fn with_spinner<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         let in_the_way = self.json && io::stdout().is_terminal();
         if in_the_way || !io::stderr().is_terminal() {
@@ -85,13 +85,14 @@ impl Terminal {
         let (done, wait) = mpsc::channel::<()>();
         thread::scope(|scope| {
             scope.spawn(move || run_spinner(what, &wait));
-            // Dropped when the work ends, however it ends.
+            // Dropped when the work ends, even by a panic.
             let _done = done;
             work()
         })
     }
 
-    /// Shows something where cards are shown; with `--json` and nobody to ask, nowhere.
+    /// Prints to the stream of the cards. Prints nothing with `--json` if no user is there to
+    /// answer.
     pub(super) fn show(&self, text: &str) {
         end_line();
         if self.is_on_stderr() {
@@ -105,7 +106,7 @@ impl Terminal {
         self.show(&card::render_card(seq, proposal, self.style()));
     }
 
-    /// The same; in a dry run its number is not shown, as it will be another one.
+    /// Shows a card of a run. A dry run hides its number, as the real run will use another one.
     pub(super) fn show_run_card(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
         let card = card::render_card(seq, proposal, self.style());
         let numbered = format!("Proposal {seq}");
@@ -118,7 +119,7 @@ impl Terminal {
         self.show(&shown);
     }
 
-    /// Shows the steps that a model has planned.
+    /// Shows the steps of a model's plan.
     pub(super) fn show_plan(&self, steps: &[Step]) {
         let style = self.style();
         let mut text = String::new();
@@ -131,7 +132,7 @@ impl Terminal {
         self.show(&style.paint(PaintKind::Dim, text));
     }
 
-    /// Shows what a model says.
+    /// Shows a message of a model.
     pub(super) fn show_message(&self, text: &str) {
         let width = self.style().width;
         let mut shown = String::new();
@@ -145,12 +146,12 @@ impl Terminal {
         self.show(&shown);
     }
 
-    /// Whether a person reads what is printed as it comes.
+    /// Whether a user sees the output as it is printed.
     pub(super) fn is_read_live(&self) -> bool {
         !self.json && io::stdout().is_terminal()
     }
 
-    /// Shows more of what a model says, as it comes. A card or a question begins on a line of its own.
+    /// Shows the next part of a model's message. A following card or question starts on a new line.
     pub(super) fn stream(&self, text: &str) {
         let Some(last) = text.chars().last() else {
             return;
@@ -167,7 +168,7 @@ impl Terminal {
         IS_MIDLINE.store(last != '\n', Ordering::SeqCst);
     }
 
-    /// Shows a line beside what a model says: what it does.
+    /// Shows a line about a call, apart from the model's messages.
     pub(super) fn show_aside(&self, text: &str) {
         let style = self.style();
         let text = terminal_line(text);
@@ -182,14 +183,15 @@ impl Terminal {
         self.show(&format!("{}\n", style.paint(PaintKind::Dim, line)));
     }
 
-    /// Says how it ended: what was done, to which file, and the way back.
+    /// Shows the summary: the changes, the file, and how to revert them.
     pub(super) fn show_summary(&self, run: Seq, workflow: &Workflow, dry_run: bool) {
         if !self.json {
             print_quietly(&summary::render_summary(run, workflow, stdout_style(), dry_run));
         }
     }
 
-    /// Asks, and reads a line; none where stdin has ended, Ctrl-C was pressed or nobody is there.
+    /// Asks a question and reads a line. None if stdin has ended, Ctrl-C was pressed, or no user is
+    /// there.
     pub(super) fn ask_line(&self, text: &str) -> io::Result<Option<String>> {
         if !self.is_interactive {
             return Ok(None);
@@ -208,7 +210,7 @@ impl Terminal {
     }
 }
 
-/// Nobody answers a question that they have not seen: what was typed before it is asked is let go.
+/// Discards input that was typed before the question was shown, as it cannot be an answer to it.
 #[cfg(unix)]
 fn forget_what_was_typed() {
     if io::IsTerminal::is_terminal(&io::stdin()) {
@@ -216,11 +218,11 @@ fn forget_what_was_typed() {
     }
 }
 
-/// The console of Windows is left as it is: there is no safe way to its input.
+/// On Windows nothing is discarded: the console's input has no safe API.
 #[cfg(not(unix))]
 fn forget_what_was_typed() {}
 
-/// How text looks on stdout.
+/// The style of stdout.
 pub(super) fn stdout_style() -> TextStyle {
     TextStyle::for_term(&Term::stdout(), console::colors_enabled())
 }
@@ -238,7 +240,7 @@ fn run_spinner(what: &str, wait: &mpsc::Receiver<()>) {
     bar.finish_and_clear();
 }
 
-/// Says something on stderr, broken between words where that is a terminal.
+/// Prints a message to stderr, wrapped if that is a terminal.
 pub(super) fn print_status(text: &str) {
     end_line();
     let text = safe_lines(text);
@@ -252,7 +254,7 @@ pub(super) fn print_status(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints to stdout. A reader who has seen enough and closed the pipe is no error.
+/// Prints to stdout. A closed pipe is not an error.
 pub(super) fn print_stdout(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -264,14 +266,13 @@ pub(super) fn print_stdout(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints in passing: the work goes on whether or not anybody reads.
+/// Prints incidental output: a failure does not stop the work.
 fn print_quietly(text: &str) {
     if let Err(error) = print_stdout(text) {
         print_status(&format!("note: {error:#}"));
     }
 }
 
-/// Prints a line to stdout.
 pub(super) fn print_line(line: &str) {
     print_quietly(&format!("{line}\n"));
 }

@@ -1,4 +1,6 @@
 //! `vector test`: runs the specs of a place headlessly.
+//!
+//! `crate::tasks::spec` runs them. This module selects the specs and prints the results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +40,7 @@ pub(super) struct TestArgs {
     json: bool,
 }
 
-/// With failures it is 1, so all trouble is 2.
+/// Exit code 1 means that specs failed, so every other failure is 2.
 const FAILED: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 

@@ -1,4 +1,5 @@
-//! `vector tools`: what a model can call, for people and, with `--json`, for programs.
+//! `vector tools`: lists the tools that a model can call, for users and, with `--json`, for
+//! programs.
 
 use std::fmt::Write as _;
 

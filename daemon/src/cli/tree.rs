@@ -1,8 +1,8 @@
-//! A picture of what is different, as a tree: what came, went, changed and moved, with its ancestors
+//! Draws differences as a tree: added, removed, changed and moved instances, with their ancestors
 //! for orientation.
 //!
-//! Runs of siblings that look the same are cut after a dozen. Where the differences come from is not
-//! known here.
+//! Runs of similar siblings are cut after a dozen. This module does not know where the differences
+//! come from.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,23 +12,23 @@ use scene_schemas::path::Segment;
 
 use super::style::{PaintKind, TextStyle, terminal_line, tree_name};
 
-/// Siblings of one shape that are shown one by one.
+/// The maximum number of similar siblings shown one by one.
 const RUN: usize = 12;
 
-/// Lines that such siblings may take, with all below them.
+/// The maximum number of lines for similar siblings, including everything below them.
 const RUN_LINES: usize = 24;
 
-/// One instance that is different.
+/// An instance that differs.
 #[derive(Debug, Clone)]
 pub(super) struct TreeItem {
     pub(super) path: InstancePath,
     pub(super) mark: ChangeMark,
     pub(super) class: String,
-    /// What else there is to say, a line each; already safe to show.
+    /// Further notes, one per line, already escaped.
     pub(super) notes: Vec<String>,
 }
 
-/// What happened to it.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ChangeMark {
     Added,
@@ -57,7 +57,7 @@ impl ChangeMark {
     }
 }
 
-/// Draws the tree, each line ended.
+/// Draws the tree, each line ending in a newline.
 pub(super) fn draw_tree(items: &[TreeItem], style: TextStyle) -> String {
     let tree = ChangeTree::from_items(items);
     let mut lines = vec![tree.node_label(0, style)];
@@ -78,21 +78,23 @@ struct TreeNode {
     notes: Vec<String>,
     children: Vec<usize>,
     shape: u64,
-    /// How many instances are drawn below it.
+    /// The number of instances drawn below it.
     below: usize,
 }
 
 impl ChangeTree {
     fn from_items(items: &[TreeItem]) -> Self {
         let mut tree = Self { nodes: vec![TreeNode::default()] };
-        // What is gone stands beside what has its name now, so the two have keys of their own.
+        // A removed instance is shown beside a new one of the same name, so they have separate
+        // keys.
         let mut known: HashMap<(usize, Segment, bool), usize> = HashMap::new();
         for item in items {
             let mut at = 0;
             let last = item.path.segments.len().saturating_sub(1);
             for (depth, segment) in item.path.segments.iter().enumerate() {
                 let mut gone = depth == last && item.mark == ChangeMark::Removed;
-                // What was context or changed so far goes itself; what is new is somebody else.
+                // A node that was context or changed so far is the removed instance. An added one
+                // is a different instance.
                 if gone
                     && let Some(known) = known.get(&(at, segment.clone(), false))
                     && !matches!(tree.nodes[*known].item, Some((ChangeMark::Added, _)))
@@ -110,7 +112,7 @@ impl ChangeTree {
             }
             tree.nodes[at].add_item(item);
         }
-        // Children come after their parents, so a walk backwards knows their shapes.
+        // Children come after their parents, so a backward walk visits children first.
         for at in (0..tree.nodes.len()).rev() {
             tree.nodes[at].shape = tree.shape_hash(at);
             let children = tree.nodes[at].children.iter();
@@ -155,7 +157,7 @@ impl ChangeTree {
         lines.extend(node.notes.iter().map(|note| format!("{front}{note}")));
     }
 
-    /// The line that stands for siblings like this one.
+    /// The line that replaces siblings similar to this one.
     fn similar_line(&self, at: usize, n: usize, style: TextStyle) -> String {
         let node = &self.nodes[at];
         let below = match node.below {
@@ -180,7 +182,7 @@ impl ChangeTree {
                 .iter()
                 .take_while(|child| self.nodes[**child].shape == shape)
                 .count();
-            // A line that stands for one other line saves nothing.
+            // Replacing only one line by a note saves nothing.
             let limit = RUN_LINES / (1 + self.nodes[children[done]].below);
             let limit = limit.clamp(2, RUN);
             let shown = if run > limit + 1 { limit } else { run };
@@ -208,7 +210,7 @@ impl ChangeTree {
 }
 
 impl TreeNode {
-    /// It goes with all that was said of it and of what is below it.
+    /// Drops the item, its notes and everything below it.
     fn remove_details(&mut self) {
         self.item = None;
         self.notes.clear();
@@ -217,7 +219,7 @@ impl TreeNode {
 
     fn add_item(&mut self, item: &TreeItem) {
         match &mut self.item {
-            // What is new has all its values from the start.
+            // An added instance already has all its values.
             Some((ChangeMark::Added, _)) if item.mark == ChangeMark::Changed => return,
             Some((mark, _)) if *mark == ChangeMark::Changed => *mark = item.mark,
             Some(_) => {}

@@ -1,4 +1,6 @@
-//! `vector usage`: what models have taken, by model, day and task.
+//! `vector usage`: reports the usage of models by model, day and task.
+//!
+//! The figures come from the ledger. Prices are those at the time of each message.
 
 use std::collections::{BTreeMap, HashMap, hash_map};
 use std::path::Path;
@@ -15,7 +17,7 @@ use super::ExitStatus;
 use super::style::{PaintKind, terminal_line};
 use super::terminal::{print_stdout, stdout_style};
 
-/// How many tasks are listed.
+/// The maximum number of tasks listed.
 const TASKS: usize = 20;
 
 /// Show what models have taken: tokens and dollars, by model, day and task.
@@ -32,7 +34,7 @@ pub(super) struct UsageArgs {
     json: bool,
 }
 
-/// What some messages took.
+/// The usage of a group of messages.
 #[derive(Debug, Default, Clone, Copy)]
 struct UsageTotal {
     messages: u64,
@@ -40,7 +42,7 @@ struct UsageTotal {
     cached: u64,
     written: u64,
     dollars: f64,
-    /// Messages of which nobody knows the price.
+    /// The number of messages without a known price.
     unpriced: u64,
 }
 
@@ -56,7 +58,7 @@ impl UsageTotal {
     }
 
     fn format_line(&self, name: &str) -> String {
-        // What nobody knows is no sum of money.
+        // The sum does not include messages without a known price.
         let dollars = match self.unpriced {
             0 => format!("{:.4}", self.dollars),
             n if n == self.messages => "-".to_owned(),
@@ -69,7 +71,7 @@ impl UsageTotal {
     }
 }
 
-/// The columns of a name: a line has 80.
+/// The width of the name column. A whole line has 80 columns.
 const NAME: usize = 27;
 
 pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
@@ -140,7 +142,7 @@ fn usage_block(
     format!("{title}\n{}", lines.collect::<String>())
 }
 
-/// A task by its number and the beginning of its request, in one column.
+/// A task's number and the beginning of its request, cut to the column's width.
 fn task_name(workflow: Seq, goal: &str) -> String {
     let number = format!("{workflow:>6}  ");
     let line = goal.lines().next().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! What was looked at of the ledger so far: the newest entries as lines, so that a filter need not read
-//! them again, and what became of all that was read.
+//! In-memory cache of recent ledger entries, so that filters do not read them again, together with
+//! the outcomes of the calls and proposals in everything read so far.
 //!
-//! It is read backwards, as far as somebody has looked, and what is new is read before anybody looks.
+//! The ledger is read backwards, only as far as requests have looked. New entries are read before
+//! each request.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,33 +18,34 @@ use vector_ledger::{Ledger, LedgerError};
 use super::facts::{OutcomeFacts, ReadOrder};
 use super::row::{HistoryRow, RowSubject, verdict_label};
 
-/// How many entries are read at once.
+/// Entries per read.
 pub(super) const READ_BATCH: usize = 100;
-/// How much memory the lines may take, in bytes; older ones are read again.
+/// Memory limit of the cached rows, in bytes. Older rows are read again.
 const MAX_ROW_BYTES: usize = 16 << 20;
-/// How much memory what was read of places, calls and proposals may take before it is read anew.
+/// Memory limit of the summaries of places, calls and proposals, in bytes. The summaries are
+/// dropped and read again beyond it.
 const MAX_SUMMARY_BYTES: usize = 16 << 20;
-/// How many paths of a proposal are kept; those of larger ones are read again.
+/// Paths kept per proposal. The paths of larger proposals are read again.
 const MAX_PATHS: usize = 64;
-/// How many paths a line names.
+/// Paths shown per line.
 const MAX_PATHS_SHOWN: usize = 3;
-/// So many of the newest changes of a script are followed.
+/// The limit on how many of a script's newest changes are followed.
 const MAX_SCRIPT_CHANGES: usize = 1_000;
-/// So many of the newest answers with its text are looked at.
+/// The limit on how many of the newest answers with the script's text are used.
 const MAX_SCRIPT_READS: usize = 20;
-/// How long a title is, in characters.
+/// The maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 160;
-/// Of how many of the newest workflows the places are named.
+/// The number of newest workflows whose places are listed.
 const MAX_PLACES_LISTED: usize = 100;
 
-/// What was looked at so far.
+/// The entries, outcomes and summaries that were read so far.
 #[derive(Debug)]
 pub(super) struct HistoryCache {
-    /// The last position that was read.
+    /// The position of the newest entry that was read.
     last_read: Seq,
-    /// What became of all behind this position is known.
+    /// The outcomes of all entries after this position are known.
     facts_after: Seq,
-    /// The lines of all behind this position.
+    /// `rows` holds all entries after this position.
     rows_after: Seq,
     rows: VecDeque<Arc<HistoryRow>>,
     size: usize,
@@ -71,7 +73,7 @@ impl Default for HistoryCache {
     }
 }
 
-/// What places, calls and proposals say of themselves.
+/// Summaries of workflow places, calls and proposals.
 #[derive(Debug, Default)]
 struct SummaryCache {
     workflows: HashMap<Seq, Arc<WorkflowPlace>>,
@@ -80,7 +82,7 @@ struct SummaryCache {
     size: usize,
 }
 
-/// Where a workflow works.
+/// The place of a workflow.
 #[derive(Debug, Default)]
 pub(super) struct WorkflowPlace {
     pub(super) name: String,
@@ -88,16 +90,16 @@ pub(super) struct WorkflowPlace {
     place: Option<Place>,
 }
 
-/// A place that a person means.
+/// A place that a request selects.
 #[derive(Debug)]
 pub enum PlaceSelector {
-    /// One that is open.
+    /// An open place.
     Open(Place),
-    /// One that was called so, or was this session.
+    /// A place by its name or its session ID.
     Named(String),
 }
 
-/// An entry that changed a script, or may have.
+/// An entry that changed a script, or may have changed it.
 #[derive(Debug)]
 pub(super) struct ScriptChange {
     pub(super) seq: Seq,
@@ -119,20 +121,20 @@ struct ProposalSummary {
     class: Class,
     paths: Vec<String>,
     more: u32,
-    /// The project whose files it changes as well.
+    /// The project whose files the proposal changes as well.
     project: Option<String>,
 }
 
-/// A line, with what it is about.
+/// A history line, with the paths of its subject.
 #[derive(Debug)]
 pub(super) struct HistoryLine {
     pub(super) entry: HistoryEntry,
-    /// The paths that it is about, as far as they are kept.
+    /// The paths of the subject, up to [`MAX_PATHS`].
     pub(super) paths: Vec<String>,
 }
 
 impl HistoryCache {
-    /// Reads what is new.
+    /// Reads new entries.
     pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         if !self.is_initialized {
             self.last_read = ledger.last_seq()?;
@@ -164,22 +166,22 @@ impl HistoryCache {
         }
     }
 
-    /// The position behind the last one.
+    /// The position after the newest entry.
     pub(super) fn end_position(&self) -> Seq {
         Seq(self.last_read.0 + 1)
     }
 
-    /// The places of what was begun lately.
+    /// The places of recent workflows.
     pub(super) fn recent_places(&self) -> Vec<String> {
         self.places.iter().cloned().collect()
     }
 
-    /// The tools that were called in what was read.
+    /// The tools called in the entries read so far.
     pub(super) fn tool_names(&self) -> Vec<String> {
         self.tools.iter().cloned().collect()
     }
 
-    /// Reads as far back as what became of things from this position on needs.
+    /// Reads back far enough to know the outcomes of all entries from `seq` on.
     pub(super) fn read_back_to(&mut self, ledger: &Ledger, seq: Seq) -> Result<(), LedgerError> {
         while self.facts_after >= seq && self.facts_after > Seq(0) {
             self.read_older(ledger)?;
@@ -187,8 +189,8 @@ impl HistoryCache {
         Ok(())
     }
 
-    /// Some lines before a position, newest first, and whether they had to be read; none where nothing
-    /// is left.
+    /// Returns some rows before a position, newest first, and whether they had to be read from the
+    /// ledger. The rows are empty if there are none left.
     pub(super) fn rows_before(
         &mut self,
         ledger: &Ledger,
@@ -210,7 +212,7 @@ impl HistoryCache {
         Ok((read.iter().map(|record| Arc::new(HistoryRow::from_record(record))).collect(), true))
     }
 
-    /// Reads what stands before all that was read, and keeps it while there is room.
+    /// Reads the entries before all that were read, and caches them while there is room.
     fn read_older(&mut self, ledger: &Ledger) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
         let read = ledger.read_before(Seq(self.facts_after.0 + 1), READ_BATCH)?;
         let mut rows = Vec::with_capacity(read.len());
@@ -232,7 +234,7 @@ impl HistoryCache {
         Ok(rows)
     }
 
-    /// Keeps what a record says of itself and of others.
+    /// Records the outcomes, tools and summaries from a record.
     fn note_record(&mut self, record: &Record, order: ReadOrder) {
         self.facts.read_record(record, order);
         match &record.entry {
@@ -255,7 +257,7 @@ impl HistoryCache {
         }
     }
 
-    /// What became of what an entry is about, and the proposal that this is.
+    /// The outcome of an entry's subject, and its proposal.
     pub(super) fn find_outcome(&self, row: &HistoryRow) -> (Option<HistoryOutcome>, Option<Seq>) {
         match row.subject {
             RowSubject::Nothing => (None, None),
@@ -264,7 +266,6 @@ impl HistoryCache {
         }
     }
 
-    /// Where a workflow works.
     pub(super) fn workflow_place(
         &mut self,
         ledger: &Ledger,
@@ -287,7 +288,7 @@ impl HistoryCache {
         Ok(place)
     }
 
-    /// The tool of what an entry is about.
+    /// The tool of an entry's subject.
     pub(super) fn find_tool(
         &mut self,
         ledger: &Ledger,
@@ -305,8 +306,8 @@ impl HistoryCache {
         Ok(Some(called.tool.clone()).filter(|tool| !tool.is_empty()))
     }
 
-    /// The entries by which a script was changed in a place, in order, and the newest calls that were
-    /// answered with its text. A script is known by its path.
+    /// Returns the entries that changed a script in a place, oldest first, and the newest calls
+    /// that were answered with its text. The script is identified by its path.
     pub(super) fn script_changes(
         &mut self,
         ledger: &Ledger,
@@ -352,7 +353,8 @@ impl HistoryCache {
         Ok((changes, reads))
     }
 
-    /// Whether a proposal in a place, or in the files of the project that it is, touches a script.
+    /// Whether a proposal in the selected place, or in the files of the selected project, touches a
+    /// script.
     fn is_script_change(
         &mut self,
         ledger: &Ledger,
@@ -364,7 +366,7 @@ impl HistoryCache {
         let Some(proposed) = self.summaries.proposal_summary(ledger, proposal)? else {
             return Ok(false);
         };
-        // What stands above it may have taken it along.
+        // A change of an ancestor may have changed the script too.
         let touches = |it: &String| path.strip_prefix(it.as_str()).is_some_and(is_path_boundary);
         if proposed.more == 0 && !proposed.paths.iter().any(touches) {
             return Ok(false);
@@ -376,7 +378,7 @@ impl HistoryCache {
         Ok(is_project || self.workflow_place(ledger, row.workflow)?.is_selected_by(meant))
     }
 
-    /// A line as it is shown. Whether its session is open is not known here.
+    /// Builds the displayed line of a row. It does not know whether the session is open.
     pub(super) fn build_line(
         &mut self,
         ledger: &Ledger,
@@ -426,7 +428,6 @@ impl HistoryCache {
 }
 
 impl WorkflowPlace {
-    /// Whether it is the place that is meant.
     fn is_selected_by(&self, meant: &PlaceSelector) -> bool {
         match meant {
             PlaceSelector::Open(open) => {
@@ -439,13 +440,14 @@ impl WorkflowPlace {
     }
 }
 
-/// Whether a path may end before this.
+/// Whether `rest`, which follows a path, starts a new segment or is empty.
 fn is_path_boundary(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['.', '['])
 }
 
 impl SummaryCache {
-    /// Makes room for so many bytes more: what was kept is read again when it is asked for.
+    /// Reserves memory for `bytes` more. If the limit is exceeded, all summaries are dropped, and
+    /// read again when they are needed.
     fn reserve_bytes(&mut self, bytes: usize) {
         self.size += bytes + 200;
         if self.size > MAX_SUMMARY_BYTES {
@@ -501,7 +503,8 @@ impl SummaryCache {
     }
 }
 
-/// The instances that a proposal touches, by their paths, each once and in the order of the commands.
+/// The paths of the instances that a proposal touches, without duplicates and in the order of the
+/// commands.
 pub(super) fn touched_paths(proposal: &Proposal) -> Vec<String> {
     let mut all = Vec::new();
     for command in &proposal.commands {

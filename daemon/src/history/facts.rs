@@ -1,20 +1,21 @@
-//! What became of calls and proposals, gathered from the entries behind them: read backwards, the first
-//! word on each is the last one.
+//! Outcomes of calls and proposals, gathered from the entries after them. When entries are read
+//! backwards, the first outcome found is the latest one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use scene_schemas::api::HistoryOutcome;
 use scene_schemas::entry::{Entry, Record, Seq};
 
-/// What is known of the calls and proposals of all that was read, without what they say. It grows with
-/// the ledger, by less than a hundred bytes a call.
+/// The known outcomes of all calls and proposals that were read, without their contents. Grows with
+/// the ledger, by less than a hundred bytes per call.
 #[derive(Debug, Default)]
 pub(super) struct OutcomeFacts {
     calls: HashMap<Seq, CallFact>,
     proposals: HashMap<Seq, HistoryOutcome>,
-    /// The files that were changed, by a hash of their names; none in Studio.
+    /// The changed file of each applied proposal, as a hash of its name. None if it was applied in
+    /// Studio.
     files: HashMap<Seq, Option<u64>>,
-    /// By a proposal, those that were made from it or take it back.
+    /// For a proposal, those that were made from it or revert it.
     successors: HashMap<Seq, BTreeSet<Seq>>,
     finished_workflows: HashSet<Seq>,
 }
@@ -25,17 +26,17 @@ enum CallFact {
     Proposed(Seq),
 }
 
-/// In which order entries are read.
+/// The order in which entries are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadOrder {
-    /// Each is behind all that were read.
+    /// Each entry is newer than all entries read before.
     Forwards,
-    /// Each is before them, or was read already.
+    /// Each entry is older than all entries read before, or was already read.
     Backwards,
 }
 
 impl OutcomeFacts {
-    /// Reads what an entry says of others.
+    /// Records the outcomes that an entry determines.
     pub(super) fn read_record(&mut self, record: &Record, order: ReadOrder) {
         use HistoryOutcome as Now;
         match &record.entry {
@@ -104,7 +105,6 @@ impl OutcomeFacts {
         }
     }
 
-    /// What became of a proposal.
     pub(super) fn proposal_outcome(&self, proposal: Seq) -> HistoryOutcome {
         match self.proposals.get(&proposal) {
             None => HistoryOutcome::Waiting,
@@ -118,7 +118,7 @@ impl OutcomeFacts {
         }
     }
 
-    /// Whether a part or a changed form of a proposal was accepted in its place.
+    /// Whether a part or an edited form of a proposal was accepted in its place.
     fn is_partly_accepted(&self, proposal: Seq) -> bool {
         use HistoryOutcome as Now;
         let taken = |it: &Seq| {
@@ -130,7 +130,8 @@ impl OutcomeFacts {
         self.successors.get(&proposal).is_some_and(|later| later.iter().any(taken))
     }
 
-    /// What became of a call of a workflow, and its proposal; nothing where the workflow ended before.
+    /// The outcome of a call in a workflow, and its proposal. The outcome is None if the workflow
+    /// finished without one.
     pub(super) fn call_outcome(
         &self,
         call: Seq,
@@ -146,14 +147,14 @@ impl OutcomeFacts {
         }
     }
 
-    /// The proposal that has taken back one that was applied, whole and in the same file, and still has.
+    /// The proposal that reverted an applied one in the same file and is still in force.
     pub(super) fn find_revert(&self, proposal: Seq) -> Option<Seq> {
         let file = self.files.get(&proposal)?;
         let mut later = self.successors.get(&proposal)?.iter();
         later.find(|by| self.is_in_force(**by) && self.files.get(*by) == Some(file)).copied()
     }
 
-    /// The proposal that would take one back and waits for a decision.
+    /// The proposal that would revert this one and is waiting for a decision or to be applied.
     pub(super) fn find_pending_revert(&self, proposal: Seq) -> Option<Seq> {
         let mut later = self.successors.get(&proposal)?.iter();
         let waits = |by: &&Seq| {
@@ -165,10 +166,10 @@ impl OutcomeFacts {
         later.find(waits).copied()
     }
 
-    /// Whether a proposal is applied and not taken back.
+    /// Whether a proposal is applied and not reverted.
     fn is_in_force(&self, proposal: Seq) -> bool {
         let is_applied = self.proposals.get(&proposal) == Some(&HistoryOutcome::Applied);
-        // Whoever takes something back stands behind it, so this ends.
+        // A revert always comes after the proposal it reverts, so the recursion ends.
         is_applied && self.find_revert(proposal).is_none()
     }
 }

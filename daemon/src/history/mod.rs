@@ -1,8 +1,8 @@
-//! The history: what has happened, as a person looks through it; a reading of the ledger that several
-//! threads share.
+//! The browsable history: a view of the ledger that several threads share.
 //!
-//! A page reads no more of the ledger than it shows, or than a filter has to look at; what was read once
-//! is kept, as far as there is room. It decides nothing, and what is open is not known here.
+//! A page reads only the entries that it shows or that a filter has to examine. What was read once
+//! is cached while there is room. This module decides nothing, and does not know which sessions are
+//! open.
 
 mod cache;
 mod facts;
@@ -29,25 +29,25 @@ use self::cache::{HistoryCache, touched_paths};
 use self::row::HistoryRow;
 use self::script_timeline::ScriptTimeline;
 
-/// How many entries a page reads before it says where it goes on.
+/// Entries a page reads before it returns the position to continue from.
 const MAX_ENTRIES_READ: usize = 5_000;
 
-/// How many entries are exported at once.
+/// Entries exported per batch.
 const EXPORT_BATCH: usize = 50;
 
 #[derive(Debug, Default)]
 pub struct HistoryIndex(Mutex<HistoryCache>);
 
 impl HistoryIndex {
-    /// Forgets what was read: some of it was erased since.
+    /// Clears the cache, after entries of the ledger were erased.
     pub fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = HistoryCache::default();
     }
 
-    /// A page of it.
+    /// Reads a page of the history.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn read_page(
         &self,
         ledger: &Ledger,
@@ -85,10 +85,10 @@ impl HistoryIndex {
         Ok(History { entries, older, places: known.recent_places(), tools: known.tool_names() })
     }
 
-    /// An entry, whole; none where there is none.
+    /// Reads a whole entry. None if it does not exist.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn read_entry(
         &self,
         ledger: &Ledger,
@@ -107,11 +107,11 @@ impl HistoryIndex {
 }
 
 impl HistoryIndex {
-    /// All entries that fit, oldest first, as JSON lines, some at a time, until nobody takes them any
-    /// more. What happens meanwhile is not among them.
+    /// Exports all entries that match the filter, oldest first, as JSON lines in batches, until
+    /// `take` returns false. Entries added during the export are not included.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn export_entries(
         &self,
         ledger: &Ledger,
@@ -128,7 +128,7 @@ impl HistoryIndex {
             let mut lines = Vec::new();
             for record in self.filter_records(ledger, filter, records)? {
                 if record.seq <= head {
-                    // What was read as JSON can be written as such.
+                    // The record was read from JSON, so it can be serialized as JSON.
                     let _ = serde_json::to_writer(&mut lines, &record);
                     lines.push(b'\n');
                 }
@@ -140,7 +140,7 @@ impl HistoryIndex {
         Ok(())
     }
 
-    /// Those of some records that fit.
+    /// The records that match the filter.
     fn filter_records(
         &self,
         ledger: &Ledger,
@@ -152,7 +152,7 @@ impl HistoryIndex {
         }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.refresh(ledger)?;
-        // What became of things may stand anywhere behind them.
+        // The outcome of a record can be anywhere after it.
         known.read_back_to(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
         let mut looking =
             FilteredReader { cache: &mut known, ledger, query: FilterQuery::from_filter(filter) };
@@ -167,11 +167,11 @@ impl HistoryIndex {
 }
 
 impl HistoryIndex {
-    /// What a script said right after a position, or says now; none where nothing is known of it. `now`
-    /// is what it says in its place, where that is open.
+    /// The text of a script right after a position, or now. None if nothing is known of the script.
+    /// `now` holds its current texts if its place is open.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn script_at(
         &self,
         ledger: &Ledger,
@@ -190,20 +190,20 @@ impl HistoryIndex {
     }
 }
 
-/// What stands in the way of taking a proposal back.
+/// The reason a proposal cannot be reverted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevertBlock {
-    /// Another one has taken it back.
+    /// Another proposal has reverted it.
     Reverted(Seq),
-    /// Another one that would waits for a decision.
+    /// Another proposal that would revert it is waiting for a decision.
     Pending(Seq),
 }
 
 impl HistoryIndex {
-    /// Whether a proposal that was applied is taken back already, or about to be.
+    /// Whether an applied proposal is already reverted, or has a revert pending.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn find_revert_block(
         &self,
         ledger: &Ledger,
@@ -217,7 +217,7 @@ impl HistoryIndex {
     }
 }
 
-/// A filter, ready to be looked through by.
+/// A filter with its patterns compiled.
 struct FilterQuery<'f> {
     filter: &'f EntryFilter,
     path: Option<Regex>,
@@ -226,7 +226,7 @@ struct FilterQuery<'f> {
 
 impl<'f> FilterQuery<'f> {
     fn from_filter(filter: &'f EntryFilter) -> Self {
-        // Whatever the case; a text that is escaped is always one to look for.
+        // Ignores case. An escaped text is always a valid pattern.
         let finder = |text: &String| {
             RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build().ok()
         };
@@ -234,7 +234,7 @@ impl<'f> FilterQuery<'f> {
         Self { filter, path, text: filter.text.as_ref().and_then(finder) }
     }
 
-    /// Whether nothing more than the line itself decides.
+    /// Whether the row's own fields (day and kind) match the filter.
     fn can_match(&self, row: &HistoryRow) -> bool {
         self.filter.day.is_none_or(|wanted| day_number(row.at) == wanted)
             && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
@@ -242,8 +242,8 @@ impl<'f> FilterQuery<'f> {
     }
 }
 
-/// What a person looks for first: what was asked and answered or failed, and each change once. What became of a change
-/// stands in its line.
+/// The kinds of entries a user looks for first: requests and their answers or failures, and each
+/// change once. The outcome of a change is shown in its line.
 const BRIEF_KINDS: [&str; 7] =
     ["started", "asked", "questioned", "said", "proposed", "unanswered", "finished"];
 
@@ -254,7 +254,7 @@ struct FilteredReader<'a> {
 }
 
 impl FilteredReader<'_> {
-    /// The line of an entry, where it fits.
+    /// The line of an entry if it matches the filter.
     fn matching_line(
         &mut self,
         row: &HistoryRow,
@@ -277,7 +277,7 @@ impl FilteredReader<'_> {
         if self.query.text.is_none() && self.query.path.is_none() {
             return self.cache.build_line(self.ledger, row).map(|line| Some(line.entry));
         }
-        // Most lines say nothing of what is looked for, and are not made.
+        // Most rows fail the checks above, so their lines are never built.
         let line = self.cache.build_line(self.ledger, row)?;
         let says = match &self.query.text {
             Some(text) => {
@@ -300,13 +300,13 @@ impl FilteredReader<'_> {
         Ok((says && touches).then_some(line.entry))
     }
 
-    /// Whether what was not kept of a text has it.
+    /// Whether the part of a text that is not cached matches.
     fn has_full_text_match(&self, row: &HistoryRow, text: &Regex) -> Result<bool, LedgerError> {
         let record = self.ledger.record_at(row.seq)?;
         Ok(record.is_some_and(|record| text.is_match(&row::searchable_text(&record.entry))))
     }
 
-    /// Whether the paths that were not kept of a proposal have it.
+    /// Whether the paths of a proposal that are not cached match.
     fn has_full_path_match(
         &self,
         proposal: Option<Seq>,

@@ -1,4 +1,6 @@
-//! What an entry is in a line, before anybody has asked what became of it.
+//! The cached form of an entry, before its outcome is looked up.
+//!
+//! It reads nothing but the entry itself.
 
 use std::borrow::Cow;
 
@@ -6,10 +8,10 @@ use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
 use vector_core::workflow::brief_json;
 use vector_place::count_noun;
 
-/// How much of a text is kept to be searched, in characters; what is longer is read again.
+/// Characters of a text that are cached for searching. The rest is read again.
 const MAX_SEARCH_CHARS: usize = 1_000;
 
-/// An entry, as it is kept.
+/// A cached entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HistoryRow {
     pub(super) seq: Seq,
@@ -18,16 +20,16 @@ pub(super) struct HistoryRow {
     pub(super) kind: &'static str,
     pub(super) subject: RowSubject,
     pub(super) by: Option<Approver>,
-    /// The beginning of what it says.
+    /// The beginning of the entry's searchable text.
     pub(super) text: Box<str>,
-    /// Whether it says more.
+    /// Whether the searchable text is longer than `text`.
     pub(super) is_truncated: bool,
 }
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowSubject {
-    /// A workflow as a whole, or what is said in it.
+    /// A workflow as a whole, or a message in it.
     Nothing,
     Call(Seq),
     Proposal(Seq),
@@ -53,13 +55,13 @@ impl HistoryRow {
         }
     }
 
-    /// How much memory it takes, about.
+    /// The approximate memory use, in bytes.
     pub(super) fn memory_size(&self) -> usize {
         size_of::<Self>() + self.text.len()
     }
 }
 
-/// The name of an entry, as it is written.
+/// The entry's name, as serialized.
 fn kind_name(entry: &Entry) -> &'static str {
     match entry {
         Entry::Started { .. } => "started",
@@ -93,7 +95,7 @@ fn kind_name(entry: &Entry) -> &'static str {
     }
 }
 
-/// What is said of a proposal by an entry of this name.
+/// The label of the decision that an entry of this kind records about a proposal.
 pub(super) fn verdict_label(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "approved" => "Approved",
@@ -143,7 +145,8 @@ fn row_subject(record: &Record) -> RowSubject {
     }
 }
 
-/// All that an entry says, which is what is searched; of what is about a proposal, what is said besides.
+/// The searchable text of an entry. For an entry about a proposal, only the text beside the
+/// proposal.
 pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
     match entry {
         Entry::Started { goal: text, .. }
@@ -186,7 +189,7 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
     }
 }
 
-/// What is said of a talk with a model, in our words.
+/// A sentence of our own for an entry of a conversation with a model.
 fn model_entry_text(entry: &Entry) -> String {
     match entry {
         Entry::Context { context } => {

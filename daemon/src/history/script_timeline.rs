@@ -1,6 +1,6 @@
-//! What a script said at a moment: from the texts that are known back and forth through the changes that
-//! are on record. Each text is known by its hash, so that nothing is made up where somebody else has
-//! changed it in between.
+//! The text of a script at any time, derived from known texts by applying the recorded changes
+//! forwards and backwards. Each text is identified by its hash, so no text is invented if someone
+//! else changed the script in between.
 
 use std::collections::HashMap;
 
@@ -15,27 +15,25 @@ use vector_rojo_project::StepJournal;
 
 use super::cache::ScriptChange;
 
-/// A change of a script.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScriptStep {
     title: String,
-    /// The hash of the text that the edits are made on.
+    /// The hash of the text that the edits apply to.
     before: Option<Fingerprint>,
-    /// The hash of the text that they leave.
+    /// The hash of the resulting text.
     after: Option<Fingerprint>,
-    /// The edits of each command, in order.
     edits: Vec<Vec<TextEdit>>,
     inverse_edits: Vec<Vec<TextEdit>>,
-    /// What it was made with, where it was.
+    /// The initial text, if the change created the script.
     created_text: Option<String>,
-    /// Whether it is gone.
+    /// Whether the change deleted the script.
     is_deleted: bool,
-    /// The blob that says which files were changed, where it is of a project.
+    /// The blob of the journal of changed files, if the change is in a project.
     journal_blob: Option<Fingerprint>,
 }
 
 impl ScriptStep {
-    /// What a proposal did to a script.
+    /// The effect of a proposal on a script.
     pub(super) fn from_proposal(proposal: &Proposal, ack: &Ack, path: &InstancePath) -> Self {
         let mut step = Self { title: proposal.title.clone(), ..Self::default() };
         let in_files = ack.files.as_deref().unwrap_or(ack);
@@ -56,7 +54,7 @@ impl ScriptStep {
                 if target.path == *path
                     && let Some(made) = &mut self.created_text =>
             {
-                // What was made a moment before is not expected to be anything.
+                // A text created by the same proposal has no expected hash.
                 if let Ok(text) = vector_text_edit::apply_edits(made, edits) {
                     self.after = Some(Fingerprint::hash_bytes(text.as_bytes()));
                     *made = text;
@@ -89,7 +87,7 @@ impl ScriptStep {
             if let Command::EditScript { target, edits, expect } = command
                 && target.path == *path
             {
-                // The first way back begins with what all of them left.
+                // The first inverse edit starts from the text that all the edits left.
                 if self.inverse_edits.is_empty() && !self.is_deleted {
                     self.after = Some(expect.clone());
                 }
@@ -112,7 +110,6 @@ impl ScriptStep {
     }
 }
 
-/// Texts by their hashes.
 #[derive(Debug, Default)]
 struct KnownTexts(HashMap<Fingerprint, String>);
 
@@ -125,7 +122,8 @@ impl KnownTexts {
         self.0.get(hash?)
     }
 
-    /// Goes from one text to another by edits, where that leads to what has to be there; whether it did.
+    /// Derives one text from another by edits, if the result has the hash `to`. Returns whether it
+    /// added a text.
     fn derive_text(
         &mut self,
         from: Option<&Fingerprint>,
@@ -141,7 +139,8 @@ impl KnownTexts {
         let gone = edits
             .iter()
             .try_fold(from.clone(), |text, edits| vector_text_edit::apply_edits(&text, edits));
-        // What does not lead there was changed by somebody else, or stands for something else.
+        // A different result means that someone else changed the text in between, or that the edits
+        // belong to another text.
         let Some(text) = gone.ok().filter(|text| Fingerprint::hash_bytes(text.as_bytes()) == *to)
         else {
             return false;
@@ -151,19 +150,19 @@ impl KnownTexts {
     }
 }
 
-/// What is known of a script.
+/// The recorded changes and known texts of a script.
 #[derive(Debug, Default)]
 pub(super) struct ScriptTimeline {
     changes: Vec<ScriptChange>,
     steps: Vec<ScriptStep>,
     texts: KnownTexts,
-    /// What it says now, where its place is open.
+    /// The current text, if the place is open.
     current_text: Option<String>,
 }
 
 impl ScriptTimeline {
-    /// Reads the changes of a script, which are in order, and finds out what it said. `now` is what it
-    /// says in the place and in its file, and `reads` are calls that were answered with its text.
+    /// Reads the changes of a script, oldest first, and derives its texts. `now` holds its current
+    /// texts in the place and in its file. `reads` are calls that were answered with its text.
     pub(super) fn read_changes(
         ledger: &Ledger,
         path: &InstancePath,
@@ -213,7 +212,7 @@ impl ScriptTimeline {
         Ok(script)
     }
 
-    /// Texts that the ledger has whole.
+    /// Adds texts that the ledger has whole.
     fn add_stored_texts(&mut self, ledger: &Ledger, reads: &[Seq]) -> Result<(), LedgerError> {
         self.texts.insert_text(String::new());
         for step in &self.steps {
@@ -233,7 +232,7 @@ impl ScriptTimeline {
             let journal = ledger.read_blob(&hash)?.as_deref().and_then(StepJournal::from_bytes);
             for before in journal.iter().flat_map(StepJournal::required_blobs) {
                 let text = ledger.read_blob(before)?.and_then(|it| String::from_utf8(it).ok());
-                // In a scene the lines of a file end in LF.
+                // In a scene, a file's lines end in LF.
                 let text = text.map(|text| text.replace("\r\n", "\n"));
                 if let Some(text) = text.filter(|text| self.is_recorded(text)) {
                     self.texts.insert_text(text);
@@ -252,13 +251,13 @@ impl ScriptTimeline {
         Ok(())
     }
 
-    /// Whether a text is one that a change was made on, or left.
+    /// Whether a change was made on this text, or resulted in it.
     fn is_recorded(&self, text: &str) -> bool {
         let hash = Some(Fingerprint::hash_bytes(text.as_bytes()));
         self.steps.iter().any(|step| step.before == hash || step.after == hash)
     }
 
-    /// Goes on from what is known until nothing more is found.
+    /// Derives texts from known ones until nothing more is found.
     fn propagate(&mut self) {
         let mut is_news = true;
         while is_news {
@@ -277,12 +276,11 @@ impl ScriptTimeline {
         }
     }
 
-    /// Whether anything is known of it.
     pub(super) fn has_history(&self) -> bool {
         self.current_text.is_some() || !self.steps.is_empty()
     }
 
-    /// What it said right after a position, or says now.
+    /// The text right after a position, or now.
     pub(super) fn text_at(&self, path: InstancePath, seq: Option<Seq>) -> ScriptAtTime {
         let version = |(change, step): (&ScriptChange, &ScriptStep)| ScriptVersion {
             seq: change.seq,
@@ -323,7 +321,7 @@ impl ScriptTimeline {
         at
     }
 
-    /// Whether a text is what a change has left.
+    /// Whether a text is the result of a change.
     fn is_change_result(&self, change: Option<usize>, text: &str) -> bool {
         let after = change.and_then(|change| self.steps[change].after.as_ref());
         after == Some(&Fingerprint::hash_bytes(text.as_bytes()))
@@ -346,7 +344,7 @@ impl ScriptTimeline {
         }
     }
 
-    /// As it was before the first change.
+    /// Fills in the text before the first change.
     fn fill_initial(&self, at: &mut ScriptAtTime) {
         let Some((step, change)) = self.steps.first().zip(self.changes.first()) else {
             at.text.clone_from(&self.current_text);
@@ -366,7 +364,7 @@ impl ScriptTimeline {
         });
     }
 
-    /// Why it is not known what a change has left.
+    /// Explains why the result of a change is not known.
     fn explain_missing_text(&self, change: usize) -> String {
         let is_known = |step: &ScriptStep| self.texts.get(step.after.as_ref()).is_some();
         let later = self.steps.iter().skip(change + 1).position(is_known);

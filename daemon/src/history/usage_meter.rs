@@ -1,5 +1,5 @@
-//! How long models and tools took, and how often they failed: a reading of the ledger that goes on where
-//! it has stopped. Of each entry it reads no more than it counts.
+//! Figures of models and tools: their times and failures. The meter resumes reading the ledger
+//! where it stopped, and parses only the fields that it counts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ use vector_core::calendar::format_date;
 use vector_engine::budget::{MessageUsage, SpendingMeter, day_number};
 use vector_ledger::{Ledger, LedgerError, PartialRecord};
 
-/// How many entries are read at once.
+/// Entries per read.
 const READ_BATCH: usize = 1_000;
 
-/// What was measured, for several threads. It grows with the ledger, by some hundred bytes a call.
+/// The figures, shared between threads. They grow with the ledger, by some hundred bytes per call.
 #[derive(Debug, Default)]
 pub struct UsageMeter {
     spending: Mutex<SpendingMeter>,
@@ -26,10 +26,10 @@ pub struct UsageMeter {
 }
 
 impl UsageMeter {
-    /// What models took, all in all.
+    /// The total usage of all models.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn read_usage(&self, ledger: &Ledger) -> Result<Usage, LedgerError> {
         let mut spent = self.spending.lock().unwrap_or_else(PoisonError::into_inner);
         spent.read_new_replies(ledger)?;
@@ -45,10 +45,10 @@ impl UsageMeter {
         Ok(usage)
     }
 
-    /// The figures since a day, from 1970.
+    /// The figures since a day, counted from 1970.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// Fails if the ledger cannot be read.
     pub fn read_figures(&self, ledger: &Ledger, since: u64) -> Result<Figures, LedgerError> {
         let usage = {
             let mut spent = self.spending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,13 +88,14 @@ fn sum_usage(messages: &[MessageUsage], since: u64) -> Vec<UsageFigures> {
     sums.into_values().collect()
 }
 
-/// What was asked of models and tools.
+/// The calls of models and tools.
 #[derive(Debug)]
 struct MeteredWork {
     last_read: Seq,
     model_calls: Vec<ModelCall>,
     tool_calls: Vec<ToolCall>,
-    /// Of each workflow: who is asked where nobody says it, and the request that is not answered.
+    /// For each workflow: its driver, which is the model of a failure that names none, and the
+    /// index of its unanswered request.
     workflows: HashMap<Seq, (String, Option<usize>)>,
     by_call: HashMap<Seq, usize>,
     by_proposal: HashMap<Seq, (usize, u64)>,
@@ -113,17 +114,17 @@ impl Default for MeteredWork {
     }
 }
 
-/// A model that was asked, or was to be.
+/// A request to a model, or one that could not be sent.
 #[derive(Debug)]
 struct ModelCall {
     at: u64,
     model: String,
-    /// How long it took to answer, where it did.
+    /// Time until the answer. None if there was no answer.
     duration: Option<u64>,
     failure: Option<FailureKind>,
 }
 
-/// A call, and what came of it.
+/// A tool call and its results.
 #[derive(Debug)]
 struct ToolCall {
     at: u64,
@@ -139,7 +140,7 @@ struct ToolCall {
     failed: u32,
 }
 
-/// What is counted of an entry.
+/// The counted fields of an entry.
 #[derive(Debug, Deserialize)]
 struct CountedEntry {
     entry: EntryKind,
@@ -159,12 +160,12 @@ struct RequestFields {
     model: String,
 }
 
-/// Which proposal an entry is about.
+/// The proposal that an entry refers to.
 #[derive(Debug, Clone, Copy)]
 enum ProposalReference {
-    /// One that stands elsewhere.
+    /// A proposal in another entry.
     ByPosition(Seq),
-    /// The one that stands there, and which it was made from.
+    /// A proposal in this entry, and the position of the proposal it was made from.
     Inline(Option<Seq>),
 }
 
@@ -197,7 +198,7 @@ enum EntryField {
     Other,
 }
 
-/// The position of a proposal, or the proposal itself, of which nothing else is read.
+/// Reads the position of a proposal, or of a whole proposal only its `from`.
 fn deserialize_proposal<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ProposalReference>, D::Error> {
@@ -228,7 +229,7 @@ fn deserialize_proposal<'de, D: Deserializer<'de>>(
 }
 
 impl MeteredWork {
-    /// Reads what is new.
+    /// Reads new entries.
     fn read_new_entries(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         loop {
             let new = ledger.read_as::<CountedEntry>(self.last_read, READ_BATCH)?;
@@ -279,7 +280,8 @@ impl MeteredWork {
                     }
                     _ => None,
                 };
-                // What a person chose of it stands for the whole, to which nobody has said no.
+                // A part that the user selected replaces the whole proposal, so the whole does not
+                // count as rejected.
                 let whole = from.filter(|(whole, _)| *whole == index).map(|(_, at)| *at);
                 if whole.is_some() {
                     call.rejected = call.rejected.saturating_sub(1);
@@ -292,7 +294,7 @@ impl MeteredWork {
         }
     }
 
-    /// A model has answered, or has not.
+    /// Records that a model answered or failed.
     fn record_answer(
         &mut self,
         at: u64,
@@ -304,7 +306,7 @@ impl MeteredWork {
         let (driver, open) =
             known.map_or((String::new(), None), |(driver, open)| (driver.clone(), open.take()));
         let index = open.unwrap_or_else(|| {
-            // It could not even be asked.
+            // The request could not be sent.
             let model = model.unwrap_or(driver);
             self.model_calls.push(ModelCall { at, model, duration: None, failure: None });
             self.model_calls.len() - 1
@@ -316,12 +318,13 @@ impl MeteredWork {
         }
     }
 
-    /// A call has come to an end without a proposal, or to a question.
+    /// Records that a call ended without a proposal, or led to a question.
     fn record_call_end(&mut self, body: &CountedEntry, seq: Seq, at: u64) {
         let Some(named) = body.call else {
             return;
         };
-        // What is written with its call names it by 0, and nobody knows when it was called.
+        // An entry written together with its call names it by 0. The time of such a call is not
+        // known.
         let is_timed = named != Seq(0);
         let call = if is_timed { named } else { Seq(seq.0 - 1) };
         let Some(call) = self.by_call.get(&call).and_then(|index| self.tool_calls.get_mut(*index))
@@ -338,7 +341,7 @@ impl MeteredWork {
         }
     }
 
-    /// Something became of a proposal.
+    /// Records the outcome of a proposal.
     fn record_decision(&mut self, body: &CountedEntry, at: u64) {
         let Some(ProposalReference::ByPosition(proposal)) = body.proposal else {
             return;
@@ -441,11 +444,11 @@ impl ToolCall {
     }
 }
 
-/// What can be said of times; nothing of none.
+/// Summarizes times. None if there are none.
 fn summarize_times(all: impl Iterator<Item = u64>) -> Option<DurationSummary> {
     let mut all: Vec<u64> = all.collect();
     all.sort_unstable();
-    // The smallest that so many of 100 are not above.
+    // The smallest time that at least `percent` % of all times do not exceed.
     let at = |percent: usize| all.get((all.len() * percent).div_ceil(100).max(1) - 1).copied();
     Some(DurationSummary { count: all.len() as u64, median: at(50)?, p95: at(95)? })
 }
@@ -456,7 +459,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts entries of workflow 1, each with its position and time.
+    /// Counts entries of workflow 1, each given by its position, time and body.
     fn counted(entries: &[(u64, u64, Json)]) -> MeteredWork {
         let mut work = MeteredWork::default();
         for (seq, at, entry) in entries {
@@ -488,7 +491,7 @@ mod tests {
             (5, 500, unanswered("provider")),
             (6, 600, requested()),
             (7, 1_600, replied),
-            // A cap: nobody was asked.
+            // A spending cap: no request was sent.
             (8, 1_700, unanswered("payment_required")),
         ]);
         let models = work.model_figures(0);

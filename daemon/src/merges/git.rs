@@ -1,8 +1,8 @@
-//! What Vector keeps in a repository while the conflicts of a place are open.
+//! The state that Vector keeps in a repository while a place has open conflicts.
 //!
-//! Git takes whatever stands in the work tree as resolved when it is added, and a place has no room for
-//! conflict markers. So for as long as a place has open conflicts, and for that file alone, a filter
-//! stands before `git add` that refuses it. It is named in `info/attributes`, which is not committed.
+//! Git treats a file as resolved as soon as it is added, and a place has no room for conflict
+//! markers. While a place has open conflicts, a filter for that file alone makes `git add` refuse
+//! it. The filter is named in `info/attributes`, which is not committed.
 
 use std::fs;
 use std::io;
@@ -13,17 +13,17 @@ use anyhow::{Context, bail};
 use scene_schemas::Fingerprint;
 use vector_files::write_file;
 
-/// The filter's name in the configuration of the repository.
+/// The filter's name in the repository's Git configuration.
 const FILTER: &str = "vector-unresolved";
-/// Where merges are kept in Git's own folder.
+/// The folder of merges inside the Git folder.
 const MERGES_PATH: &str = "vector/merge";
 
-/// Runs Git in a folder; what it prints.
+/// Runs Git in a folder and returns its output without the last newline.
 fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)
-        // It may name a program, which Git would run to read the index.
+        // The setting may name a program, which Git would run to read the index.
         .args(["-c", "core.fsmonitor=false"])
         .args(args)
         .output()
@@ -36,7 +36,7 @@ fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
     Ok(printed.strip_suffix('\n').unwrap_or(&printed).to_owned())
 }
 
-/// Whether Vector may have kept merges in the repository that a folder is in: Git is not asked for that, as
+/// Whether the repository that contains a folder may hold merges. Checked without running Git, as
 /// the answer is mostly no.
 pub(super) fn can_have_merges(folder: &Path) -> bool {
     if std::env::var_os("GIT_DIR").is_some() {
@@ -46,81 +46,81 @@ pub(super) fn can_have_merges(folder: &Path) -> bool {
     let Some(found) = folder.ancestors().map(|it| it.join(".git")).find(|it| it.exists()) else {
         return false;
     };
-    // A worktree has a file there, which names the folder.
+    // A worktree has a `.git` file, which names its Git folder.
     let named = fs::read_to_string(&found).ok();
     let named = named.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: "));
     let own = named.map_or(found.clone(), |named| found.with_file_name(named));
     own.join(MERGES_PATH).is_dir()
 }
 
-/// How Git starts this program: it hands the line to a shell.
+/// The shell command by which Git starts this program.
 pub fn program_command() -> anyhow::Result<String> {
     let program = std::env::current_exe().context("the program's own file is not known")?;
     Ok(format!("'{}'", program.display().to_string().replace('\'', "'\\''")))
 }
 
-/// A work tree of Git.
+/// A Git work tree.
 #[derive(Debug, Clone)]
 pub struct WorkTree {
     pub top: PathBuf,
 }
 
 impl WorkTree {
-    /// The work tree that a folder is in.
+    /// Finds the work tree that contains a folder.
     ///
     /// # Errors
-    /// It is in none, or Git cannot be started.
+    /// Fails if the folder is not in a work tree, or Git cannot be started.
     pub fn find_work_tree(folder: &Path) -> anyhow::Result<Self> {
         Ok(Self { top: PathBuf::from(run_git(folder, &["rev-parse", "--show-toplevel"])?) })
     }
 
-    /// Runs Git at the top; what it prints.
+    /// Runs Git at the top of the work tree and returns its output.
     pub fn run_git(&self, args: &[&str]) -> anyhow::Result<String> {
         run_git(&self.top, args)
     }
 
-    /// A file of Git's own folder.
+    /// The path of a file in the Git folder.
     fn git_path(&self, name: &str) -> anyhow::Result<PathBuf> {
         Ok(self.top.join(self.run_git(&["rev-parse", "--git-path", name])?))
     }
 
-    /// Where the merges of this work tree are kept.
+    /// The folder that holds the merges of this work tree.
     pub(super) fn merges_folder(&self) -> anyhow::Result<PathBuf> {
         self.git_path(MERGES_PATH)
     }
 
-    /// Where the merge of a path is kept.
+    /// The folder that holds the merge of a path.
     pub(super) fn merge_folder(&self, path: &str) -> anyhow::Result<PathBuf> {
         let name = Fingerprint::hash_bytes(path.as_bytes()).to_string();
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         Ok(self.merges_folder()?.join(&name[..name.len().min(24)]))
     }
 
-    /// Whether Git still has all versions of a path.
+    /// Whether the index still lists a path as unmerged.
     pub(super) fn is_unmerged(&self, path: &str) -> anyhow::Result<bool> {
         let path = format!(":(top,literal){path}");
         Ok(!self.run_git(&["ls-files", "--unmerged", "--", &path])?.is_empty())
     }
 
-    /// Lets Git take a path as it stands in the work tree.
+    /// Stages a path as it is in the work tree.
     pub(super) fn stage_path(&self, path: &str) -> anyhow::Result<()> {
         self.run_git(&["add", "--", &format!(":(top,literal){path}")]).map(drop)
     }
 
-    /// Sets the filter up.
+    /// Configures the filter.
     ///
     /// # Errors
-    /// Git does not take it.
+    /// Fails if Git does not accept the configuration.
     pub fn configure_filter(&self) -> anyhow::Result<()> {
         let clean = format!("{} git check-resolved %f", program_command()?);
         self.run_git(&["config", &format!("filter.{FILTER}.clean"), &clean])?;
-        // A filter that has to work needs both ways.
+        // A required filter needs both directions.
         self.run_git(&["config", &format!("filter.{FILTER}.smudge"), "cat"])?;
         self.run_git(&["config", &format!("filter.{FILTER}.required"), "true"])?;
         Ok(())
     }
 
-    /// Lets Git refuse to add a path.
+    /// Makes Git refuse to add a path.
     pub(super) fn block_path(&self, path: &str) -> anyhow::Result<()> {
         self.configure_filter()?;
         let line = attribute_line(path);
@@ -131,7 +131,7 @@ impl WorkTree {
         })
     }
 
-    /// Lets Git add a path again.
+    /// Allows Git to add a path again.
     pub(super) fn unblock_path(&self, path: &str) -> anyhow::Result<()> {
         let line = attribute_line(path);
         self.change_attributes(|lines| lines.retain(|it| *it != line))
@@ -161,12 +161,12 @@ impl WorkTree {
     }
 }
 
-/// The line of a path, as `gitattributes` has it: a pattern from the top, quoted as in C.
+/// The `gitattributes` line for a path: a pattern from the top of the repository, quoted as in C.
 fn attribute_line(path: &str) -> String {
     let mut pattern = String::from("\"/");
     for c in path.chars() {
         match c {
-            // A backslash for the pattern, and each written as two in quotes.
+            // The pattern needs a backslash, and the quotes need each backslash doubled.
             '*' | '?' | '[' => pattern.extend(['\\', '\\', c]),
             '\\' => pattern.push_str("\\\\\\\\"),
             '"' => pattern.push_str("\\\""),

@@ -1,8 +1,8 @@
-//! All that is wrong with all scripts of a place: over all cores, in an order that is always the same.
+//! Checks all scripts of a place on all cores, with findings in a stable order.
 //!
-//! Where the scripts come from is not its business: it is given texts, each with the path of its
-//! instance and, where it has one, its file. It writes nothing but what a checker of types reads, in a
-//! folder of its own.
+//! This module does not know where the scripts come from: it receives texts, each with the path of
+//! its instance and its file, if it has one. It writes nothing but the input of the type checker,
+//! in a temporary folder.
 
 pub mod types;
 
@@ -18,23 +18,22 @@ use vector_luau::{
 };
 use vector_place::{Node, Scene};
 
-/// The stack of whoever parses: parsers recurse.
+/// Stack size of the threads that parse: parsers recurse.
 const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedScript {
-    /// The path of its instance.
     pub path: InstancePath,
     pub class: String,
-    /// Its file, from the project's folder and with `/`, where it has one of its own.
+    /// The script's own file, relative to the project's folder and with `/`. None if it has none.
     pub file: Option<String>,
-    /// Its text; none where it is not UTF-8.
+    /// None if the text is not UTF-8.
     pub text: Option<String>,
 }
 
 impl CheckedScript {
-    /// What a project's patterns are held against: its file, or its path as if each instance was a
-    /// folder.
+    /// The path that a project's patterns are matched against: the script's file, or the instance
+    /// path with each instance as a folder.
     pub fn match_path(&self) -> String {
         self.file.clone().unwrap_or_else(|| {
             let names: Vec<&str> = self.path.segments.iter().map(|it| it.name.as_str()).collect();
@@ -43,8 +42,8 @@ impl CheckedScript {
     }
 }
 
-/// The scripts below some instances of a place, in the order of the tree, each once, with the file that
-/// each has of its own.
+/// The scripts below some instances, in the order of the tree and without duplicates, each with its
+/// own file.
 pub fn collect_scripts(
     scene: &Scene,
     roots: &[Node],
@@ -62,17 +61,17 @@ pub fn collect_scripts(
     .collect()
 }
 
-/// The lints of a place's scripts.
+/// The linters of a place's scripts.
 #[derive(Debug)]
 pub struct ScriptLinters {
     default_linter: SourceLinter,
-    /// Those of specs, where they differ.
+    /// The linter of specs, if it differs.
     spec_linter: Option<SourceLinter>,
 }
 
 impl ScriptLinters {
-    /// The lints by a project's settings, where it has some, and what is wrong with those. Without
-    /// settings specs know the words of TestEZ; with them, the project says what is known.
+    /// The linters for a project's settings, and the errors in those settings. Without settings,
+    /// specs know the globals of TestEZ. With settings, the project defines the known globals.
     pub fn from_settings(settings: Option<&LintSettings>) -> (Self, Vec<SourceFinding>) {
         match settings {
             None => (
@@ -95,8 +94,8 @@ impl ScriptLinters {
     }
 }
 
-/// What is wrong with each script, in their order. It ends between two scripts where somebody asks it
-/// to, and says of those behind that they were not checked.
+/// Checks each script and returns the findings in the order of the scripts. Cancelling takes effect
+/// between two scripts. The remaining scripts are reported as not checked.
 pub fn check_scripts(
     scripts: &[CheckedScript],
     linters: &ScriptLinters,
@@ -128,13 +127,13 @@ fn on_threads(
     thread::scope(|scope| {
         for _ in 0..cores.min(scripts.len()) {
             let thread = thread::Builder::new().stack_size(stack);
-            // Where no more threads can be had, those that there are do it.
+            // If no more threads can be started, the existing ones do the work.
             if thread.spawn_scoped(scope, || work(StackSize::Large)).is_err() {
                 break;
             }
         }
     });
-    // What nobody took, because there was no thread at all.
+    // Checks the scripts that are left if no thread could be started.
     work(StackSize::Usual);
     let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let message = "the script was not checked; check again";
@@ -142,10 +141,10 @@ fn on_threads(
     results.into_iter().map(|found| found.unwrap_or_else(lost)).collect()
 }
 
-/// Adds what a checker of types says, where one is installed.
+/// Adds the findings of a type checker, if one is installed.
 ///
 /// # Errors
-/// Why types were not checked: a sentence.
+/// A sentence that says why types were not checked.
 pub fn add_types(
     scripts: &[CheckedScript],
     found: &mut [Vec<SourceFinding>],
@@ -182,7 +181,7 @@ fn check_script(
     if linter.is_excluded(&script.match_path()) {
         return Vec::new();
     }
-    // Lints are somebody else's code, and one that fails must not take the other scripts with it.
+    // Lints are third-party code. One that panics must not affect the other scripts.
     let found = catch_unwind(AssertUnwindSafe(|| inspect_source(text, linter, stack)));
     found.unwrap_or_else(|_| {
         let message = "a lint failed on this script; no lint was looked for in it";

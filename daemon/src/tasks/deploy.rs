@@ -1,8 +1,8 @@
-//! A deploy: a commit of the files that accepted proposals have changed in a Rojo project.
+//! Deploy: commits the files of a Rojo project that accepted proposals changed.
 //!
-//! Accepting a proposal writes files, and nothing is committed until a person asks for it. Neither the
-//! files nor what stands ready for a commit of the person's own is touched: the commit is made of an
-//! index of its own. Who shows what is done is not known here.
+//! Accepting a proposal writes files. Nothing is committed until the user requests it. The commit
+//! is made from a separate index, so neither the files nor the user's own staged changes are
+//! touched. This module does not know how progress is shown.
 
 mod git;
 
@@ -20,11 +20,11 @@ use vector_rojo_project::StepJournal;
 
 use self::git::GitIndex;
 
-/// How many entries are read at once.
+/// Entries per read.
 const READ_BATCH: usize = 5_000;
-/// The line of a message by which a proposal is known to have been committed.
+/// The trailer of a commit message that marks a proposal as committed.
 const TRAILER: &str = "Vector-Proposal";
-/// How many characters the first line of a message has at most.
+/// The maximum length of a message's first line, in characters.
 const MAX_SUBJECT_CHARS: usize = 72;
 
 /// A proposal that changed files.
@@ -36,33 +36,32 @@ struct AcceptedProposal {
     patch: String,
 }
 
-/// What accepted proposals have made of a file.
+/// The effect of accepted proposals on a file.
 #[derive(Debug, Default)]
 struct FileHistory {
-    /// Its hashes, none where it was not there: what it was before the first change, and after each. A
-    /// change on top of somebody else's begins anew.
+    /// The file's hashes before the first change and after each change. None means that the file
+    /// did not exist. A change on top of a foreign change starts the list over.
     states: Vec<Option<Fingerprint>>,
     proposals: BTreeSet<AcceptedProposal>,
 }
 
-/// Files as Git names them.
+/// Files by their names in Git.
 type GitPaths<'a> = BTreeMap<String, &'a FileHistory>;
 
-/// What the ledger knows of a project's files.
+/// The recorded changes of a project's files.
 #[derive(Debug, Default)]
 struct ProjectHistory {
-    /// The goals of the runs.
+    /// The goals of the workflows.
     goals: BTreeMap<Seq, String>,
     files: BTreeMap<PathBuf, FileHistory>,
 }
 
-/// Why nothing is committed.
+/// The reason nothing was committed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
-    /// The ledger cannot be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// A sentence without its point, which says what to do.
+    /// A sentence without its final period, which says what to do.
     #[error("{0}")]
     Refused(String),
 }
@@ -71,7 +70,7 @@ fn refuse_deploy(why: impl Into<String>) -> DeployError {
     DeployError::Refused(why.into())
 }
 
-/// Says what went wrong before why.
+/// Puts a description of the failure before its cause.
 trait ErrorContext<T> {
     fn with_message(self, what: impl Into<String>) -> Result<T, DeployError>;
 }
@@ -82,50 +81,51 @@ impl<T, E: std::fmt::Display> ErrorContext<T> for Result<T, E> {
     }
 }
 
-/// What is told while it goes on.
+/// A progress report of a deploy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeployProgress<'t> {
-    /// What is done now.
+    /// The current step.
     Step(DeployStep),
-    /// The file that is looked at.
+    /// The file being examined.
     File(&'t str),
-    /// A file that is left out, and why.
+    /// A file that is left out, and the reason.
     Skipped(&'t str, &'t str),
 }
 
-/// The steps, in order.
+/// The steps of a deploy, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeployStep {
-    /// What was accepted is read from the ledger.
+    /// Reading the accepted proposals from the ledger.
     Reading,
-    /// The files are compared with what was accepted.
+    /// Comparing the files with the accepted proposals.
     Comparing,
-    /// They are put into an index.
+    /// Adding the files to an index.
     Staging,
-    /// The commit is made.
+    /// Making the commit.
     Committing,
 }
 
-/// What a person wants.
+/// The options of a deploy.
 #[derive(Debug, Clone, Copy)]
 pub struct DeployOptions<'w> {
     pub project: &'w Path,
-    /// The branch; one of our own where absent.
+    /// The branch. If absent, a branch of Vector is used.
     pub branch: Option<&'w str>,
-    /// The first line of the message; what was asked for last where absent.
+    /// The first line of the message. If absent, the goal of the newest uncommitted proposal's
+    /// workflow.
     pub message: Option<&'w str>,
-    /// Whether nothing is committed, so that no filter of the repository needs to run.
+    /// Whether nothing will be committed, so that the repository's filters need not run.
     pub is_dry_run: bool,
 }
 
-/// What would be committed.
+/// The contents of the commit to be made.
 #[derive(Debug)]
 pub struct PreparedDeploy {
     pub branch: String,
-    /// Whether it is made.
+    /// Whether the branch will be created.
     pub is_new: bool,
     pub message: String,
-    /// The files, as Git names them; none where nothing is to be committed.
+    /// The files by their names in Git. Empty if there is nothing to commit.
     pub files: Vec<String>,
     /// The proposals that are not committed yet, and their titles.
     pub proposals: Vec<(Seq, String)>,
@@ -138,14 +138,14 @@ pub struct PreparedDeploy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeployCommit {
     pub commit: String,
-    /// What did not go well afterwards.
+    /// A problem after the commit was made.
     pub note: Option<String>,
 }
 
-/// Finds out what is to be committed.
+/// Determines what to commit.
 ///
 /// # Errors
-/// Nothing can be committed.
+/// Fails if nothing can be committed.
 pub fn prepare_deploy(
     ledger: &Ledger,
     wanted: DeployOptions<'_>,
@@ -194,7 +194,7 @@ impl PreparedDeploy {
     /// Commits the prepared files to the branch.
     ///
     /// # Errors
-    /// Nothing is committed.
+    /// Fails if nothing could be committed.
     pub fn commit(
         &self,
         tell: &mut dyn FnMut(DeployProgress<'_>),
@@ -219,7 +219,8 @@ fn for_each_record(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(),
     }
 }
 
-/// What applied proposals have left of the files of a project, in the order in which they were applied.
+/// Reads the changes that applied proposals made to a project's files, in the order in which they
+/// were applied.
 fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, DeployError> {
     let name = project.display().to_string();
     let (mut state, mut when) = (LedgerState::default(), BTreeMap::new());
@@ -236,7 +237,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
             let PendingStatus::Applied(ack) = &pending.status else { continue };
             let own = match &workflow.place {
                 Place::Project(_) => Some(ack),
-                // What was asked for in Studio may have gone to the files of its project.
+                // A request in Studio may have changed the files of the place's project.
                 Place::Open(_) => ack.files.as_ref(),
                 Place::File(_) => None,
             };
@@ -252,11 +253,11 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
     let memory = project.parent().unwrap_or(project).join(".vector");
     let mut last: Option<Fingerprint> = None;
     for (accepted, record) in steps.into_values() {
-        // Proposals that were applied together have one record.
+        // Proposals that were applied together share one journal.
         let is_again = last.as_ref() == Some(&record);
         let journal = ledger.read_blob(&record)?.as_deref().and_then(StepJournal::from_bytes);
         last = Some(record);
-        // What is remembered is the person's own business.
+        // The files in the memory folder are for the user to commit.
         let files = journal.into_iter().flat_map(|it| it.files);
         for file in files.filter(|file| !file.path.starts_with(&memory)) {
             let history = written.files.entry(file.path).or_default();
@@ -274,7 +275,8 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
     Ok(written)
 }
 
-/// The files that are as they were left, and those that somebody has changed since; as Git names them.
+/// Selects the files that are as the proposals left them, by their names in Git. Files that were
+/// changed since are reported as skipped.
 fn select_unchanged<'a>(
     written: &'a ProjectHistory,
     root: &Path,
@@ -316,7 +318,7 @@ fn select_unchanged<'a>(
     Ok(ours)
 }
 
-/// Leaves out what is committed on a branch of the person's already.
+/// Leaves out files that are already committed on one of the user's branches.
 fn exclude_committed(
     ours: &mut GitPaths<'_>,
     git: &GitIndex,
@@ -327,7 +329,7 @@ fn exclude_committed(
     ours.retain(|name, history| {
         let left = history.proposals.iter().map(proposal_trailer).filter(|it| !done.contains(it));
         let left: Option<Vec<_>> = left.map(|it| found.get(&it)).collect();
-        // Those of one file are committed one behind the other.
+        // The proposals of a file are committed one after another, so the last one is the newest.
         let Some((commit, branch)) = left.and_then(|it| it.last().copied()) else {
             return true;
         };
@@ -341,11 +343,11 @@ fn exclude_committed(
     Ok(())
 }
 
-/// The hash of a file; none where it is not there.
+/// The hash of a file. None if the file does not exist.
 fn hash_file(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
     match std::fs::read(file) {
         Ok(bytes) => Ok(Some(Fingerprint::hash_bytes(&bytes))),
-        // A folder of its way may be a file now.
+        // A folder on the path may have become a file.
         Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
@@ -353,7 +355,7 @@ fn hash_file(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
     }
 }
 
-/// The message: what was asked for, and which proposals of which runs are in it.
+/// Builds the message: the goal, and the proposals of each workflow that the commit contains.
 fn commit_message(
     wanted: Option<&str>,
     written: &ProjectHistory,
@@ -392,7 +394,7 @@ fn commit_message(
     Ok((text, named.collect()))
 }
 
-/// What tells a proposal from those of other ledgers.
+/// The trailer value. The patch distinguishes a proposal from those of other ledgers.
 fn proposal_trailer(accepted: &AcceptedProposal) -> String {
     format!("{} {}", accepted.proposal, accepted.patch)
 }

@@ -1,5 +1,5 @@
-//! What a call looks at outside the scene: a page of the web, diagnostics, specs, a picture. The engine says what is wanted
-//! ([`Looking`]), and takes the answer as the call's entry.
+//! Data from outside the scene for a call: a web page, diagnostics, specs, a picture. The engine
+//! supplies the request as [`FetchWork`] and records the answer as the call's entry.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,13 +16,14 @@ use super::check::{self, CheckedScript, ScriptLinters};
 use super::spec::{self, SpecLimits};
 use super::web;
 
-/// What is said of a look that was ended with its task.
+/// The message for a fetch that ended because its task was cancelled.
 const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
 
-/// How wide and high a picture is that a model sees: larger ones cost more, and tell little more.
+/// Width and height of the pictures for a model, in pixels. Larger ones cost more and show little
+/// more.
 const PICTURE_SIDE: u32 = 512;
 
-/// Looks, and waits for it.
+/// Performs a fetch and waits for the result.
 ///
 /// # Errors
 /// A sentence that says what to do instead.
@@ -126,7 +127,7 @@ fn fetch_specs(wanted: &SpecsRequest, cancel: &CancelSwitch) -> Result<Json, Str
     Ok(spec::report_json(&results))
 }
 
-/// A picture, in base64 beside what there is to say of it.
+/// Draws a picture and returns it in base64, with notes on what it shows.
 fn fetch_picture(
     of: &InstancePath,
     solids: &SolidSet,

@@ -1,7 +1,7 @@
-//! Forgetting: which tasks a person wants erased, and what that means for them.
+//! Erasure of tasks: selects the tasks to erase, reports the consequences, and erases them.
 //!
-//! A task that is not over is left: it may still be decided upon. What was erased cannot be reverted any
-//! more, which is said before.
+//! A task that is not finished is kept, as its proposals may still be decided. An erased task can
+//! no longer be reverted, which the plan reports beforehand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,46 +16,44 @@ use vector_files::place_file;
 use vector_ledger::{ErasedSummary, Ledger, LedgerError};
 use vector_rojo_project::RojoProject;
 
-/// The folder of whole replies of providers, where a person has them kept.
+/// The folder of complete provider replies, if the user has them captured.
 const CAPTURE_FOLDER: &str = "captured";
 
-/// What is to be forgotten.
+/// The tasks to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForgetScope {
-    /// The conversation that a task, or an entry of it, belongs to.
+    /// The conversation that contains a task, or an entry of a task.
     Conversation(Seq),
-    /// All tasks in a place: a file, a project, or the name or number of a place in Studio.
+    /// All tasks in a place: a file, a project, or the name or ID of a place in Studio.
     Place(String),
-    /// All tasks in which nothing has happened since this moment, in milliseconds since 1970.
+    /// All tasks without an entry since this time, in milliseconds since 1970.
     Before(u64),
 }
 
-/// A task that is erased.
+/// A task to be erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasableRun {
     pub seq: Seq,
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub at: u64,
     pub place: String,
-    /// What was asked for.
     pub goal: String,
-    /// How many of its proposals are applied, and cannot be reverted any more.
+    /// The number of applied proposals, which can no longer be reverted.
     pub applied: usize,
 }
 
-/// What would be erased.
+/// The tasks that would be erased.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForgetPlan {
-    /// The tasks, in order.
     pub runs: Vec<ErasableRun>,
-    /// Tasks that are meant and left, because they are not over.
+    /// Selected tasks that are kept, because they are not finished.
     pub skipped: Vec<Seq>,
 }
 
-/// Finds out what would be erased.
+/// Determines what would be erased.
 ///
 /// # Errors
-/// The ledger cannot be read.
+/// Fails if the ledger cannot be read.
 pub fn plan_forget(ledger: &Ledger, what: &ForgetScope) -> Result<ForgetPlan, EngineError> {
     let mut plan = ForgetPlan::default();
     for started in find_starts(ledger, what)? {
@@ -85,21 +83,21 @@ fn is_settled(workflow: &Workflow) -> bool {
 /// Erases the texts of the planned runs.
 ///
 /// # Errors
-/// The ledger cannot be written; nothing is erased then.
+/// Fails if the ledger cannot be written. Nothing is erased then.
 pub fn perform_forget(ledger: &Ledger, plan: &ForgetPlan) -> Result<ErasedSummary, LedgerError> {
     let runs: Vec<Seq> = plan.runs.iter().map(|run| run.seq).collect();
     let erasure = ledger.erase_workflows(&runs, erase_entry, &Entry::Erased {})?;
-    // Nobody knows which conversation a kept reply belongs to.
+    // A captured reply does not say which conversation it belongs to, so all are deleted.
     if let Some(home) = ledger.file_path().parent() {
         let _ = fs::remove_dir_all(home.join(CAPTURE_FOLDER));
     }
     Ok(erasure)
 }
 
-/// Erases what has expired: all tasks in which nothing has happened for so many days.
+/// Erases all tasks without an entry in the last `days` days, and returns their number.
 ///
 /// # Errors
-/// The ledger cannot be used.
+/// Fails if the ledger cannot be read or written.
 pub fn expire_tasks(ledger: &Ledger, days: u32, now: u64) -> Result<usize, EngineError> {
     let since = now.saturating_sub(u64::from(days) * 24 * 60 * 60 * 1000);
     let plan = plan_forget(ledger, &ForgetScope::Before(since))?;
@@ -109,7 +107,7 @@ pub fn expire_tasks(ledger: &Ledger, days: u32, now: u64) -> Result<usize, Engin
     Ok(plan.runs.len())
 }
 
-/// The beginnings of the tasks that are meant, in order.
+/// The start entries of the selected tasks, oldest first.
 fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, LedgerError> {
     let mut all = ledger.recent_starts(usize::MAX)?;
     all.reverse();
@@ -146,21 +144,21 @@ fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, Ledge
     Ok(all)
 }
 
-/// The first task of the conversation of each task.
+/// Maps each task to the first task of its conversation.
 fn conversation_starts(all: &[Record]) -> HashMap<Seq, Seq> {
     let mut firsts: BTreeMap<Seq, Seq> = BTreeMap::new();
     for record in all {
         let Entry::Started { follows, .. } = &record.entry else {
             continue;
         };
-        // What follows another comes behind it.
+        // A follow-up comes after the task it follows.
         let first = follows.and_then(|it| firsts.get(&it).copied()).unwrap_or(record.seq);
         firsts.insert(record.seq, first);
     }
     firsts.into_iter().collect()
 }
 
-/// Whether a place is called by one of these names.
+/// Whether a place has one of these names.
 fn has_name(place: &Place, names: [Option<&String>; 3]) -> bool {
     let is = |name: &str| names.iter().flatten().any(|it| *it == name);
     match place {

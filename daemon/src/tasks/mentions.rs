@@ -1,8 +1,9 @@
-//! What a person points at in a request: files, folders, pages of the web, problems and instances become
-//! attachments, read when the request is made.
+//! Mentions in a request: files, folders, web pages, problems and instances become attachments,
+//! which are read when the request is made.
 //!
-//! A request to a session comes over HTTP, from a person's surface: it reads files of the place's own folder
-//! and no others, whatever the path says. A command of the person's own shell reads what the person can.
+//! A request to a session arrives over HTTP from a user's client. It may read files of the place's
+//! own folder and no others, whatever the path. A command in the user's shell may read what the
+//! user can.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -20,41 +21,39 @@ use vector_providers::http::CancelSwitch;
 use crate::tasks::check::{self, CheckedScript, ScriptLinters};
 use crate::tasks::web;
 
-/// The longest file that is attached, in bytes: what Studio holds of a script.
+/// The longest file that can be attached, in bytes: the limit of a script in Studio.
 const MAX_FILE: u64 = 200_000;
 
-/// How many names of a folder are attached.
+/// Names attached per folder.
 const MAX_NAMES: usize = 500;
 
-/// How many findings are attached.
+/// Findings attached per request.
 const MAX_FINDINGS: usize = 100;
 
-/// How many things can be pointed at in one request.
+/// Mentions per request.
 const MAX_MENTIONS: usize = 20;
 
-/// Which files a request can read.
+/// The files that a request may read.
 #[derive(Debug, Clone, Copy)]
 pub enum FileAccess<'a> {
-    /// Every file that the person can read; relative paths begin where the command runs.
+    /// Every file that the user can read. Relative paths start at the command's working directory.
     Shell,
-    /// Files of this folder that are not hidden; none where the place has no folder.
+    /// Files of this folder that are not hidden. None if the place has no folder.
     Folder(Option<&'a Path>),
 }
 
-/// Where a request is made.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestPlace<'a> {
-    /// Which files it can read.
     pub file_access: FileAccess<'a>,
-    /// The folder of the place, whose settings count for what `@problems` finds.
+    /// The folder of the place. Its settings apply to the findings of `@problems`.
     pub folder: Option<&'a Path>,
-    /// Whether something that is selected or open in Studio came with the request.
+    /// Whether the request came with a selection or an open script in Studio.
     pub has_chips: bool,
-    /// Whether the place is open in Studio.
     pub is_studio: bool,
 }
 
-/// All that a request points at, before the slow part of it was read.
+/// The mentions of a request, before the slow ones were read.
 #[derive(Debug, Default)]
 pub struct RequestMentions(Vec<PendingMention>);
 
@@ -65,7 +64,7 @@ enum PendingMention {
     Problems { scripts: Vec<CheckedScript>, folder: Option<PathBuf> },
 }
 
-/// Finds what a request points at, in order, and reads what is at hand.
+/// Finds the mentions of a request, in order, and reads the fast ones.
 ///
 /// # Errors
 /// A sentence that says what cannot be attached, and why.
@@ -85,12 +84,12 @@ pub fn gather_mentions(
 }
 
 impl RequestMentions {
-    /// Whether nothing is left that takes long to read.
+    /// Whether no slow mention is left to read.
     pub fn is_ready(&self) -> bool {
         self.0.iter().all(|it| matches!(it, PendingMention::Ready(_)))
     }
 
-    /// Reads the rest: pages, and what is wrong with scripts.
+    /// Reads the remaining mentions: pages and problems of scripts.
     ///
     /// # Errors
     /// A sentence that says what cannot be attached, and why.
@@ -130,7 +129,7 @@ fn resolve_mention(
             let folder = place.folder.map(Path::to_owned);
             return Ok(Some(PendingMention::Problems { scripts, folder }));
         }
-        // What they stand for came with the request.
+        // The attachments came with the request.
         MentionKind::Selection | MentionKind::Script if place.has_chips => return Ok(None),
         MentionKind::Selection | MentionKind::Script => {
             return Err(missing_selection_error(place.is_studio));
@@ -139,7 +138,7 @@ fn resolve_mention(
     Ok(Some(PendingMention::Ready(attached)))
 }
 
-/// Why `@selection` and `@script` stand for nothing.
+/// Explains why `@selection` and `@script` have nothing to attach.
 fn missing_selection_error(is_studio: bool) -> String {
     let why = if is_studio {
         "@selection and @script are attached by the widget in Studio, and nothing is selected or open there, or \
@@ -160,7 +159,7 @@ fn attach_instance(path: &str, scene: &Scene) -> Result<AttachmentSnapshot, Stri
     })
 }
 
-/// The path that is read for one that was typed.
+/// The path to read for a typed path.
 fn resolve_readable_path(
     kind: &str,
     typed: &str,
@@ -184,7 +183,7 @@ fn resolve_readable_path(
     };
     let root = fs::canonicalize(folder)
         .map_err(|error| format!("The folder of this place cannot be read: {error}."))?;
-    // What a path leads to counts, through links and `..`; what is not there is judged as it was typed.
+    // Links and `..` are resolved before the check. A path that does not exist is checked as typed.
     let named = root.join(typed);
     let Ok(found) = fs::canonicalize(&named) else {
         let is_within = named.starts_with(&root)
@@ -208,7 +207,7 @@ fn resolve_readable_path(
 
 fn attach_file(name: &str, path: &Path) -> Result<AttachmentSnapshot, String> {
     let failed = |error| format!("@file:{name} cannot be read: {error}.");
-    // A pipe or a device would never end.
+    // Reading a pipe or a device might never end.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(format!("@file:{name} is not a file; a folder is named as @folder:{name}."));
     }
@@ -242,7 +241,7 @@ fn attach_folder(name: &str, path: &Path) -> Result<AttachmentSnapshot, String> 
     Ok(AttachmentSnapshot::Folder { path: name.to_owned(), names, more })
 }
 
-/// What `vector check` finds, but for types: the errors first.
+/// Attaches the findings of `vector check` except for types, errors first.
 fn attach_problems(
     scripts: &[CheckedScript],
     folder: Option<&Path>,

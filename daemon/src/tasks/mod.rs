@@ -1,6 +1,7 @@
-//! What is done beside the engine, for tools and commands: checks, specs, pages of the web, commits, mentions, and forgetting.
+//! Tasks outside the engine, for tools and commands: checks, specs, web pages, commits, mentions,
+//! and erasure.
 //!
-//! It must not decide or apply anything.
+//! They must not decide or apply anything.
 
 pub mod check;
 pub mod deploy;

@@ -1,24 +1,24 @@
-//! A queue for reads that take much time or memory: specs, checks of types, pictures, pages.
+//! A queue for reads that take much time or memory: specs, type checks, pictures, pages.
 //!
-//! At most as many run at once as there are processors, so that their memory is bounded in sum and
-//! everything else is answered meanwhile. Clients take turns: one that asks for a hundred at once waits
-//! for its own, and not the others. What is read is not known here.
+//! The number of concurrent reads is limited by the number of processors. This bounds their total
+//! memory, and keeps the daemon responsive. Clients take turns: one that submits a hundred reads
+//! delays only itself. The queue does not know what is read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// However many processors there are: each read may take as much memory as a spec has.
+/// Limit regardless of the number of processors: each read may use as much memory as a spec.
 const MAX_RUNNING: usize = 4;
-/// Pages of the web wait for others and take little.
+/// Web pages wait for the network and use few resources.
 const MAX_PAGES: usize = 8;
-/// More reads than this do not wait.
+/// Further reads are dropped.
 const MAX_WAITING: usize = 512;
 
 type ReadJob = Box<dyn FnOnce() + Send>;
 
-/// Reads that run and that wait, in threads of their own.
+/// Running and waiting reads, each on its own thread.
 #[derive(Clone)]
 pub(crate) struct ReadQueue {
     state: Arc<Mutex<QueueState>>,
@@ -29,14 +29,14 @@ pub(crate) struct ReadQueue {
 #[derive(Default)]
 struct QueueState {
     running: usize,
-    /// What waits, by client.
+    /// The waiting reads, by client.
     waiting: BTreeMap<String, VecDeque<ReadJob>>,
-    /// The clients that have something waiting, who is next first.
+    /// The clients with waiting reads, the next one first.
     turns: VecDeque<String>,
 }
 
 impl QueueState {
-    /// The next read, of the client whose turn it is; that client is the last one then.
+    /// Takes the next read of the client whose turn it is, and moves the client to the end.
     fn next_job(&mut self) -> Option<ReadJob> {
         let client = self.turns.pop_front()?;
         let jobs = self.waiting.get_mut(&client)?;
@@ -69,7 +69,7 @@ pub(crate) fn network_queue() -> &'static ReadQueue {
     &QUEUE
 }
 
-/// The stack of a read: parsers recurse.
+/// Stack size of a read: parsers recurse.
 const STACK: usize = 64 << 20;
 
 impl ReadQueue {
@@ -77,8 +77,8 @@ impl ReadQueue {
         Self { state: Arc::default(), slots: slots.max(1), stack: STACK }
     }
 
-    /// Runs a read when it is its client's turn. Where too much waits, or no thread can be had, the read
-    /// is dropped.
+    /// Runs a read when it is its client's turn. The read is dropped if too many are waiting or no
+    /// thread can be started.
     pub(crate) fn push(&self, client: &str, job: impl FnOnce() + Send + 'static) {
         {
             let mut state = self.lock_state();
@@ -95,11 +95,11 @@ impl ReadQueue {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, QueueState> {
-        // No state is changed in more than one step.
+        // Every change of the state is a single step, so a poisoned lock holds a consistent state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins what waits, as far as there are slots.
+    /// Starts waiting reads while there are free slots.
     fn start_queued(&self) {
         loop {
             let job = {
@@ -117,12 +117,12 @@ impl ReadQueue {
             let work = move || {
                 let mut next = Some(job);
                 while let Some(job) = next {
-                    // Whoever waits for it hears that it was lost when what it holds is dropped.
+                    // If the read panics, its captures are dropped, which notifies its caller.
                     let _ = catch_unwind(AssertUnwindSafe(job));
                     next = own.lock_state().next_job();
                 }
                 own.lock_state().running -= 1;
-                // One that came between the two is not left behind.
+                // A read may have been queued after `next_job` and before the slot was freed.
                 own.start_queued();
             };
             if thread::Builder::new()
@@ -148,7 +148,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_mins(1);
 
-    /// Takes the only slot until something is sent, and says when it has it.
+    /// Occupies the only slot until the returned sender is used. Returns when the slot is occupied.
     fn block(queue: &ReadQueue) -> Sender<()> {
         let ((go, wait), (begun, has_begun)) = (channel::<()>(), channel());
         queue.push("blocker", move || {

@@ -1,8 +1,10 @@
-//! Runs specs in the style of TestEZ headlessly: in a Luau VM of their own, over a still of the place.
+//! Headless runner for specs in the style of TestEZ, each in a separate Luau VM over a snapshot of
+//! the place.
 //!
-//! They reach nothing: no file, no network, no process, no environment, no other VM. Each spec has a
-//! VM for itself with limits on its time and memory, on a thread with a large stack, and whatever they
-//! do ends in a result. What only Studio has (properties, events, data types, physics) is not there.
+//! Specs have no access to files, the network, processes, the environment or other VMs. Each spec
+//! runs in its own VM with limits on time and memory, on a thread with a large stack, and always
+//! ends in a result. What exists only in Studio (properties, events, data types, physics) is not
+//! available.
 
 mod report;
 mod vm;
@@ -20,28 +22,28 @@ use vector_place::SceneSnapshot;
 
 pub use self::report::report_json;
 
-/// The stack of the thread: the VM recurses for calls of calls.
+/// Stack size of the thread: the VM recurses for nested calls.
 const STACK: usize = 64 << 20;
-/// How long one that is over its time may take to notice: within one call of the VM's own library
-/// nobody is asked.
+/// Extra time for a spec that has exceeded its limit to stop: the VM does not interrupt a single
+/// call of its own library.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether anybody still wants what comes.
+/// Interval for checking whether the run was cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is said of specs for which no time is left.
+/// The message for specs that did not run because the time was over.
 const TIMEOUT_MESSAGE: &str = "it did not run: the time of all specs together is over; run fewer, or give them \
                     more time";
 
-/// How much specs may take.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpecLimits {
-    /// How long all may take.
+    /// The time limit of the whole run.
     pub total_time: Duration,
-    /// How long one case may take.
+    /// The time limit of a case.
     pub case_time: Duration,
-    /// How much memory one spec may have, in bytes.
+    /// The memory limit of a spec, in bytes.
     pub memory_bytes: usize,
-    /// How many cases all specs may have.
+    /// The total number of cases in all specs.
     pub max_cases: usize,
 }
 
@@ -56,21 +58,20 @@ impl Default for SpecLimits {
     }
 }
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CaseOutcome {
-    /// It did what it expects.
     Passed,
     Failed,
-    /// It was left out: by its author, or because others have the focus.
+    /// Skipped by its author, or because other cases have the focus.
     Skipped,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseFailure {
-    /// The path of the script, and the line from 1, where they are known.
+    /// The path of the script, and the line from 1, if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<(String, u32)>,
     pub message: String,
@@ -88,48 +89,46 @@ impl std::fmt::Display for CaseFailure {
 /// A case of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecCase {
-    /// Its name, behind those of what it stands in.
+    /// The name, preceded by those of the blocks that contain it.
     pub name: String,
-    /// What became of it.
     pub outcome: CaseOutcome,
     pub failure: Option<CaseFailure>,
-    /// What it printed, where it failed.
+    /// The output, if the case failed.
     pub output: Vec<String>,
 }
 
-/// What became of a spec.
+/// The result of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpecResult {
-    /// The path of its module.
+    /// The path of the spec's module.
     pub path: String,
     pub cases: Vec<SpecCase>,
-    /// Why it did not run, or not to its end.
+    /// The reason the spec did not run, or not to its end.
     pub failure: Option<CaseFailure>,
 }
 
 impl SpecResult {
-    /// How many of its cases had this outcome.
     pub fn count_outcome(&self, outcome: CaseOutcome) -> usize {
         self.cases.iter().filter(|case| case.outcome == outcome).count()
     }
 
-    /// Whether all that ran passed.
+    /// Whether the spec ran and no case failed.
     pub fn has_passed(&self) -> bool {
         self.failure.is_none() && self.count_outcome(CaseOutcome::Failed) == 0
     }
 }
 
-/// What is told on the way.
+/// A progress report of the thread that runs the specs.
 enum SpecProgress {
-    /// The spec of this index begins.
+    /// The spec with this index starts.
     Started(usize),
-    /// A case of it is over.
+    /// A case of the current spec ended.
     Case(SpecCase),
-    /// It is over, and this is why it could not run to its end.
+    /// The current spec ended. Contains the reason if it did not run to its end.
     Done(Option<CaseFailure>),
 }
 
-/// When there is no more time, and whether anybody still waits.
+/// The deadline of a run, and whether the run was stopped.
 #[derive(Debug, Clone)]
 struct SpecClock {
     until: Instant,
@@ -146,8 +145,8 @@ impl SpecClock {
     }
 }
 
-/// Runs the specs of these numbers in a still, one after the other, and waits for them, or until
-/// somebody wants no more of it. A spec that did not say that it is over has failed.
+/// Runs the specs with these snapshot IDs one after another. Waits until they are done, the time is
+/// over, or the run is cancelled. A spec that did not report its end has failed.
 pub fn run_specs(
     still: &Arc<SceneSnapshot>,
     specs: &[u32],
@@ -179,7 +178,7 @@ pub fn run_specs(
     results
 }
 
-/// What the thread of the specs does.
+/// Runs on the thread of the specs.
 fn run_each(
     still: &Arc<SceneSnapshot>,
     specs: &[u32],
@@ -207,8 +206,8 @@ fn run_each(
     }
 }
 
-/// Takes what is told until nobody tells more, the time is over, or nobody wants it. The first spec
-/// that did not begin then, where there is one, and why.
+/// Collects progress until the sender is gone, the time is over, or the run is cancelled. Returns
+/// the index of the first spec that did not start and the reason. None if all started.
 fn gather_results(
     results: &mut [SpecResult],
     told: &Receiver<SpecProgress>,
@@ -258,7 +257,7 @@ fn gather_results(
     (begun < results.len()).then(|| (begun, why.to_owned()))
 }
 
-/// A text of somebody else in at most so many bytes, and whole characters.
+/// Truncates an untrusted text to at most `most` bytes, at a character boundary.
 fn truncate_text(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -267,7 +266,7 @@ fn truncate_text(text: &str, most: usize) -> String {
     format!("{}...", &text[..end])
 }
 
-/// Says something to whoever waits; false where nobody does.
+/// Sends a progress report. Returns false if the receiver is gone.
 fn send_progress(to: &Sender<SpecProgress>, told: SpecProgress) -> bool {
     to.send(told).is_ok()
 }

@@ -1,10 +1,10 @@
-//! Reads a page of the web for a model: from public addresses alone, in little time, and no more of it
-//! than can be read.
+//! A reader of web pages for a model: only from public addresses, with limits on time and size.
 //!
-//! Whoever asks may be led by a page that it has read, and this machine stands inside a network that
-//! pages must not reach. So an address is looked at where it is connected to, not where it is written:
-//! literal ones before each request, resolved ones in the resolver, and a redirect is a new request.
-//! There are no cookies, no keys and no proxy, which would resolve names itself.
+//! A page that the model has read may have influenced the request, and this machine is inside a
+//! network that pages must not reach. So addresses are checked when they are connected to, not
+//! where they are written: literal ones before each request, resolved ones in the resolver, and a
+//! redirect is a new request. There are no cookies, no keys, and no proxy, which would resolve
+//! names itself.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -18,84 +18,81 @@ use tokio::time::timeout;
 use vector_core::page::{self, TextPage};
 use vector_providers::http::CancelSwitch;
 
-/// How long all of it may take, redirects included.
+/// The time limit of a fetch, including redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_REDIRECTS: usize = 5;
-/// What is read of a body, in bytes.
+/// The maximum number of bytes read from a body.
 const MAX_BODY: usize = 2 << 20;
-/// What a model is given of its text, in bytes.
+/// The maximum size of the text that a model receives, in bytes.
 const MAX_TEXT: usize = 48 << 10;
 
-/// Which addresses may be asked.
+/// The addresses that may be requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressPolicy {
-    /// Public ones, on the ports 80 and 443.
+    /// Public ones, on ports 80 and 443.
     Public,
-    /// This machine besides, on any port: for tests.
+    /// Also this machine, on any port: for tests.
     PublicAndLoopback,
 }
 
 impl AddressPolicy {
-    /// What an address is where it may not be asked.
+    /// The reason an address may not be requested. None if it may.
     fn block_reason(self, ip: IpAddr) -> Option<&'static str> {
         let is_let_through = self == Self::PublicAndLoopback && ip.to_canonical().is_loopback();
         if is_let_through { None } else { non_public_reason(ip) }
     }
 }
 
-/// What finds the addresses of a name.
+/// Resolves a host name to addresses.
 pub type NameLookup = Arc<dyn Fn(String) -> LookupResult + Send + Sync>;
-/// The addresses of a name, when they are found.
+/// The pending result of a [`NameLookup`].
 pub type LookupResult = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Why a page cannot be read, and what to do instead.
+/// The reason a page cannot be read, and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebError {
-    /// It is no address of a page.
+    /// The address is not valid.
     #[error(
         "{address:?} cannot be read: {why}. Give a whole address such as https://example.com/page"
     )]
     Address {
-        /// What was given, or what a page redirects to.
+        /// The requested address, or the target of a redirect.
         address: String,
-        /// What is wrong with it.
         why: String,
     },
-    /// It leads into a network that is not public.
+    /// The address leads into a network that is not public.
     #[error(
         "{host} is {what}, not a public address, and is not asked. Let the person paste the text"
     )]
     NotPublic {
         host: String,
-        /// What its address is.
+        /// A description of the address.
         what: &'static str,
     },
     #[error(
         "{host} was not reached: {why}. Look whether the address is right, or ask another page"
     )]
     Unreachable { host: String, why: String },
-    /// It took too long.
     #[error("{host} did not answer within {seconds} s. Try again, or use another page")]
     Slow {
-        /// The host that was asked first.
+        /// The host of the first request.
         host: String,
-        /// How long it had, in seconds.
+        /// The time limit, in seconds.
         seconds: u64,
     },
-    /// It leads on and on.
     #[error("{address} redirects more than {MAX_REDIRECTS} times. Ask the page that it leads to")]
     Redirects {
-        /// The address that was asked.
+        /// The requested address.
         address: String,
     },
-    /// The answer is not the page.
+    /// The response has an error status.
     #[error("{address} answered {status}. Look whether the address is right, or ask another page")]
     Status {
         /// The address that answered.
         address: String,
         status: u16,
     },
-    /// The answer is no text.
+    /// The response is not text.
     #[error("{address} is {what}, and only text can be read. Ask a page about it")]
     NotText {
         /// The address that answered.
@@ -104,27 +101,27 @@ pub enum WebError {
     },
     #[error("it was cancelled")]
     Cancelled,
-    /// This machine cannot ask at all.
+    /// This machine cannot send requests at all.
     #[error("no page can be read: {0}")]
     Unable(String),
 }
 
-/// A page, and where it was found.
+/// A page, and the address it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedPage {
-    /// The address that answered, behind all redirects.
+    /// The address that answered, after all redirects.
     pub address: String,
     pub page: TextPage,
 }
 
 impl FetchedPage {
-    /// As a model is given it: fenced as data.
+    /// The text for a model, fenced as data.
     pub fn fenced_text(&self) -> String {
         page::fence_page(&self.address, &self.page)
     }
 }
 
-/// Reads a page here, and waits for it: its text as data, or why it cannot be read.
+/// Reads a page on this thread and returns its text, fenced as data.
 ///
 /// # Errors
 /// A sentence that says what to do instead.
@@ -137,7 +134,6 @@ pub fn read_page(address: &str, cancel: &CancelSwitch) -> Result<String, String>
     Ok(fetched.fenced_text())
 }
 
-/// A reader of pages.
 #[derive(Debug, Clone)]
 pub struct PageReader {
     client: Client,
@@ -146,25 +142,25 @@ pub struct PageReader {
 }
 
 impl PageReader {
-    /// A reader that resolves names as this machine does.
+    /// Creates a reader that uses the system's resolver.
     pub fn new(reach: AddressPolicy) -> Result<Self, WebError> {
         Self::with_lookup(reach, Arc::new(|name| Box::pin(system_lookup(name))), FETCH_TIMEOUT)
     }
 
-    /// A reader that finds names in its own way, and has so much time for a page.
+    /// Creates a reader with its own resolver and time limit per page.
     pub fn with_lookup(
         reach: AddressPolicy,
         lookup: NameLookup,
         time: Duration,
     ) -> Result<Self, WebError> {
-        // A second call finds it installed, which is as good.
+        // Fails if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
             .dns_resolver(Arc::new(CheckedResolver { policy: reach, lookup }))
-            // What was connected to for one page is not kept for the next.
+            // Connections are not reused for the next page.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -172,10 +168,10 @@ impl PageReader {
         Ok(Self { client, policy: reach, timeout: time })
     }
 
-    /// Reads a page. It changes nothing, here or there: it is a GET without a body.
+    /// Reads a page. The request is a GET without a body, so it changes nothing.
     ///
     /// # Errors
-    /// Why it cannot be read, and what to do instead.
+    /// The reason the page cannot be read, and what to do instead.
     pub async fn fetch_page(
         &self,
         address: &str,
@@ -211,7 +207,8 @@ impl PageReader {
         Err(WebError::Redirects { address: first.into() })
     }
 
-    /// An address that may be asked, from the page that leads to it.
+    /// Parses an address, relative to the page that links to it, and checks that it may be
+    /// requested.
     fn parse_address(&self, address: &str, from: Option<&Url>) -> Result<Url, WebError> {
         let wrong = |why: String| {
             let shown = address[..address.floor_char_boundary(200)].to_owned();
@@ -244,7 +241,7 @@ impl PageReader {
     }
 }
 
-/// The resolver that gives none but addresses that may be asked: what it gives is what is connected to.
+/// A resolver that returns only allowed addresses. The client connects to exactly these.
 struct CheckedResolver {
     policy: AddressPolicy,
     lookup: NameLookup,
@@ -277,7 +274,7 @@ async fn system_lookup(name: String) -> std::io::Result<Vec<IpAddr>> {
     Ok(found.map(|address| address.ip()).collect())
 }
 
-/// Reads the body of an answer, as far as it may be long.
+/// Reads the body of a response, up to [`MAX_BODY`].
 async fn read_body(url: Url, mut response: Response) -> Result<FetchedPage, WebError> {
     let not_text = |what: String| WebError::NotText { address: url.to_string(), what };
     let encoding = header_text(response.headers(), &CONTENT_ENCODING);
@@ -311,7 +308,7 @@ async fn read_body(url: Url, mut response: Response) -> Result<FetchedPage, WebE
     Ok(FetchedPage { address: url.into(), page })
 }
 
-/// The text of a body: in Latin-1 where its type says so, otherwise in UTF-8.
+/// Decodes a body: as Latin-1 if its type says so, otherwise as UTF-8.
 fn decode_body(body: &[u8], parameters: &str) -> String {
     let charset = parameters.split(';').find_map(|it| it.trim().strip_prefix("charset="));
     let charset = charset.unwrap_or_default().trim_matches(['"', '\'', ' ']);
@@ -348,7 +345,7 @@ fn host_name(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-/// Why a request failed: the resolver's refusal where that is the cause.
+/// The error of a failed request: the resolver's refusal, if that is the cause.
 fn request_error(url: &Url, error: &reqwest::Error) -> WebError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = cause {
@@ -360,7 +357,8 @@ fn request_error(url: &Url, error: &reqwest::Error) -> WebError {
     WebError::Unreachable { host: host_name(url), why: innermost_cause(error) }
 }
 
-/// The innermost cause of an error: the others only say that something went wrong. No address.
+/// The innermost cause of an error. The outer ones only say that something failed. Contains no
+/// address.
 fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
@@ -369,8 +367,9 @@ fn innermost_cause(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// What an address is where it is not public, after the registries of special addresses of IANA
-/// (2026). What embeds another address is none: who translates it is not known here.
+/// Describes an address that is not public, following IANA's registries of special-purpose
+/// addresses (2026). An address that embeds another one counts as not public, because its
+/// translator is not known here.
 fn non_public_reason(ip: IpAddr) -> Option<&'static str> {
     match ip.to_canonical() {
         IpAddr::V4(ip) => non_public_v4_reason(ip),

@@ -1,46 +1,47 @@
-//! Who is let in: the code that pairs a plugin, the plugins that are paired, and the clients that have
-//! a token of their own. Only a person asks for these.
+//! Access to the daemon: pairing codes, paired plugins, pages, and the tokens of clients.
+//!
+//! Apart from entering the page with a code, only a person can use these.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SessionId;
 
-/// A code that was just made. The one before does not count any more.
+/// A new pairing code. It replaces the previous one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PairingCode {
-    /// Six digits.
+    /// The digits of the code: six, or twelve after too many wrong attempts.
     pub code: String,
-    /// How long it holds.
+    /// Validity in seconds.
     pub seconds: u64,
 }
 
-/// A way to the page that was just made: it opens a page once.
+/// A new link to the page. It can be used once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageLink {
-    /// What the page shows, behind `#in=` of its address.
+    /// The code that the page sends, from `#in=` in the link's address.
     pub code: String,
-    /// How long it holds.
+    /// Validity in seconds.
     pub seconds: u64,
 }
 
-/// A page that a person has opened shows a code: that of its link, or the six digits that pair a plugin.
+/// A page sends the code of its link, or the digits of a pairing code, to get access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnterPage {
-    /// The code; of digits, blanks and dashes do not count.
+    /// The code. In a pairing code, spaces and dashes are ignored.
     pub code: String,
 }
 
-/// The page is the person's.
+/// The page has access as the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnteredPage {
-    /// What it is called, to be taken back by.
+    /// The name under which this access can be revoked.
     pub name: String,
-    /// Its bearer token. It counts until it is taken back, also when the daemon is started anew.
+    /// The page's bearer token. It stays valid across restarts of the daemon until it is revoked.
     pub token: String,
 }
 
@@ -48,84 +49,84 @@ pub struct EnteredPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// Its version.
+    /// The daemon's version.
     pub daemon: String,
-    /// The wire that it speaks.
+    /// The version of the wire API that the daemon uses.
     pub protocol: u32,
-    /// Its process.
+    /// The daemon's process id.
     pub process: u32,
-    /// After how many minutes in which nobody asked anything it ends; none where it stays.
+    /// Minutes without a request after which the daemon exits. None if it keeps running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<u64>,
 }
 
-/// What was granted to whom.
+/// All granted access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
-    /// The plugins that are paired.
+    /// The paired plugins.
     pub plugins: Vec<Grant>,
-    /// The clients that have a token of their own.
+    /// The clients that have a token.
     pub clients: Vec<Grant>,
     /// The pages that a person has opened in a browser.
     pub pages: Vec<Grant>,
 }
 
-/// Something that was granted.
+/// A plugin, client or page that has access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
-    /// What it is called, to be taken back by.
+    /// The name under which this access can be revoked.
     pub name: String,
-    /// When, in milliseconds since 1970-01-01 UTC; none where that was not kept.
+    /// The time of the grant, in milliseconds since 1970-01-01 UTC. None if it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<u64>,
 }
 
-/// A person wants a token for a client.
+/// A person requests a token for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeToken {
-    /// What it is to be called: 1 to 40 letters, digits, dots, dashes and underscores.
+    /// The client's name: 1 to 40 letters, digits, dots, dashes and underscores.
     pub name: String,
 }
 
-/// It is made. Nobody can be told it again: only its hash is kept.
+/// A new token. It cannot be shown again, because only its hash is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MadeToken {
-    /// What it is called.
+    /// The client's name.
     pub name: String,
-    /// The token.
+    /// The bearer token.
     pub token: String,
 }
 
-/// A person takes access away.
+/// A person revokes access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RevokeRequest {
-    /// From the client, the plugin or the page of this name.
+    /// Revokes the access of the client, plugin or page with this name.
     Named {
-        /// As it is listed.
+        /// The name as listed.
         name: String,
     },
-    /// From all plugins: each has to be paired again.
+    /// Revokes the access of all plugins. Each must be paired again.
     Plugins {},
-    /// From all pages in browsers: each has to be opened again.
+    /// Revokes the access of all pages in browsers. Each must be opened again.
     Pages {},
-    /// From whoever holds the tokens of this run, the person's and the agents'. New ones are in their
-    /// files.
+    /// Revokes the tokens of this run of the daemon, the person's and the agents'. The daemon
+    /// writes new ones to their files.
     Run {},
-    /// From everybody.
+    /// Revokes all access.
     All {},
 }
 
-/// It is taken away, and counts for nothing any more.
+/// The revoked access.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevokeResult {
-    /// From whom, as they were listed.
+    /// The names of the revoked plugins, clients and pages, as they were listed.
     pub names: Vec<String>,
-    /// The sessions that ended by it.
+    /// The sessions that ended because of it.
     pub sessions: Vec<SessionId>,
 }

@@ -1,7 +1,8 @@
-//! What an agent of its own says to the daemon: its calls of tools, and what becomes of them.
+//! The wire types for agents: their tool calls, and the outcomes of these.
 //!
-//! An agent is a program with a model of its own, as those that speak MCP. It can call tools and look
-//! at what became of its calls. It can decide nothing: no route that takes its token does.
+//! An agent is a program with its own model, such as an MCP client. It can call tools and look at
+//! the outcomes of its calls. It cannot decide on proposals: no route that accepts an agent's token
+//! does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,105 +13,107 @@ use super::session::SessionId;
 use crate::entry::Seq;
 use crate::proposal::Class;
 
-/// How long an agent's request may wait, in seconds.
+/// Maximum time an agent's request may wait, in seconds.
 pub const MAX_WAIT: u64 = 60;
 
 /// An agent calls a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentCall {
-    /// The connection: 1 to 64 letters, digits and dashes. All calls of one connection in one place are
-    /// one workflow.
+    /// The connection: 1 to 64 letters, digits and dashes. All calls of one connection in one place
+    /// belong to one workflow.
     pub connection: String,
-    /// Which program calls, for a person; only of the first call of a connection.
+    /// The name of the calling program, for display. Only the first call of a connection uses it.
     pub client: String,
-    /// The call's own name, at most 64 characters. Sent again under the same name, because the answer
-    /// was lost, it is the same call.
+    /// The agent's id for the call, at most 64 characters. A call sent again with the same id,
+    /// because the answer was lost, is the same call.
     pub id: String,
-    /// The place; may be left out where exactly one is open.
+    /// The session of the place. It can be omitted if exactly one place is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// The tool's arguments.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub args: Json,
-    /// How long to wait until it is planned, in seconds; at most 60.
+    /// Maximum time to wait until the call is planned, in seconds, at most 60.
     pub hold: u64,
-    /// Whether it was sent before, and the answer was lost: where it was made, it is not made again.
+    /// Whether this is a retry because the answer was lost. A call that was recorded already is not
+    /// made twice.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }
 
-/// An agent takes a call back. What nobody has decided upon by then is not done any more.
+/// An agent cancels a call. Proposals of the call that are not decided by then are not applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelCall {
-    /// The connection that made it.
+    /// The connection that made the call.
     pub connection: String,
-    /// The call's own name.
+    /// The agent's id for the call.
     pub id: String,
 }
 
-/// A call, and what became of it so far.
+/// A call and its outcome so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallView {
-    /// Its name.
+    /// The ledger position that identifies the call.
     pub call: Seq,
-    /// Its workflow.
+    /// The workflow of the call.
     pub workflow: Seq,
-    /// Its place.
+    /// The session of the place.
     pub session: SessionId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// What became of it.
+    /// The outcome so far.
     pub became: AgentCallOutcome,
-    /// The proposals that wait: what is answered now counts them as done.
+    /// Pending proposals that the answer treats as applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_top_of: Vec<Seq>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AgentCallOutcome {
-    /// It is being planned, or something is being looked at for it.
+    /// The call is being planned, or information is being read for it.
     Working {},
-    /// It is a proposal that is not done yet: a person is to decide, or has said yes a moment ago.
+    /// The call led to a proposal that is not applied yet: it waits for a person, or was just
+    /// approved.
     Pending {
-        /// Which.
+        /// The proposal.
         proposal: Seq,
-        /// Whether it still waits for a person.
+        /// Whether the proposal still waits for a person.
         status: ProposalStatus,
-        /// One line of what it does.
+        /// The proposal's title, in one line.
         title: String,
-        /// How much it can take away.
+        /// How destructive the proposal is.
         class: Class,
     },
-    /// It is done.
+    /// The call is done.
     Done {
-        /// The answer; nothing where it was given long ago.
+        /// The answer. Null if it was given long ago.
         answer: Json,
-        /// What was applied, where it changed something.
+        /// The applied change. None if the call changed nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         applied: Option<AppliedChange>,
     },
-    /// It is not done, and will not be.
+    /// The call is not done, and will not be.
     Refused {
-        /// Why.
+        /// The reason for the refusal.
         reason: String,
-        /// What became of its proposal, where there was one.
+        /// The status of its proposal. None if there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<ProposalStatus>,
-        /// That proposal.
+        /// The proposal of the call. None if there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal: Option<Seq>,
     },
 }
 
 impl AgentCallOutcome {
-    /// Whether nothing more becomes of it by itself.
+    /// Whether the outcome is final unless a person acts on it.
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Refused { .. })
     }
@@ -120,37 +123,37 @@ impl AgentCallOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppliedChange {
-    /// The proposal.
+    /// The applied proposal.
     pub proposal: Seq,
-    /// What changed, as text: a line for each operation, a unified diff for each script. Long ones end
-    /// with a line that says so.
+    /// The change as text: one line for each operation, and a unified diff for each script. If it
+    /// was cut, the last line says so.
     pub diff: String,
 }
 
-/// A connection of an agent ends.
+/// An agent ends a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDisconnect {
-    /// Which.
+    /// The connection to end.
     pub connection: String,
 }
 
-/// A client says that it is there, for as long as the request is held: when that breaks off, the client is
-/// gone.
+/// A client reports that it is running. It counts as present while this request is held, and as
+/// gone when the request breaks off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentPresence {
-    /// Its connection.
+    /// The client's connection.
     pub connection: String,
 }
 
-/// A page of the scripts of a place, as a client lists them for its person.
+/// A page of a place's scripts, which a client can list for its user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptPage {
-    /// They.
+    /// The scripts of this page.
     pub scripts: Vec<ListedScript>,
-    /// Where the next page begins; none where this is the last one.
+    /// The cursor of the next page. None if this is the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -159,35 +162,35 @@ pub struct ScriptPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListedScript {
-    /// Where it is.
+    /// The script's path.
     pub path: String,
-    /// Its class.
+    /// The script's class.
     pub class: String,
 }
 
-/// What agents have called.
+/// The recorded calls of agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentLog {
     /// All calls that are not settled, oldest first.
     pub unsettled: Vec<LoggedCall>,
-    /// The newest calls, oldest of them first.
+    /// The newest calls, oldest first.
     pub calls: Vec<LoggedCall>,
 }
 
-/// A call on record.
+/// A recorded call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoggedCall {
-    /// Who called.
+    /// The client that made the call.
     pub client: String,
-    /// The place, for a person.
+    /// The name of the place, for display.
     pub place: String,
-    /// Its arguments in a line; empty of one that was made long ago.
+    /// The arguments in one line. Empty if the call was made long ago.
     pub brief: String,
-    /// Whether that client has disconnected since.
+    /// Whether the client has disconnected since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disconnected: bool,
-    /// The call; a long answer is left out.
+    /// The call. A long answer is omitted.
     pub view: CallView,
 }

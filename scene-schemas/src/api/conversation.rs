@@ -1,4 +1,6 @@
-//! What people say to the daemon, and what they look at: chats, proposals, workflows, settings.
+//! The wire types for a person: chats, decisions, proposals, workflows, checkpoints and settings.
+//!
+//! These are data only; the daemon runs the workflows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,90 +11,90 @@ use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq, Step};
 use crate::proposal::{Mode, Proposal};
 
-/// A person asks for something in an open place.
+/// A person's request in an open place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chat {
-    /// The session.
+    /// The session of the place.
     pub session: SessionId,
-    /// Its epoch.
+    /// The session's epoch.
     pub epoch: u64,
-    /// What is asked for.
+    /// The person's message.
     pub text: String,
-    /// What was attached on purpose.
+    /// Explicitly attached context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attachment>,
-    /// How far the model may go.
+    /// What the model may do.
     #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
     pub stance: InteractionMode,
-    /// Whether a new conversation begins with it, where one would go on.
+    /// Whether to start a new conversation instead of continuing the current one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins: bool,
-    /// What the request is called by whoever makes it; made again under the same name, because the
-    /// answer was lost, it is the same request.
+    /// The client's id for the request. A request sent again with the same id, because the answer
+    /// was lost, is the same request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 
-/// Something of the place that a person attached to what they ask for.
+/// A part of the place that a person attached to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Attachment {
     /// An instance.
     Instance {
-        /// Which.
+        /// The instance's id.
         id: InstanceId,
     },
-    /// Text that was selected in a script.
+    /// Text selected in a script.
     Text {
-        /// The script.
+        /// The script's id.
         id: InstanceId,
         /// The hash of the script's text.
         hash: Fingerprint,
-        /// What was selected.
+        /// The selected text.
         selected: String,
     },
 }
 
-/// A workflow began.
+/// A workflow was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowStarted {
-    /// Its name.
+    /// The ledger position that identifies the workflow.
     pub workflow: Seq,
 }
 
-/// A person decides upon what they saw.
+/// A person's decision on a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionRequest {
-    /// What they saw.
+    /// The `patch_id` of the proposal that the person saw.
     pub patch_id: Fingerprint,
-    /// What it stood on.
+    /// The base of the proposal that the person saw.
     pub base: Fingerprint,
-    /// What they say.
+    /// The decision.
     pub decision: Decision,
 }
 
-/// What a person says.
+/// A decision on a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Decision {
-    /// Yes.
+    /// Approve the proposal.
     Approve {
-        /// Whether they were asked a second time, because of a warning that needs it.
+        /// Whether the person confirmed a second time, because of a warning that requires it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         twice: bool,
     },
-    /// No.
+    /// Reject the proposal.
     Reject {
-        /// Why; the model is told.
+        /// The person's reason. The model receives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Only these parts: a new proposal stands for this one, and waits.
+    /// Keep only these parts. A new proposal with them replaces this one and waits for a decision.
     Take {
-        /// They.
+        /// The parts to keep.
         parts: Vec<ProposalPart>,
     },
 }
@@ -103,53 +105,54 @@ pub enum Decision {
 pub enum ProposalPart {
     /// A command.
     Command {
-        /// Which, from 0.
+        /// Index of the command, from 0.
         command: u32,
     },
     /// A hunk of a script.
     Hunk {
-        /// The script's place in the preview, from 0.
+        /// Index of the script in the preview, from 0.
         script: u32,
-        /// Which, from 0.
+        /// Index of the hunk in the script, from 0.
         hunk: u32,
     },
 }
 
-/// It was decided.
+/// The result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionResponse {
-    /// The proposal that stands now: another one where a part was taken.
+    /// The proposal that is now current: a new one if only parts were kept.
     pub proposal: Seq,
-    /// What it is.
+    /// The status of that proposal.
     pub status: ProposalStatus,
 }
 
-/// A proposal, and what became of it.
+/// A proposal and its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProposalView {
-    /// Its name.
+    /// The ledger position that identifies the proposal.
     pub seq: Seq,
-    /// Its workflow.
+    /// The workflow of the proposal.
     pub workflow: Seq,
-    /// Its session; none where another process is at work in it, such as a terminal.
+    /// The session of the workflow. None if another process, such as a terminal, runs the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What it is.
+    /// The status of the proposal.
     pub status: ProposalStatus,
-    /// Why, where that was said.
+    /// The reason for the status. None if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The newest proposal that stands for it: a part of it, a changed form, or the same planned again.
+    /// The newest proposal that replaces this one: a part of it, an edited form, or a replanned
+    /// version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor: Option<Seq>,
-    /// The client that proposed it, where that has disconnected since.
+    /// The client that made the proposal, if it has disconnected since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disconnected: Option<String>,
-    /// Whether a yes has to be said twice.
+    /// Whether an approval must be confirmed a second time.
     pub needs_twice: bool,
-    /// Whether it may change what a picture of the place shows.
+    /// Whether the proposal may change what a picture of the place shows.
     #[serde(default)]
     pub has_geometry: bool,
     /// The proposal itself, with its preview.
@@ -160,101 +163,102 @@ pub struct ProposalView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Proposals {
-    /// Those that wait, or all of a workflow.
+    /// The pending proposals, or all proposals of a workflow.
     pub proposals: Vec<ProposalView>,
 }
 
-/// What a workflow is doing.
+/// The state of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowState {
-    /// It goes on by itself.
+    /// The workflow is making progress.
     Working,
-    /// A person is to decide.
+    /// The workflow waits for a person's decision or answer.
     Waiting,
-    /// Its agent may call something more, and nothing is at work until then.
+    /// The agent may make further calls; until then, nothing is running.
     Idle,
-    /// Its client has disconnected; a person is to decide upon what it proposed.
+    /// The client has disconnected, and a person must decide on its proposals.
     Disconnected,
-    /// It needs its place, which is not connected.
+    /// The workflow needs its place, which is not connected.
     Away,
-    /// Something went wrong, and it can be tried again.
+    /// An error stopped the workflow, and it can be retried.
     Stopped,
-    /// It is over.
+    /// The workflow is finished.
     Finished,
 }
 
-/// A workflow, as a person sees it.
+/// A workflow, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowView {
-    /// Its name.
+    /// The ledger position that identifies the workflow.
     pub seq: Seq,
-    /// Where its events begin in the stream, which counts in steps of its own.
+    /// The stream cursor of the workflow's first event. Cursors count in their own steps.
     pub cursor: Seq,
-    /// Its session; none where another process is at work in it, such as a terminal.
+    /// The session of the workflow. None if another process, such as a terminal, runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What was asked for.
+    /// The person's request.
     pub goal: String,
-    /// What was attached to it.
+    /// The attachments of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<AttachmentSnapshot>,
-    /// Who calls the tools.
+    /// The driver that calls the tools.
     pub driver: String,
-    /// Which proposals go without a person's yes.
+    /// Which proposals are approved without asking a person.
     pub mode: Mode,
-    /// What it is doing.
+    /// The state of the workflow.
     pub state: WorkflowState,
-    /// How it ended.
+    /// How the workflow ended. None while it is not finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Finish>,
-    /// The plan.
+    /// The steps of the plan.
     pub plan: Vec<Step>,
-    /// Its proposals.
+    /// The proposals of the workflow.
     pub proposals: Vec<Seq>,
 }
 
-/// A conversation: a task, and those before it that it goes on with.
+/// A conversation: a task, and the earlier tasks that it continues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationView {
-    /// What stands above it.
+    /// The header of the conversation.
     pub head: ConversationHeader,
-    /// What has happened in it; of the moment, what has come of a message that is still on its way.
+    /// The events of the conversation. The only transient ones are the parts of a message that is
+    /// still streaming.
     pub events: Vec<EventRecord>,
-    /// Where the stream goes on.
+    /// The cursor from which the stream continues.
     pub cursor: Seq,
 }
 
-/// What stands above a conversation.
+/// The header of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationHeader {
-    /// The last task of those that are told.
+    /// The last of the tasks shown.
     pub workflow: WorkflowView,
-    /// When that began, in milliseconds since 1970-01-01 UTC.
+    /// The start of that task, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// Where the place is, in a person's words.
+    /// The location of the place, worded for a person.
     pub place: String,
-    /// All tasks that are told, oldest first.
+    /// All tasks shown, oldest first.
     pub tasks: Vec<Seq>,
-    /// What models took for them.
+    /// The model usage of these tasks.
     pub usage: Usage,
-    /// What the model was sent last.
+    /// The size of the last request to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<ContextUsage>,
 }
 
-/// What a model was sent.
+/// The size of a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextUsage {
-    /// Messages.
+    /// Number of messages.
     pub turns: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How many tokens it can read.
+    /// The model's context window, in tokens.
     pub window: u64,
 }
 
@@ -262,23 +266,23 @@ pub struct ContextUsage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workflows {
-    /// They.
+    /// The workflows.
     pub workflows: Vec<WorkflowView>,
 }
 
-/// A moment of a place that a person can come back to.
+/// A state of a place that a person can restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Its name.
+    /// The ledger position that identifies the checkpoint.
     pub seq: Seq,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of the checkpoint, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// The session.
+    /// The session of the place.
     pub session: SessionId,
-    /// Its place, by name.
+    /// The name of the place.
     pub place: String,
-    /// What it was made for.
+    /// The label of the checkpoint.
     pub label: String,
 }
 
@@ -286,46 +290,46 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoints {
-    /// They.
+    /// The checkpoints.
     pub checkpoints: Vec<Checkpoint>,
 }
 
-/// A person wants a moment kept.
+/// A person requests a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeCheckpoint {
-    /// The session.
+    /// The session of the place.
     pub session: SessionId,
-    /// What for.
+    /// The label of the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// What a person has chosen, for what begins from now on.
+/// A person's settings. They apply to workflows that start from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Which proposals go without a person's yes.
+    /// Which proposals are approved without asking a person.
     pub mode: Mode,
-    /// Whether proposals are shown and never applied.
+    /// Whether proposals are only shown and never applied.
     #[serde(default)]
     pub dry_run: bool,
-    /// Who calls the tools.
+    /// The driver that calls the tools.
     pub model: String,
-    /// What can be chosen. Ignored when it is sent.
+    /// The available choices for `model`. Ignored in a request.
     #[serde(default)]
     pub models: Vec<String>,
 }
 
-/// What models used.
+/// Model usage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// Tokens that they read.
+    /// Number of input tokens.
     pub input: u64,
-    /// Tokens that they wrote.
+    /// Number of output tokens.
     pub output: u64,
-    /// What it cost in US dollars, where that is known.
+    /// The cost in US dollars. None if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }

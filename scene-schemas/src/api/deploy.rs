@@ -1,4 +1,6 @@
-//! A deploy: a commit of what was accepted in a Rojo project, as a person sees it go on.
+//! Deploys: the commits of accepted changes in a Rojo project, and their progress.
+//!
+//! These are data only; the daemon runs Git.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,21 +9,21 @@ use super::Failure;
 use super::session::SessionId;
 use crate::entry::Seq;
 
-/// A person wants what was accepted to be committed.
+/// A person requests a commit of the accepted changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deploy {
     /// The session of the project.
     pub session: SessionId,
-    /// The branch, which is made where there is none; one of Vector's own where absent.
+    /// The branch, which is created if it does not exist. If absent, one of Vector's own branches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The first line of the message; what was asked for last where absent.
+    /// The first line of the commit message. If absent, the last request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// What would be committed.
+/// The commit that a deploy would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeployPlan {
@@ -29,28 +31,28 @@ pub struct DeployPlan {
     pub project: String,
     /// The branch.
     pub branch: String,
-    /// Whether it is made.
+    /// Whether the branch will be created.
     pub is_new: bool,
-    /// The message.
+    /// The commit message.
     pub message: String,
-    /// The files, as Git names them; none where nothing is to be committed.
+    /// The files, as Git names them. Empty if there is nothing to commit.
     pub files: Vec<String>,
     /// The proposals that are not committed yet.
     pub proposals: Vec<DeployedProposal>,
-    /// What is left out.
+    /// The files that are left out.
     pub left: Vec<ExcludedFile>,
-    /// The deploy of this project that is at work, which has to end before another begins.
+    /// The running deploy of this project. It must end before another can start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_work: Option<u64>,
 }
 
-/// A proposal that goes into a commit.
+/// A proposal that is part of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeployedProposal {
-    /// Its name.
+    /// The ledger position that identifies the proposal.
     pub seq: Seq,
-    /// Its title.
+    /// The proposal's title.
     pub title: String,
 }
 
@@ -58,53 +60,53 @@ pub struct DeployedProposal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExcludedFile {
-    /// Which, as Git names it.
+    /// The file, as Git names it.
     pub file: String,
-    /// Why, and what to do; it goes on from the file's name.
+    /// The reason and what to do about it, phrased to follow the file's name.
     pub why: String,
 }
 
-/// A deploy has begun.
+/// A deploy was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeployStarted {
-    /// Its number, while the daemon runs.
+    /// The deploy's id, valid while the daemon runs.
     pub id: u64,
 }
 
-/// How far a deploy is.
+/// The progress of a deploy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeployState {
-    /// Its number.
+    /// The deploy's id.
     pub id: u64,
     /// The project file.
     pub project: String,
-    /// The step that it is at, from 1.
+    /// The current step, from 1.
     pub step: u32,
-    /// How many steps there are.
+    /// Number of steps.
     pub steps: u32,
-    /// What that step does.
+    /// A description of the current step.
     pub doing: String,
-    /// The file that is looked at.
+    /// The file being checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What is left out.
+    /// The files that are left out.
     pub left: Vec<ExcludedFile>,
-    /// Whether nothing more happens.
+    /// Whether the deploy has ended.
     pub is_over: bool,
-    /// The branch, once it is known.
+    /// The branch. None until it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The files that are committed.
+    /// The committed files.
     pub files: Vec<String>,
-    /// The commit; none where nothing was to be committed.
+    /// The commit. None if there was nothing to commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// What did not go well after the commit.
+    /// A problem that occurred after the commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why nothing is committed, where that is so.
+    /// The reason nothing was committed. None if the deploy did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }

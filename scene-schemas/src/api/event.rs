@@ -1,8 +1,8 @@
-//! The stream: what has happened, for everybody who shows it.
+//! The event stream, from which every client shows what happens.
 //!
-//! Events are readings of the ledger, named by the position of their entry; a few are only of the
-//! moment (text that is still coming, what is waited for), carry the position before them, and are
-//! not said again to whoever was not there.
+//! Events are derived from the ledger and carry the position of their entry. A few are transient,
+//! such as text that is still streaming or the current wait state. These carry the position of the
+//! entry before them and are not repeated for clients that connect later.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,270 +12,271 @@ use super::session::SessionId;
 use crate::entry::{Approver, Finish, Seq, Step};
 use crate::proposal::{Class, Conflict, Mode};
 
-/// An event where it stands.
+/// An event with its position, time and workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventRecord {
-    /// The position of its entry.
+    /// The position of the event's ledger entry.
     pub seq: Seq,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of the event, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// The workflow that it belongs to.
+    /// The workflow that the event belongs to.
     pub workflow: Seq,
-    /// What happened.
+    /// The event itself.
     pub event: Event,
 }
 
-/// A piece of the stream.
+/// A page of the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamPage {
-    /// Where the next piece begins.
+    /// The cursor of the next page.
     pub cursor: Seq,
-    /// What has happened, in order.
+    /// The events, in order.
     pub events: Vec<EventRecord>,
 }
 
-/// What has happened.
+/// An event in a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
-    /// A person asked for something; the workflow begins, or goes on.
+    /// A person made a request, and a workflow starts.
     Asked {
-        /// The session of its place.
+        /// The session of the place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
-        /// What was asked for.
+        /// The person's request.
         text: String,
-        /// Who calls the tools.
+        /// The driver that calls the tools.
         driver: String,
-        /// Which proposals go without a person's yes.
+        /// Which proposals are approved without asking a person.
         mode: Mode,
-        /// What was attached, in a person's words.
+        /// Descriptions of the attachments.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<String>,
     },
-    /// A person said something more while the work goes on.
+    /// A person added to the request while the work was going on, or answered a question.
     AskedMore {
-        /// What they said.
+        /// The person's message.
         text: String,
-        /// What was attached, in a person's words.
+        /// Descriptions of the attachments.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<String>,
     },
-    /// The model begins to answer.
+    /// The model begins a message.
     AssistantStart {},
-    /// More of its text, of the moment.
+    /// More text of the message. Transient.
     AssistantUpdate {
-        /// What came since the last one.
+        /// The text since the last update.
         text: String,
     },
-    /// What it said, whole.
+    /// The complete message.
     AssistantFinal {
-        /// What it said.
+        /// The text of the message.
         text: String,
-        /// Where it asks something: the answers that it offers, for a person to choose from.
+        /// If the message is a question: the suggested answers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<String>,
     },
-    /// What is waited for, of the moment.
+    /// The workflow waits for something. Transient.
     Thinking {
-        /// What.
+        /// The kind of wait.
         phase: ThinkingPhase,
     },
-    /// A tool call was read out of what the model sent.
+    /// A tool call was parsed from the model's output.
     ToolParsed {
-        /// The call.
+        /// The ledger position of the call.
         call: Seq,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// Its arguments, in short.
+        /// The arguments, shortened.
         brief: String,
     },
-    /// Its arguments are those of the tool.
+    /// The arguments of a call match the tool's schema.
     ToolValid {
-        /// The call.
+        /// The ledger position of the call.
         call: Seq,
     },
-    /// It is planned.
+    /// A call is being planned.
     ToolStarted {
-        /// The call.
+        /// The ledger position of the call.
         call: Seq,
     },
-    /// It was answered.
+    /// A call was answered.
     ToolResult {
-        /// The call.
+        /// The ledger position of the call.
         call: Seq,
-        /// The answer, in short.
+        /// The answer, shortened.
         brief: String,
     },
-    /// It was refused.
+    /// A call was refused.
     ToolError {
-        /// The call.
+        /// The ledger position of the call.
         call: Seq,
-        /// Why.
+        /// The reason for the refusal.
         reason: String,
-        /// The passages that somebody else has changed meanwhile, where it is that.
+        /// The passages that others have changed since. None if the call was refused for another
+        /// reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conflict: Option<Box<Conflict>>,
     },
-    /// A call became a proposal, which waits for a decision.
+    /// A call led to a proposal, which waits for a decision.
     ProposalMapped {
-        /// The call.
+        /// The ledger position of the call.
         call: Seq,
-        /// The proposal.
+        /// The ledger position of the proposal.
         proposal: Seq,
-        /// Its title.
+        /// The proposal's title.
         title: String,
-        /// How much it can take away.
+        /// How destructive the proposal is.
         class: Class,
-        /// The proposal that it stands for: a part of it, a changed form, or the same planned again; or that it
-        /// reverts.
+        /// The proposal that this one replaces, as a part of it, an edited form or a replanned
+        /// version, or that it reverts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<Seq>,
     },
-    /// Something became of a proposal.
+    /// The status of a proposal changed.
     ProposalChanged {
-        /// Which.
+        /// The ledger position of the proposal.
         proposal: Seq,
-        /// What it is now.
+        /// The new status.
         status: ProposalStatus,
-        /// Who said yes.
+        /// The source of the approval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Approver>,
-        /// Why.
+        /// The reason for the change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Something of the place is asked for, because a tool needs it.
+    /// A tool needs data of the place, which was requested.
     ContextRequested {
-        /// What, in a person's words.
+        /// A description of the requested data.
         what: String,
     },
-    /// What the model was sent; or, with no messages yet, the scripts that it will be told of.
+    /// The size of a request to the model. With zero messages, the scripts that the model will see.
     ContextStats {
-        /// Messages.
+        /// Number of messages.
         turns: u32,
-        /// Bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// How many tokens the model can read, where that is known.
+        /// The model's context window, in tokens. None if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
-        /// The scripts that Vector chose, each with why.
+        /// The scripts that Vector chose, each with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         scripts: Vec<String>,
-        /// The best of those that were left out, each with why.
+        /// The best of the scripts that were left out, each with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<String>,
     },
-    /// The plan as it is now.
+    /// The current plan.
     Plan {
-        /// All steps.
+        /// All steps of the plan.
         steps: Vec<Step>,
-        /// A remark.
+        /// The model's notes on the plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<String>,
     },
-    /// What the model used, since the last one.
+    /// The model usage since the last such event.
     Usage {
-        /// Tokens that it read.
+        /// Number of input tokens.
         input: u64,
-        /// Tokens that it wrote.
+        /// Number of output tokens.
         output: u64,
-        /// What it cost in US dollars, where that is known.
+        /// The cost in US dollars. None if it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
     },
-    /// Older messages were summarised, so that the model can read on.
+    /// Older messages were summarised to fit the model's context window.
     ContextSummarised {
-        /// How many.
+        /// Number of summarised messages.
         turns: u32,
     },
-    /// Nothing has come for a while, of the moment.
+    /// The model has sent nothing for a while. Transient.
     Stalled {
-        /// For how long, in seconds.
+        /// Duration of the silence, in seconds.
         seconds: u32,
     },
-    /// The model is asked again after a pause, of the moment.
+    /// The request to the model will be retried after a pause. Transient.
     Retrying {
-        /// Why.
+        /// The reason for the retry.
         reason: String,
-        /// How long the pause is, in seconds.
+        /// Duration of the pause, in seconds.
         seconds: u32,
     },
-    /// Something went wrong.
+    /// An error occurred.
     Error {
-        /// What kind.
+        /// The kind of failure.
         code: FailureKind,
-        /// What happened.
+        /// The failure, worded for a person.
         message: String,
-        /// Whether it can be tried again as it is.
+        /// Whether the same request can be retried.
         retryable: bool,
-        /// What to do next.
+        /// What the person can do about it.
         hint: String,
-        /// The setting that mends it, where one does.
+        /// The setting to change in order to fix this. None if no setting does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         setting: Option<Setting>,
     },
-    /// The client that calls the tools has ended, or its connection broke; what it proposed still waits.
+    /// The client that calls the tools exited, or its connection broke. Its proposals still wait.
     ClientDisconnected {
-        /// What the client calls itself.
+        /// The client's name, as reported by the client.
         client: String,
     },
-    /// The workflow is over.
+    /// The workflow finished.
     Done {
-        /// How.
+        /// How it ended.
         outcome: Finish,
-        /// The model's last word.
+        /// The model's closing message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
 }
 
-/// What is waited for.
+/// What a workflow waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingPhase {
-    /// The model.
+    /// The model's answer.
     Model,
     /// The plan of a call.
     Planning,
-    /// Something of the place.
+    /// Data of the place.
     Reading,
     /// A person's decision.
     Decision,
-    /// Studio, or the disk.
+    /// The change being applied by Studio or written to disk.
     Applying,
 }
 
-/// A setting by the name of its field.
+/// A setting, by the name of its field in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
-    /// Which proposals go without a yes.
+    /// Which proposals are approved without asking a person.
     Mode,
-    /// Whether anything is applied.
+    /// Whether proposals are only shown and never applied.
     DryRun,
-    /// Who answers.
+    /// The model, or other driver, that calls the tools.
     Model,
 }
 
-/// What a proposal is.
+/// The status of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProposalStatus {
-    /// Nobody has decided.
+    /// The proposal waits for a decision.
     Waiting,
-    /// Somebody said yes; it is to be done.
+    /// The proposal was approved and is not applied yet.
     Approved,
-    /// It is done.
+    /// The proposal was applied.
     Applied,
-    /// A person said no.
+    /// A person rejected the proposal.
     Rejected,
-    /// It lost its base or its run.
+    /// The proposal was withdrawn, because its base changed or its workflow ended.
     Withdrawn,
-    /// It was not done.
+    /// The proposal was not applied because of an error.
     Failed,
-    /// It was done, and a person has undone it in Studio.
+    /// The proposal was applied, and a person undid it in Studio.
     Undone,
 }

@@ -1,4 +1,6 @@
-//! Looking back: what a person is told of the ledger, page by page.
+//! The history for a person: the ledger page by page, statistics, and earlier texts of scripts.
+//!
+//! All of it is derived from the ledger.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,97 +12,98 @@ use crate::entry::{Approver, Record, Seq};
 use crate::path::InstancePath;
 use crate::proposal::Class;
 
-/// How many entries a page of the history has at most.
+/// Maximum number of entries on a page of the history.
 pub const MAX_PAGE: u64 = 200;
 
-/// A page of what has happened, newest first.
+/// A page of the history, newest entry first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// What fits what was asked for.
+    /// The entries that match the filter.
     pub entries: Vec<HistoryEntry>,
-    /// Where it goes on, as `before`; none where nothing older is left. A page that looked at much and
-    /// found little has fewer entries than were asked for, or none, and goes on all the same.
+    /// The value of `before` for the next page. None if there are no older entries. A page may have
+    /// fewer entries than requested, or none, although older ones exist, because the search per
+    /// page is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older: Option<Seq>,
-    /// The places of what was begun lately, by their names.
+    /// The names of the places of recently started workflows.
     pub places: Vec<String>,
-    /// The tools that were called in what was looked at so far.
+    /// The tools called in the part of the ledger searched so far.
     pub tools: Vec<String>,
 }
 
-/// Something that happened: an entry of the ledger, in a line.
+/// A ledger entry, summarised in one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryEntry {
-    /// Its position.
+    /// The entry's position.
     pub seq: Seq,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of the entry, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// The workflow that it belongs to.
+    /// The workflow that the entry belongs to.
     pub workflow: Seq,
-    /// The session that its place is, where that is open.
+    /// The session of the place. None if it is not open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The place.
+    /// The name of the place.
     pub place: String,
-    /// The entry's name, as `proposed`.
+    /// The name of the entry's kind, such as `proposed`.
     pub kind: String,
-    /// What happened.
+    /// The summary of the entry.
     pub title: String,
-    /// The tool, where it is about a call or a proposal.
+    /// The tool. None if the entry does not concern a call or a proposal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What became by now of the call or the proposal that it is about.
+    /// The current outcome of the call or proposal that the entry concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<HistoryOutcome>,
-    /// The proposal that it is about.
+    /// The proposal that the entry concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Seq>,
-    /// The first instances that are touched, by their paths.
+    /// The paths of the first changed instances.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// How many more are.
+    /// Number of further changed instances.
     #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
     pub more_paths: u32,
-    /// Who said yes, where it is one.
+    /// The source of the approval. None if the entry is not an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Approver>,
-    /// How much the proposal can take away.
+    /// How destructive the proposal is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
 }
 
-/// What became of a call or a proposal.
+/// The outcome of a call or a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryOutcome {
-    /// Nobody has decided, or it is not planned yet.
+    /// The proposal waits for a decision, or the call is not planned yet.
     Waiting,
-    /// Somebody said yes, and it is not done yet.
+    /// The proposal was approved and is not applied yet.
     Approved,
-    /// It is done.
+    /// The proposal was applied.
     Applied,
-    /// A person said no.
+    /// A person rejected the proposal.
     Rejected,
-    /// A part of it, or a changed form of it, was accepted.
+    /// A part or an edited form of the proposal was accepted.
     PartlyAccepted,
-    /// It lost its base or its run.
+    /// The proposal was withdrawn, because its base changed or its workflow ended.
     Withdrawn,
-    /// The target did not do it.
+    /// The target could not apply the proposal.
     Failed,
-    /// It was done, and undone in Studio.
+    /// The proposal was applied, and a person undid it in Studio.
     Undone,
-    /// It was done, and another proposal took it back.
+    /// The proposal was applied, and another proposal reverted it.
     Reverted,
     /// The call was refused.
     Refused,
-    /// The call was answered, and changed nothing.
+    /// The call was answered and changed nothing.
     Answered,
 }
 
 impl HistoryOutcome {
-    /// All of them.
+    /// All outcomes, in declaration order.
     pub const ALL: [Self; 11] = [
         Self::Waiting,
         Self::Approved,
@@ -115,7 +118,7 @@ impl HistoryOutcome {
         Self::Answered,
     ];
 
-    /// As it is written.
+    /// Returns the outcome's name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -133,37 +136,37 @@ impl HistoryOutcome {
     }
 }
 
-/// An entry of the ledger, whole.
+/// A complete ledger entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryRecord {
-    /// The entry in a line.
+    /// The entry, summarised in one line.
     pub line: HistoryEntry,
-    /// The entry.
+    /// The entry itself.
     pub record: Box<Record>,
-    /// The entry before it in its workflow.
+    /// The previous entry of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Seq>,
-    /// The entry behind it in its workflow.
+    /// The next entry of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Seq>,
 }
 
-/// What models took and how long things took, since a day.
+/// Statistics on model usage, durations and outcomes, from a given day on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// The first day, as `2026-12-01`; days are of UTC.
+    /// The first day, as `2026-12-01`. Days are in UTC.
     pub since: String,
-    /// What models took, by day, model and project, oldest first.
+    /// Model usage by day, model and project, oldest first.
     pub usage: Vec<UsageFigures>,
-    /// How models answered, by their names.
+    /// Statistics on model requests, by model.
     pub models: Vec<ModelFigures>,
-    /// What became of calls, by tool.
+    /// Statistics on calls, by tool.
     pub tools: Vec<ToolFigures>,
 }
 
-/// What a model took on a day for a project.
+/// The usage of a model on one day for one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageFigures {
@@ -171,139 +174,139 @@ pub struct UsageFigures {
     pub day: String,
     /// The model: `PROVIDER/MODEL`.
     pub model: String,
-    /// What it was spent on: the folder of a file, or a place.
+    /// The project: the folder of a file, or a place.
     pub project: String,
-    /// How many messages it wrote.
+    /// Number of messages the model wrote.
     pub messages: u64,
-    /// Tokens that it read.
+    /// Number of input tokens.
     pub read: u64,
-    /// Of those, from a cache.
+    /// Number of input tokens that were read from a cache.
     pub cached: u64,
-    /// Tokens that it wrote.
+    /// Number of output tokens.
     pub written: u64,
-    /// In US dollars, as far as prices are known.
+    /// The cost in US dollars, as far as prices are known.
     pub usd: f64,
-    /// Messages of which nobody knows the price.
+    /// Number of messages without a known price.
     pub unpriced: u64,
 }
 
-/// How a model answered.
+/// Statistics on the requests to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFigures {
-    /// Who offers it.
+    /// The provider.
     pub provider: String,
     /// The model: `PROVIDER/MODEL`.
     pub model: String,
-    /// How often it was asked, or was to be.
+    /// Number of requests, including those that could not be sent.
     pub asked: u64,
-    /// How often it answered.
+    /// Number of answers.
     pub answered: u64,
-    /// How often it did not, by what went wrong.
+    /// Number of failures, by kind.
     pub failures: Vec<FailureFigures>,
-    /// From the request to the whole answer.
+    /// Time from the request to the complete answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answering: Option<DurationSummary>,
 }
 
-/// How often something went wrong.
+/// The number of failures of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailureFigures {
-    /// What.
+    /// The kind of failure.
     pub code: FailureKind,
-    /// How often.
+    /// Number of failures.
     pub count: u64,
 }
 
-/// What became of the calls of a tool.
+/// Statistics on the calls of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolFigures {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// How many calls there were.
+    /// Number of calls.
     pub calls: u64,
-    /// Those that were answered and changed nothing.
+    /// Number of calls that were answered and changed nothing.
     pub answered: u64,
-    /// Those that were refused.
+    /// Number of calls that were refused.
     pub refused: u64,
-    /// Proposals that came of them; a call that is planned again makes another one.
+    /// Number of proposals from these calls. A replanned call makes a further proposal.
     pub proposed: u64,
-    /// Of those, applied.
+    /// Number of proposals that were applied.
     pub applied: u64,
-    /// Of those, rejected by a person.
+    /// Number of proposals that a person rejected.
     pub rejected: u64,
-    /// Of those, withdrawn.
+    /// Number of proposals that were withdrawn.
     pub withdrawn: u64,
-    /// Of those, that the target did not do.
+    /// Number of proposals that the target could not apply.
     pub failed: u64,
-    /// From the call to what it was planned to be. Of calls that were written down with their answers
-    /// it is not known.
+    /// Time from the call to its plan. Not known for calls that were recorded together with their
+    /// answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planning: Option<DurationSummary>,
-    /// From the proposal to a person's decision.
+    /// Time from the proposal to a person's decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<DurationSummary>,
 }
 
-/// How long something took, in milliseconds.
+/// Statistics on a duration, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DurationSummary {
-    /// How often it was measured.
+    /// Number of measurements.
     pub count: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub median: u64,
-    /// 95 of 100 took no longer.
+    /// The 95th percentile.
     pub p95: u64,
 }
 
-/// What a script said at a moment, and the changes of it that are on record.
+/// The text of a script at a point in time, and its recorded changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptAtTime {
-    /// The script.
+    /// The script's path.
     pub path: InstancePath,
-    /// What it said; none where it was not there, or where that is not known.
+    /// The text. None if the script did not exist, or if the text is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The hash of that text, which may be known where the text is not.
+    /// The hash of the text. It may be known although the text is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Fingerprint>,
-    /// The entry that made it so; none where that was no change of ours.
+    /// The entry that produced this text. None if no change by Vector did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
     /// The proposal of that change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Seq>,
-    /// What it said before that change, where that is known.
+    /// The text before that change. None if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What else a person should know: why there is no text, or that somebody else changed it.
+    /// A note for the person: the reason for a missing text, or that others changed the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The changes, newest first.
+    /// The recorded changes, newest first.
     pub versions: Vec<ScriptVersion>,
 }
 
-/// A change of a script that is on record.
+/// A recorded change of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptVersion {
-    /// The entry: that it was applied, undone or redone.
+    /// The entry by which the change was applied, undone or redone.
     pub seq: Seq,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of the entry, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// The entry's name.
+    /// The name of the entry's kind.
     pub kind: String,
-    /// The proposal.
+    /// The proposal of the change.
     pub proposal: Seq,
-    /// Its title.
+    /// The proposal's title.
     pub title: String,
-    /// The hash of the text that it left; none where it took the script away.
+    /// The hash of the resulting text. None if the change removed the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Fingerprint>,
-    /// Whether the text that it left is known.
+    /// Whether the resulting text is known.
     pub is_known: bool,
 }

@@ -1,4 +1,6 @@
-//! The keys of model providers as a daemon has them: a person hands them over, and nobody is told one.
+//! The keys of model providers: handing them to a daemon, and their status.
+//!
+//! The daemon never returns a key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,11 +8,12 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A person at a terminal hands over keys that the daemon lacks. It keeps them in memory until it ends.
+/// A person at a terminal passes keys that the daemon lacks. The daemon keeps them in memory until
+/// it exits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyHandover {
-    /// By the variables of the environment in which they were found.
+    /// The keys, by the environment variables that hold them.
     pub keys: BTreeMap<String, String>,
 }
 
@@ -20,26 +23,26 @@ impl fmt::Debug for KeyHandover {
     }
 }
 
-/// Which providers a daemon can ask; never a key.
+/// The providers that the daemon can use. Never contains a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderKeys {
-    /// The daemon's process.
+    /// The daemon's process id.
     pub process: u32,
-    /// Who answers where nobody is named, or why nobody does.
+    /// The provider or model used by default, or the reason there is none.
     pub answers: String,
     /// The providers that take a key.
     pub providers: Vec<ProviderKey>,
 }
 
-/// The key of a provider.
+/// The status of a provider's key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderKey {
     /// The provider.
     pub provider: String,
-    /// Whether the daemon can ask it.
+    /// Whether the daemon can use the provider.
     pub is_usable: bool,
-    /// Where its key is, or what is missing and what to do.
+    /// The location of the key, or what is missing and what to do about it.
     pub says: String,
 }

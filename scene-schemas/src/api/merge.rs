@@ -1,73 +1,76 @@
-//! Merges with open conflicts: what does not go together, and what a person decides about it.
+//! Merges with open conflicts: the conflicts, and a person's decisions about them.
+//!
+//! These are data only; this module does not merge.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{InstancePath, TextConflict, Value};
 
-/// Which side of a merge.
+/// A side of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeSide {
-    /// The one that is merged into.
+    /// The side that is merged into.
     Ours,
-    /// The one that is merged.
+    /// The side that is merged in.
     Theirs,
 }
 
-/// What the two sides of a merge did that does not go together.
+/// Conflicting changes of the two sides of a merge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "conflict", rename_all = "snake_case")]
 pub enum ConflictView {
-    /// Both gave a property another value.
+    /// Both sides set a property to different values.
     Property {
         /// The instance.
         path: InstancePath,
-        /// Its class.
+        /// The instance's class.
         class: String,
-        /// The property; attributes begin with `@`.
+        /// The property's name. Attributes begin with `@`.
         property: String,
-        /// Its value before; none where it had none, here and below.
+        /// The value before the merge. None if the property had no value, which also applies to the
+        /// two fields below.
         base: Option<Value>,
-        /// Its value in ours.
+        /// The value on our side.
         ours: Option<Value>,
-        /// Its value in theirs.
+        /// The value on their side.
         theirs: Option<Value>,
     },
-    /// Both changed the same lines of a script.
+    /// Both sides changed the same lines of a script.
     Script {
         /// The script.
         path: InstancePath,
-        /// Its class.
+        /// The script's class.
         class: String,
-        /// The merged text, with both versions of these lines between conflict markers.
+        /// The merged text. It has both versions of the conflicting lines between conflict markers.
         text: String,
-        /// These lines.
+        /// The conflicting lines.
         hunks: Vec<TextConflict>,
     },
-    /// One side deleted an instance that the other changed, added or moved something to, or made a
-    /// reference to.
+    /// One side deleted an instance that the other side changed, added or moved something to, or
+    /// created a reference to.
     Deleted {
-        /// The instance, as the side calls it that has it.
+        /// The instance, by its path on the side that still has it.
         path: InstancePath,
-        /// Its class.
+        /// The instance's class.
         class: String,
-        /// Who deleted it.
+        /// The side that deleted it.
         by: MergeSide,
     },
-    /// Both gave an instance another parent.
+    /// The two sides moved an instance to different parents.
     Moved {
-        /// Where ours has it.
+        /// The instance's path on our side.
         path: InstancePath,
-        /// Its class.
+        /// The instance's class.
         class: String,
-        /// Where theirs has it.
+        /// The instance's path on their side.
         theirs: InstancePath,
     },
 }
 
 impl ConflictView {
-    /// The instance that it is about.
+    /// Returns the instance in conflict; for a move, its path on our side.
     pub fn path(&self) -> &InstancePath {
         match self {
             Self::Property { path, .. }
@@ -78,39 +81,39 @@ impl ConflictView {
     }
 }
 
-/// What a person decided about a conflict.
+/// A person's decision about a conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictChoice {
-    /// What ours has; in a script, its version of the lines in conflict.
+    /// Take our side. In a script, take our version of the conflicting lines.
     Ours,
-    /// What theirs has; in a script, its version of the lines in conflict.
+    /// Take their side. In a script, take their version of the conflicting lines.
     Theirs,
-    /// What is taken of each hunk of a script.
+    /// Decide each hunk of a script, in order.
     Hunks(Vec<HunkChoice>),
 }
 
-/// What is taken of one conflict within a script.
+/// A person's decision about one hunk of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HunkChoice {
-    /// The lines of ours.
+    /// Take the lines of our side.
     Ours,
-    /// The lines of theirs.
+    /// Take the lines of their side.
     Theirs,
-    /// The lines of ours, and below them those of theirs.
+    /// Take the lines of our side, followed by those of their side.
     Both,
-    /// Other lines.
+    /// Take other lines.
     Edited(String),
 }
 
-/// A conflict, and what was decided about it.
+/// A conflict and the decision about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedConflict {
     /// The conflict.
     pub conflict: ConflictView,
-    /// What was decided; none while it is open.
+    /// The decision. None while the conflict is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ConflictChoice>,
 }
@@ -119,26 +122,27 @@ pub struct RecordedConflict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MergeView {
-    /// Its name, by which it is decided.
+    /// The id of the merge, used in decisions.
     pub id: String,
-    /// The file that it wrote.
+    /// The output file of the merge.
     pub file: String,
-    /// Whether Git asked for it, and takes the file as resolved when the merge is finished.
+    /// Whether Git started the merge. If so, finishing the merge also marks the file as resolved in
+    /// Git.
     pub in_git: bool,
-    /// Whether the file was changed since.
+    /// Whether the file has changed since the merge wrote it.
     pub is_file_changed: bool,
-    /// Its conflicts, in order.
+    /// The conflicts, in order.
     pub conflicts: Vec<RecordedConflict>,
 }
 
 impl MergeView {
-    /// How many conflicts are open.
+    /// Returns the number of open conflicts.
     pub fn open_count(&self) -> usize {
         self.conflicts.iter().filter(|it| it.choice.is_none()).count()
     }
 }
 
-/// The merges with conflicts beside the places that are open.
+/// The merges with conflicts in the folders of the open places.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Merges {
@@ -146,48 +150,48 @@ pub struct Merges {
     pub merges: Vec<MergeView>,
 }
 
-/// A person decides about conflicts of a merge.
+/// A person decides conflicts of a merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecideConflicts {
-    /// The merge.
+    /// The id of the merge.
     pub merge: String,
-    /// The number of the conflict, from 1; all that are open where absent.
+    /// The number of the conflict, from 1. If absent, the decision applies to all open conflicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<usize>,
-    /// What to take; where absent, the conflict is open again.
+    /// The decision. If absent, the conflict is opened again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ConflictChoice>,
 }
 
-/// A person has the file of a merge written, and the merge closed.
+/// A person finishes a merge, which may write its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishMerge {
-    /// The merge.
+    /// The id of the merge.
     pub merge: String,
-    /// How.
+    /// What happens to the file.
     pub how: MergeEnd,
 }
 
-/// How a merge ends.
+/// What happens to the file when a merge is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeEnd {
-    /// The file is written, with all that was decided.
+    /// Write the file with all decisions. Refused if the file has changed since the merge.
     Write,
-    /// The same, although the file was changed since the merge.
+    /// Write the file with all decisions, even if it has changed since the merge.
     Overwrite,
-    /// The file stays as it is.
+    /// Leave the file as it is.
     AsIs,
 }
 
-/// A merge is over.
+/// A merge was finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishedMerge {
     /// The file.
     pub file: String,
-    /// Whether Git has taken it as resolved.
+    /// Whether the file is marked as resolved in Git.
     pub is_staged: bool,
 }

@@ -1,8 +1,8 @@
-//! The wire: what the daemon and its callers say to each other over HTTP.
+//! The wire API: the types that the daemon and its callers exchange over HTTP.
 //!
-//! The plugin, the page and the terminal speak in these types, and what they read of them is printed
-//! from here. Null is never sent where it would mean something: Luau drops it from tables. Texts of
-//! scripts cross whole, with their hash; positions never do, for every side counts them otherwise.
+//! A null is never sent where it would carry meaning, because Luau drops nil from tables. Script
+//! texts are always sent whole, with their hash. Positions in texts are never sent, because each
+//! side counts them differently.
 
 mod access;
 mod agent;
@@ -55,25 +55,26 @@ pub use session::{
 };
 pub use work::{Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, Work};
 
-/// The version of this wire. Both sides say theirs; where they differ, a person updates one.
+/// The version of the wire API. Both sides send theirs; if they differ, a person must update one
+/// side.
 pub const PROTOCOL: u32 = 1;
 
-/// The port that the daemon listens on where nobody says another.
+/// The default port of the daemon.
 pub const PORT: u16 = 34973;
 
-/// How many bytes a body may have.
+/// Maximum size of a body, in bytes.
 pub const MAX_BODY: usize = 900_000;
 
-/// How long a poll is held where nothing happens, in seconds.
+/// Maximum time a poll is held while nothing happens, in seconds.
 pub const MAX_HOLD: u64 = 15;
 
-/// What every answer that is no success holds.
+/// The body of every response that is not a success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// What kind; a program branches on it.
+    /// The kind of failure, for programs to branch on.
     pub kind: FailureKind,
-    /// What happened and where, for a person.
+    /// The failure and where it happened, for a person.
     pub message: String,
     /// What to do next.
     pub hint: String,
@@ -83,44 +84,46 @@ pub struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The request makes no sense: 400.
+    /// The request is not valid: 400.
     BadRequest,
-    /// The plugin is not paired, or its pairing was taken back: 401. Pair by code.
+    /// The plugin is not paired, or its pairing was revoked: 401. Pair it with a code.
     Unpaired,
-    /// The token is missing, unknown, or of another kind: 401. Say hello again.
+    /// The token is missing, unknown, or of the wrong kind: 401. Send a new hello.
     Unauthorized,
-    /// The model's provider wants money before it answers: 402. Choose another model, or pay there.
+    /// The model's provider requires payment before it answers: 402. Choose another model, or pay
+    /// the provider.
     PaymentRequired,
-    /// The request came from somewhere else: 403.
+    /// The request came from another host or page, or from a caller that may not make it: 403.
     Forbidden,
-    /// There is no such thing: 404.
+    /// The requested item does not exist: 404.
     NotFound,
-    /// The route does not know this method: 405.
+    /// The route does not support this method: 405.
     MethodNotAllowed,
-    /// The session, its epoch, the patch or its base is another one by now: 409. Look again.
+    /// The session, its epoch, the patch or its base has changed: 409. Fetch the current state.
     Stale,
-    /// It was decided or done already, or cannot be done in this state: 409.
+    /// The action was decided or done already, or is not possible in this state: 409.
     Settled,
-    /// The body did not come in time: 408. Send it at once.
+    /// The body did not arrive in time: 408. Send it without delay.
     TooSlow,
     /// The body or the head is too large: 413.
     TooLarge,
-    /// The body is not JSON by its content type: 415.
+    /// The content type of the body is not JSON: 415.
     UnsupportedMediaType,
-    /// Plugin and daemon speak different versions: 426. Update the older one.
+    /// The plugin and the daemon use different protocol versions: 426. Update the older one.
     Protocol,
-    /// Too many tries: 429. Wait.
+    /// Too many attempts: 429. Wait before the next one.
     TooMany,
-    /// Something is wrong in the daemon: 500.
+    /// An error in the daemon: 500.
     Internal,
-    /// The model could not be asked, or did not answer as it should: 502. What it says tells more.
+    /// The request to the model failed, or its answer was not valid: 502. The message has the
+    /// details.
     Provider,
-    /// The answer was lost, and whether something was done is not known: 503. Look what became of it.
+    /// The answer was lost, so it is not known whether the action was done: 503. Check its outcome.
     Lost,
 }
 
 impl FailureKind {
-    /// The status of the answer.
+    /// Returns the HTTP status of the response.
     pub fn http_status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -142,12 +145,12 @@ impl FailureKind {
     }
 }
 
-/// An answer that has nothing to say.
+/// An empty body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmptyBody {}
 
-/// That the daemon is there, and nothing else.
+/// The answer to a health check: only that the daemon is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Health {

@@ -1,4 +1,5 @@
-//! The routes: which there are, who may call them, and what crosses; and OpenAPI, printed from them.
+//! The routes of the API, with their access rules and types, and the OpenAPI document generated
+//! from them.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value as Json, json};
@@ -15,34 +16,34 @@ use super::{
     Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
-/// Who may call a route.
+/// The kinds of callers that may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Token {
-    /// Everybody on this machine.
+    /// Any program on this machine.
     None,
     /// The plugin, with the token of its session.
     Plugin,
-    /// A person: the plugin, or the terminal and the page.
+    /// A person, through the plugin, the terminal or the page.
     Human,
-    /// An agent of its own, as those that speak MCP; or a person.
+    /// An agent, such as an MCP client, or a person.
     Client,
 }
 
-/// How a route is called.
+/// The HTTP method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// It only reads.
+    /// Reads data.
     Get,
-    /// It does something.
+    /// Performs an action.
     Post,
-    /// It sets something.
+    /// Replaces a value.
     Put,
-    /// It ends something.
+    /// Ends something.
     Delete,
 }
 
 impl Method {
-    /// As HTTP has it.
+    /// Returns the method's name in HTTP.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -53,39 +54,40 @@ impl Method {
     }
 }
 
-/// What most answers are.
+/// The content type of most responses.
 const JSON: &str = "application/json";
 
 type Schema = fn(&mut SchemaGenerator) -> Json;
 
-/// A route.
+/// A route of the API.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
-    /// How it is called.
+    /// The HTTP method.
     pub method: Method,
-    /// Its path; `{id}` is a part of it.
+    /// The path. `{id}` is a placeholder for one segment.
     pub path: &'static str,
-    /// Who may call it.
+    /// The callers that may use the route.
     pub token: Token,
-    /// What it is for.
+    /// The summary in the OpenAPI document.
     pub summary: &'static str,
-    /// Numbers that may stand behind the path.
+    /// The names of the numeric query parameters.
     pub query: &'static [&'static str],
-    /// Texts that may stand there.
+    /// The names of the text query parameters.
     pub texts: &'static [&'static str],
-    /// What an answer is, as `Content-Type` has it.
+    /// The content type of a successful response.
     pub media: &'static str,
     body: Option<Schema>,
     answer: Schema,
 }
 
 impl Route {
-    /// Whether it takes a body.
+    /// Whether a request to this route has a body.
     pub fn has_body(&self) -> bool {
         self.body.is_some()
     }
 
-    /// Whether it is for agents, about who is let in, for looking back, for deploys or for merges: the plugin never calls it.
+    /// Whether the plugin never calls this route: routes for agents, access, statistics, history,
+    /// deploys, merges and the page.
     pub(crate) fn is_hidden_from_plugin(&self) -> bool {
         let own = [
             "/",
@@ -112,7 +114,7 @@ impl Route {
         own.contains(&self.path) || rooms.iter().any(|start| self.path.starts_with(start))
     }
 
-    /// Makes the types that cross known to a generator.
+    /// Adds the types of the request and the responses to a schema generator.
     pub(crate) fn register_types(&self, generator: &mut SchemaGenerator) {
         self.body.map(|body| body(generator));
         (self.answer)(generator);
@@ -151,12 +153,12 @@ const fn with_texts(route: Route, texts: &'static [&'static str]) -> Route {
     Route { texts, ..route }
 }
 
-/// A part of the page.
+/// A route that returns HTML of the page.
 const fn page_route(path: &'static str, token: Token, summary: &'static str) -> Route {
     with_media("text/html", get_route::<EmptyBody>(path, token, summary))
 }
 
-/// A route whose answer is no JSON.
+/// Changes the content type of a route whose response is not JSON.
 const fn with_media(media: &'static str, route: Route) -> Route {
     Route { media, answer: text_schema, ..route }
 }
@@ -165,11 +167,11 @@ fn text_schema(_: &mut SchemaGenerator) -> Json {
     json!({ "type": "string" })
 }
 
-/// What a part of the page may be asked for by.
+/// Text query parameters of `/page/{id}`.
 const PARTS: &[&str] = &[
     "layout", "session", "place", "path", "tool", "kind", "outcome", "day", "text", "only", "typed",
 ];
-/// By what the history is looked through.
+/// Text query parameters that filter the history.
 const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "text", "only"];
 
 /// Declares the routes: the table, and an id for each of them.
@@ -512,7 +514,7 @@ routes! {
     },
 }
 
-/// The API in OpenAPI 3.1, as `scene-schemas/openapi.json` has it.
+/// Returns the API as an OpenAPI 3.1 document, which is committed as `scene-schemas/openapi.json`.
 pub fn openapi_document() -> Json {
     let mut generator = SchemaGenerator::new(
         schemars::generate::SchemaSettings::draft2020_12()

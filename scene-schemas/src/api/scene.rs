@@ -1,7 +1,8 @@
-//! The mirror of an open place: what the plugin says of it, and what the daemon asks.
+//! The mirror of an open place: the plugin's updates, the daemon's queries and the plugin's
+//! answers.
 //!
-//! Ids are debug ids with `studio:` before them. The plugin counts a version for every change that it
-//! says; updates arrive in the order in which they were made.
+//! Instance ids are Studio's debug ids with the prefix `studio:`. The plugin increments the version
+//! for every change that it reports. Updates arrive in the order in which they were made.
 
 use std::collections::BTreeMap;
 
@@ -12,100 +13,100 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::command::{AssetContents, InstanceId};
 use crate::value::Value;
 
-/// What the plugin says of its place, in order.
+/// An update about the place, sent by the plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SceneUpdate {
     /// The session's epoch.
     pub epoch: u64,
-    /// The version of the place when this was said.
+    /// The version of the place when the update was made.
     pub version: u64,
-    /// What is said.
+    /// The parts of the update, in order.
     pub parts: Vec<ScenePart>,
 }
 
-/// An update was taken.
+/// An update was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SceneReceipt {
-    /// How many instances are mirrored now.
+    /// Number of mirrored instances.
     pub instances: u32,
 }
 
-/// One thing that is said of a place.
+/// One part of an update.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "part", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScenePart {
-    /// A snapshot begins: what was said before is forgotten.
+    /// A snapshot begins. Everything reported before is discarded.
     Begin {
-        /// About how many instances will come.
+        /// Approximate number of instances in the snapshot.
         total: u32,
     },
-    /// Instances of the snapshot, parents before their children, siblings in order.
+    /// Instances of the snapshot: parents before their children, siblings in order.
     Nodes {
-        /// They.
+        /// The instances.
         nodes: NodeColumns,
     },
-    /// The snapshot is whole.
+    /// The snapshot is complete.
     End {},
-    /// The texts of scripts, as the editor has them.
+    /// Texts of scripts, as the editor has them.
     Sources {
-        /// They.
+        /// The scripts.
         scripts: Vec<ScriptText>,
     },
-    /// An instance came, below one that is known, behind its siblings. Said again of one that is
-    /// known, it is where it now is.
+    /// An instance was added below a known one, as its last child. For an instance that is already
+    /// known, this reports its new location.
     Added {
-        /// Its id.
+        /// The instance's id.
         id: InstanceId,
-        /// Its parent.
+        /// The parent's id.
         parent: InstanceId,
-        /// Its class.
+        /// The instance's class.
         class: String,
-        /// Its name.
+        /// The instance's name.
         name: String,
     },
-    /// An instance went, with all below it.
+    /// An instance was removed with its descendants.
     Removed {
-        /// Which.
+        /// The instance's id.
         id: InstanceId,
     },
-    /// An instance has another name.
+    /// An instance was renamed.
     Renamed {
-        /// Which.
+        /// The instance's id.
         id: InstanceId,
-        /// The name.
+        /// The new name.
         name: String,
     },
-    /// Properties of an instance are others now; who wants to know them asks. `Source`, `Tags` and
-    /// `@Key` are among them.
+    /// Properties of an instance changed. The daemon must query the new values. The names may
+    /// include `Source`, `Tags` and `@Key`.
     Changed {
-        /// Which.
+        /// The instance's id.
         id: InstanceId,
-        /// Which properties.
+        /// The names of the changed properties.
         names: Vec<String>,
     },
-    /// What the daemon asked for.
+    /// The answer to a query of the daemon.
     Answered {
-        /// The number of the work.
+        /// The number of the work that contained the query.
         work: u64,
         /// The answer.
         answer: PluginAnswer,
     },
-    /// A person has undone the recording of a proposal in Studio.
+    /// A person undid the recording of a proposal in Studio.
     Undone {
-        /// The recording's name: `Vector <proposal>`, as it was told.
+        /// The recording's name, `Vector <proposal>`, as given in the work.
         recording: String,
     },
-    /// A person has redone it.
+    /// A person redid the recording of a proposal in Studio.
     Redone {
         /// The recording's name.
         recording: String,
     },
 }
 
-/// A part as it is written, its fields in any order. What serde derives for an enum with a tag would
-/// copy every text of a place once more before it looked at the tag.
+/// A part as it is sent, with its fields in any order. The code that serde derives for a tagged
+/// enum would copy every script text once more before it reads the tag.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UnorderedPart {
@@ -178,19 +179,19 @@ impl<'de> Deserialize<'de> for ScenePart {
     }
 }
 
-/// Instances by columns; all lists but `classes` are of one length.
+/// Instances as columns. All lists except `classes` have the same length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeColumns {
-    /// Names of classes.
+    /// The class names that `class` refers to.
     pub classes: Vec<String>,
-    /// Of each instance, its id.
+    /// Each instance's id.
     pub ids: Vec<InstanceId>,
-    /// Its parent: 0 is `game`, and n is the nth instance of this snapshot.
+    /// Each instance's parent: 0 is `game`, and n is the nth instance of this snapshot.
     pub parents: Vec<u32>,
-    /// Its class, as a place in `classes`, from 0.
+    /// Each instance's class, as an index into `classes`, from 0.
     pub class: Vec<u32>,
-    /// Its name.
+    /// Each instance's name.
     pub names: Vec<String>,
 }
 
@@ -198,126 +199,127 @@ pub struct NodeColumns {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptText {
-    /// Which script.
+    /// The script's id.
     pub id: InstanceId,
-    /// Its text, drafts included.
+    /// The script's text, including unsaved drafts.
     pub text: String,
-    /// Whether the editor has a draft that is not what the place has.
+    /// Whether the editor has a draft that differs from the place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_dirty: bool,
 }
 
-/// What the daemon wants to know.
+/// A query from the daemon to the plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "want", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PluginQuery {
-    /// Values of properties.
+    /// Read the values of properties.
     Properties {
-        /// Of whom, and which.
+        /// The instances and their properties to read.
         of: Vec<PropertyQuery>,
     },
-    /// Texts of scripts.
+    /// Read the texts of scripts.
     Sources {
-        /// Whose.
+        /// The ids of the scripts.
         ids: Vec<InstanceId>,
     },
-    /// The script that is open in front.
+    /// Read the script that is open in front.
     ActiveScript {},
-    /// What is selected in the explorer.
+    /// Read the selection in the Explorer.
     Selection {},
-    /// The scripts that are open.
+    /// List the open scripts.
     Documents {
-        /// At most so many.
+        /// Maximum number of scripts.
         max: u32,
     },
-    /// Nothing: an instance is selected, a script is opened.
+    /// Select an instance, or open a script, in Studio. Returns no data.
     Reveal {
-        /// Which.
+        /// The id of the instance or script.
         id: InstanceId,
-        /// The line, from 1.
+        /// The line to show, from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
     },
-    /// A picture of the viewport.
+    /// Take a picture of the viewport.
     Capture {},
-    /// What an asset would bring.
+    /// Read the contents of an asset.
     Asset {
-        /// Its number.
+        /// The asset's id on Roblox.
         asset: u64,
     },
 }
 
-/// Properties of an instance that somebody wants to know.
+/// A query for properties of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PropertyQuery {
-    /// Whose.
+    /// The instance's id.
     pub id: InstanceId,
-    /// Which: names, `Tags`, and `@Key`; `@` alone means all attributes, as one value Attributes.
+    /// The properties to read: names, `Tags` and `@Key`. `@` alone means all attributes, as one
+    /// value of type Attributes.
     pub names: Vec<String>,
 }
 
-/// What the plugin answers.
+/// The plugin's answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PluginAnswer {
-    /// Values of properties.
+    /// The values of properties.
     Properties {
-        /// Of each instance that is still there.
+        /// The values of each instance that still exists.
         known: Vec<KnownProperties>,
     },
-    /// Texts of scripts.
+    /// The texts of scripts.
     Sources {
-        /// Of each that is still there.
+        /// The texts of the scripts that still exist.
         scripts: Vec<ScriptText>,
     },
-    /// The script that is open in front; none where none is.
+    /// The script that is open in front.
     ActiveScript {
-        /// It.
+        /// The script. None if no script is open in front.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<Document>,
     },
-    /// What is selected, in order.
+    /// The selection, in order.
     Selection {
-        /// They; at most 100.
+        /// The selected instances, at most 100.
         ids: Vec<InstanceId>,
-        /// How many there are.
+        /// Total number of selected instances.
         count: u32,
     },
-    /// The scripts that are open.
+    /// The open scripts.
     Documents {
-        /// They.
+        /// The scripts.
         documents: Vec<Document>,
     },
-    /// It was done.
+    /// The instance or script is shown.
     Revealed {},
-    /// A picture.
+    /// A picture of the viewport.
     Captured {
-        /// A PNG, in base64.
+        /// The picture as a PNG in base64.
         png: String,
     },
-    /// What an asset would bring.
+    /// The contents of an asset.
     Asset {
-        /// It.
+        /// The contents.
         holds: AssetContents,
     },
-    /// It cannot be told.
+    /// The query failed.
     Failed {
-        /// Why, and what a person can do.
+        /// The reason, and what a person can do about it.
         reason: String,
     },
 }
 
-/// Values of an instance.
+/// Property values of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownProperties {
-    /// Whose.
+    /// The instance's id.
     pub id: InstanceId,
-    /// By name. `Tags` is of the type Tags.
+    /// The values by property name. The value of `Tags` has the type Tags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Value>,
-    /// Properties that were asked for and have no value that could be read.
+    /// Requested properties without a readable value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
@@ -326,14 +328,14 @@ pub struct KnownProperties {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// Which script; none for what is no instance of the place.
+    /// The script's id. The mirror does not have it if the script is not an instance of the place.
     pub id: InstanceId,
-    /// Whether the editor has a draft that is not what the place has.
+    /// Whether the editor has a draft that differs from the place.
     pub is_dirty: bool,
-    /// Its text, where it was asked for.
+    /// The script's text. None if it was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What is selected in it, where something is.
+    /// The selected text. None if nothing is selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<String>,
 }

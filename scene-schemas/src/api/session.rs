@@ -1,4 +1,6 @@
-//! Sessions: an open place that says hello, pairs, and polls.
+//! Sessions: how an open place pairs with the daemon, says hello and polls.
+//!
+//! A session is a Studio window, a place file or a Rojo project.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +9,8 @@ use super::event::EventRecord;
 use super::work::Work;
 use crate::entry::Seq;
 
-/// A Studio window with its place, as the plugin named it: the same while the place stays open, also
-/// when the plugin is loaded again.
+/// The id of a session. For a Studio window, the plugin chooses it. It stays the same while the
+/// place is open, even if the plugin is reloaded.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -25,45 +27,46 @@ impl std::fmt::Display for SessionId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenPlace {
-    /// Its name, for a person.
+    /// The place's name, for display.
     pub name: String,
-    /// Roblox's number of it; 0 for a file that was never published.
+    /// The place's id on Roblox. 0 for a file that was never published.
     pub place_id: u64,
 }
 
-/// A person wants something opened, to be worked on. Opened already, it is the same session.
+/// A person opens a place file or a project for work. If it is open already, the response is the
+/// existing session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum OpenPlaceRequest {
     /// A place or model file.
     Place {
-        /// Where, from the root.
+        /// Absolute path of the file.
         place: String,
     },
     /// A Rojo project.
     Project {
-        /// The project file, or the folder that has one, from the root.
+        /// Absolute path of the project file, or of the folder that contains it.
         project: String,
     },
 }
 
-/// It is open.
+/// A place or project was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenedSession {
     /// The session.
     pub session: SessionId,
-    /// Its epoch.
+    /// The session's epoch.
     pub epoch: u64,
-    /// What it is called: the file, as the ledger names it.
+    /// The file's name, as recorded in the ledger.
     pub name: String,
 }
 
-/// A person typed the code that the daemon printed.
+/// A person entered the pairing code that the daemon printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PairRequest {
-    /// The code, six digits; blanks and dashes do not count.
+    /// The digits of the code. Spaces and dashes are ignored.
     pub code: String,
 }
 
@@ -71,100 +74,101 @@ pub struct PairRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PairResponse {
-    /// What the plugin keeps, and shows at each hello. Letters and digits.
+    /// The credential that the plugin stores and sends with each hello. Letters and digits.
     pub credential: String,
 }
 
-/// The plugin begins to speak, or begins anew.
+/// The plugin starts or restarts a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
-    /// The wire that the plugin speaks.
+    /// The version of the wire API that the plugin uses.
     pub protocol: u32,
     /// The plugin's version.
     pub plugin: String,
-    /// What it was given when it was paired.
+    /// The credential from pairing. None if the plugin is not paired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
-    /// The window: letters, digits and dashes, at most 64.
+    /// The session id of the window: letters, digits and dashes, at most 64.
     pub session: SessionId,
-    /// The place.
+    /// The place that is open in the window.
     pub place: OpenPlace,
 }
 
-/// The daemon knows the plugin.
+/// The daemon accepted a hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Welcome {
-    /// The wire that the daemon speaks.
+    /// The version of the wire API that the daemon uses.
     pub protocol: u32,
     /// The daemon's version.
     pub daemon: String,
-    /// This beginning; every call carries it. A hello after this one ends it.
+    /// The epoch that this hello started. Every later request carries it. The next hello ends it.
     pub epoch: u64,
     /// The bearer token of this session.
     pub token: String,
-    /// Where the stream stands. Cursors are in steps of their own, and only go from an answer to the
-    /// next request.
+    /// The stream's current cursor. Cursors count in their own steps. Use one only as the starting
+    /// point of the next request.
     pub cursor: Seq,
 }
 
-/// The plugin asks what there is to do and what has happened.
+/// The plugin polls for work and events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PollRequest {
     /// The session's epoch.
     pub epoch: u64,
-    /// What has happened up to here is known.
+    /// The cursor up to which the plugin knows the events.
     pub cursor: Seq,
-    /// Work that the plugin has at hand, by its numbers: it is offered again, but does not answer a
-    /// poll by itself.
+    /// Numbers of the work that the plugin already has. The response leaves this work out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_hand: Vec<u64>,
-    /// How long to wait where there is nothing, in seconds; at most 15.
+    /// Maximum time to wait if there is nothing to report, in seconds, at most 15.
     pub hold: u64,
 }
 
-/// What there is to do and what has happened.
+/// Work and events for the plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PollResponse {
-    /// Where the next poll goes on.
+    /// The cursor for the next poll.
     pub cursor: Seq,
-    /// What has happened, in order.
+    /// The events since the last poll, in order.
     pub events: Vec<EventRecord>,
-    /// What there is to do, in order. It is offered at every poll until it is answered.
+    /// Work for the plugin, in order. Every response repeats it until it is answered, except for
+    /// the work in `at_hand`.
     pub work: Vec<Work>,
     /// What the daemon needs before anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need: Option<SessionNeed>,
 }
 
-/// What the daemon needs from a session.
+/// A need of the daemon that a session must meet first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionNeed {
-    /// The place as a whole.
+    /// A snapshot of the whole place.
     Snapshot,
 }
 
-/// An open place, as a person sees it in a list.
+/// An open place, as shown in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionView {
-    /// Which.
+    /// The session.
     pub session: SessionId,
-    /// Its epoch.
+    /// The session's epoch.
     pub epoch: u64,
     /// The place.
     pub place: OpenPlace,
-    /// Whether it has polled within the last 30 seconds; of a file or a project, whether it is there.
+    /// For a place in Studio, whether the plugin has polled within the last 30 seconds. For a file
+    /// or project, whether it still exists.
     pub connected: bool,
-    /// How many instances it has; of a place in Studio, how many are mirrored.
+    /// Number of instances. For a place in Studio, the number of mirrored instances.
     pub instances: u32,
     /// The version of the mirror.
     pub version: u64,
-    /// The Rojo project that holds what Rojo owns of it, by its file.
+    /// The project file of the Rojo project that owns a part of the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
 }
@@ -173,6 +177,6 @@ pub struct SessionView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sessions {
-    /// Each of them.
+    /// The sessions of these places.
     pub sessions: Vec<SessionView>,
 }

@@ -1,7 +1,7 @@
-//! Work for the plugin, and what it says of it.
+//! Work for the plugin, and the plugin's acknowledgements.
 //!
-//! Work is handed out, not popped: it is offered at every poll until it is answered, and the plugin
-//! remembers what it has done, so that it happens once.
+//! Work stays queued until the plugin answers it, so a poll may return it again. The plugin
+//! remembers the work that it has done, so that each item is performed once.
 
 use std::collections::BTreeMap;
 
@@ -14,148 +14,150 @@ use crate::command::{Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
 use crate::value::Value;
 
-/// Something for the plugin to do.
+/// An item of work for the plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "work", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
-    /// Perform an approved proposal; answered by `POST /api/proposals/{id}/apply`.
+    /// Apply an approved proposal. The answer is `POST /api/proposals/{id}/apply`.
     Apply {
-        /// It.
+        /// The proposal to apply.
         apply: Apply,
     },
-    /// Tell something; answered by a part `answered` of a scene update.
+    /// Answer a query. The answer is an `answered` part of a scene update.
     Tell {
-        /// Its number, in this session's epoch.
+        /// The number of this work in the session's epoch.
         number: u64,
-        /// What.
+        /// The query.
         wanted: PluginQuery,
     },
 }
 
-/// An approved proposal: its actions are performed in order, all of them or none, in one recording.
+/// An approved proposal. The plugin performs its actions in order, all or none, in one recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Apply {
-    /// Its number among the work of this session.
+    /// The number of this work in the session's epoch.
     pub number: u64,
     /// The proposal.
     pub proposal: Seq,
-    /// What was approved.
+    /// The approved content.
     pub patch_id: Fingerprint,
-    /// The recording's name; no two have the same.
+    /// The recording's name, which is unique.
     pub recording: String,
-    /// What Studio's undo calls it.
+    /// The title of the undo step in Studio.
     pub title: String,
-    /// What is done.
+    /// The actions to perform.
     pub actions: Vec<Action>,
 }
 
-/// One thing that is done. `expect` is the fingerprint of what has to be there: over class and name,
-/// and the properties in `over`; of a text, over its bytes. Ids `new:K` name what earlier actions of
-/// the same proposal made.
+/// One action. `expect` is the fingerprint that the plugin must find: over the instance's class,
+/// name and the properties in `over`, or over the bytes of a text. An id `new:K` refers to an
+/// instance that an earlier action of the same proposal created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Make an instance as the last child of `parent`.
+    /// Creates an instance as the last child of `parent`.
     Create {
-        /// The id that later actions use for it.
+        /// The id that later actions use for the new instance.
         id: InstanceId,
-        /// Where it goes.
+        /// The parent of the new instance.
         parent: Target,
-        /// Its class.
+        /// The class of the new instance.
         class: String,
-        /// Its name.
+        /// The name of the new instance.
         name: String,
-        /// What is set before it is parented; `Source` among them for scripts.
+        /// Properties to set before the instance is parented. For a script, they include `Source`.
         props: BTreeMap<String, Value>,
         /// The parent's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Copy an instance with all below it, as the last child of `parent`. Its descendants take the
-    /// ids behind `id` in depth-first order.
+    /// Copies an instance with its descendants, as the last child of `parent`. The descendants take
+    /// the ids after `id`, in depth-first order.
     Clone {
         /// The id that later actions use for the copy.
         id: InstanceId,
-        /// What is copied.
+        /// The instance to copy.
         source: Target,
-        /// Where the copy goes.
+        /// The parent of the copy.
         parent: Target,
-        /// The copy's name.
+        /// The name of the copy.
         name: String,
-        /// How many instances the source has to have, itself included.
+        /// Number of instances that the source must have, including itself.
         count: u32,
         /// The source's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Set properties, attributes (`@Key`), tags (`Tags`), or the name.
+    /// Sets properties, attributes (`@Key`), tags (`Tags`), or the name.
     Set {
-        /// Whose.
+        /// The instance to change.
         target: Target,
         /// The new values.
         props: BTreeMap<String, Value>,
-        /// What goes back to its default, and attributes that go.
+        /// Properties to reset to their defaults, and attributes to remove.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reset: Vec<String>,
-        /// What `expect` is over: the names of properties, and of each the type of its values as
-        /// `__t` has it (`Bool` and `String` besides). Luau has one type of numbers and one of texts,
-        /// so the plugin cannot tell what the canonical text has to say. Of what the daemon knows no
-        /// type, such as an attribute that is not there, the text is empty.
+        /// The properties that `expect` covers, each with the type of its value as in `__t`, or
+        /// `Bool` or `String`. The plugin needs the types for the canonical text, because Luau has
+        /// only one type of numbers and one of strings. The type is empty if the daemon does not
+        /// know it, for example for an attribute that does not exist.
         over: BTreeMap<String, String>,
-        /// The fingerprint before.
+        /// The fingerprint before the change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Give an instance another parent.
+    /// Moves an instance to another parent.
     Move {
-        /// What moves.
+        /// The instance to move.
         target: Target,
-        /// Where it goes.
+        /// The new parent.
         parent: Target,
-        /// The fingerprint before.
+        /// The fingerprint before the move.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Take an instance out of the place, with all below it; it is kept while Studio runs.
+    /// Removes an instance with its descendants from the place. The plugin keeps it for `restore`
+    /// until the plugin is reloaded.
     Delete {
-        /// What goes.
+        /// The instance to delete.
         target: Target,
-        /// How many instances it has to have, itself included.
+        /// Number of instances that the subtree must have, including the target.
         count: u32,
-        /// The fingerprint before.
+        /// The fingerprint before the deletion.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
-    /// Bring back what a `delete` of this session took out.
+    /// Restores an instance that a `delete` of this session removed.
     Restore {
-        /// What.
+        /// The instance to restore.
         target: Target,
-        /// Where it goes.
+        /// The parent of the restored instance.
         parent: Target,
     },
-    /// Give a script another text.
+    /// Replaces a script's text.
     Write {
-        /// Which script.
+        /// The script to change.
         target: Target,
-        /// The hash of the text that has to be there.
+        /// The hash that the current text must have.
         expect: Fingerprint,
-        /// The text.
+        /// The new text.
         text: String,
-        /// Its hash.
+        /// The hash of the new text.
         after: Fingerprint,
     },
-    /// Bring in an asset, as the last children of `parent`.
+    /// Inserts an asset as the last children of `parent`.
     Insert {
-        /// The id that later actions use for its first root.
+        /// The id that later actions use for the asset's first root.
         id: InstanceId,
-        /// The asset.
+        /// The asset's id on Roblox.
         asset: u64,
-        /// Where it goes.
+        /// The parent of the asset's roots.
         parent: Target,
-        /// The fingerprint of what it has to hold: over a line for each of its instances, depth first,
-        /// `parent TAB class TAB bytes:name TAB hash NEWLINE`; the parent by its place in the list
-        /// from 1 (0 is nobody), the length of the name, and the hash of a script's text.
+        /// The fingerprint that the asset's contents must have. It covers one line for each
+        /// instance, depth first: `parent TAB class TAB bytes:name TAB hash NEWLINE`. `parent` is
+        /// the parent's number in the list from 1 (0 for a root), `bytes` is the length of the
+        /// name, and `hash` is the hash of a script's text.
         holds: Fingerprint,
         /// The parent's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,63 +165,65 @@ pub enum Action {
     },
 }
 
-/// What became of an approved proposal in Studio.
+/// The plugin's report on an approved proposal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyAck {
     /// The session.
     pub session: SessionId,
-    /// Its epoch.
+    /// The session's epoch.
     pub epoch: u64,
-    /// What was approved.
+    /// The approved content, by its `patch_id`.
     pub patch_id: Fingerprint,
-    /// What became of it.
+    /// The outcome in Studio.
     pub outcome: ApplyOutcome,
 }
 
-/// What became of it.
+/// The outcome of applying a proposal in Studio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ApplyOutcome {
-    /// It is done, as one undo step.
+    /// The proposal was applied, as one undo step.
     Applied {
-        /// One for each action.
+        /// The results of the actions, one for each.
         acted: Vec<ActionResult>,
-        /// The version of the place that has it; its changes are said before this is.
+        /// The version of the place that includes the changes. The plugin sends the scene updates
+        /// up to this version first.
         version: u64,
     },
-    /// Nothing of it is done: something else is there than was expected.
+    /// Nothing was applied, because the place differs from what the proposal expects.
     Stale {
-        /// What, and where.
+        /// The difference, and where it is.
         reason: String,
     },
-    /// Nothing of it is done: Studio does not allow it now.
+    /// Nothing was applied, because Studio does not allow it now.
     Refused {
-        /// Why, and what a person can do.
+        /// The reason, and what a person can do about it.
         reason: String,
     },
-    /// It failed half-way, and not all of it could be taken back.
+    /// Applying failed halfway, and some changes could not be reverted.
     Diverged {
-        /// What is left, and what a person can do.
+        /// The changes that remain, and what a person can do about them.
         reason: String,
     },
 }
 
-/// What became of one action.
+/// The result of one action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionResult {
-    /// The instances that it made, depth first, or the one that it changed; none where it is gone.
+    /// The instances that the action created, depth first, or the one that it changed. Empty if the
+    /// instance was deleted.
     pub ids: Vec<InstanceId>,
-    /// The fingerprint of what it left behind: over what it expected, or of the text.
+    /// The fingerprint after the action: over the same properties as `expect`, or of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// The daemon knows what became of it.
+/// The daemon received the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyReceipt {
-    /// False where it was known before.
+    /// False if the daemon already knew the outcome.
     pub is_news: bool,
 }

@@ -1,6 +1,6 @@
-//! A value in one short line, for a person who reads a card.
+//! A value as one short line, for a person who reads a card.
 //!
-//! It is for the eye alone: nothing reads it back, and it may leave out what a person does not miss.
+//! The line is for display only: it is never parsed, and it may omit detail.
 
 use rbx_types::{
     CFrame, Color3, Color3uint8, ColorSequence, Font, FontStyle, FontWeight, Matrix3,
@@ -12,11 +12,11 @@ use super::print::{AXES, FACES, set_names};
 use super::{Content, EnumItem, EnumName, Value};
 use crate::command::Target;
 
-/// Texts longer than this many characters are cut.
+/// Texts are cut after this many characters.
 const LONGEST: usize = 60;
 
 impl Value {
-    /// One short line for a person: `0, 1, 0`, `Neon`, `"text"`, `#ff8800`, `12 bytes`.
+    /// Returns one short line for display: `0, 1, 0`, `Neon`, `"text"`, `#ff8800`, `12 bytes`.
     pub fn to_brief(&self) -> String {
         match self {
             Self::Attributes(values) => count_noun(values.len(), "attribute"),
@@ -113,7 +113,7 @@ fn join_items<T: AsRef<str>>(items: &[T]) -> String {
     cut_line(&items.join(", "))
 }
 
-/// On one line, whatever stands in it.
+/// Replaces line breaks and control characters, and cuts the text to [`LONGEST`] characters.
 fn cut_line(text: &str) -> String {
     let mut line: String = text
         .chars()
@@ -139,7 +139,7 @@ fn hex_color(color: Color3uint8) -> String {
     format!("#{:02x}{:02x}{:02x}", color.r, color.g, color.b)
 }
 
-/// A light's colour may be brighter than white, which no `#rrggbb` says.
+/// A light's colour may be brighter than white, which `#rrggbb` cannot express.
 fn color_line(color: Color3) -> String {
     let parts = [color.r, color.g, color.b];
     if parts.iter().all(|part| (0.0..=1.0).contains(part)) {

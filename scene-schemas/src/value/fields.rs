@@ -1,6 +1,6 @@
-//! Reads the parts of an object and says what is wrong with them.
+//! Reads the fields of a JSON object and reports problems with them.
 //!
-//! Which parts a type has is not known here.
+//! This module does not know which fields a type has.
 
 use std::fmt::Display;
 
@@ -8,7 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json};
 
-/// What is wrong, and where below the typed object; the path grows on the way out.
+/// A problem with a field, and the path to it below the typed object. Each caller prepends its step
+/// to the path.
 pub(super) struct FieldProblem {
     path: String,
     what: ProblemKind,
@@ -34,7 +35,7 @@ impl FieldProblem {
         Self { path: name.to_owned(), what }
     }
 
-    /// The same problem, seen from one step further out.
+    /// Prepends one step to the path of the problem.
     pub(super) fn within_step(mut self, step: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
@@ -57,7 +58,7 @@ impl FieldProblem {
     }
 }
 
-/// Enough of it to be recognised.
+/// Returns the first 60 characters of the JSON, for messages.
 pub(super) fn excerpt_json(json: &Json) -> String {
     let text = json.to_string();
     match text.char_indices().nth(60) {
@@ -66,7 +67,7 @@ pub(super) fn excerpt_json(json: &Json) -> String {
     }
 }
 
-/// An object's fields, of which each one is taken once and none may be left over.
+/// An object's fields. Each field is taken once, and no field may be left over.
 pub(super) struct ObjectFields(pub(super) Map<String, Json>);
 
 impl ObjectFields {
@@ -119,7 +120,8 @@ pub(super) fn parse_non_finite(name: &str) -> Option<f64> {
     }
 }
 
-/// A finite double stands for itself; a second way to write it would be a second canonical text.
+/// Reads a double that is not finite. A finite one is a plain JSON number; accepting it here would
+/// give it a second canonical text.
 pub(super) fn read_non_finite(json: Json) -> FieldResult<f64> {
     json.as_str().and_then(parse_non_finite).map_or_else(
         || {
@@ -143,7 +145,7 @@ pub(super) fn read_single(json: Json) -> FieldResult<f32> {
     read_double(json).map(|double| double as f32)
 }
 
-/// The integers that JSON numbers are read into, with their limits for the message.
+/// Integer types that are read from JSON numbers, with their limits for the message.
 pub(super) trait IntegerKind: TryFrom<i64> {
     const LIMITS: &'static str;
 }
@@ -175,7 +177,8 @@ pub(super) fn read_byte(json: Json) -> FieldResult<u8> {
     read_integer(json)
 }
 
-/// 64 bits stand in a text, because neither JavaScript nor Luau reads them from a number.
+/// Reads a 64-bit integer from a string, because neither JavaScript nor Luau can read one exactly
+/// from a number.
 pub(super) fn read_integer_text<T: std::str::FromStr + Display>(json: Json) -> FieldResult<T> {
     json.as_str()
         .and_then(|text| text.parse::<T>().ok().filter(|n| n.to_string() == text))

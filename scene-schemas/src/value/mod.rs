@@ -1,8 +1,8 @@
-//! Typed property values and their JSON forms.
+//! Typed property values, in four forms: an exact form that reads back as the same value, a
+//! canonical text for fingerprints, a plain form for models, and a short line for people.
 //!
-//! A value has one exact form, which everybody writes and which reads back as the same value; one
-//! canonical text, over which fingerprints are made; a plain form for models; and a line for people.
-//! Which property takes which type, and what else may be read as that type, is not known here.
+//! This module does not know which property has which type, or which other notations are accepted
+//! for a type.
 
 mod brief;
 mod fields;
@@ -29,9 +29,11 @@ use crate::command::Target;
 pub use number::{canonical_json, f32_number, f64_number};
 
 /// A property value of a known type: every type of `rbx_types::Variant` that an instance's property
-/// can hold. Leaves are the field's own types; references and enum items are named, not numbered.
+/// can hold. Leaves use the types of `rbx_types`. References are stored as targets and enum items
+/// by name, not as numbers.
 ///
-/// A colour that `MaterialColors` does not name is the material's default; all of them are printed.
+/// A colour missing from `MaterialColors` is the material's default; the exact form prints all of
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants carry the names of Roblox's own types")]
 pub enum Value {
@@ -60,7 +62,7 @@ pub enum Value {
     PhysicalProperties(PhysicalProperties),
     Ray(Ray),
     Rect(Rect),
-    /// A reference to an instance of the same place; none where it points nowhere.
+    /// A reference to an instance of the same place. None if it points nowhere.
     Ref(Option<Target>),
     Region3(Region3),
     Region3int16(Region3int16),
@@ -79,14 +81,14 @@ pub enum Value {
     Attributes(BTreeMap<String, Value>),
 }
 
-/// A content property: nothing, an asset's address, or an object of the place.
+/// The value of a content property: nothing, an asset's address, or an object of the place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// Nothing.
+    /// No content.
     None,
     /// An address, such as `rbxassetid://1818`.
     Uri(String),
-    /// An object that lives in the place.
+    /// An object in the place. None if the reference points nowhere.
     Object(Option<Target>),
 }
 
@@ -95,21 +97,21 @@ pub enum Content {
 pub struct EnumItem {
     /// The enum, such as `Material`.
     pub enum_type: String,
-    /// The item.
+    /// The item, by name or number.
     pub item: EnumName,
 }
 
-/// How an enum's item is known.
+/// The name or number of an enum item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum EnumName {
-    /// By name, such as `Neon`.
+    /// The item's name, such as `Neon`.
     Name(String),
-    /// By number, where reflection knows no name for it.
+    /// The item's number, if reflection has no name for it.
     Number(u32),
 }
 
-/// What stands in `__t`, in the order of the alphabet. `Bool` and `String` are missing: they have no
-/// wrapped form.
+/// The type names allowed in `__t`, in alphabetical order. `Bool` and `String` are missing because
+/// they have no wrapped form.
 pub const TYPE_NAMES: [&str; 38] = [
     "Attributes",
     "Axes",
@@ -152,7 +154,7 @@ pub const TYPE_NAMES: [&str; 38] = [
 ];
 
 impl Value {
-    /// The type's name, as it stands in `__t` and in messages.
+    /// Returns the type's name, as written in `__t` and in messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Attributes(_) => "Attributes",
@@ -199,8 +201,8 @@ impl Value {
     }
 }
 
-/// Why a JSON value is not the exact form of any [`Value`]: one sentence that names the type and the
-/// field.
+/// The reason a JSON value is not the exact form of any [`Value`]: one sentence that names the type
+/// and the field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ValueError(String);
@@ -249,7 +251,7 @@ impl JsonSchema for Value {
     }
 }
 
-/// The schema of what stands in `__t`; values carry the name itself.
+/// The schema of `__t`. A [`Value`] carries the name itself and does not use this type.
 struct ValueType;
 
 impl JsonSchema for ValueType {

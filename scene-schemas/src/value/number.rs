@@ -1,25 +1,26 @@
-//! How numbers are written, and the canonical text of any JSON.
+//! JSON numbers, and the canonical text of any JSON.
 //!
-//! A fingerprint made by the plugin must equal one made here, so both sides need one rule that
-//! either language can follow: the text of RFC 8785 (keys sorted, numbers as ECMAScript prints
-//! them), except that keys are sorted by their bytes and that negative zero stays `-0.0`.
+//! A fingerprint made by the plugin must equal one made here. Both sides therefore use the text of
+//! RFC 8785 (keys sorted, numbers as ECMAScript prints them), except that keys are sorted by their
+//! bytes and that negative zero stays `-0.0`.
 
 use serde_json::{Number, Value as Json};
 
-/// Whole numbers below this one are exact in a double, and are written without a fraction.
+/// Whole numbers below this one are exact in a double and are written without a fraction.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A single as a JSON number: the decimal with the fewest digits that reads back as the same single.
+/// Returns a single as a JSON number: the decimal with the fewest digits that reads back as the
+/// same single.
 ///
-/// A decimal is read as a double first and rounded to a single afterwards, for that is all that
-/// Luau can do; the few decimals that go astray on this way get one more digit. What is not finite
-/// becomes `"inf"`, `"-inf"` or `"nan"`.
+/// A decimal is read as a double first and then rounded to a single, because that is all Luau can
+/// do. The few decimals that round to another single this way get more digits. A value that is not
+/// finite becomes `"inf"`, `"-inf"` or `"nan"`.
 pub fn f32_number(number: f32) -> Json {
     f64_number(widen_single(number))
 }
 
-/// A double as a JSON number: without a fraction where it is whole. What is not finite becomes
-/// `"inf"`, `"-inf"` or `"nan"`.
+/// Returns a double as a JSON number, without a fraction if it is whole. A value that is not finite
+/// becomes `"inf"`, `"-inf"` or `"nan"`.
 pub fn f64_number(number: f64) -> Json {
     if number.is_nan() {
         Json::from("nan")
@@ -32,12 +33,13 @@ pub fn f64_number(number: f64) -> Json {
     }
 }
 
-/// Negative zero is left out: an integer would lose its sign.
+/// Whether the number can be written as an integer. Negative zero cannot, because an integer would
+/// lose its sign.
 fn is_whole(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() < EXACT && (number != 0.0 || number.is_sign_positive())
 }
 
-/// The double that the single's shortest decimal reads as.
+/// Returns the double that the single's shortest decimal reads as.
 fn widen_single(single: f32) -> f64 {
     if !single.is_finite() || is_whole(f64::from(single)) && single.abs() < 16_777_216.0 {
         return f64::from(single);
@@ -51,8 +53,8 @@ fn widen_single(single: f32) -> f64 {
         .unwrap_or(f64::from(single))
 }
 
-/// The canonical text of any JSON: compact, keys sorted by their bytes, one way to write a number.
-/// It does not depend on the order in which the keys were read.
+/// Returns the canonical text of any JSON: compact, keys sorted by their bytes, and one notation
+/// for each number. It does not depend on the order in which the keys were read.
 pub fn canonical_json(value: &Json) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);
@@ -114,7 +116,8 @@ fn write_string(string: &str, text: &mut String) {
     text.push('"');
 }
 
-/// An integer that does not fit a double keeps its digits: it can only stand in a model's arguments.
+/// An integer that does not fit into a double keeps its digits. It can only occur in a model's
+/// arguments.
 pub(super) fn number_text(number: &Number) -> String {
     if number.is_i64() || number.is_u64() {
         return number.to_string();
@@ -122,8 +125,8 @@ pub(super) fn number_text(number: &Number) -> String {
     number.as_f64().map_or_else(|| number.to_string(), format_ecmascript)
 }
 
-/// `Number::toString` of ECMAScript. Luau's `tostring` differs in one thing alone: it pads an exponent
-/// to two digits (`1e-07`).
+/// Formats a number like `Number::toString` of ECMAScript. Luau's `tostring` differs in one way
+/// only: it pads an exponent to two digits (`1e-07`).
 fn format_ecmascript(number: f64) -> String {
     if number == 0.0 {
         return if number.is_sign_negative() { "-0.0".to_owned() } else { "0".to_owned() };
@@ -132,7 +135,7 @@ fn format_ecmascript(number: f64) -> String {
     let shortest = format!("{:e}", number.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let digits = mantissa.replace('.', "");
-    // The decimal point stands behind this many digits.
+    // Number of digits before the decimal point.
     let point = exponent.parse::<i32>().unwrap_or_default() + 1;
     let count = digits.len() as i32;
     if !(-5..=21).contains(&point) {

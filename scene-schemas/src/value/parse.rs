@@ -1,7 +1,7 @@
-//! Reads the exact form of a value back, and nothing else.
+//! Parses the exact form of a value.
 //!
-//! What is wrong is said in a sentence that names the type and the field. The short forms that
-//! people write are not known here: whoever knows the property's type translates them first.
+//! Errors are sentences that name the type and the field. This module does not accept the short
+//! forms that people write; code that knows the property's type translates them first.
 
 use rbx_types::{
     Axes, BrickColor, CFrame, Color3, Color3uint8, ColorSequence, ColorSequenceKeypoint,
@@ -21,11 +21,11 @@ use super::{Content, EnumItem, EnumName, TYPE_NAMES, Value, ValueError};
 use crate::command::Target;
 
 impl Value {
-    /// Reads the exact form, as [`Value::to_json`] writes it.
+    /// Parses the exact form, as [`Value::to_json`] writes it.
     ///
     /// # Errors
     ///
-    /// A sentence that names the type and the field that is missing, wrong or unknown.
+    /// Returns a sentence that names the type and the field that is missing, wrong or unknown.
     pub fn from_json(json: Json) -> Result<Self, ValueError> {
         match json {
             Json::Bool(value) => Ok(Self::Bool(value)),
@@ -82,7 +82,8 @@ fn unknown_type_message(kind: &str) -> String {
     }
 }
 
-/// Read apart from the others, because the problem of an attribute is a sentence of its own.
+/// Parsed apart from the other types, because the error for an attribute's value is already a
+/// complete sentence.
 fn parse_attributes(fields: Map<String, Json>) -> Result<Value, ValueError> {
     let mut fields = ObjectFields(fields);
     let values = fields.take_field("value", ObjectFields::from_json);
@@ -148,7 +149,7 @@ fn read_fields(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
     })
 }
 
-/// The types that are made of a few numbers.
+/// Parses the types that consist of a few numbers.
 fn parse_geometry(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
     Ok(match kind {
         "Ray" => Value::Ray(Ray::new(
@@ -190,7 +191,7 @@ fn parse_geometry(kind: &str, f: &mut ObjectFields) -> FieldResult<Value> {
             f.take_field("y", read_integer::<i16>)?,
             f.take_field("z", read_integer::<i16>)?,
         )),
-        // The list of types and these readers have come apart.
+        // `TYPE_NAMES` lists a type that has no reader here.
         _ => return Err(FieldProblem::at_field("__t", ProblemKind::Unknown)),
     })
 }
@@ -329,7 +330,7 @@ fn parse_font(f: &mut ObjectFields) -> FieldResult<Font> {
     Ok(font)
 }
 
-/// The bits of those that are named.
+/// Returns the combined bits of the listed names.
 fn parse_bits<T>(json: Json, all: &[(&str, T)], bits: impl Fn(&T) -> u8) -> FieldResult<u8> {
     let one = |json: Json| {
         let name = json.as_str().unwrap_or_default();
@@ -369,7 +370,7 @@ fn parse_physical(f: &mut ObjectFields) -> FieldResult<PhysicalProperties> {
     )))
 }
 
-/// All materials are set afterwards, so that two maps that look alike are equal.
+/// Sets every material, so that two maps with the same colours compare equal.
 fn parse_material_colors(json: Json) -> FieldResult<MaterialColors> {
     let mut fields = ObjectFields::from_json(json)?;
     let mut colors = MaterialColors::new();

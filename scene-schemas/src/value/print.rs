@@ -1,6 +1,7 @@
 //! The exact, the canonical and the plain form of a value.
 //!
-//! How a form is read back is not known here; the tests of this module hold the two together.
+//! This module does not know how a form is parsed; the tests of the parent module check that the
+//! two match.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +16,7 @@ use super::number::{canonical_json, f32_number as f32n, f64_number};
 use super::{Content, EnumItem, EnumName, Value};
 use crate::command::Target;
 
-/// From here on a double no longer tells all whole numbers apart.
+/// From here on, a double cannot represent every whole number.
 const SAFE: i64 = 1 << 53;
 
 pub(super) const AXES: [(&str, Axes); 3] = [("X", Axes::X), ("Y", Axes::Y), ("Z", Axes::Z)];
@@ -53,7 +54,7 @@ pub(super) const MATERIALS: [TerrainMaterials; 21] = [
     TerrainMaterials::Pavement,
 ];
 
-/// What an instance is called: ids differ from target to target and are left out where targets
+/// How references name an instance. Ids differ between targets, so they are left out where targets
 /// must agree.
 #[derive(Clone, Copy)]
 enum InstanceNaming {
@@ -62,21 +63,21 @@ enum InstanceNaming {
 }
 
 impl Value {
-    /// The exact form, in which every value reads back as the same value: booleans, texts and finite
+    /// Returns the exact form, which reads back as the same value: booleans, strings and finite
     /// 64-bit floats as themselves, all others as `{"__t": type, ...}`.
     pub fn to_json(&self) -> Json {
         exact_json(self, InstanceNaming::IdAndPath)
     }
 
-    /// The text over which fingerprints are made: the exact form without white space, keys sorted by
-    /// their bytes, every number in its one notation, and an instance by its path alone.
+    /// Returns the text that fingerprints cover: the exact form without white space, with keys
+    /// sorted by their bytes, one notation for each number, and instances by path alone.
     pub fn to_canonical(&self) -> String {
         canonical_json(&exact_json(self, InstanceNaming::PathOnly))
     }
 
-    /// The form that a model reads where class and property already say the type: numbers, asset
-    /// addresses and lists of tags stand for themselves. Whole numbers that a double would round are
-    /// texts; everything else has its exact form.
+    /// Returns the form for a model, where class and property already determine the type: numbers,
+    /// asset addresses and lists of tags are plain JSON. Whole numbers that a double would round
+    /// are strings. All other values have their exact form.
     pub fn to_plain(&self) -> Json {
         match self {
             Self::Float32(number) if number.is_finite() => f32n(*number),
@@ -125,7 +126,7 @@ fn exact_json(value: &Value, naming: InstanceNaming) -> Json {
     Json::Object(typed)
 }
 
-/// The fields of the types that hold nothing but numbers and names.
+/// Returns the fields of the types that hold only numbers and names.
 fn plain_data(value: &Value) -> Json {
     match value {
         Value::Vector2(v) => json!({ "x": f32n(v.x), "y": f32n(v.y) }),
@@ -160,7 +161,7 @@ fn plain_data(value: &Value) -> Json {
         Value::PhysicalProperties(physical) => physical_fields(physical),
         Value::UniqueId(id) => unique_id_json(id),
         Value::MaterialColors(colors) => material_colors_json(colors),
-        // The caller has written these.
+        // The caller handles these types.
         Value::Bool(_)
         | Value::String(_)
         | Value::Float32(_)
@@ -217,7 +218,8 @@ fn int16s_json(v: Vector3int16) -> Json {
     json!([v.x, v.y, v.z])
 }
 
-/// Nine numbers row by row, as `CFrame:GetComponents` returns them behind the position.
+/// The orientation is nine numbers row by row, in the order in which `CFrame:GetComponents` returns
+/// them after the position.
 fn frame_fields(frame: &CFrame) -> Json {
     let rows = [frame.orientation.x, frame.orientation.y, frame.orientation.z];
     let orientation: Vec<Json> =
@@ -225,7 +227,7 @@ fn frame_fields(frame: &CFrame) -> Json {
     json!({ "position": vector3_json(frame.position), "orientation": orientation })
 }
 
-/// Four names belong to two colours each; the second of them is known by its number alone.
+/// Four names belong to two colours each; the second colour can only be written by its number.
 fn brick_color_json(color: BrickColor) -> Json {
     let name = color.to_string();
     if BrickColor::from_name(&name) == Some(color) {
@@ -280,7 +282,7 @@ fn font_fields(font: &Font) -> Json {
     fields
 }
 
-/// The names of those that are in the set, in Roblox's order.
+/// Returns the names of the members of the set, in Roblox's order.
 pub(super) fn set_names<T: Copy>(
     all: &[(&'static str, T)],
     is_in: impl Fn(T) -> bool,

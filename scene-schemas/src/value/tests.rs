@@ -1,4 +1,6 @@
-//! The forms of every type, held against each other.
+//! Tests that the forms of every type match each other.
+//!
+//! The samples cover every variant but `MaterialColors`, which has its own test.
 
 use rbx_types::{
     ColorSequenceKeypoint, CustomPhysicalProperties, FontStyle, FontWeight, Matrix3,
@@ -28,7 +30,7 @@ fn frame() -> CFrame {
     )
 }
 
-/// Every variant at least once, with its exact form and its line for people.
+/// Every variant but `MaterialColors` at least once, with its exact form and its display line.
 fn samples() -> Vec<(Value, &'static str, &'static str)> {
     let mut all = scalars();
     all.extend(shapes());
@@ -37,7 +39,7 @@ fn samples() -> Vec<(Value, &'static str, &'static str)> {
     all
 }
 
-// One line is one case.
+// One case per line.
 #[rustfmt::skip]
 fn scalars() -> Vec<(Value, &'static str, &'static str)> {
     vec![
@@ -61,7 +63,7 @@ fn scalars() -> Vec<(Value, &'static str, &'static str)> {
     ]
 }
 
-// One line is one case.
+// One case per line.
 #[rustfmt::skip]
 fn shapes() -> Vec<(Value, &'static str, &'static str)> {
     let udim = UDim::new(0.5, -10);
@@ -84,7 +86,7 @@ fn shapes() -> Vec<(Value, &'static str, &'static str)> {
     ]
 }
 
-// One line is one case.
+// One case per line.
 #[rustfmt::skip]
 fn looks() -> Vec<(Value, &'static str, &'static str)> {
     let orange = Color3::new(1.0, 0.5, 0.0);
@@ -111,7 +113,7 @@ fn looks() -> Vec<(Value, &'static str, &'static str)> {
     ]
 }
 
-// One line is one case.
+// One case per line.
 #[rustfmt::skip]
 fn names_and_bytes() -> Vec<(Value, &'static str, &'static str)> {
     vec![
@@ -174,7 +176,7 @@ fn all_brick_colors_round_trip() {
         let value = Value::BrickColor(color);
         assert_eq!(Value::from_json(value.to_json()).unwrap(), value);
     }
-    // The second of the two colours that are called Lilac.
+    // The second of the two colours named Lilac.
     let json = json!({ "__t": "BrickColor", "number": 321 });
     assert_eq!(Value::from_json(json.clone()).unwrap().to_json(), json);
 }

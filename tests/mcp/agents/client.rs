@@ -1,5 +1,5 @@
-//! Claude Code, Codex and Gemini CLI as npm has them, each in a fresh home with the entry that `vector setup`
-//! writes, and with a scripted model.
+//! Drives Claude Code, Codex and Gemini CLI from npm, each in a fresh home with the entry that
+//! `vector setup` writes, and with a scripted model.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,16 +17,15 @@ use vector_tests::requirement::Requirement;
 use super::super::Person;
 use super::model::{ModelWire, ScriptedModel};
 
-/// Longer than any of it takes; a test that waits so long has failed.
+/// An upper bound for every wait; a test that reaches it fails.
 pub(super) const PATIENCE: Duration = Duration::from_mins(3);
-/// How often it is looked whether something is there.
+/// The polling interval.
 const LOOKED: Duration = Duration::from_millis(20);
-/// How long a client may take for a tool where a test cuts it off, in seconds.
+/// The tool time-out of a client in tests that cut a call off, in seconds.
 const CUT_OFF: u32 = 8;
-/// No other server is reached: whatever is not on this machine is refused at once.
+/// A proxy that refuses every connection, so that no client reaches another machine.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// A client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Agent {
     ClaudeCode,
@@ -34,17 +33,17 @@ pub(super) enum Agent {
     Gemini,
 }
 
-/// How a client is started.
+/// The tool time-out that a client starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// As its person does.
+    /// The client's default.
     Usual,
-    /// With a time-out of its own for tools, which is shorter than a person's decision takes here.
+    /// `CUT_OFF`, which is shorter than the decision takes here.
     Short,
 }
 
 impl Agent {
-    /// The name by which `vector setup` knows it.
+    /// The name in `vector setup`.
     fn setup_name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -53,7 +52,7 @@ impl Agent {
         }
     }
 
-    /// What it calls itself.
+    /// The client name that it sends in `initialize`.
     pub(super) fn client_name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -79,7 +78,7 @@ impl Agent {
     }
 }
 
-/// Where the clients are installed; none where they are not, which is said.
+/// The folder of the installed clients; None, with a notice, if one is missing.
 fn installed() -> Option<PathBuf> {
     let set = env::var_os("VECTOR_AGENTS").map(PathBuf::from);
     let folder = set.unwrap_or_else(|| repository::root().join("target").join("agents"));
@@ -98,17 +97,17 @@ fn installed() -> Option<PathBuf> {
 /// A home with a place, a daemon that has it open, and the clients that are set up there.
 pub(super) struct AgentHome {
     bin: PathBuf,
-    /// It ends before its folder does.
+    /// Declared before `folder`, so that it is dropped first.
     _daemon: Option<Daemon>,
     pub(super) place: PathBuf,
     folder: TempDir,
 }
 
 impl AgentHome {
-    /// None where the clients are not installed.
+    /// None if the clients are not installed.
     pub(super) fn new(agents: &[Agent]) -> Option<Self> {
         let bin = installed()?;
-        // Codex takes no home in the system's temporary folder.
+        // Codex refuses a home in the system's temporary folder.
         let homes = repository::root().join("target").join("agent-homes");
         fs::create_dir_all(&homes).unwrap();
         let folder = tempfile::tempdir_in(homes).unwrap();
@@ -126,7 +125,7 @@ impl AgentHome {
         Some(Self { _daemon: Some(daemon), ..home })
     }
 
-    /// What a person has done before: chosen a key, and to trust their folders.
+    /// Writes what the user configured before: an API key and trusted folders.
     fn be_logged_in(&self) {
         let gemini = self.folder.path().join(".gemini");
         fs::create_dir_all(&gemini).unwrap();
@@ -148,7 +147,7 @@ impl AgentHome {
         HomePerson { home: self.vector() }
     }
 
-    /// A command that sees this home, and nothing else of the environment or of the network.
+    /// A command with this home, and without the rest of the environment or the network.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(self.folder.path());
@@ -163,14 +162,14 @@ impl AgentHome {
         command
     }
 
-    /// Runs a `vector` command of a person to its end: what it printed.
+    /// Runs a `vector` command of the user to its end, and returns its output.
     pub(super) fn vector_prints(&self, args: &[&str]) -> String {
         let mut vector = self.command(binary::vector());
         let printed = vector.env("VECTOR_HOME", self.vector()).args(args).output().unwrap();
         String::from_utf8_lossy(&printed.stdout).into_owned()
     }
 
-    /// Starts a client with a request, and a model that follows a script.
+    /// Starts a client with a request and a scripted model.
     pub(super) fn start(&self, agent: Agent, limit: Limit, model: &ScriptedModel) -> RunningAgent {
         let mut command = self.command(&self.bin.join(agent.program()));
         let at = format!("http://127.0.0.1:{}", model.port);
@@ -223,13 +222,13 @@ impl AgentHome {
         let said = self.folder.path().join(format!("{}.log", agent.program()));
         let log = File::create(&said).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        // What it starts ends with it.
+        // A new process group, so that the children can be killed with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         RunningAgent { child: command.spawn().unwrap(), said, began: Instant::now() }
     }
 
-    /// Gemini has its time-outs in the entry.
+    /// Gemini reads its time-outs from the entry.
     fn limit_gemini(&self) {
         let file = self.folder.path().join(".gemini").join("settings.json");
         let mut settings: Json = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -237,14 +236,14 @@ impl AgentHome {
         fs::write(&file, settings.to_string()).unwrap();
     }
 
-    /// Whether the place's file has a part of a name.
+    /// Whether the place file has a part of this name.
     pub(super) fn has_part(&self, name: &str) -> bool {
         let text = fs::read_to_string(&self.place).unwrap();
         text.contains(&format!("<string name=\"Name\">{name}</string>"))
     }
 }
 
-/// The person at the daemon of a home.
+/// The user of the daemon of a home.
 pub(super) struct HomePerson {
     home: PathBuf,
 }
@@ -258,7 +257,7 @@ impl HomePerson {
         self.person().call("GET", path, &Json::Null).ok()
     }
 
-    /// The proposal that waits and whose title has this in it, once there is one.
+    /// Waits for a pending proposal whose title contains `title`.
     #[track_caller]
     pub(super) fn waiting(&self, title: &str, agent: &mut RunningAgent) -> Json {
         agent.until(|| {
@@ -277,7 +276,7 @@ impl HomePerson {
     }
 }
 
-/// A client at work; it ends with the value.
+/// A running client, killed on drop.
 pub(super) struct RunningAgent {
     child: Child,
     said: PathBuf,
@@ -285,17 +284,17 @@ pub(super) struct RunningAgent {
 }
 
 impl RunningAgent {
-    /// When it has taken too long.
+    /// When the client has taken too long.
     pub(super) fn deadline(&self) -> Instant {
         self.began + PATIENCE
     }
 
-    /// What it has printed.
+    /// The client's output so far.
     pub(super) fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
 
-    /// Looks until there is something, or the client has taken too long or has ended by itself.
+    /// Polls until `look` finds something; panics if the client takes too long or ends first.
     #[track_caller]
     pub(super) fn until<T>(&mut self, look: impl Fn() -> Option<T>) -> T {
         loop {
@@ -309,7 +308,7 @@ impl RunningAgent {
         }
     }
 
-    /// Looks until there is something, whether the client has ended or not.
+    /// Polls until `look` finds something, even after the client has ended.
     #[track_caller]
     pub(super) fn until_after_end<T>(&self, look: impl Fn() -> Option<T>) -> T {
         loop {
@@ -321,7 +320,7 @@ impl RunningAgent {
         }
     }
 
-    /// Waits for its end; whether that is a success.
+    /// Waits for the client's end, and returns whether it succeeded.
     #[track_caller]
     pub(super) fn ends(&mut self) -> bool {
         loop {
@@ -339,8 +338,8 @@ impl RunningAgent {
         self.until(|| model.result(n, Duration::from_millis(200)))
     }
 
-    /// Sends it, and what it has started in its group, a signal: `INT` as Ctrl-C does, `KILL` as a machine
-    /// does that runs out of memory.
+    /// Sends a signal to the client's process group: `INT` like Ctrl-C, `KILL` like a machine that
+    /// is out of memory.
     #[cfg(unix)]
     pub(super) fn signal(&self, name: &str) {
         let group = format!("-{}", self.child.id());

@@ -1,5 +1,5 @@
-//! The agents that people have, from npm: what the model behind each of them receives, and what the place's
-//! file holds in the end. No test reaches another machine.
+//! Real MCP clients from npm: what the model behind each of them receives, and what the place file
+//! contains in the end. No test reaches another machine.
 
 mod client;
 mod model;
@@ -17,8 +17,8 @@ fn create(name: &str) -> Turn {
     Turn::Call("create_instance", part(name))
 }
 
-/// One conversation: a picture, a resource, a change that is applied, one that is rejected, and one that is
-/// pending and asked for again.
+/// One conversation: a picture, a resource, a change that is applied, one that is rejected, and one
+/// that stays pending and is polled.
 fn works_with(agent: Agent) {
     let Some(home) = AgentHome::new(&[agent]) else { return };
     let person = home.person();
@@ -54,7 +54,7 @@ fn works_with(agent: Agent) {
     let told = running.result(&model, 3).text;
     assert!(told.contains("it stands in the way"), "{told}");
 
-    // Nobody decides until the call's time is up.
+    // No decision is made before the call's time limit.
     let told = running.result(&model, 4).text;
     for words in
         ["Nothing of it is done yet", "proposal_status", "do not call create_instance again"]
@@ -69,12 +69,12 @@ fn works_with(agent: Agent) {
     assert!(running.ends(), "{}", running.said());
 
     assert!(home.has_part("Applied") && home.has_part("Pending") && !home.has_part("Rejected"));
-    // Its run ends with it.
+    // The workflow ends with the client.
     let is_over = || person.workflows().iter().all(|it| it["state"] == "finished").then_some(());
     running.until_after_end(is_over);
     let log = home.vector_prints(&["log"]);
     assert!(log.contains(agent.client_name()) && !log.contains("not finished"), "{log}");
-    // What a client lists by itself is not what its model called.
+    // Resources that the client lists by itself are not recorded as calls of its model.
     assert!(!log.contains("find_instances"), "{log}");
 }
 
@@ -93,7 +93,7 @@ fn gemini_cli_hears_what_becomes_of_its_calls() {
     works_with(Agent::Gemini);
 }
 
-/// The client cuts its call off, and says so: nothing of it is left to decide.
+/// The client times out and cancels its call: the proposal is withdrawn.
 fn cancels_with(agent: Agent) {
     let Some(home) = AgentHome::new(&[agent]) else { return };
     let person = home.person();
@@ -126,7 +126,8 @@ fn a_call_that_gemini_cli_cuts_off_is_withdrawn() {
     cancels_with(Agent::Gemini);
 }
 
-/// The client ends while its call waits: what its proposal is then, and what is said of its run.
+/// Ends the client with a signal while its call is pending, and returns the proposal after the
+/// workflow has ended or is disconnected.
 #[cfg(unix)]
 fn ends_with(agent: Agent, signal: &str) -> Option<(AgentHome, Json)> {
     let home = AgentHome::new(&[agent])?;
@@ -146,7 +147,7 @@ fn ends_with(agent: Agent, signal: &str) -> Option<(AgentHome, Json)> {
     Some((home, view))
 }
 
-/// Nobody has taken anything back: the person decides when the client has gone.
+/// The client does not cancel: the proposal stays, and the user decides after the client has gone.
 #[cfg(unix)]
 fn leaves_with(agent: Agent, signal: &str) {
     let Some((home, left)) = ends_with(agent, signal) else { return };
@@ -220,7 +221,7 @@ fn two_clients_work_on_one_place_at_once() {
     let both = agents.iter().zip(&models);
     let mut running: Vec<_> =
         both.map(|(agent, model)| home.start(*agent, Limit::Usual, model)).collect();
-    // Both wait at once; the later one stands on the earlier.
+    // Both are pending at once; the later one is planned on top of the earlier.
     let mut waiting: Vec<Json> = names
         .iter()
         .zip(&mut running)

@@ -1,9 +1,10 @@
-//! A model that does what a test says, for clients that speak Anthropic's Messages, OpenAI's Responses or
-//! Gemini: a server on this machine that answers their requests with the next turn of a script, and keeps what
-//! the results were that each request brought.
+//! A scripted model for clients that speak Anthropic's Messages, OpenAI's Responses or Gemini: a
+//! local server that answers each request with the next turn of a script, and keeps the tool
+//! results that the requests contain.
 //!
-//! Which turn is next is read from the request: one for each result that is in it. So a request that is sent
-//! again is answered again, and what a client asks a model besides (a title, a summary) takes no turn.
+//! The number of results in a request selects the turn. A repeated request therefore gets the same
+//! answer, and the client's other model requests, such as titles and summaries, do not consume a
+//! turn.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,32 +14,32 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-/// A tool of ours: a request that offers it is one that the script answers.
+/// One of Vector's tools: only requests that offer it are answered from the script.
 const OURS: &str = "proposal_status";
 
 /// What the model does in a turn.
 #[derive(Debug, Clone)]
 pub(super) enum Turn {
-    /// It calls a tool of Vector's.
+    /// Calls one of Vector's tools.
     Call(&'static str, Json),
-    /// It asks what became of the pending call that it was told of last, and waits for that.
+    /// Calls `proposal_status` for the last pending proposal, and waits for it.
     Status,
-    /// It reads a resource, with the client's own tool for that.
+    /// Reads a resource with the client's own tool.
     Resource(String),
-    /// It says something, and is done.
+    /// Ends with a text.
     Say(&'static str),
 }
 
-/// What the model received for a call.
+/// The result that the model received for a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Received {
-    /// Its text, as the wire has it.
+    /// The text, as sent over the wire.
     pub(super) text: String,
-    /// How many pictures came with it.
+    /// The number of pictures in it.
     pub(super) pictures: usize,
 }
 
-/// How a client speaks to its model.
+/// The model API that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModelWire {
     Messages,
@@ -69,14 +70,14 @@ impl ScriptedModel {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let state = Arc::clone(&own);
-                // A client that breaks off has what it wanted.
+                // A write error only means that the client has closed the connection.
                 thread::spawn(move || state.serve(&stream));
             }
         });
         Self { port, state }
     }
 
-    /// What it has received for its nth call, from 0, where that comes within a time.
+    /// What the model received for its nth call, from 0; None if it does not arrive in time.
     pub(super) fn result(&self, n: usize, within: Duration) -> Option<Received> {
         let received = self.state.received.lock().unwrap();
         let missing = |received: &mut Vec<Received>| received.len() <= n;
@@ -121,7 +122,7 @@ impl State {
         }
     }
 
-    /// The next turn, by how many results a request brings; they are kept.
+    /// Stores the results of a request, and selects the turn by their number.
     fn turn(&self, body: &Json) -> Turn {
         let results = match self.wire {
             ModelWire::Messages => of_messages(body),
@@ -137,7 +138,7 @@ impl State {
         turn
     }
 
-    /// The tool of a turn and its arguments, as the client calls them.
+    /// The tool name and arguments of a turn, as this client spells them.
     fn call(&self, turn: &Turn) -> Option<(String, Json)> {
         let ours = |name: &str| match self.wire {
             ModelWire::Messages => format!("mcp__vector__{name}"),
@@ -161,7 +162,7 @@ impl State {
         })
     }
 
-    /// The id that the last result names: what a model reads there, and nothing else.
+    /// The id in the text of the last result, which is all that a model would see.
     fn pending(&self) -> u64 {
         let received = self.received.lock().unwrap();
         let text = &received.last().expect("a call was answered").text;
@@ -171,7 +172,7 @@ impl State {
     }
 }
 
-/// A request: its path, and its body as JSON.
+/// Reads a request: its path, and its body as JSON.
 fn request(reader: &mut BufReader<&TcpStream>) -> Option<(String, Json)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -211,7 +212,7 @@ fn list(json: &Json) -> impl Iterator<Item = &Json> {
     json.as_array().into_iter().flatten()
 }
 
-/// The text of parts, and how many pictures are among them.
+/// The text of the parts, and the number of pictures among them.
 fn parts(content: &Json, is_picture: fn(&Json) -> bool) -> Received {
     if let Some(text) = content.as_str() {
         return Received { text: text.to_owned(), pictures: 0 };
@@ -324,7 +325,7 @@ fn responses(turn: &Turn, state: &State) -> String {
 fn gemini(turn: &Turn, state: &State) -> Json {
     let part = match (turn, state.call(turn)) {
         (_, Some((name, args))) => {
-            // Without one, the client takes a call for one that was made up.
+            // Without a signature, the client treats the call as made up.
             json!({ "functionCall": { "name": name, "args": args }, "thoughtSignature": "c2lnbmVk" })
         }
         (Turn::Say(text), None) => json!({ "text": text }),

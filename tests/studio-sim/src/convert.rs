@@ -1,7 +1,7 @@
-//! Values between the file formats and Luau.
+//! Conversion of values between the file formats and Luau.
 //!
-//! The datatypes themselves are made in Luau: here they are only a kind and a row of numbers,
-//! passed to `make` and returned by `take`, which the engine has put into the registry.
+//! The datatypes themselves are created in Luau. Here they are only a kind and a row of numbers,
+//! passed to `make` and returned by `take`, which the engine stores in the registry.
 
 use mlua::{AnyUserData, Function, IntoLua, Lua, Result, Table, UserData, Value};
 use rbx_types::{
@@ -12,11 +12,11 @@ use rbx_types::{
     UDim2, Variant, VariantType, Vector2, Vector2int16, Vector3, Vector3int16,
 };
 
-/// The names under which the engine's two functions stand in the registry.
+/// The registry names of the engine's two functions.
 pub(crate) const MAKE: &str = "studio.make";
 pub(crate) const TAKE: &str = "studio.take";
 
-/// A value that no script can look into, kept so that it survives being read and written.
+/// A value that scripts cannot inspect, kept so that it survives reading and writing.
 pub(crate) struct Opaque(pub(crate) Variant);
 
 impl UserData for Opaque {}
@@ -36,7 +36,7 @@ fn cframe(it: &CFrame) -> [f32; 12] {
     [at.x, at.y, at.z, x.x, x.y, x.z, y.x, y.y, y.z, z.x, z.y, z.z]
 }
 
-/// The value as scripts see it. Referents are left to the caller and give nil here.
+/// Converts a value for scripts. Referents become nil here; the caller converts them.
 pub(crate) fn to_luau(lua: &Lua, variant: &Variant) -> Result<Value> {
     match variant {
         Variant::Bool(it) => it.into_lua(lua),
@@ -142,7 +142,7 @@ fn others_to_luau(lua: &Lua, variant: &Variant) -> Result<Value> {
     }
 }
 
-/// A value taken apart: its kind as `typeof` names it, and its row of numbers and strings.
+/// A value from Luau in parts: its kind, as `typeof` names it, and its row of numbers and strings.
 struct Taken {
     kind: String,
     row: Table,
@@ -175,7 +175,8 @@ impl Taken {
     }
 }
 
-/// The value as a file holds it, for a property of the given type. None where it has no such form.
+/// Converts a value for a file, for a property of type `wanted`; None if the value has no such
+/// form.
 pub(crate) fn from_luau(lua: &Lua, value: &Value, wanted: VariantType) -> Result<Option<Variant>> {
     let number = match value {
         Value::Integer(it) => Some(*it as f64),
@@ -303,7 +304,7 @@ fn others_from_taken(it: &Taken, wanted: VariantType) -> Result<Option<Variant>>
     })
 }
 
-/// The attributes of an instance as a file holds them. Those that no file can hold are left out.
+/// Converts the attributes of an instance for a file, and drops those that no file can contain.
 pub(crate) fn attributes(lua: &Lua, table: &Table) -> Result<Attributes> {
     let mut attributes = Attributes::new();
     for pair in table.pairs::<String, Value>() {
@@ -315,7 +316,7 @@ pub(crate) fn attributes(lua: &Lua, table: &Table) -> Result<Attributes> {
     Ok(attributes)
 }
 
-/// The tags of an instance as a file holds them.
+/// Converts the tags of an instance for a file.
 pub(crate) fn tags(table: &Table) -> Result<Tags> {
     table.sequence_values::<String>().collect::<Result<Vec<_>>>().map(Tags::from)
 }

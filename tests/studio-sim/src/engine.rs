@@ -1,4 +1,4 @@
-//! The engine: files of Luau that share one table, loaded in order into a fresh VM.
+//! The engine: Luau files that share one table, loaded in order into a new VM.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use mlua::{Error, Lua, Result, Table, Value, VmState};
 use crate::native;
 use crate::shared::{Look, Shared};
 
-/// Name and text of every file, each standing on those before it.
+/// The name and text of every file, each of which depends only on those before it.
 const FILES: &[(&str, &str)] = &[
     ("core", include_str!("luau/core.luau")),
     ("vectors", include_str!("luau/vectors.luau")),
@@ -39,7 +39,7 @@ const FILES: &[(&str, &str)] = &[
     ("globals", include_str!("luau/globals.luau")),
 ];
 
-/// A VM with the engine in it, and the engine's table.
+/// Creates a VM with the engine, and returns the engine's table too.
 pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
     let lua = Lua::new();
     let native = native::table(&lua, shared)?;
@@ -49,7 +49,8 @@ pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
         chunk.call::<()>((&engine, &native))?;
     }
     let meter = Rc::clone(&shared.borrow().meter);
-    // Scripts run in threads; on the main one runs only the engine, which must come to its end.
+    // Scripts run in coroutines. Only the engine runs on the main thread, and must not be
+    // interrupted.
     let main = Value::Thread(lua.current_thread()).to_pointer();
     lua.set_interrupt(move |lua| {
         match meter.step() {
@@ -66,7 +67,7 @@ pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
     Ok((lua, engine))
 }
 
-/// Where the running script is, without the engine's own frames.
+/// The position of the running script, without the engine's own frames.
 fn trace(lua: &Lua) -> String {
     let trace = lua.traceback(None, 0).map(|trace| trace.to_string_lossy());
     let trace = trace.unwrap_or_default();

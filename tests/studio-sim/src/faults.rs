@@ -1,4 +1,4 @@
-//! What a test may make go wrong, and what only a test can answer.
+//! Faults that a test injects, and answers that only a test can give.
 
 use mlua::{Table, Value};
 use serde_json::Value as Json;
@@ -7,16 +7,16 @@ use crate::json;
 use crate::options::Permission;
 use crate::studio::Studio;
 
-/// What happens to a request that is about to leave.
+/// The fate of a request that is about to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It never leaves: nobody listens.
+    /// The connection is refused.
     Refuse,
-    /// It arrives and is answered, and the answer is lost on the way.
+    /// The request is answered, and the answer is lost.
     Lose,
-    /// It arrives twice.
+    /// The request arrives twice.
     Double,
-    /// Studio closes the plugin in the moment before it leaves.
+    /// Studio closes the plugin just before the request is sent.
     Kill,
 }
 
@@ -40,39 +40,40 @@ impl Studio {
         }
     }
 
-    /// The next `TryBeginRecording` gives nil.
+    /// Makes the next `TryBeginRecording` return nil.
     pub fn refuse_next_recording(&self) {
         self.set("faults", "refuseRecording", true);
     }
 
-    /// A playtest runs, or has ended: `RunService:IsEdit()` is false and nothing can be recorded.
+    /// Starts or ends a playtest: `RunService:IsEdit()` is false during it, and nothing can be
+    /// recorded.
     pub fn set_playing(&self, playing: bool) {
         self.set("options", "playing", playing);
     }
 
-    /// The person changes whether the plugin may make requests.
+    /// Changes the user's permission for the plugin's HTTP requests.
     pub fn set_http(&self, permission: Permission) {
         self.set("options", "httpDenied", permission == Permission::Denied);
     }
 
-    /// The person changes whether the plugin may change scripts.
+    /// Changes the user's permission for the plugin's script changes.
     pub fn set_script_writes(&self, permission: Permission) {
         self.set("options", "scriptWritesDenied", permission == Permission::Denied);
     }
 
-    /// While the next `UpdateSourceAsync` of this script runs its callback, the user types: the
-    /// script now has this text, and the callback is called again.
+    /// Simulates the user typing while the next `UpdateSourceAsync` of this script runs its
+    /// callback: the script then has this text, and the callback is called again.
     pub fn move_editor_on(&self, path: &str, text: &str) {
         self.set_below("editorMoves", path, text);
     }
 
-    /// Every `UpdateSourceAsync` of this script fails with this message; none lifts it.
+    /// Makes every `UpdateSourceAsync` of this script fail with this message; None ends the fault.
     pub fn fail_update_source(&self, path: &str, message: Option<&str>) {
         self.set_below("updateSource", path, message);
     }
 
-    /// Writes of the plugin to this property fail, in one class or in all. Attributes are written
-    /// `@Name`, tags `#Name`.
+    /// Makes the plugin's writes to this property fail, in one class or in all. Attributes are
+    /// specified as `@Name`, tags as `#Name`.
     pub fn fail_writes(&self, property: &str, class: Option<&str>) {
         match class {
             Some(class) => self.set_below("writes", property, class),
@@ -80,12 +81,12 @@ impl Studio {
         }
     }
 
-    /// What [`Studio::fail_writes`] refused is possible again.
+    /// Ends the faults of [`Studio::fail_writes`].
     pub fn allow_writes(&self) {
         self.set("faults", "writes", Value::Nil);
     }
 
-    /// What happens to a request whose address contains `path`, after `skip` others that do.
+    /// Sets the fate of a request whose address contains `path`, after `skip` other such requests.
     pub fn on_request(&self, path: &str, skip: u32, answer: Answer) {
         let kind = match answer {
             Answer::Refuse => "refuse",
@@ -109,15 +110,15 @@ impl Studio {
         }
     }
 
-    /// Studio closes the plugin in the moment before one of its writes: of a property, a parent, an
-    /// attribute, a tag or a script's text, in the place or not, after `skip` others. What a widget
-    /// shows does not count.
+    /// Closes the plugin just before one of its writes, after `skip` others: of a property, a
+    /// parent, an attribute, a tag or a script's text, inside or outside the place. Writes to a
+    /// widget's contents do not count.
     pub fn kill_at_write(&self, skip: u32) {
         self.set("faults", "killAtWrite", skip);
     }
 
-    /// Registers what `game:GetObjects(url)` and `InsertService:LoadAsset` give: the bytes of a model
-    /// file, or the error that they raise.
+    /// Registers the result of `game:GetObjects(url)` and `InsertService:LoadAsset`: the bytes of a
+    /// model file, or the error that they raise.
     pub fn register_asset(&self, url: &str, asset: Result<&[u8], &str>) {
         let key = format!("asset {url}");
         match asset {
@@ -129,8 +130,8 @@ impl Studio {
         }
     }
 
-    /// Registers what a method gives that the simulator cannot know, such as
-    /// `StudioTestService.ExecutePlayModeAsync`. `{"error": ".."}` is raised.
+    /// Registers the result of a method that the simulator cannot know, such as
+    /// `StudioTestService.ExecutePlayModeAsync`. `{"error": ".."}` is raised as an error.
     pub fn register_answer(&self, method: &str, answer: &Json) {
         match json::to_luau(&self.lua, answer) {
             Ok(value) => self.set("answers", method, value),
@@ -138,7 +139,7 @@ impl Studio {
         }
     }
 
-    /// The user types in the editor: into the script, or, with drafts, into a draft of it.
+    /// Simulates the user typing in the editor: into the script, or into a draft of it.
     pub fn edit_script(&self, path: &str, text: &str, draft: bool) {
         match self.find(path) {
             Some(record) => {
@@ -150,7 +151,7 @@ impl Studio {
         }
     }
 
-    /// The user opens or closes a script in the editor.
+    /// Opens or closes a script in the editor, as the user would.
     pub fn open_script(&self, path: &str, open: bool) {
         let function = if open { "openDocument" } else { "closeDocument" };
         match self.find(path) {

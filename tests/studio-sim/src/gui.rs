@@ -1,7 +1,7 @@
-//! The plugin's widgets: what a person sees in them, and what a person does.
+//! The plugin's widgets: what the user sees in them, and the user's actions.
 //!
-//! Whatever a person could not do (click what is hidden, covered, empty or inactive) is an error
-//! that says why.
+//! An action that the user could not do, such as a click on a hidden, covered, empty or inactive
+//! object, is an error with the reason.
 
 use std::env;
 use std::path::Path;
@@ -16,12 +16,11 @@ use crate::studio::Studio;
 /// How long a browser may take for a picture.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A dock widget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Widget {
-    /// The id that the plugin gave.
+    /// The id that the plugin chose.
     pub id: String,
-    /// What stands in its title bar.
+    /// The text of the title bar.
     pub title: String,
     /// Whether it is open.
     pub enabled: bool,
@@ -29,23 +28,22 @@ pub struct Widget {
     pub size: (f64, f64),
 }
 
-/// An object of a widget as it stands on the screen now.
+/// An object of a widget in its current state on the screen.
 #[derive(Clone, Debug)]
 pub struct GuiObject {
     record: Table,
-    /// `TextButton` and so on.
+    /// The class name, such as `TextButton`.
     pub class: String,
-    /// Its name.
     pub name: String,
-    /// Its full name.
+    /// The full name.
     pub path: String,
-    /// Its text without tags; empty where it has none.
+    /// The text without tags; empty if the object has none.
     pub text: String,
-    /// What is shown: the text, or a box's placeholder.
+    /// The displayed text, which may be a text box's placeholder.
     pub shown: String,
     /// Left, top, width and height in the widget, in pixels.
     pub rect: [f64; 4],
-    /// Whether any of it can be seen.
+    /// Whether any part of it is visible.
     pub visible: bool,
 }
 
@@ -63,14 +61,14 @@ impl GuiObject {
         })
     }
 
-    /// Whether a click on it does something: a button or a box.
+    /// Whether it reacts to a click: a button or a text box.
     pub fn is_input(&self) -> bool {
         self.class.ends_with("Button") || self.class == "TextBox"
     }
 }
 
 impl Studio {
-    /// The dock widgets of the plugin.
+    /// The plugin's dock widgets.
     pub fn widgets(&self) -> Vec<Widget> {
         let list: Vec<Table> = self.call("widgetList", ()).unwrap_or_default();
         let widget = |row: &Table| -> mlua::Result<Widget> {
@@ -84,7 +82,7 @@ impl Studio {
         list.iter().filter_map(|row| widget(row).ok()).collect()
     }
 
-    /// Everything in all widgets, in the order in which it is painted.
+    /// Every object in all widgets, in paint order.
     pub fn gui(&self) -> Vec<GuiObject> {
         let mut objects = vec![];
         for widget in self.widgets() {
@@ -98,13 +96,13 @@ impl Studio {
         objects
     }
 
-    /// All texts that can be seen, in the order in which they are painted.
+    /// All visible texts, in paint order.
     pub fn visible_texts(&self) -> Vec<String> {
         let seen = self.gui().into_iter().filter(|it| it.visible && !it.shown.is_empty());
         seen.map(|it| it.shown).collect()
     }
 
-    /// The one object that fits, or a sentence that says how many do.
+    /// The only object that satisfies `fits`, or an error with the number of matches.
     pub fn find_gui(&self, fits: impl Fn(&GuiObject) -> bool) -> Result<GuiObject, String> {
         let mut found: Vec<_> = self.gui().into_iter().filter(|it| fits(it)).collect();
         match (found.pop(), found.len()) {
@@ -116,14 +114,15 @@ impl Studio {
         }
     }
 
-    /// The one object in sight with exactly this text; a button rather than the label on it.
+    /// The only visible object with exactly this text; a button takes precedence over a label on
+    /// it.
     pub fn by_text(&self, text: &str) -> Result<GuiObject, String> {
         let fits = |it: &GuiObject| it.visible && it.shown.trim() == text;
         let inputs = self.find_gui(|it| fits(it) && it.is_input());
         inputs.or_else(|_| self.find_gui(fits)).map_err(|error| format!("{text:?}: {error}"))
     }
 
-    /// The one object of this name, in sight or not.
+    /// The only object of this name, visible or not.
     pub fn by_name(&self, name: &str) -> Result<GuiObject, String> {
         self.find_gui(|it| it.name == name).map_err(|error| format!("{name:?}: {error}"))
     }
@@ -135,27 +134,27 @@ impl Studio {
         self.call::<MultiValue>("act", arguments).map(|_| ())
     }
 
-    /// Clicks in the middle of what can be seen of an object.
+    /// Clicks the middle of the visible part of an object.
     pub fn click(&self, it: &GuiObject) -> Result<(), String> {
         self.act("click", &it.record)
     }
 
-    /// Clicks the one object with this text.
+    /// Clicks the only object with this text.
     pub fn click_text(&self, text: &str) -> Result<(), String> {
         self.click(&self.by_text(text)?)
     }
 
-    /// Focuses a text box as a click does, types a text at its end, and presses Return if asked.
+    /// Focuses a text box with a click, types a text at its end, and presses Return if `enter`.
     pub fn type_into(&self, it: &GuiObject, text: &str, enter: bool) -> Result<(), String> {
         self.act("type", (&it.record, text, enter))
     }
 
-    /// Presses and releases a key of `Enum.KeyCode` on whatever has the focus or is selected.
+    /// Presses and releases a key of `Enum.KeyCode` on the focused or selected object.
     pub fn press_key(&self, key: &str) -> Result<(), String> {
         self.act("key", (Value::Nil, key))
     }
 
-    /// Goes to an object with the keyboard, as far as it is `Selectable`; Return then activates it.
+    /// Selects an object with the keyboard, if it is `Selectable`; Return then activates it.
     pub fn select(&self, it: &GuiObject) -> Result<(), String> {
         self.act("select", &it.record)
     }
@@ -165,7 +164,7 @@ impl Studio {
         self.act("hover", &it.record)
     }
 
-    /// Scrolls a `ScrollingFrame` to a position, as far as there is something to see.
+    /// Scrolls a `ScrollingFrame` to a position, within its content.
     pub fn scroll_to(&self, it: &GuiObject, x: f64, y: f64) -> Result<(), String> {
         self.act("scroll", (&it.record, x, y))
     }
@@ -180,32 +179,30 @@ impl Studio {
         self.act("action", (Value::Nil, id))
     }
 
-    /// Clicks the cross of a widget.
+    /// Clicks the close button of a widget.
     pub fn close_widget(&self, id: &str) -> Result<(), String> {
         self.act("close", (Value::Nil, id))
     }
 
-    /// Gives a widget another size.
     pub fn resize_widget(&self, id: &str, width: u32, height: u32) -> Result<(), String> {
         self.act("resize", (Value::Nil, id, width, height))
     }
 
-    /// Every text of a widget that is in sight, with the contrast between it and what is painted
-    /// below its middle, from 1 (invisible) to 21. Readable text has 4.5 and more.
+    /// Every visible text of a widget, with its contrast to the background below its middle, from 1
+    /// (invisible) to 21. Legible text has at least 4.5.
     pub fn contrasts(&self, id: &str) -> Result<Vec<(String, f64)>, String> {
         let rows: Vec<Table> = self.call("contrasts", id)?;
         let pair = |row: &Table| Some((row.get("text").ok()?, row.get("ratio").ok()?));
         Ok(rows.iter().filter_map(pair).collect())
     }
 
-    /// A widget as one self-contained HTML file, every box where the layout has put it.
+    /// Prints a widget as one self-contained HTML file, with every box where the layout placed it.
     pub fn widget_html(&self, id: &str) -> Result<String, String> {
         self.call("html", id)
     }
 }
 
-/// Makes a picture of an HTML file with Chromium, the program that `CHROMIUM` names or one of the
-/// usual names; false where there is none on this machine.
+/// Renders an HTML file with Chromium, which `CHROMIUM` may name; false if it is not installed.
 pub fn render(html: &Path, png: &Path, size: (u32, u32)) -> Result<bool, String> {
     let named = env::var("CHROMIUM").ok();
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(str::to_owned);
@@ -225,7 +222,7 @@ pub fn render(html: &Path, png: &Path, size: (u32, u32)) -> Result<bool, String>
     Ok(false)
 }
 
-/// Waits for a browser to end by itself; one that hangs is stopped.
+/// Waits until a browser ends, and kills one that hangs.
 fn ended(mut browser: Child, program: &str) -> Result<(), String> {
     let start = Instant::now();
     loop {

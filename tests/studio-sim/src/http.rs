@@ -1,7 +1,7 @@
-//! The plugin's requests over real sockets, each on a thread of its own, to this machine alone.
+//! The plugin's requests over real sockets, each on its own thread, and only to this machine.
 //!
-//! HTTP/1.1, one request a connection. What Studio adds or refuses before a request leaves is the
-//! engine's business, in Luau. Redirects are not followed.
+//! HTTP/1.1 with one request per connection. The engine, in Luau, does what Studio adds or refuses
+//! before a request is sent. Redirects are not followed.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,7 +9,6 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What goes out.
 pub(crate) struct Request {
     pub(crate) id: i64,
     pub(crate) method: String,
@@ -19,7 +18,6 @@ pub(crate) struct Request {
     pub(crate) timeout: Duration,
 }
 
-/// What comes back.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) reason: String,
@@ -27,14 +25,14 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
 }
 
-/// Why nothing came back, in the engine's words.
+/// A response, or the failure in the engine's words.
 pub(crate) type Outcome = Result<Response, String>;
 
-/// Sends a request; its outcome arrives on the channel, whether anybody still waits or not.
+/// Sends a request; its outcome arrives on the channel, even if no one waits for it any more.
 pub(crate) fn send(request: Request, done: Sender<(i64, Outcome)>) {
     thread::spawn(move || {
         let outcome = perform(&request).map_err(|error| message(&error));
-        // A studio that is gone does not want it.
+        // The receiver may already be gone.
         let _ = done.send((request.id, outcome));
     });
 }
@@ -48,7 +46,7 @@ fn message(error: &io::Error) -> String {
     }
 }
 
-/// The parts of an address: host with port, and the path.
+/// Splits an address into host with port, and path.
 fn parts(url: &str) -> Option<(String, String)> {
     let rest = url.strip_prefix("http://")?;
     let (host, path) = match rest.find(['/', '?']) {
@@ -81,7 +79,7 @@ fn perform(request: &Request) -> io::Result<Response> {
     read(&mut BufReader::new(Deadline { stream, deadline }), request.method == "HEAD")
 }
 
-/// A stream that is given up at one moment, however slowly it drips.
+/// A stream with one deadline for all reads, however slowly the data arrives.
 struct Deadline {
     stream: TcpStream,
     deadline: Instant,
@@ -129,7 +127,7 @@ fn read(reader: &mut impl BufRead, no_body: bool) -> io::Result<Response> {
     };
     let mut body = vec![];
     if no_body || status == 204 || status == 304 {
-        // Nothing follows the head.
+        // There is no body.
     } else if header("transfer-encoding").is_some_and(|it| it.contains("chunked")) {
         chunks(reader, &mut body)?;
     } else if let Some(length) = header("content-length") {

@@ -1,4 +1,4 @@
-//! JSON as `HttpService` and the plugin's settings write and read it, with Studio's quirks.
+//! JSON as `HttpService` and the plugin's settings read and write it, with Studio's quirks.
 //!
 //! `{}` becomes `[]`, null becomes nil, infinite and undefined numbers are written as they are.
 
@@ -7,10 +7,10 @@ use std::fmt::Write;
 use mlua::{IntoLua, Lua, Result, Table, Value};
 use serde_json::Value as Json;
 
-/// How deep tables may lie in each other before they are taken for a circle.
+/// The nesting depth at which a table is considered cyclic.
 const DEEPEST: usize = 120;
 
-/// Writes a value; the error is a sentence for Luau.
+/// Encodes a value; the error is a message for Luau.
 pub(crate) fn encode(value: &Value) -> std::result::Result<String, String> {
     let mut text = String::new();
     write(&mut text, value, 0)?;
@@ -88,14 +88,14 @@ fn table(text: &mut String, it: &Table, depth: usize) -> std::result::Result<(),
     Ok(())
 }
 
-/// Reads a text; the error is a sentence for Luau.
+/// Decodes a text; the error is a message for Luau.
 pub(crate) fn decode(lua: &Lua, text: &[u8]) -> std::result::Result<Value, String> {
     let json: Json =
         serde_json::from_slice(text).map_err(|error| format!("Can't parse JSON: {error}"))?;
     to_luau(lua, &json).map_err(|error| error.to_string())
 }
 
-/// JSON as tables; null is nil.
+/// Converts JSON to tables; null becomes nil.
 pub(crate) fn to_luau(lua: &Lua, json: &Json) -> Result<Value> {
     match json {
         Json::Null => Ok(Value::Nil),
@@ -119,7 +119,8 @@ pub(crate) fn to_luau(lua: &Lua, json: &Json) -> Result<Value> {
     }
 }
 
-/// What a script returned, for the tests: tables become arrays or objects, all else its text.
+/// Converts a script's result for the tests: tables become arrays or objects, other values their
+/// text.
 pub(crate) fn from_luau(value: &Value) -> Json {
     match value {
         Value::Nil => Json::Null,

@@ -1,9 +1,9 @@
-//! A simulated Roblox Studio: the plugin as it ships runs in a real Luau VM, against a DataModel
-//! with undo that truly reverts, over real HTTP, on a clock that the test moves.
+//! A simulated Roblox Studio: the shipped plugin runs in a real Luau VM, with a DataModel that
+//! supports real undo, over real HTTP, on a clock that the test controls.
 //!
-//! The engine is written in Luau, in `luau/`, so that its methods may yield and its errors are
-//! strings with the script's own line, as in Studio. Rust holds what Luau cannot do: the facts of
-//! reflection, files, sockets, and the clock's relation to real time. No test lives here that needs
+//! The engine is written in Luau, in `luau/`, so that its methods may yield, and its errors are
+//! strings with the script's own line, as in Studio. Rust does what Luau cannot: reflection data,
+//! files, sockets, and the relation of the clock to real time. The tests of this crate do not need
 //! the daemon.
 
 mod convert;

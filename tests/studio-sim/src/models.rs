@@ -1,4 +1,4 @@
-//! Model files made on the fly, for tests that need a plugin or an asset of a few lines.
+//! Generated model files, for tests that need a plugin or an asset of a few lines.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub fn model(roots: impl IntoIterator<Item = InstanceBuilder>) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// A plugin of one script, with modules beside its text: `(name, text)` become its children.
+/// A plugin with one script, whose children are the modules `(name, text)`.
 pub fn plugin(script: &str, modules: &[(&str, &str)]) -> Result<Vec<u8>, String> {
     let module = |(name, text): &(&str, &str)| {
         InstanceBuilder::new("ModuleScript").with_name(*name).with_property("Source", *text)
@@ -27,13 +27,13 @@ pub fn plugin(script: &str, modules: &[(&str, &str)]) -> Result<Vec<u8>, String>
     model([script])
 }
 
-/// The plugin in a folder, as Rojo builds it: a folder with an `init` file is that script, a file is
-/// a script of its own, and everything else is left out.
+/// Builds the plugin in a folder as Rojo does: a folder with an `init` file is that script, any
+/// other script file is a separate script, and all other files are left out.
 pub fn plugin_from_folder(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     model([self::folder(folder, name)?])
 }
 
-/// What a file's name says of it: the script's class and name.
+/// The script's class and name, from its file name.
 fn script(file: &str) -> Option<(&'static str, &str)> {
     let stem = file.strip_suffix(".luau").or_else(|| file.strip_suffix(".lua"))?;
     let of = |ending| stem.strip_suffix(ending);

@@ -1,7 +1,7 @@
-//! The few things that the engine, which is Luau, cannot do for itself.
+//! The few functions that the engine, which is Luau, cannot implement itself.
 //!
-//! A function here never raises: it returns nil and a sentence, so that no error of another kind
-//! than a string ever reaches a script.
+//! They never raise an error: they return nil and a message, so that scripts only ever receive
+//! errors that are strings.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ use sha2::{Digest, Sha256};
 use crate::shared::{Meter, Shared};
 use crate::{http, json, place, reflection};
 
-/// Bytes that are a unit of work: of JSON, and of what is hashed.
+/// The number of bytes per unit of work: for JSON, and for hashes.
 const JSON: usize = 5;
 const HASH: usize = 20;
 
-/// A userdata of the engine's. Each kind has a type of its own here, and so a metatable of its own.
+/// A userdata of the engine. Each kind has its own type here, and therefore its own metatable.
 struct Tag<const KIND: u8>;
 
 macro_rules! kinds {
@@ -54,7 +54,7 @@ fn register_kind<const KIND: u8>(lua: &Lua, fields: &Table) -> Result<()> {
     })
 }
 
-/// What a function of ours gives, as Luau's `nil, sentence` where it failed.
+/// Converts a result for Luau: a value, or `nil, message` on failure.
 fn outcome<T: IntoLua, E: ToString>(
     lua: &Lua,
     result: std::result::Result<T, E>,
@@ -68,7 +68,7 @@ fn outcome<T: IntoLua, E: ToString>(
     }
 }
 
-/// The table `native` of the engine.
+/// Creates the engine's table `native`.
 pub(crate) fn table(lua: &Lua, shared: &Rc<RefCell<Shared>>) -> Result<Table> {
     let native = lua.create_table()?;
     kinds_and_classes(lua, &native)?;
@@ -110,7 +110,7 @@ fn kinds_and_classes(lua: &Lua, native: &Table) -> Result<()> {
     native.set("conversions", lua.create_function(conversions)?)
 }
 
-/// Number, name and colour of every brick colour.
+/// The number, name and color of every brick color.
 fn bricks(lua: &Lua) -> Result<Table> {
     let list = lua.create_table()?;
     for brick in (0..=u16::MAX).filter_map(BrickColor::from_number) {
@@ -126,7 +126,7 @@ fn bricks(lua: &Lua) -> Result<Table> {
     Ok(list)
 }
 
-/// Units of work that so many bytes take, at so many bytes each.
+/// Charges the units of work for `bytes`, at `each` bytes per unit.
 fn charged(meter: &Meter, bytes: usize, each: usize) {
     meter.charge(bytes / each);
 }

@@ -1,4 +1,4 @@
-//! How a studio is set up.
+//! The configuration of a simulated Studio.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,14 +7,13 @@ use std::time::Duration;
 /// When a signal's handlers run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Signals {
-    /// At once, inside of what fired the signal.
+    /// Immediately, while the signal fires.
     #[default]
     Immediate,
     /// At the end of the resumption.
     Deferred,
 }
 
-/// Studio's own look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Light text on dark.
@@ -33,17 +32,16 @@ impl Theme {
     }
 }
 
-/// What the person answered when Studio asked whether the plugin may.
+/// The user's answer to a permission request of the plugin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Permission {
-    /// It may.
     #[default]
     Allowed,
-    /// It may not, until the person changes it under Manage Plugins.
+    /// Denied until the user changes it under Manage Plugins.
     Denied,
 }
 
-/// The settings that plugins keep: they outlive the studio, and all windows share them.
+/// The plugins' settings: they outlive the studio, and all windows share them.
 #[derive(Clone, Debug, Default)]
 pub struct SharedSettings(Arc<Mutex<BTreeMap<String, String>>>);
 
@@ -53,7 +51,7 @@ impl SharedSettings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Sets or removes the value of a key, as JSON.
+    /// Sets the value of a key, as JSON, or removes it.
     pub fn set(&self, key: &str, json: Option<String>) {
         let mut settings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match json {
@@ -62,36 +60,34 @@ impl SharedSettings {
         };
     }
 
-    /// All keys.
     pub fn keys(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 }
 
-/// What a studio starts with.
+/// The initial state of a studio.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// When handlers run.
+    /// When signal handlers run.
     pub signals: Signals,
-    /// The look of Studio.
     pub theme: Theme,
-    /// The bytes of an `.rbxl`; without one, the empty baseplate without its plate.
+    /// The bytes of an `.rbxl`; if None, the empty baseplate place without its plate.
     pub place: Option<&'a [u8]>,
     /// The size of every dock widget, in pixels.
     pub widget_size: (u32, u32),
-    /// The plugin's settings; give two studios the same to open two windows.
+    /// The plugin's settings; two studios with the same settings are two windows.
     pub settings: SharedSettings,
-    /// Whether the plugin may make requests.
+    /// The permission for HTTP requests.
     pub http: Permission,
-    /// Whether the plugin may change scripts.
+    /// The permission for script changes.
     pub script_writes: Permission,
-    /// Whether requests carry a `Host` header. Studio may send none for an address.
+    /// Whether requests have a `Host` header. Studio may omit it for an IP address.
     pub send_host: bool,
-    /// How long a request waits for its answer, in real time.
+    /// How long a request waits for its response, in real time.
     pub http_timeout: Duration,
-    /// How long a script may run without giving the frame back before it is stopped, in real time.
+    /// How long a script may run without yielding before it is stopped, in real time.
     pub script_timeout: Duration,
-    /// The user's number and name.
+    /// The user's id and name.
     pub user: (u64, String),
     /// `game.PlaceId`; 0 for a place that was never published.
     pub place_id: u64,

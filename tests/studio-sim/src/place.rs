@@ -1,7 +1,7 @@
-//! Files of instances, taken apart into plain rows for the engine and put together again.
+//! Conversion between instance files and plain rows for the engine.
 //!
 //! A row is `{ class, name, parent, properties, referents }`, where `parent` and the values of
-//! `referents` are numbers of rows, counted from 1.
+//! `referents` are row numbers, counted from 1.
 
 use mlua::{Lua, Result, Table, Value};
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
@@ -45,8 +45,8 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
     Ok(rows)
 }
 
-/// What becomes of a property of a class: its name of today, what it was migrated by, and the value
-/// that a new instance has, which needs no keeping.
+/// A property of a class: its current names, its migration, and the default value, which is not
+/// stored.
 struct Known {
     names: Vec<String>,
     migration: Option<&'static PropertyMigration<'static>>,
@@ -72,7 +72,7 @@ impl Known {
         }
     }
 
-    /// Puts the value where scripts will find it, unless a new instance has it anyway.
+    /// Stores the value under the names that scripts use, unless it is the default.
     fn put(&self, lua: &Lua, properties: &Table, value: &Variant) -> Result<()> {
         if self.usual == Some(value) {
             return Ok(());
@@ -86,7 +86,7 @@ impl Known {
     }
 }
 
-/// The bytes of a file that holds these rows; rows without a parent become its roots.
+/// Encodes rows as a file; rows without a parent become its roots.
 pub(crate) fn encode(lua: &Lua, rows: &Table) -> Result<Vec<u8>> {
     let rows = rows.sequence_values::<Table>().collect::<Result<Vec<_>>>()?;
     let referents: Vec<_> = rows.iter().map(|_| Ref::new()).collect();

@@ -1,7 +1,7 @@
-//! What is known of Roblox's classes and enums, handed to the engine as plain tables.
+//! Roblox's classes and enums, as plain tables for the engine.
 //!
 //! Properties, enums and defaults come from the reflection database; methods and events, which it
-//! does not hold, from a list of names. What a member does is not known here.
+//! lacks, from a list of names. The behavior of a member is not known here.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use rbx_types::Variant;
 
 use crate::convert;
 
-/// The file of names; its first lines say where they come from.
+/// The list of member names; its first lines name the source.
 const MEMBERS: &str = include_str!("../data/members.txt");
 
 static NAMES: LazyLock<HashMap<&str, HashMap<&str, char>>> = LazyLock::new(|| {
@@ -28,12 +28,12 @@ static NAMES: LazyLock<HashMap<&str, HashMap<&str, char>>> = LazyLock::new(|| {
     lines.filter_map(class).collect()
 });
 
-/// The database that is part of this build: never the file that a developer may keep at home.
+/// The database in this build, never the file that a developer may have locally.
 pub(crate) fn database() -> &'static ReflectionDatabase<'static> {
     rbx_reflection_database::get_bundled()
 }
 
-/// The class, or one that it inherits from, that names such a member.
+/// The kind of a member in a class or one of its superclasses.
 pub(crate) fn exists(class: &str, member: &str) -> Option<char> {
     let database = database();
     let descriptor = database.classes.get(class)?;
@@ -41,7 +41,7 @@ pub(crate) fn exists(class: &str, member: &str) -> Option<char> {
     classes.find_map(|class| NAMES.get(class)?.get(member).copied())
 }
 
-/// What the engine must know of a class: its superclass, tags and own properties.
+/// What the engine needs of a class: its superclass, tags and own properties.
 pub(crate) fn class(lua: &Lua, name: &str) -> Result<Option<Table>> {
     let Some(descriptor) = database().classes.get(name) else {
         return Ok(None);
@@ -87,13 +87,13 @@ fn property(lua: &Lua, property: &PropertyDescriptor<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// The value that a property has in a new instance.
+/// The value of a property in a new instance.
 pub(crate) fn usual(class: &str, property: &str) -> Option<&'static Variant> {
     let database = database();
     database.find_default_property(database.classes.get(class)?, property)
 }
 
-/// The same as Luau sees it.
+/// The same value for Luau.
 pub(crate) fn default(lua: &Lua, class: &str, property: &str) -> Result<Value> {
     match usual(class, property) {
         Some(variant) => convert::to_luau(lua, variant),
@@ -101,10 +101,10 @@ pub(crate) fn default(lua: &Lua, class: &str, property: &str) -> Result<Value> {
     }
 }
 
-/// The names that items of enums had before; its first lines say where they come from.
+/// Former names of enum items; the first lines name the source.
 const RENAMED: &str = include_str!("../data/renamed.txt");
 
-/// The items of an enum under their old names: old and new.
+/// The renamed items of an enum: old and new name.
 pub(crate) fn renamed(lua: &Lua, name: &str) -> Result<Table> {
     let table = lua.create_table()?;
     let mut lines = RENAMED.lines().filter_map(|line| line.split_once(' '));
@@ -132,7 +132,7 @@ pub(crate) fn enumerations(lua: &Lua) -> Result<Table> {
     lua.create_sequence_from(names)
 }
 
-/// The description of a property that a class has or inherits, under its canonical name.
+/// The description of an own or inherited property, under its canonical name.
 pub(crate) fn canonical(class: &str, name: &str) -> Option<&'static PropertyDescriptor<'static>> {
     let database = database();
     let descriptor: &ClassDescriptor<'_> = database.classes.get(class)?;

@@ -1,4 +1,4 @@
-//! What the studio and the functions that the engine calls both hold.
+//! State that the studio and the engine's native functions share.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 use crate::http::Outcome;
 use crate::options::SharedSettings;
 
-/// Seconds of virtual time that a unit of work takes.
+/// Virtual seconds per unit of work.
 ///
-/// A unit is a safepoint of the VM (a call, a return, a turn of a loop), in scripts and in the engine
-/// alike; what the engine does natively is charged by its bytes.
+/// A unit is a safepoint of the VM (a call, a return, an iteration of a loop), in scripts and in
+/// the engine alike; the engine's native work is charged by its bytes.
 pub(crate) const UNIT: f64 = 1e-7;
 
-/// After so many units in one resumption it is noted who works, and anew after each as many.
+/// After this many units in one resumption, the running script is recorded, and again after each
+/// further multiple.
 const NOTED: u64 = 50_000;
 
-/// How often it is looked at the real clock, in units.
+/// How often the real clock is read, in units.
 const LOOK: u64 = 4096;
 
-/// What a resumption did.
+/// The work of a resumption.
 #[derive(Clone, Debug, Default)]
 pub struct Resumption {
-    /// How much, in units: see the README.
+    /// The amount in units: see the README.
     pub units: u64,
-    /// Where it was each time that another 50,000 of them were done, as traces.
+    /// A trace after each 50,000 units.
     pub traces: Vec<String>,
 }
 
-/// Channels.
 pub(crate) struct Shared {
     pub(crate) sender: Sender<(i64, Outcome)>,
     pub(crate) receiver: Receiver<(i64, Outcome)>,
@@ -44,34 +44,34 @@ impl Shared {
     }
 }
 
-/// How much the scripts do, in units of work and in real time.
+/// The work of the scripts, in units and in real time.
 pub(crate) struct Meter {
-    /// Units of the outermost resumption that runs now, and of all before it.
+    /// The units of the current outermost resumption, and of all before it.
     units: Cell<u64>,
     used: Cell<u64>,
-    /// When that resumption began; none while none runs.
+    /// The start of that resumption; None if none is running.
     began: Cell<Option<Instant>>,
-    /// Whether it has had more than its time: nothing that catches the error goes on.
+    /// Whether its time is exhausted: a script that catches the error is stopped again.
     exhausted: Cell<bool>,
     traces: RefCell<Vec<String>>,
-    /// The most that the plugin did in one resumption, and the longest that it took.
+    /// The most work of one resumption of the plugin, and the longest time.
     most: RefCell<Resumption>,
     longest: Cell<Duration>,
-    /// The plugin's real time within the current frame, and the longest of any.
+    /// The plugin's real time within the current frame, and the longest of all frames.
     frame: Cell<Duration>,
     longest_frame: Cell<Duration>,
-    /// How long one resumption may run before it is taken for an endless loop, as in Studio.
+    /// How long one resumption may run before it is considered an endless loop, as in Studio.
     allowed: Duration,
 }
 
-/// What is to be done at a safepoint.
+/// The action at a safepoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Nothing.
+    /// Continue.
     On,
-    /// Say where the script is: [`Meter::note`].
+    /// Record the script's position with [`Meter::note`].
     Noted,
-    /// Stop it.
+    /// Stop the script.
     Exhausted,
 }
 
@@ -91,7 +91,7 @@ impl Meter {
         }
     }
 
-    /// A safepoint.
+    /// Counts a safepoint.
     pub(crate) fn step(&self) -> Look {
         let units = self.units.get() + 1;
         self.units.set(units);
@@ -116,24 +116,25 @@ impl Meter {
         self.units.get()
     }
 
-    /// Takes back what was counted since [`Meter::units`] said this: Studio does it natively.
+    /// Discards the count since [`Meter::units`] returned `units`, because Studio does this work
+    /// natively.
     pub(crate) fn rewind(&self, units: u64) {
         self.units.set(units);
     }
 
-    /// Work that the engine does natively.
+    /// Charges native work of the engine.
     pub(crate) fn charge(&self, units: usize) {
         self.units.set(self.units.get() + units as u64);
     }
 
-    /// Where the script is that does so much.
+    /// Records the position of a script that does much work.
     pub(crate) fn note(&self, trace: String) {
         if self.began.get().is_some() {
             self.traces.borrow_mut().push(trace);
         }
     }
 
-    /// The outermost resumption begins.
+    /// Begins the outermost resumption.
     pub(crate) fn begin(&self) {
         self.used.set(self.used.get() + self.units.take());
         self.traces.borrow_mut().clear();
@@ -141,7 +142,7 @@ impl Meter {
         self.began.set(Some(Instant::now()));
     }
 
-    /// It is over; `plugin` where it was the plugin's.
+    /// Ends the outermost resumption; `plugin` tells whether it was the plugin's.
     pub(crate) fn end(&self, plugin: bool) {
         let Some(began) = self.began.take() else {
             return;
@@ -158,19 +159,18 @@ impl Meter {
         }
     }
 
-    /// A new frame begins.
     pub(crate) fn begin_frame(&self) {
         self.frame.set(Duration::ZERO);
     }
 
-    /// Forgets the longest and the most.
+    /// Resets the maximum times and the maximum work.
     pub(crate) fn reset(&self) {
         self.longest.take();
         self.longest_frame.take();
         self.most.take();
     }
 
-    /// The virtual seconds that scripts have run, with what runs now.
+    /// The virtual seconds of all script work, including the current resumption.
     pub(crate) fn used(&self) -> f64 {
         (self.used.get() + self.units.get()) as f64 * UNIT
     }

@@ -1,4 +1,4 @@
-//! One window of Studio: its world, its clock, and what a test may do to both.
+//! A simulated window of Studio: its world, its clock, and a test's access to both.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,13 +16,13 @@ use crate::{engine, json};
 /// A frame, in virtual seconds.
 pub const FRAME: f64 = 1.0 / 60.0;
 
-/// How far the virtual clock may run ahead of the real one while a request is under way.
+/// How far the virtual clock may run ahead of the real one while a request is in flight.
 const LEAD: f64 = 0.5;
 
 /// How long [`Studio::eval`] may take, in real time.
 const EVAL: Duration = Duration::from_secs(30);
 
-/// How many windows there were in this process.
+/// The number of the next window in this process.
 static WINDOWS: AtomicU32 = AtomicU32::new(1);
 
 /// A simulated window of Studio.
@@ -37,36 +37,33 @@ pub struct Studio {
 pub struct OutputLine {
     /// `print`, `warn` or `error`.
     pub kind: String,
-    /// What it says.
     pub text: String,
-    /// Who wrote it: the plugin's name, `user` or `Studio`.
+    /// The writer: the plugin's name, `user` or `Studio`.
     pub by: String,
 }
 
-/// A request that left the studio.
+/// A request that was sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-    /// `GET`, `POST` and so on.
     pub method: String,
-    /// The whole address.
     pub url: String,
-    /// Bytes of the body.
+    /// The size of the body in bytes.
     pub length: usize,
-    /// The answer's status; 0 while there is none, and where none came.
+    /// The response's status; 0 if there is none, or none yet.
     pub status: u16,
-    /// Why no answer came, in the words that the plugin saw.
+    /// The failure, in the words that the plugin saw.
     pub failure: Option<String>,
-    /// When it left, in virtual seconds.
+    /// When it was sent, in virtual seconds.
     pub at: f64,
 }
 
-/// What went wrong inside of the engine, which is a fault of the simulator.
+/// Formats an error of the engine, which is a bug in the simulator.
 fn broken(error: mlua::Error) -> String {
     format!("the simulated Studio failed: {error}")
 }
 
 impl Studio {
-    /// Opens a window. An error is a place that cannot be read.
+    /// Opens a window. Fails if the place cannot be read.
     pub fn new(options: Options<'_>) -> Result<Self, String> {
         let shared =
             Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
@@ -105,11 +102,11 @@ impl Studio {
         self.table("options")
     }
 
-    /// A table of the engine's.
+    /// A table of the engine.
     ///
     /// # Panics
     ///
-    /// When the engine has none of that name.
+    /// If the engine has no table of this name.
     #[expect(clippy::expect_used, reason = "the name is written in this crate")]
     pub(crate) fn table(&self, name: &str) -> Table {
         self.engine.get(name).expect("the engine has this table")
@@ -119,7 +116,7 @@ impl Studio {
         self.table(name).sequence_values::<Table>().filter_map(Result::ok).collect()
     }
 
-    /// Calls a function of the engine's; its errors are sentences.
+    /// Calls a function of the engine; its errors are messages.
     pub(crate) fn call<T: mlua::FromLuaMulti>(
         &self,
         name: &str,
@@ -133,26 +130,26 @@ impl Studio {
         })
     }
 
-    /// Loads a model file as a plugin: every `Script` in it that is not disabled runs.
+    /// Loads a model file as a plugin: every enabled `Script` in it runs.
     pub fn load_plugin(&self, rbxm: &[u8]) -> Result<(), String> {
         let bytes = self.lua.create_buffer(rbxm).map_err(broken)?;
         self.call("loadPlugin", (bytes, "user_Vector.rbxm"))
     }
 
-    /// Ends the plugin as Studio does: `Unloading` fires, then its threads, connections, widgets and
-    /// requests are gone. A recording that it began stays open.
+    /// Ends the plugin as Studio does: `Unloading` fires, then its threads, connections, widgets
+    /// and requests end. A recording that it began stays open.
     pub fn unload_plugin(&self) {
         self.expect_call("unloadPlugin", ());
     }
 
-    /// Calls what only a fault of the simulator can fail.
+    /// Calls a function that fails only because of a bug in the simulator.
     fn expect_call(&self, name: &str, arguments: impl IntoLuaMulti) {
         if let Err(error) = self.call::<()>(name, arguments) {
             self.fault(&error);
         }
     }
 
-    /// A fault of the simulator joins the plugin's errors, where every test looks.
+    /// Reports a bug in the simulator among the plugin's errors, which every test checks.
     pub(crate) fn fault(&self, text: &str) {
         let report = self.engine.get::<Function>("report");
         let _ = report.and_then(|report| report.call::<()>(format!("in the simulator: {text}")));
@@ -163,20 +160,20 @@ impl Studio {
         self.engine.get("now").unwrap_or_default()
     }
 
-    /// One frame of 1/60 s: answers that have come are delivered, due threads resumed, `Heartbeat`
-    /// fires, and the screens are laid out.
+    /// Runs one frame of 1/60 s: received responses are delivered, due threads are resumed,
+    /// `Heartbeat` fires, and the screens are laid out.
     pub fn step(&self) {
         self.step_by(FRAME);
     }
 
-    /// One frame that takes as long as asked: nothing in between is seen.
+    /// Runs one frame that takes `seconds`: scripts see no time in between.
     pub fn step_by(&self, seconds: f64) {
         self.shared.borrow().meter.begin_frame();
         self.deliver();
         self.expect_call("step", seconds);
     }
 
-    /// A frame that ends so much later; nothing happens before it.
+    /// Runs a frame that ends `seconds` later; nothing happens before it.
     fn jump(&self, seconds: f64) {
         if let Err(error) = self.engine.set("now", self.now() + (seconds - FRAME).max(0.0)) {
             self.fault(&error.to_string());
@@ -184,7 +181,7 @@ impl Studio {
         self.step();
     }
 
-    /// Frames until so much virtual time has gone, requests or not.
+    /// Runs frames for `seconds` of virtual time, whether requests are in flight or not.
     pub fn run_for(&self, seconds: f64) {
         let end = self.now() + seconds;
         while self.now() < end - 1e-9 {
@@ -222,14 +219,15 @@ impl Studio {
         }
     }
 
-    /// Drives the world until `done`.
+    /// Runs the studio until `done`.
     ///
-    /// While no request is under way the clock jumps from timer to timer. While one is, the clock
-    /// may run ahead of the real one by half a second, anew after every answer, so that a poll
-    /// which is held for fifteen seconds does not lose a race against a timer that costs nothing.
+    /// While no request is in flight, the clock jumps from timer to timer. While one is, the clock
+    /// may run half a second ahead of the real one, counted again from every response, so that a
+    /// poll which is held for fifteen seconds does not lose a race against a timer that costs
+    /// nothing.
     ///
-    /// The error says what was being waited for: the real timeout is over, or nothing is left that
-    /// could happen.
+    /// The error says what was awaited: the real timeout has expired, or nothing is left that could
+    /// happen.
     pub fn run_until(
         &self,
         mut done: impl FnMut(&Self) -> bool,
@@ -265,7 +263,7 @@ impl Studio {
         }
     }
 
-    /// With a request under way: a frame if the clock may run on, else a wait for an answer.
+    /// With a request in flight: runs a frame if the clock may advance, else waits for a response.
     fn step_or_wait(&self, lead: &mut Lead, deadline: Instant) {
         let next = self.next_step();
         let allowed = lead.allowed(self.now());
@@ -290,7 +288,7 @@ impl Studio {
         }
     }
 
-    /// How long the next frame is to take; none when nobody waits for one.
+    /// The duration of the next frame; None if no script waits for one.
     fn next_step(&self) -> Option<f64> {
         let frames: bool = self.call("wantsFrames", ()).unwrap_or_default();
         if frames {
@@ -311,14 +309,14 @@ impl Studio {
         )
     }
 
-    /// Runs Luau as the user at the command bar and gives what it returns: none of its writes are
-    /// the plugin's. What it changes is an undo step named "Command".
+    /// Runs Luau as the user at the command bar, and returns its result. Its writes do not count as
+    /// the plugin's; they become an undo step named "Command".
     pub fn eval(&self, luau: &str) -> Result<Json, String> {
         let context: Table = self.engine.get("user").map_err(broken)?;
         self.run(luau, "user", context)
     }
 
-    /// Runs Luau as if the plugin did.
+    /// Runs Luau as the plugin.
     pub fn eval_as_plugin(&self, luau: &str) -> Result<Json, String> {
         let context: Option<Table> = self.engine.get("plugin").map_err(broken)?;
         let context = context.ok_or("no plugin is loaded")?;
@@ -337,12 +335,11 @@ impl Studio {
         }
     }
 
-    /// Undoes the last step as Ctrl+Z does; false when there is none, or a recording is open.
+    /// Undoes the last step as Ctrl+Z does; false if there is none, or a recording is open.
     pub fn undo(&self) -> bool {
         self.call("undo", ()).unwrap_or_default()
     }
 
-    /// Redoes what was undone.
     pub fn redo(&self) -> bool {
         self.call("redo", ()).unwrap_or_default()
     }
@@ -352,14 +349,15 @@ impl Studio {
         self.call("undoNames", ()).unwrap_or_default()
     }
 
-    /// The whole place: what every instance holds that a new one would not, in the tree's order,
-    /// services by class, services that hold nothing left out. Two equal snapshots are equal places.
+    /// The whole place: everything of each instance that differs from a new one, in tree order,
+    /// with services sorted by class and empty services left out. Equal snapshots mean equal
+    /// places.
     pub fn snapshot(&self) -> Json {
         let root: Table = self.table("root");
         self.snapshot_from(root)
     }
 
-    /// The same of one instance and what is below, by its full name; null where there is none.
+    /// A snapshot of an instance with its descendants, by its full name; null if there is none.
     pub fn snapshot_of(&self, path: &str) -> Json {
         match self.find(path) {
             Some(record) => self.snapshot_from(record),
@@ -377,7 +375,7 @@ impl Studio {
         }
     }
 
-    /// The record of an instance by its names from the DataModel on.
+    /// The record of an instance, by its names from the DataModel on.
     pub(crate) fn find(&self, path: &str) -> Option<Table> {
         self.call::<Option<Table>>("find", path).ok().flatten()
     }
@@ -387,7 +385,7 @@ impl Studio {
         self.engine.get("unrecorded").unwrap_or_default()
     }
 
-    /// What was printed, warned and raised.
+    /// The lines that were printed or warned, and the errors.
     pub fn output(&self) -> Vec<OutputLine> {
         let lines = self.rows("output").into_iter();
         let text = |line: &Table, key: &str| line.get::<String>(key).unwrap_or_default();
@@ -399,7 +397,7 @@ impl Studio {
         lines.map(line).collect()
     }
 
-    /// Errors that nobody caught, of the plugin, of the test's own scripts and of the simulator.
+    /// Uncaught errors of the plugin, of the test's own scripts and of the simulator.
     pub fn errors(&self) -> Vec<String> {
         let errors = self.rows("errors").into_iter();
         let error = |error: Table| {
@@ -409,13 +407,13 @@ impl Studio {
         errors.map(|it| error(it).trim_end().to_owned()).collect()
     }
 
-    /// What the plugin asked for that Studio has and the simulator has not, whether it caught the
-    /// error or not. A test of the plugin expects none.
+    /// Features of Studio that the plugin used and the simulator lacks, even if the plugin caught
+    /// the error. A test of the plugin expects none.
     pub fn not_simulated(&self) -> Vec<String> {
         self.engine.get("missing").unwrap_or_default()
     }
 
-    /// Forgets the errors so far, after a test has looked at those that it expected.
+    /// Clears the errors so far, after a test has checked the expected ones.
     pub fn clear_errors(&self) {
         if let Ok(table) = self.lua.create_table()
             && let Err(error) = self.engine.set("errors", table)
@@ -424,7 +422,7 @@ impl Studio {
         }
     }
 
-    /// The requests that left, in order.
+    /// The requests that were sent, in order.
     pub fn http_log(&self) -> Vec<Sent> {
         let entries = self.rows("httpLog").into_iter();
         let entry = |entry: Table| Sent {
@@ -438,55 +436,55 @@ impl Studio {
         entries.map(entry).collect()
     }
 
-    /// Requests under way now.
+    /// The number of requests that are in flight now.
     pub fn in_flight(&self) -> usize {
         self.engine.get("inFlight").unwrap_or_default()
     }
 
-    /// The most requests that were ever under way at once.
+    /// The maximum number of requests that were in flight at once.
     pub fn most_in_flight(&self) -> usize {
         self.engine.get("mostInFlight").unwrap_or_default()
     }
 
-    /// Requests within the last virtual minute; at 500 the next one fails, as in Studio.
+    /// The number of requests in the last virtual minute; after 500, the next one fails, as in
+    /// Studio.
     pub fn requests_last_minute(&self) -> usize {
         self.call("requestsLastMinute", ()).unwrap_or_default()
     }
 
-    /// The longest that the plugin ran without giving the frame back, in real time.
+    /// The longest time that the plugin ran without yielding, in real time.
     pub fn longest_resumption(&self) -> Duration {
         self.shared.borrow().meter.longest()
     }
 
-    /// The longest that the plugin ran within one frame, in real time.
+    /// The longest time that the plugin ran within one frame, in real time.
     pub fn longest_frame(&self) -> Duration {
         self.shared.borrow().meter.longest_frame()
     }
 
-    /// The most that the plugin did without giving the frame back, in units of work: the same on every
-    /// machine.
+    /// The most work that the plugin did without yielding, in units: the same on every machine.
     pub fn most_work(&self) -> Resumption {
         self.shared.borrow().meter.most()
     }
 
-    /// Forgets the longest times and the most work, for instance after loading.
+    /// Resets the maximum times and the maximum work, for instance after loading.
     pub fn reset_meter(&self) {
         self.shared.borrow().meter.reset();
     }
 
-    /// The user chooses the other look.
+    /// Changes the theme, as the user would.
     pub fn set_theme(&self, theme: Theme) {
         self.expect_call("setTheme", theme.name());
     }
 
-    /// The bytes of the place as it is now.
+    /// The bytes of the place in its current state.
     pub fn save(&self) -> Result<Vec<u8>, String> {
         let buffer: mlua::Buffer = self.call("save", ())?;
         Ok(buffer.to_vec())
     }
 }
 
-/// How far the virtual clock may run.
+/// How far the virtual clock may advance.
 struct Lead {
     real: Instant,
     start: f64,

@@ -1,4 +1,5 @@
-//! The daemon: `daemon/crates/engine/src/open.rs`, `daemon/src/session`, `daemon/src/server/{dispatch,board}.rs`.
+//! Model of the daemon: `daemon/crates/engine/src/studio_sync.rs`, `daemon/src/session` and
+//! `daemon/src/server/{dispatch,event_hub}.rs`.
 
 use super::state::Status::{Again, Applied, Applying, Approved, Failed, Look, Waiting};
 use super::state::{
@@ -15,13 +16,14 @@ impl Case {
         self.mistake == Some(mistake)
     }
 
-    /// Whether a proposal can be performed in a place.
+    /// Whether a proposal can be applied in a place.
     pub(super) fn fits(&self, place: Place, p: P) -> bool {
         let is_base = self.kinds[p] == Kind::Create || !(place.there[p] || place.other[p]);
         is_base && (p == 0 || !self.is_built || place.there[0])
     }
 
-    /// `Input::Moved`; of what Studio has, only what it says it has not done.
+    /// `WorkflowInput::Moved`. Of the work that Studio has, only what it reports as not done is
+    /// replanned.
     fn moved(&self, s: &mut State, stale: Option<P>) {
         for p in BOTH {
             let is_safe = s.ledger[p] != Applying
@@ -59,7 +61,7 @@ impl Case {
         }
     }
 
-    /// One round of `Engine::run`, and `post` when it is done.
+    /// One round of `Engine::run`, and the post to the event hub when it is done.
     fn run(&self, s: &mut State) -> &'static str {
         if let Some(place) = s.daemon.mirror {
             let is_waiting = BOTH.iter().any(|p| s.ledger[*p] == Applying && s.daemon.work[*p] > 0);
@@ -107,7 +109,8 @@ impl Case {
         epoch
     }
 
-    /// A call comes in, and later it is its turn. The answer, once there is one.
+    /// Handles the arrival of a call, and later its processing. Returns the answer when it is
+    /// known.
     pub(super) fn called(&self, s: &mut State, request: &mut Request) -> Option<bool> {
         let is_ack = matches!(request.post, Post::Ack(..));
         let is_now = request.epoch == s.daemon.seat

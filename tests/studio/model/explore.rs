@@ -1,36 +1,36 @@
-//! Explores all states of a model, breadth first.
+//! Breadth-first exploration of all states of a model.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// What can be explored.
+/// A model that can be explored.
 pub(super) trait Explore {
     type State: Copy + Eq + Hash + Debug;
     fn start(&self) -> Self::State;
     fn steps(&self, from: &Self::State) -> Vec<Step<Self::State>>;
-    /// What must never be.
+    /// The violated invariant, if any.
     fn wrong(&self, state: &Self::State) -> Option<&'static str>;
-    /// What can always be reached again without a mishap.
+    /// Whether a state is settled; such a state must be reachable from everywhere without a mishap.
     fn is_settled(&self, state: &Self::State) -> bool;
 }
 
 pub(super) struct Step<S> {
     pub(super) what: &'static str,
-    /// Which proposal it is about, from 1; 0 for none.
+    /// The proposal that the step concerns, from 1; 0 for none.
     pub(super) of: usize,
     pub(super) is_mishap: bool,
     pub(super) to: S,
 }
 
-/// How far it went, and the shortest way to what is wrong.
+/// The explored states, and the shortest path to a violation.
 pub(super) struct Explored<S> {
     pub(super) states: Vec<S>,
     pub(super) steps: usize,
     pub(super) wrong: Option<(&'static str, String)>,
 }
 
-/// The standard one withstands attackers, and takes four times as long.
+/// A fast hasher: the standard one resists attackers, and takes four times as long.
 #[derive(Default)]
 pub(super) struct Quick(u64);
 
@@ -60,7 +60,7 @@ impl Hasher for Quick {
 
 pub(super) type Build = BuildHasherDefault<Quick>;
 
-/// Breadth first, so that the first that is wrong has the shortest way.
+/// Explores breadth first, so that the first violation has the shortest path.
 pub(super) fn explore<E: Explore>(model: &E) -> Explored<E::State> {
     let start = model.start();
     let mut numbers = HashMap::with_capacity_and_hasher(1 << 17, Build::default());
@@ -93,7 +93,7 @@ pub(super) fn explore<E: Explore>(model: &E) -> Explored<E::State> {
     Explored { states, steps, wrong }
 }
 
-/// The first state from which no way leads to a settled one.
+/// The first state from which no settled state can be reached.
 pub(super) fn cannot_settle<S>(
     states: &[S],
     mut back: Vec<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! What goes wrong, and what persons do.
+//! Model of the mishaps, and of the user's actions.
 
 use super::state::Status::{Approved, Waiting};
 use super::state::{Add, BOTH, LOADED, Late, Line, Plugin, Request, STOPPED, Slot, Stage, State};

@@ -1,4 +1,4 @@
-//! The plugin: `plugin/src/{Session,Client,Apply,Memory,Mirror,Editor}.luau`.
+//! Model of the plugin: `plugin/src/{Session,Client,Apply,Memory,Mirror,Editor}.luau`.
 
 use super::state::{
     Add, Line, Memory, Outcome, P, Post, Request, Slot, Snapshot, Stage, State, Work, bit,
@@ -46,7 +46,7 @@ impl Case {
         }
     }
 
-    /// Answers that change nothing are left out.
+    /// Answers that change nothing are omitted.
     fn polled(&self, mut s: State, add: Add<'_>) {
         if s.daemon.seat != s.plugin.epoch {
             Self::finish_epoch(&mut s);
@@ -82,7 +82,7 @@ impl Case {
         self.work_off(s);
     }
 
-    /// Begins with the next piece of work, where none is at work.
+    /// Starts the next piece of work if the plugin is idle.
     fn work_off(&self, s: &mut State) {
         if s.plugin.doing.is_some() {
             return;
@@ -99,7 +99,7 @@ impl Case {
         s.plugin.is_over = false;
     }
 
-    /// A post came back.
+    /// Handles the answer to a post.
     pub(super) fn returned(&self, s: &mut State, post: Post, is_taken: bool) {
         (s.plugin.slot, s.plugin.is_over) = (Slot::Free, false);
         match (post, s.plugin.snapshot, s.plugin.doing) {
@@ -182,7 +182,7 @@ impl Case {
         }
     }
 
-    /// The tree is read before anything is sent, and before work of the same poll is done.
+    /// Reads the tree before anything is sent, and before the work of the same poll is done.
     fn begin_snapshot(s: &mut State) {
         if s.plugin.slot == Slot::Free {
             s.plugin.snapshot = Snapshot::Begun(s.place);
@@ -223,7 +223,7 @@ impl Case {
         s.plugin.is_dirty = true;
     }
 
-    /// `Apply.perform` up to where it yields.
+    /// `Apply.perform` up to the point where it yields.
     fn perform(&self, s: &mut State, p: P) -> Stage {
         match s.plugin.memory[p] {
             Memory::Done(outcome) => return Stage::Done(outcome),
@@ -244,7 +244,7 @@ impl Case {
         Stage::Begun
     }
 
-    /// The editor has called back, or what was written is read back.
+    /// Continues after the editor's callback, or after the written text is read back.
     fn written(&self, s: &mut State, p: P, stage: Stage) -> Stage {
         let outcome = match stage {
             Stage::Begun if self.fits(s.place, p) => {

@@ -1,8 +1,8 @@
-//! What the daemon, the plugin, the wire and the place are at a moment.
+//! The state of the daemon, the plugin, the wire and the place.
 
 use super::{Case, Mistake};
 
-/// Takes a step: what it is, which proposal it is about, and where it leads.
+/// Adds a step: a description, the proposal that it concerns, and the next state.
 pub(super) type Add<'a> = &'a mut dyn FnMut(&'static str, usize, State);
 
 pub(super) type P = usize;
@@ -14,19 +14,19 @@ pub(super) enum Status {
     Approved,
     Applying,
     Applied,
-    /// Withdrawn, and planned again.
+    /// Withdrawn and replanned.
     Again,
-    /// Failed, and nothing of it is there.
+    /// Failed, and nothing of it was done.
     Failed,
-    /// Failed, and the person is told to look whether it is there.
+    /// Failed, and the notice asks the user to look whether it was done.
     Look,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
-    /// What the proposals did is there.
+    /// Whether the effect of each proposal is present.
     pub(super) there: [bool; 2],
-    /// Their scripts have a text that is neither the old nor the new one.
+    /// Whether each script has a text that is neither the old nor the new one.
     pub(super) other: [bool; 2],
 }
 
@@ -50,21 +50,21 @@ pub(super) enum Post {
 pub(super) struct Request {
     pub(super) post: Post,
     pub(super) epoch: u8,
-    /// It came in, and its epoch was the one of the seat.
+    /// Whether it has arrived with the current epoch.
     pub(super) is_in: bool,
 }
 
-/// The plugin's one request that posts.
+/// The plugin's request slot for posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
     Free,
     Asked(Request),
     Answered(Request, bool),
-    /// It failed, and is sent again after a pause.
+    /// Failed, and is sent again after a pause.
     Resting(Request),
 }
 
-/// The plugin's other request: a hello where its epoch has ended, and otherwise a poll, always one.
+/// The plugin's other request: a hello after its epoch has ended, otherwise always one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Line {
     Poll,
@@ -73,7 +73,7 @@ pub(super) enum Line {
     Polled([u8; 2], bool),
 }
 
-/// What nobody waits for any more, and may still arrive.
+/// A request that the plugin no longer waits for, and that may still arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Late {
     Hello,
@@ -82,9 +82,9 @@ pub(super) enum Late {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// It was looked at, and Studio's editor has been called.
+    /// The base was checked, and Studio's editor has been called.
     Begun,
-    /// The text is written, and nobody has heard of it yet.
+    /// The text is written, but not yet reported.
     Written,
     Done(Outcome),
     Flushing(Outcome),
@@ -120,11 +120,11 @@ pub(super) struct Plugin {
     pub(super) is_ended: bool,
     pub(super) line: Line,
     pub(super) slot: Slot,
-    /// What the slot has is of an earlier generation.
+    /// Whether the request in the slot is of an earlier generation.
     pub(super) is_over: bool,
     pub(super) doing: Option<(Work, Stage)>,
     pub(super) queue: [Option<Work>; 2],
-    /// Numbers, as bits.
+    /// A bit set of work numbers.
     pub(super) at_hand: u8,
     pub(super) answered: u8,
     pub(super) is_dirty: bool,
@@ -141,15 +141,15 @@ pub(super) enum Trial {
     Untried,
 }
 
-/// What the daemon forgets when it stops; 0 is no number and no epoch.
+/// The state that the daemon loses when it stops. 0 means no work number and no epoch.
 #[expect(clippy::struct_excessive_bools, reason = "the code has these flags, each for itself")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Daemon {
     pub(super) is_up: bool,
     pub(super) seat: u8,
-    /// A hello was taken of which the session has not heard.
+    /// Whether a hello was answered that the session has not processed.
     pub(super) is_greeted: bool,
-    /// The session works; it hears nothing until it is done.
+    /// Whether the session works; it processes no message until it is done.
     pub(super) is_busy: bool,
     pub(super) work: [u8; 2],
     pub(super) next: u8,
@@ -168,7 +168,7 @@ pub(super) struct State {
     pub(super) plugin: Plugin,
     pub(super) late: [Option<Late>; 2],
     pub(super) place: Place,
-    /// How often Studio did it.
+    /// How often Studio applied each proposal.
     pub(super) times: [u8; 2],
     pub(super) mishaps: u8,
 }
@@ -209,7 +209,7 @@ pub(super) fn bit(number: u8) -> u8 {
     1 << number
 }
 
-/// Every epoch in a state.
+/// Visits every epoch in a state.
 pub(super) fn each_epoch(s: &mut State, mut see: impl FnMut(&mut u8)) {
     see(&mut s.daemon.seat);
     see(&mut s.plugin.epoch);
@@ -236,7 +236,8 @@ pub(super) fn each_epoch(s: &mut State, mut see: impl FnMut(&mut u8)) {
 }
 
 impl Case {
-    /// Epochs matter only by their order; what will never count is dropped.
+    /// Normalizes a state: only the order of epochs matters, and what can never count again is
+    /// dropped.
     pub(super) fn normal(&self, mut s: State) -> State {
         let seat = s.daemon.seat;
         let is_looked_at = !self.makes(Mistake::AnyEpoch) && !self.makes(Mistake::EpochAtTheDoor);

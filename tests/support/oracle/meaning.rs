@@ -1,4 +1,4 @@
-//! When two trees mean the same: what a value says, and what is said by none.
+//! Equality of two trees by meaning: canonical values, and values that are equivalent to none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,17 +11,17 @@ use rbx_types::{
 
 use super::{Item, Tree, pointed};
 
-/// The place of each instance in its tree.
+/// The index of each instance in its tree.
 type Places = HashMap<Ref, usize>;
 
-/// What differs between two trees.
+/// The differences between two trees.
 pub(super) fn differences(one: &Tree, other: &Tree, by_class: bool) -> Vec<String> {
     let (left, right) = (one.subtree(one.root), other.subtree(other.root));
     let (mut found, places) = (Vec::new(), (of(&left), of(&right)));
     for (at, (a, b)) in left.iter().zip(&right).enumerate() {
         let (a, b) = (one.item(*a), other.item(*b));
         let parents = (places.0.get(&a.parent), places.1.get(&b.parent));
-        // What a file calls its root is nobody's business.
+        // The name and class of the root are not compared.
         let is_same = (&a.class, &a.name) == (&b.class, &b.name) || at == 0;
         if !is_same || parents.0 != parents.1 || a.children.len() != b.children.len() {
             let said = |it: &Item, parent: Option<&usize>| {
@@ -70,7 +70,7 @@ fn are_same(
     }
 }
 
-/// Whether a value is what a class has by default, or what stands in files where nobody knows that.
+/// Whether a value is the default of its class, or the blank of its type if the default is unknown.
 fn is_default(class: &str, key: &str, value: &Variant, places: &Places) -> bool {
     let database = rbx_reflection_database::get_bundled();
     let known = database.classes.get(class);
@@ -80,8 +80,8 @@ fn is_default(class: &str, key: &str, value: &Variant, places: &Places) -> bool 
     }
 }
 
-/// What a value says. Which NaN it is, how a colour or a text is kept, and what is referred to by a
-/// reference to nobody are not said.
+/// The canonical meaning of a value. It ignores NaN payloads, the encoding of colors and texts, and
+/// the target of a reference to an instance outside the tree.
 fn said(value: &Variant, places: &Places) -> String {
     let bytes = |bytes: &[u8]| format!("text {bytes:?}");
     match value {
@@ -111,7 +111,7 @@ fn said(value: &Variant, places: &Places) -> String {
     }
 }
 
-/// Whether a value is what stands in binary files for no value of its type.
+/// Whether a value is what binary files contain for a missing value of its type.
 fn is_blank(value: &Variant, places: &Places) -> bool {
     blank(value.ty()).is_some_and(|blank| said(&blank, places) == said(value, places))
 }

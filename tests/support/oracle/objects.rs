@@ -1,5 +1,5 @@
-//! A way around a flaw of rbx_binary's reader: it gives the objects of a column of contents to the
-//! rows in the wrong order, from the last to the first, though its writer writes them in order.
+//! A workaround for a bug in rbx_binary's reader: it assigns the objects of a content column to the
+//! rows in reverse order, though its writer writes them in order.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ fn unpacked(body: &[u8], packed: usize, size: usize) -> Vec<u8> {
     }
 }
 
-/// The same binary file, with the objects of each column in the order in which the crate takes them.
+/// The same binary file, with the objects of each column reversed for the reader.
 pub(super) fn turned(file: &[u8]) -> Vec<u8> {
     let (mut out, mut at, mut rows) = (file[..HEADER].to_vec(), HEADER, HashMap::new());
     while at < file.len() {
@@ -57,7 +57,7 @@ pub(super) fn turned(file: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Turns the list of objects around, which stands behind the addresses.
+/// Reverses the list of objects, which follows the addresses.
 fn turn(content: &mut [u8], mut at: usize) {
     let addresses = number(content, at);
     at += 4;

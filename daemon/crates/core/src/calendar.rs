@@ -1,23 +1,18 @@
-//! The calendar: what day a count of seconds is. Nobody here knows what time it is.
+//! Conversion between counts of seconds or days and UTC dates. It never reads the clock.
 
-/// A moment in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UtcMoment {
-    /// The year, as 2026.
     pub year: u64,
-    /// The month, from 1.
+    /// Starts at 1.
     pub month: u64,
-    /// The day of the month, from 1.
+    /// Starts at 1.
     pub day: u64,
-    /// The hour, from 0.
     pub hour: u64,
-    /// The minute, from 0.
     pub minute: u64,
-    /// The second, from 0.
     pub second: u64,
 }
 
-/// The day of a date as `2026-12-01`, counted from 1970-01-01; none where that is no date.
+/// Parses a date such as `2026-12-01` into days since 1970-01-01; None if it is not a valid date.
 pub fn parse_date(date: &str) -> Option<u64> {
     let is_plain = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
@@ -25,7 +20,7 @@ pub fn parse_date(date: &str) -> Option<u64> {
     if !is_plain || parts.next().is_some() || !(1970..10_000).contains(&year) {
         return None;
     }
-    // Counted from 0000-03-01, as below.
+    // Days are counted from 0000-03-01, as in `from_seconds`.
     let (year, behind) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400;
     let day = (days + (153 * behind + 2) / 5 + date).checked_sub(719_469)?;
@@ -33,17 +28,18 @@ pub fn parse_date(date: &str) -> Option<u64> {
     ((back.month, back.day) == (month, date)).then_some(day)
 }
 
-/// A day from 1970-01-01 as it is written: `2026-12-01`.
+/// Formats days since 1970-01-01 as a date such as `2026-12-01`.
 pub fn format_date(day: u64) -> String {
     let UtcMoment { year, month, day, .. } = UtcMoment::from_seconds(day * 86_400);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
 impl UtcMoment {
-    /// Of this many seconds since 1970.
+    /// Converts seconds since 1970-01-01.
     pub fn from_seconds(seconds: u64) -> Self {
         let (day, time) = (seconds / 86_400, seconds % 86_400);
-        // Counted from 0000-03-01, so that a leap day is the last of its year, in eras of 400 years.
+        // Days are counted from 0000-03-01, so a leap day is the last of its year, in eras of 400
+        // years.
         let day = day + 719_468;
         let (era, day) = (day / 146_097, day % 146_097);
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

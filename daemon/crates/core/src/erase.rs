@@ -1,13 +1,14 @@
-//! An entry without its texts: what is left of it when a person has a conversation or a place forgotten.
+//! Removal of the texts from ledger entries when the user erases a conversation or a place.
 //!
-//! What was asked, said, called, proposed and changed goes, and so does what leads back from it. Who
-//! decided when and how it ended, what it cost, and hashes stay, so that usage and history stay true.
+//! Prompts, messages, calls, proposals and changes are erased, and so is the data to revert them.
+//! Kept are who decided and when, how it ended, what it cost, and hashes, so that usage and history
+//! remain correct.
 
 use scene_schemas::entry::{Entry, Step};
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
 use serde_json::{Value as Json, json};
 
-/// What stands where a text was.
+/// The placeholder for an erased text.
 pub const ERASED: &str = "(erased)";
 
 fn erased_text() -> String {
@@ -18,7 +19,7 @@ fn erased_json() -> Json {
     json!({})
 }
 
-/// The entry without its texts.
+/// Returns the entry without its texts.
 #[must_use]
 pub fn erase_entry(entry: Entry) -> Entry {
     match entry {

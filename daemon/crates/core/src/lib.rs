@@ -1,8 +1,8 @@
-//! Tools, proposals, policy, prompts and the state of a workflow, as pure functions.
+//! Tools, proposals, policy, prompts and workflow state, as pure functions.
 //!
-//! A tool plans, a proposal says what would change, `workflow` decides what an input means. It must not know models'
-//! wire formats, the disk, the ledger's storage or the server: it never waits, reads a clock, or touches a file, the network
-//! or the environment.
+//! A tool plans a change, a proposal describes it, and `workflow` decides what an input means. This
+//! crate must not know the models' wire formats, the disk, the ledger's storage or the server. It
+//! never blocks, and never reads the clock, files, the network or the environment.
 
 pub mod calendar;
 pub mod code;

@@ -1,7 +1,8 @@
-//! A project's memory: a Markdown file that people and models write, one list of entries a section.
+//! Parser and editor of a project's memory: a Markdown file that users and models write, with one
+//! list of entries per section.
 //!
-//! It is read tolerantly and edited with care: an edit changes the lines of its entry and no other byte,
-//! so sections and texts that nobody here knows stay as they are. Where the file lies is not known here.
+//! Parsing is tolerant. An edit changes only the lines of its entry, so unknown sections and other
+//! text stay byte for byte. This module does not know where the file is stored.
 
 use std::ops::Range;
 
@@ -15,20 +16,20 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub enum MemorySection {
-    /// What the project is, and what it is for.
+    /// What the project is, and its purpose.
     Charter,
-    /// How things are done here: names, style, structure.
+    /// Conventions of the project: names, style, structure.
     Conventions,
-    /// Where what matters stands.
+    /// The paths of the important instances and files.
     KeyPaths,
-    /// What was decided, and why. The newest is the last.
+    /// Decisions and their reasons, newest last.
     Decisions,
-    /// What is left to do.
+    /// Open tasks.
     Todo,
 }
 
 impl MemorySection {
-    /// All of them, in the order in which they stand in a file.
+    /// All sections, in file order.
     pub const ALL: [Self; 5] =
         [Self::Charter, Self::Conventions, Self::KeyPaths, Self::Decisions, Self::Todo];
 
@@ -42,7 +43,7 @@ impl MemorySection {
         }
     }
 
-    /// The section of a heading, however it is spelled.
+    /// Returns the section of a heading, ignoring case and punctuation.
     fn from_heading(heading: &str) -> Option<Self> {
         let letters: String = heading.chars().filter(|c| c.is_alphabetic()).collect();
         Some(match letters.to_lowercase().as_str() {
@@ -56,60 +57,60 @@ impl MemorySection {
     }
 }
 
-/// One change of the memory. An entry is named by its text, or by the first line of it.
+/// A change to the memory. An entry is identified by its text, or by its first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "camelCase", deny_unknown_fields)]
 pub enum MemoryChange {
-    /// Write a new entry at the end of a section.
+    /// Appends a new entry to a section.
     Add { section: MemorySection, text: String },
-    /// Write an entry anew.
+    /// Replaces the text of an entry.
     Replace {
         section: MemorySection,
-        /// The entry as it is.
+        /// The current entry.
         entry: String,
-        /// The entry as it is to be.
+        /// The new entry.
         text: String,
     },
-    /// Take an entry out.
+    /// Removes an entry.
     Remove { section: MemorySection, entry: String },
 }
 
-/// Bytes of an entry, and of the whole file.
+/// Maximum bytes of an entry, and of the whole file.
 const MAX_ENTRY: usize = 1_000;
 const MAX_FILE: usize = 64 << 10;
 
-/// What a new file begins with.
+/// The first line of a new file.
 const HEAD: &str = "# Memory\n";
 
-/// An entry of a list, with the lines that belong to it.
+/// A list entry with the lines that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MemoryEntry {
-    /// Its lines, with the end of the last.
+    /// Byte range of its lines, including the last line end.
     lines: Range<usize>,
-    /// What stands behind the mark of the list and the box of a task, without the end of the last line.
+    /// Byte range of the text after the list mark and the task checkbox, without the last line end.
     text: Range<usize>,
 }
 
-/// Where a section stands.
+/// A section and its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SectionSpan {
     section: MemorySection,
-    /// What stands below its heading.
+    /// Byte range of everything below the heading.
     body: Range<usize>,
     entries: Vec<MemoryEntry>,
 }
 
-/// The entries of a section, each on one line.
+/// Returns the entries of a section, each on one line.
 pub fn list_entries(memory: &str, section: MemorySection) -> Vec<String> {
     let parts = find_sections(memory);
     let own = parts.iter().filter(|part| part.section == section);
     own.flat_map(|part| &part.entries).map(|entry| one_line(&memory[entry.text.clone()])).collect()
 }
 
-/// Makes changes, one after the other.
+/// Applies changes one after the other.
 ///
 /// # Errors
-/// One of them does not fit; none is made.
+/// If one change does not fit, none is applied.
 pub fn edit_memory(memory: &str, changes: &[MemoryChange]) -> Result<String, Refusal> {
     let mut text = memory.to_owned();
     for (index, change) in changes.iter().enumerate() {
@@ -135,7 +136,7 @@ fn change_one(memory: &mut String, change: &MemoryChange) -> Result<(), Refusal>
         MemoryChange::Replace { section, entry, text } => {
             let text = check_entry(text, end)?;
             let found = find_entry(memory, *section, entry)?;
-            // A text that brings a box of its own replaces the one that is there.
+            // A new text with a checkbox replaces the existing checkbox too.
             let boxed = Range {
                 start: found.text.start - checkbox_length(memory, &found),
                 end: found.text.end,
@@ -152,13 +153,13 @@ fn change_one(memory: &mut String, change: &MemoryChange) -> Result<(), Refusal>
     }
 }
 
-/// How many bytes the box of a task takes before an entry.
+/// Returns the length in bytes of the task checkbox before an entry, or 0.
 fn checkbox_length(memory: &str, entry: &MemoryEntry) -> usize {
     let before = &memory[entry.lines.start..entry.text.start];
     before.rfind('[').map_or(0, |at| before.len() - at)
 }
 
-/// A new entry, its further lines indented so that they belong to it.
+/// Validates a new entry and indents its further lines so that they belong to it.
 fn check_entry(text: &str, end: &str) -> Result<String, Refusal> {
     let text = text.trim();
     if text.is_empty() {
@@ -240,7 +241,8 @@ fn add_entry(
         let at = text_end(memory, &part.body);
         insert_lines(memory, at, &format!("{end}{item}"), end);
     } else {
-        // Behind the sections that stand before it in the order; before the next one, where none does.
+        // Insert after the sections that precede it in file order; if there are none, before the
+        // next section.
         let before = parts.iter().rfind(|part| part.section < section);
         let after = parts.iter().find(|part| part.section > section);
         let heading = format!("## {}{end}{end}{item}", section.name());
@@ -265,7 +267,8 @@ fn add_entry(
     Ok(())
 }
 
-/// Where the line ends that holds the last text of a range; its start where it holds none.
+/// Returns the end of the line with the last text of a range, or the start of the range if it has
+/// no text.
 fn text_end(memory: &str, range: &Range<usize>) -> usize {
     let text = memory[range.clone()].trim_end();
     if text.is_empty() {
@@ -275,7 +278,7 @@ fn text_end(memory: &str, range: &Range<usize>) -> usize {
     memory[end..].find('\n').map_or(memory.len(), |at| end + at + 1)
 }
 
-/// Writes lines where a line begins, with a blank one before a text that follows at once.
+/// Inserts lines at a line start, followed by a blank line if text comes next.
 fn insert_lines(memory: &mut String, at: usize, lines: &str, end: &str) {
     let is_open = at > 0 && !memory[..at].ends_with('\n');
     let rest = &memory[at..];
@@ -289,8 +292,8 @@ fn insert_lines(memory: &mut String, at: usize, lines: &str, end: &str) {
     memory.insert_str(at, &text);
 }
 
-/// What a prompt holds of the memory, at most `max_bytes`: all of it, or as many entries as fit. Each
-/// section has its share; of the decisions the newest come first, of all others the oldest.
+/// Returns the memory for a prompt, in at most `max_bytes`: all of it, or as many entries as fit.
+/// Each section gets an equal share. Decisions are taken newest first, other entries oldest first.
 pub fn extract_memory(memory: &str, max_bytes: usize) -> String {
     let whole = memory.trim();
     if whole.len() <= max_bytes {
@@ -331,7 +334,7 @@ pub fn extract_memory(memory: &str, max_bytes: usize) -> String {
     text[..text.floor_char_boundary(max_bytes)].trim_end().to_owned()
 }
 
-/// Takes entries of a section that fit, and says how many bytes they need.
+/// Marks entries of a section that fit as taken, and returns the bytes they need.
 fn take_entries(
     section: MemorySection,
     list: &[String],
@@ -356,7 +359,7 @@ fn take_entries(
     used
 }
 
-/// How long the mark of an entry is.
+/// Returns the length of an entry's list mark.
 fn mark_at(memory: &str, entry: &MemoryEntry) -> usize {
     list_mark(memory[entry.lines.clone()].trim_start()).unwrap_or(0)
 }
@@ -368,7 +371,7 @@ fn one_line(text: &str) -> String {
 /// Finds the sections and their entries.
 fn find_sections(memory: &str) -> Vec<SectionSpan> {
     let mut parts: Vec<SectionSpan> = Vec::new();
-    // The level of the heading of the section that is open.
+    // The heading level of the current section.
     let mut open: Option<usize> = None;
     let mut fenced: Option<OpenFence> = None;
     let mut is_listed = false;
@@ -427,8 +430,8 @@ fn find_sections(memory: &str) -> Vec<SectionSpan> {
     parts
 }
 
-/// Adds a line to the last entry where it belongs to it: an indented one, or one of its paragraph.
-/// Whether the entry goes on.
+/// Adds a line to the last entry if the line belongs to it: an indented line, or one of the same
+/// paragraph. Returns whether the entry continues.
 fn extend_entry(
     parts: &mut [SectionSpan],
     is_listed: bool,
@@ -442,7 +445,7 @@ fn extend_entry(
         return false;
     }
     if !is_listed || content.trim().is_empty() {
-        // An indented line behind a blank one still belongs to it.
+        // An indented line after a blank one still belongs to the entry.
         return is_listed;
     }
     let is_next = entry.lines.end == lines.start;
@@ -454,19 +457,19 @@ fn extend_entry(
     true
 }
 
-/// A code fence that is open.
+/// An open code fence.
 #[derive(Clone, Copy)]
 struct OpenFence<'a> {
     mark: &'a str,
     is_in_entry: bool,
 }
 
-/// Whether a line is blank or belongs to the entry above it by its indentation.
+/// Whether a line is blank or indented, and so belongs to the entry above it.
 fn is_indented(line: &str) -> bool {
     line.starts_with("  ") || line.starts_with('\t') || line.trim().is_empty()
 }
 
-/// A heading's level and name.
+/// Parses a heading into its level and name.
 fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let name = line.trim_start_matches('#');
     let level = line.len() - name.len();
@@ -474,7 +477,7 @@ fn parse_heading(line: &str) -> Option<(usize, &str)> {
     is_heading.then(|| (level, name.trim().trim_end_matches('#').trim()))
 }
 
-/// How long the mark of a list is at the front of a line, with the blank behind it.
+/// Returns the length of the list mark at the start of a line, including the space after it.
 fn list_mark(line: &str) -> Option<usize> {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let rest = &line[indent.min(1)..];
@@ -492,20 +495,20 @@ fn list_mark(line: &str) -> Option<usize> {
     (blanks > 0).then_some(indent.min(1) + length + blanks)
 }
 
-/// How long the box of a task is, with the blank behind it.
+/// Returns the length of a task checkbox, including the space after it.
 fn box_of(text: &str) -> Option<usize> {
     let rest = text.strip_prefix('[')?.strip_prefix([' ', 'x', 'X'])?.strip_prefix(']')?;
     rest.starts_with(' ').then_some(4)
 }
 
-/// Whether a line is one that is drawn across the page.
+/// Whether a line is a thematic break.
 fn is_rule(line: &str) -> bool {
     let line = line.trim();
     let drawn = |c: char| line.len() > 2 && line.chars().all(|it| it == c);
     ['-', '*', '_'].into_iter().any(drawn)
 }
 
-/// The marks that begin or end a fence of code.
+/// Returns the marks that open or close a code fence.
 fn fence_mark(line: &str) -> Option<&str> {
     let begun = line.trim_start_matches(' ');
     let mark = begun.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -567,10 +570,10 @@ mod tests {
     fn a_fence_with_blank_lines_does_not_split_its_entry() {
         let inside = "## Todo\n- a\n  ```\n\n  b\n  ```\n- c\n";
         assert_eq!(list_entries(inside, Todo), ["a ``` b ```", "c"]);
-        // Not indented, it belongs to no entry, and a new entry comes before it.
+        // A fence that is not indented belongs to no entry, and a new entry is inserted before it.
         let behind = "## Todo\n- a\n```\n\n```\n";
         check(behind, add(Todo, "b"), "## Todo\n- a\n- [ ] b\n\n```\n\n```\n");
-        // One that is never closed ends with its entry.
+        // An unclosed fence ends with its entry.
         assert_eq!(
             list_entries("## Todo\n- a\n  ```\n\n# X\n## Todo\n- b\n", Todo),
             ["a ```", "b"]
@@ -718,7 +721,7 @@ mod tests {
         });
     }
 
-    /// Whether an entry that is appended to the file would be code.
+    /// Whether an entry appended to the file would be parsed as code.
     fn is_fence_open(memory: &str) -> bool {
         let probed = format!("{memory}\n# Probe\n## Todo\n- probe\n");
         !list_entries(&probed, Todo).contains(&"probe".to_owned())

@@ -1,33 +1,33 @@
-//! What a person points at in what they type: `@selection`, `@script`, `@problems`, `@file:PATH`,
-//! `@folder:PATH`, `@url:ADDRESS`, and an address itself as `@https://...`.
+//! Parser for mentions in a user's prompt: `@selection`, `@script`, `@problems`, `@file:PATH`,
+//! `@folder:PATH`, `@url:ADDRESS`, and a bare address as `@https://...`.
 //!
-//! It finds the words and no more: what they stand for is looked up elsewhere. An `@` in code, in an
-//! e-mail address, behind a backslash or before any other word (`@native`) is a letter like others.
+//! It only locates mentions and does not resolve them. An `@` in code, in an e-mail address, after
+//! a backslash or before any other word (`@native`) is plain text.
 
 use std::ops::Range;
 
-/// Something that is pointed at.
+/// A mention and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// Where it stands, in bytes, with its `@`.
+    /// The byte range, including the `@`.
     pub range: Range<usize>,
     pub what: MentionKind,
 }
 
-/// What can be pointed at.
+/// The target of a mention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionKind {
-    /// What is selected in Studio.
+    /// The current selection in Studio.
     Selection,
-    /// The script that is open in front in Studio.
+    /// The active script in Studio.
     Script,
-    /// What is wrong in the scripts.
+    /// The diagnostics of the scripts.
     Problems,
-    /// A file or a script, by a path as it was typed.
+    /// A file or a script, by its path as typed.
     File(String),
-    /// A folder or an instance with all below it, by a path as it was typed.
+    /// A folder, or an instance and its descendants, by its path as typed.
     Folder(String),
-    /// A page of the web, by an address as it was typed.
+    /// A web page, by its address as typed.
     Url(String),
 }
 
@@ -49,7 +49,7 @@ pub fn find_mentions(text: &str) -> Vec<Mention> {
     mentions
 }
 
-/// Whether something can be mentioned behind this: not in a word, nor behind a backslash.
+/// Whether a mention can start after `before`: not inside a word, nor after a backslash.
 fn can_begin(before: &str) -> bool {
     before.chars().next_back().is_none_or(|c| {
         c.is_whitespace()
@@ -61,10 +61,10 @@ fn can_begin(before: &str) -> bool {
     })
 }
 
-/// Bytes of a path or an address: a longer one is none.
+/// Maximum bytes of a path or an address. Text beyond this limit is not read.
 const MAX: usize = 4096;
 
-/// What stands behind an `@`, and how many bytes it takes.
+/// Parses the text after an `@` into its kind and its length in bytes.
 fn parse_mention(text: &str) -> Option<(MentionKind, usize)> {
     let text = &text[..text.floor_char_boundary(MAX)];
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
@@ -94,7 +94,7 @@ fn parse_mention(text: &str) -> Option<(MentionKind, usize)> {
     is_word_end(rest).then_some((what, word.len()))
 }
 
-/// Whether a word ends before this.
+/// Whether a word ends before `rest`.
 fn is_word_end(rest: &str) -> bool {
     let mut characters = rest.chars();
     match characters.next() {
@@ -107,7 +107,7 @@ fn is_word_end(rest: &str) -> bool {
     }
 }
 
-/// A path or an address, and how many bytes it takes with its quotes.
+/// Parses a path or an address. Returns it with its length in bytes, including quotes.
 fn parse_value(text: &str, is_address: bool) -> Option<(String, usize)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let end = quoted.find(['"', '\n'])?;
@@ -124,7 +124,7 @@ fn address_prefix(text: &str) -> &str {
     without_stops(&text[..end.unwrap_or(text.len())])
 }
 
-/// A path ends at white space, but for what stands in `["..."]`.
+/// Returns the path at the start of `text`. It ends at white space, except inside `["..."]`.
 fn path_prefix(text: &str) -> &str {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -141,7 +141,7 @@ fn path_prefix(text: &str) -> &str {
     without_stops(&text[..at])
 }
 
-/// How long a `["..."]` on one line is.
+/// Returns the length of a `["..."]` on one line.
 fn bracket_length(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(2) {
@@ -156,7 +156,8 @@ fn bracket_length(text: &str) -> Option<usize> {
     None
 }
 
-/// Without what belongs to the sentence: stops, and brackets that were opened before.
+/// Strips trailing punctuation that belongs to the sentence: stops, and closing brackets that were
+/// opened before the mention.
 fn without_stops(text: &str) -> &str {
     let mut text = text;
     while let Some(last) = text.chars().next_back() {
@@ -176,7 +177,7 @@ fn without_stops(text: &str) -> &str {
     text
 }
 
-/// Where code stands: fences, and what is between backticks.
+/// Returns the ranges of code: fenced blocks and inline code.
 fn code_ranges(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
@@ -207,7 +208,7 @@ fn code_ranges(text: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The marks that begin or end a fence on this line.
+/// Returns the marks that open or close a fence on this line.
 fn fence_of(line: &str) -> Option<&str> {
     let begun = line.trim_start_matches(' ');
     let mark = begun.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -216,7 +217,7 @@ fn fence_of(line: &str) -> Option<&str> {
     (length > 2 && line.len() - begun.len() < 4 && !is_inline).then(|| &begun[..length])
 }
 
-/// What stands between equally many backticks, in one paragraph.
+/// Finds inline code: text between runs of equally many backticks, within one paragraph.
 fn inline_code(text: &str, prose: Range<usize>, ranges: &mut Vec<Range<usize>>) {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut at = prose.start;
@@ -241,7 +242,7 @@ fn inline_code(text: &str, prose: Range<usize>, ranges: &mut Vec<Range<usize>>) 
     }
 }
 
-/// Runs of backticks among which the end of one is looked for.
+/// Maximum number of backtick runs searched for a closing one.
 const MAX_RUNS: usize = 64;
 
 #[cfg(test)]

@@ -1,29 +1,29 @@
-//! A page of the web as text that a model can read.
+//! Conversion of a web page to text for a model.
 //!
-//! The tokens are html5gum's, as a browser finds them; there is no tree, so depth and disorder cost
-//! nothing. What a person does not see (scripts, styles, navigation, what is hidden) is left out, and so
-//! are characters that nobody sees.
+//! html5gum tokenizes as browsers do. No tree is built, so deep or malformed nesting costs nothing.
+//! Content that a user does not see (scripts, styles, navigation, hidden elements) and invisible
+//! characters are left out.
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextPage {
-    /// Its title; empty where it has none.
+    /// Empty if the page has no title.
     pub title: String,
-    /// Its text, as Markdown.
+    /// The text, as Markdown.
     pub text: String,
-    /// Whether there was more of it.
+    /// Whether the text was truncated.
     pub is_cut: bool,
 }
 
-/// Elements whose contents are not read.
+/// Elements whose contents are skipped.
 const DROPPED: [&str; 19] = [
     "audio", "button", "canvas", "datalist", "dialog", "iframe", "math", "nav", "noembed",
     "noframes", "noscript", "object", "script", "select", "style", "svg", "template", "textarea",
     "video",
 ];
 
-/// Elements that begin a new paragraph, and those that begin a new line.
+/// Elements that start a new paragraph, and below those that start a new line.
 const PARAGRAPHS: [&str; 16] = [
     "article",
     "aside",
@@ -45,19 +45,19 @@ const PARAGRAPHS: [&str; 16] = [
 const LINES: [&str; 10] =
     ["address", "caption", "dd", "div", "dt", "figcaption", "li", "summary", "tr", "details"];
 
-/// Elements that have no contents.
+/// Elements without contents.
 const VOID: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr",
 ];
 
-/// Bytes of an address that a link shows.
+/// Maximum bytes of an address shown for a link.
 const MAX_LINK: usize = 300;
 const MAX_TITLE: usize = 300;
-/// How deep a list is indented.
+/// Maximum indentation level of a list.
 const MAX_DEPTH: usize = 8;
 
-/// Reads HTML. The text has at most `max_bytes`, cut between characters.
+/// Converts HTML. The text has at most `max_bytes`, cut at a character boundary.
 pub fn read_html(html: &str, max_bytes: usize) -> TextPage {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
@@ -75,7 +75,8 @@ pub fn read_html(html: &str, max_bytes: usize) -> TextPage {
     TextPage { title, ..read_plain(&text, max_bytes) }
 }
 
-/// Takes a text as it is, without what nobody sees; at most `max_bytes`, cut between characters.
+/// Converts plain text: removes invisible characters and cuts at a character boundary to at most
+/// `max_bytes`.
 pub fn read_plain(text: &str, max_bytes: usize) -> TextPage {
     let text: String = text.replace("\r\n", "\n").chars().filter(|c| is_seen(*c)).collect();
     let text = text.trim_matches('\n');
@@ -83,7 +84,7 @@ pub fn read_plain(text: &str, max_bytes: usize) -> TextPage {
     TextPage { text: text[..end].to_owned(), is_cut: end < text.len(), title: String::new() }
 }
 
-/// The page as a model is given it: between fences that nothing in it closes, and said to be data.
+/// Formats the page for a model: marked as data, in a fence that the text cannot close.
 pub fn fence_page(address: &str, page: &TextPage) -> String {
     let address = one_line(address, MAX_LINK);
     let mut text = format!("Title: {}\n\n{}", page.title, page.text);
@@ -108,8 +109,8 @@ fn one_line(text: &str, max_bytes: usize) -> String {
     text[..text.floor_char_boundary(max_bytes)].to_owned()
 }
 
-/// Whether a character can be seen, or moves the others: control characters, marks of direction,
-/// characters without width and the tags of plane 14 do not, and hide instructions in a text.
+/// Whether a character is visible or is white space. Control characters, direction marks,
+/// zero-width characters and the tags of plane 14 are not: they can hide instructions in a text.
 fn is_seen(c: char) -> bool {
     let is_hidden = matches!(
         c,
@@ -133,27 +134,27 @@ fn attribute_value(tag: &StartTag<()>, name: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// A list that is open: the number of its next item, where they are numbered.
+/// An open list: the number of its next item, or None if it is not numbered.
 type OpenList = Option<u32>;
 
 #[derive(Default)]
 struct TextWriter {
     out: String,
-    /// Line ends that stand before what comes next.
+    /// Line ends due before the next text.
     breaks: usize,
     has_blank: bool,
-    /// Whether nothing stands behind the mark of an item yet.
+    /// Whether an item mark was just written and no text follows it yet.
     is_item: bool,
-    /// The element that is left out, and how many of its name are open inside.
+    /// The element being skipped, and the number of nested open elements with the same name.
     dropped: Option<(String, usize)>,
     title: String,
     is_title: bool,
     lists: Vec<OpenList>,
-    /// The text of `<pre>` so far, and its language.
+    /// The text of the current `<pre>` and its language.
     code: Option<(String, String)>,
-    /// Where the text of a link begins, and where it leads.
+    /// Where the text of the current link starts in `out`, and its address.
     link: Option<(usize, String)>,
-    /// Where the text of `<main>` begins and ends.
+    /// Where the text of `<main>` starts and ends in `out`.
     main: Option<(usize, usize)>,
 }
 
@@ -265,7 +266,7 @@ impl TextWriter {
         self.block_boundary(name);
     }
 
-    /// What begins and ends with a block.
+    /// Requests the break that a block element needs at its start and end.
     fn block_boundary(&mut self, name: &str) {
         let is_heading = matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6");
         let is_inner_list = matches!(name, "ul" | "ol") && !self.lists.is_empty();
@@ -294,7 +295,7 @@ impl TextWriter {
         self.is_item = true;
     }
 
-    /// Writes the line ends and the blank that are due, and something behind them.
+    /// Writes the pending line ends or space, then `text`.
     fn write_mark(&mut self, text: &str) {
         if self.out.is_empty() || std::mem::take(&mut self.is_item) {
             self.breaks = 0;
@@ -368,7 +369,7 @@ impl TextWriter {
     }
 }
 
-/// Whether a style hides its element.
+/// Whether an inline style hides its element.
 fn is_hiding(style: &str) -> bool {
     let style: String = style.to_ascii_lowercase().split_whitespace().collect();
     let parts = style.split(';');
@@ -380,13 +381,13 @@ fn is_hiding(style: &str) -> bool {
     })
 }
 
-/// Whether an address is worth its bytes.
+/// Whether an address is worth including.
 fn is_shown(address: &str) -> bool {
     let address = address.trim().to_ascii_lowercase();
     address.starts_with("https://") || address.starts_with("http://") || address.starts_with('/')
 }
 
-/// The language that a class of `<pre>` or `<code>` names.
+/// Returns the language from the class of a `<pre>` or `<code>`.
 fn language_of(class: &str) -> String {
     let named = |it: &str| {
         it.strip_prefix("language-").or_else(|| it.strip_prefix("lang-")).map(str::to_owned)

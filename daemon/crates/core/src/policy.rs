@@ -1,8 +1,10 @@
-//! Which proposals go without a person's yes, by the mode that the person chose.
+//! Approval policy: which proposals are applied without the user's approval, by the mode the user
+//! chose.
 
 use scene_schemas::proposal::{Class, Mode, Proposal};
 
-/// Whether the mode lets a proposal through. A stale one never comes this far: it is planned again.
+/// Whether the mode approves a proposal automatically. Stale proposals are replanned before and
+/// never get here.
 pub fn can_auto_approve(mode: Mode, proposal: &Proposal) -> bool {
     if needs_second_confirmation(proposal) {
         return false;
@@ -14,7 +16,7 @@ pub fn can_auto_approve(mode: Mode, proposal: &Proposal) -> bool {
     }
 }
 
-/// Whether a yes must be said twice.
+/// Whether the user must confirm the approval a second time.
 pub fn needs_second_confirmation(proposal: &Proposal) -> bool {
     proposal.warnings.iter().any(|warning| warning.kind.needs_second_confirmation())
 }

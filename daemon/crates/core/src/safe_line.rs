@@ -1,13 +1,12 @@
-//! Text from elsewhere as a person is to see it.
+//! Sanitizing of untrusted text for display.
 //!
-//! Names, sources and titles come from places and models. What they hold must neither move the cursor of
-//! a terminal nor show the rest of a line in another order than it is read in. Where a text is shown is
-//! not known here.
+//! Names, sources and titles come from places and models. They must not move a terminal's cursor or
+//! reorder the rest of a line. This module does not know where a text is shown.
 
 use std::borrow::Cow;
 
-/// One line without control characters other than tabs, and without those that reorder or hide what is
-/// read: they stand there by their names.
+/// Returns one line in which control characters other than tabs, and characters that reorder or
+/// hide text, are replaced by a visible form.
 pub fn safe_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -25,8 +24,8 @@ pub fn safe_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character does something else than be seen where it stands: the plugin's `Ui/Text` has the
-/// same list.
+/// Whether a character is invisible or affects how other characters are shown. Keep in sync with
+/// the list in the plugin's `Ui/Text`.
 fn is_hidden(c: char) -> bool {
     let is_hidden = matches!(
         c,

@@ -1,8 +1,8 @@
-//! Applying approved proposals to the target, and recording that they were applied.
+//! Applies approved proposals to the target, and records that they were applied.
 //!
-//! The place is written between two entries, `applying` and `applied`. Where the second cannot be
-//! appended, the place holds the change and the ledger does not say so: the engine remembers that, and
-//! the next process finds it by the hash that `applying` names.
+//! The place is written between two entries, `applying` and `applied`. If the second cannot be
+//! appended, the place holds the change but the ledger does not say so. The engine remembers such
+//! proposals; after a crash, the next process finds them by the hash in the `applying` entry.
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
@@ -13,10 +13,10 @@ use crate::revert::find_restore_source;
 use crate::{Engine, EngineError, MAX_MOVES};
 
 impl Engine {
-    /// Hands approved proposals to the target.
     pub(super) fn apply_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         if !self.unrecorded.is_empty() {
-            // They are in the place already; what else is approved comes with the next call.
+            // Those are in the place already. Other approved proposals are applied by the next
+            // call.
             return self.flush_unrecorded();
         }
         self.drop_overlay();
@@ -67,8 +67,8 @@ impl Engine {
         self.flush_unrecorded()
     }
 
-    /// Records the proposals that are in the place. A failure leaves them to the next attempt: they
-    /// must not be applied a second time.
+    /// Records the proposals that are in the place. If that fails, they stay queued for the next
+    /// attempt: they must not be applied a second time.
     fn flush_unrecorded(&mut self) -> Result<(), EngineError> {
         let turn = self.current;
         let mut recorded = Ok(());
@@ -91,7 +91,7 @@ impl Engine {
         recorded
     }
 
-    /// The proposals of the current workflow that are in the place, recorded or not.
+    /// Returns the proposals of the current workflow that are in the place, recorded or not.
     pub fn applied_in_place(&self) -> Vec<Seq> {
         let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
         let applied = proposals.filter(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
@@ -99,14 +99,14 @@ impl Engine {
         applied.map(|(seq, _)| seq).chain(unrecorded.flat_map(|(_, seqs)| seqs.clone())).collect()
     }
 
-    /// The proposals of the current workflow that are approved and not in the place.
+    /// Returns the proposals of the current workflow that are approved but not yet in the place.
     pub fn approved_not_applied(&self) -> Vec<Seq> {
         let written = self.applied_in_place();
         let approved = self.current_workflow().into_iter().flat_map(Workflow::approved_proposals);
         approved.filter(|seq| !written.contains(seq)).collect()
     }
 
-    /// What entries say is written, for messages.
+    /// Returns the name of the place as entries record it, for messages.
     pub fn place_name(&self) -> String {
         self.target.output_name()
     }
@@ -117,11 +117,13 @@ impl Engine {
         error: PlaceError,
     ) -> Result<(), EngineError> {
         self.rebase_count = 0;
-        // A yes is not used up by what passes: the proposals stay approved, and are applied later.
+        // A transient error does not use up an approval: the proposals stay approved and are
+        // applied later.
         if error.is_transient() {
             return Err(error.into());
         }
-        // What is neither done nor undone is put back, and done again, before anything else.
+        // A partly applied step is restored first and then applied again, so it is not recorded as
+        // failed.
         if !matches!(error, PlaceError::PartlyApplied { .. }) {
             self.handle_input(WorkflowInput::Failed { proposals, reason: error.to_string() })?;
         }
@@ -129,7 +131,7 @@ impl Engine {
     }
 }
 
-/// Proposals in a sentence.
+/// Formats proposals for use in a sentence.
 pub fn name_proposals(proposals: &[Seq]) -> String {
     match proposals {
         [one] => format!("proposal {one}"),

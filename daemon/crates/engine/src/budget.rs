@@ -1,4 +1,5 @@
-//! What was spent on models: a reading of the ledger, and the caps that a person has set.
+//! Model spending: a running total that is read from the ledger, and the caps that the user has
+//! set.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Known;
@@ -9,22 +10,21 @@ use vector_core::workflow::ModelTrouble;
 use vector_ledger::{Ledger, LedgerError};
 use vector_providers::config::{FILE, SpendingCaps};
 
-/// What a message took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageUsage {
-    /// When it came, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub at: u64,
     pub workflow: Seq,
-    /// What it is spent on.
+    /// The project that pays for it: the folder of a file or project, or the open place.
     pub project: String,
     pub model: String,
-    /// In tokens, where that is known.
+    /// None if the provider did not report it.
     pub tokens: Option<Tokens>,
-    /// In US dollars, where that is known.
+    /// In US dollars; None if unknown.
     pub dollars: Option<f64>,
 }
 
-/// Everything that was spent, as far as it was read.
+/// All model spending that was read from the ledger so far.
 #[derive(Debug)]
 pub struct SpendingMeter {
     last_read: Seq,
@@ -39,7 +39,7 @@ impl Default for SpendingMeter {
 }
 
 impl SpendingMeter {
-    /// Reads what is new.
+    /// Reads the replies since the last call.
     ///
     /// # Errors
     /// The ledger cannot be read.
@@ -62,18 +62,18 @@ impl SpendingMeter {
         Ok(())
     }
 
-    /// All messages, oldest first.
+    /// Returns all messages, oldest first.
     pub fn messages(&self) -> &[MessageUsage] {
         &self.messages
     }
 
-    /// The sum in US dollars of those messages.
+    /// Sums the known costs, in US dollars, of the messages that `of` selects.
     fn sum_dollars(&self, of: impl Fn(&MessageUsage) -> bool) -> f64 {
         self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars).sum()
     }
 
-    /// Why nothing more is to be spent on a workflow; none where something may be. `now` is in
-    /// milliseconds since 1970; a day is one of UTC.
+    /// Returns the cap that forbids further spending on a workflow, as trouble to report; None if
+    /// no cap is reached. `now` is in milliseconds since 1970. Days are UTC days.
     pub fn find_exceeded_cap(
         &self,
         caps: &SpendingCaps,
@@ -107,7 +107,7 @@ impl SpendingMeter {
     }
 }
 
-/// The day of a time, from 1970.
+/// Returns the number of days since 1970.
 pub fn day_number(at: u64) -> u64 {
     at / 86_400_000
 }
@@ -119,7 +119,8 @@ fn started_project(started: &Record) -> String {
     }
 }
 
-/// What a place belongs to: the folder of a file, or the place that is open.
+/// Returns the name under which a place's spending is summed: the folder of a file or project, or
+/// the place that is open in Studio.
 fn project_name(place: &Place) -> String {
     let folder_of = |file: &str| {
         let folder = std::path::Path::new(file).parent();
@@ -149,7 +150,7 @@ mod tests {
         Place::File(FilePlace { file: file.to_owned(), out: None, hash, replaces: None })
     }
 
-    /// A workflow in a place, in which a model was paid.
+    /// Begins a workflow in a place and records a paid model reply in it.
     fn pay(ledger: &Ledger, file: &str, dollars: f64) -> Seq {
         let started = Entry::Started {
             place: place(file),

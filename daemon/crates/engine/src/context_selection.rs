@@ -1,5 +1,7 @@
-//! The scripts that a model is told of when a task begins. What was chosen is an entry, so that every
-//! request is made again of the ledger; the place may have changed since.
+//! Selects the scripts that a model is shown when a task begins.
+//!
+//! The selection is recorded as an entry, so that every request can be rebuilt from the ledger
+//! alone: the place may have changed since.
 
 use scene_schemas::InstancePath;
 use scene_schemas::command::{Command, Target};
@@ -13,15 +15,16 @@ use crate::model_request;
 use crate::parallel_reading;
 use crate::{Engine, ToolDriver, UserRequest};
 
-/// So many scripts are told of.
+/// The most scripts that are selected.
 const MAX_SCRIPTS: usize = 12;
-/// So long is what is told of them, in bytes: some 5,000 tokens.
+/// The size limit of the selected texts in bytes, about 5,000 tokens.
 const MAX_BYTES: u64 = 16_000;
-/// What is left of a model's window is filled to a part of this.
+/// The selection may fill this fraction (1/6) of what is left of the model's window.
 const WINDOW_DIVISOR: u64 = 6;
 
 impl Engine {
-    /// The scripts that may matter for what is asked, where a model is asked and some do.
+    /// Selects the scripts that may matter for a request. None if the driver is not a model, or no
+    /// script matters.
     pub(super) fn select_context(
         &mut self,
         asked: &UserRequest,
@@ -49,7 +52,8 @@ impl Engine {
         is_worth_it.then(|| Entry::Context { context: Box::new(context) })
     }
 
-    /// The scripts that tasks of this conversation have changed, the last first.
+    /// Returns the scripts that applied proposals of the loaded workflows have edited, most recent
+    /// first.
     fn recent_scripts(&self) -> Vec<Node> {
         let mut changed: Vec<_> = self
             .state
@@ -153,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A place whose names and texts take more room than they seem to.
+    /// A place with names and texts that need more room when they are encoded.
     fn place(long: usize) -> Scene {
         let mut scene = Scene::empty(FileFormat::Binary);
         let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
@@ -198,7 +202,7 @@ mod tests {
             assert_eq!(context.scripts.len() + context.left.len() + context.left_more as usize, 60);
             let definitions: Vec<&String> =
                 context.scripts.iter().flat_map(|it| &it.definitions).collect();
-            // What a script writes between brackets is no line of its own, and not long.
+            // A script's text between brackets must not break a definition's line or make it long.
             let is_short = |it: &&String| !it.contains('\n') && it.chars().count() <= 104;
             assert!(definitions.iter().all(is_short), "{definitions:?}");
             assert!(

@@ -1,21 +1,21 @@
-//! Conversations: which one a person goes on with in a place.
+//! Finds the conversation that a request continues.
 //!
-//! A conversation is the tasks of one place that follow each other; it is over when it was cleared,
-//! or when nobody has said anything in it for long.
+//! A conversation is a chain of tasks of one place. It is over when it was cleared, or after a long
+//! silence.
 
 use scene_schemas::entry::{Entry, Finish, InteractionMode, Place, Record, Seq};
 use vector_core::prompt::is_build_request;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_providers::model_choice::OFFLINE;
 
-/// After how long a silence a conversation is over, in milliseconds.
+/// The silence after which a conversation is over, in milliseconds.
 const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;
 
-/// How many of the newest tasks are looked at; each connection of an agent is one.
+/// How many of the newest tasks are scanned. Each connection of an agent is one.
 const MAX_TASKS_SCANNED: usize = 5_000;
 
-/// The last task of the conversation that goes on in a place; none where a new one begins. `now` is
-/// in milliseconds since 1970.
+/// Returns the last task of the conversation that continues in a place; None if a new one begins.
+/// `now` is in milliseconds since 1970.
 ///
 /// # Errors
 /// The ledger cannot be read.
@@ -37,8 +37,9 @@ pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>
     Ok(None)
 }
 
-/// The plan of the offline planner that a request to carry it out means: the last thing that it was
-/// asked for in a place. It has no conversations, and goes on with nothing else.
+/// Returns the plan that a "build it" request to the offline planner refers to: the offline
+/// planner's last task in this place, if that is a finished plan. The offline planner has no
+/// conversations, so it continues nothing else.
 ///
 /// # Errors
 /// The ledger cannot be read.
@@ -64,10 +65,10 @@ pub fn find_plan(
     Ok(is_made.then_some(last.workflow))
 }
 
-/// Ends the conversation of a place; false where there is none.
+/// Ends the conversation of a place. Returns false if there is none.
 ///
 /// # Errors
-/// The ledger cannot be used.
+/// The ledger cannot be read or written.
 pub fn clear_conversation(ledger: &Ledger, place: &Place, now: u64) -> Result<bool, LedgerError> {
     let Some(workflow) = last_task(ledger, place, now)? else {
         return Ok(false);
@@ -77,7 +78,8 @@ pub fn clear_conversation(ledger: &Ledger, place: &Place, now: u64) -> Result<bo
     Ok(true)
 }
 
-/// Whether two are one place: the same file, or the same place in Studio, in whatever window.
+/// Whether two places are the same: the same file or project, or the same published place in
+/// Studio, in any window.
 pub fn is_same_place(one: &Place, other: &Place) -> bool {
     match (one, other) {
         (Place::File(one), Place::File(other)) => output_path(one) == output_path(other),
@@ -85,7 +87,7 @@ pub fn is_same_place(one: &Place, other: &Place) -> bool {
         (Place::Open(one), Place::Open(other)) if one.place.place_id > 0 => {
             one.place.place_id == other.place.place_id
         }
-        // Studio gives the same name to every file that was never published.
+        // Studio gives every unpublished file the same name, so the session decides.
         (Place::Open(one), Place::Open(other)) => {
             one.session == other.session && one.place == other.place
         }
@@ -139,7 +141,7 @@ mod tests {
         let ledger = Ledger::open(home.path()).unwrap();
         let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
         let (own, at) = talk(&ledger, file("a.rbxl"), guards());
-        // What no model was asked in is no conversation.
+        // A workflow without guards had no model, so it is not part of a conversation.
         talk(&ledger, file("a.rbxl"), None);
         let last = |place: &Place, now: u64| last_task(&ledger, place, now).unwrap();
         assert_eq!(last(&file("a.rbxl"), at), Some(own));

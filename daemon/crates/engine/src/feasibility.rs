@@ -1,5 +1,7 @@
-//! Whether the files of a project can hold what is proposed, and whether it still is what was shown. A
-//! person is not asked about what they cannot.
+//! Checks that a project's files can represent a proposal, and that pending proposals still do what
+//! the user was shown.
+//!
+//! The user is only asked about proposals that can be applied.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +19,8 @@ use crate::target::RestoreSource;
 use crate::{Engine, EngineError, Target, ToolDriver};
 
 impl Engine {
-    /// Refuses a change of a project that no file can hold, and says of one in an open place what of it
-    /// goes to files.
+    /// Refuses a proposal for a project that its files cannot represent. For an open place, it
+    /// determines the part of the proposal that goes to files.
     pub(super) fn check_files_can_represent(
         &mut self,
         call: Seq,
@@ -37,7 +39,7 @@ impl Engine {
         let goes_back = self.is_exact_revert(&proposal)?;
         let named = match self.attach_file_effects(*proposal.clone(), before) {
             Ok(proposal) => proposal,
-            // Files become what they were, whatever that is.
+            // An exact revert restores the old files, whatever they held.
             Err(_) if goes_back => *proposal,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -45,7 +47,8 @@ impl Engine {
         Ok(warned.map(|it| Plan::Propose(Box::new(it), answer)))
     }
 
-    /// The changes of files that a project has before a call is planned; nothing where none waits.
+    /// Returns the file changes that are pending in a project before a call is planned; empty if no
+    /// proposal is pending.
     pub(super) fn file_hashes_before(&self, tool: &str) -> BTreeMap<String, Option<Fingerprint>> {
         let reads = tools::find_tool(tool).is_ok_and(ToolSpec::is_read);
         match &self.target {
@@ -56,7 +59,8 @@ impl Engine {
         }
     }
 
-    /// Names the files of a project that a proposal changes, and those that stay although their instances go.
+    /// Adds to a proposal the project files that it changes, and a warning for files that stay
+    /// although their instances are deleted.
     pub(super) fn attach_file_effects(
         &self,
         mut proposal: Proposal,
@@ -80,8 +84,8 @@ impl Engine {
         Ok(proposal)
     }
 
-    /// Warns of files that another tool will overwrite. A model is sent to their source first, once for each
-    /// file in a task.
+    /// Warns of files that another tool will overwrite. A model is refused once per file and task,
+    /// so that it changes the source file instead.
     pub(super) fn warn_generated_files(&self, mut proposal: Proposal) -> Result<Proposal, Refusal> {
         let (project, files) = match (&self.target, &proposal.files) {
             (Target::Project(project), _) => (Some(&**project), &proposal.writes),
@@ -112,8 +116,8 @@ impl Engine {
         Ok(proposal)
     }
 
-    /// The texts that proposals would take away with what they delete: a deletion itself expects no
-    /// more than a class, a name and a number.
+    /// Fingerprints the script texts that proposals would delete. A deletion itself only expects a
+    /// class, a name and a count.
     pub(super) fn fingerprint_deleted_texts(
         &self,
         proposals: &[Seq],
@@ -143,7 +147,7 @@ impl Engine {
         taken
     }
 
-    /// Has those planned again that would take away something else than before.
+    /// Replans the proposals that would now delete other texts than before.
     pub(super) fn replan_changed_deletions(
         &mut self,
         before: &BTreeMap<Seq, Fingerprint>,
@@ -164,8 +168,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a proposal, with all that is pending, takes back steps whose files are as they left
-    /// them: then the files become what they were, whatever that is.
+    /// Whether a proposal, together with all pending ones, reverts steps whose files are unchanged
+    /// since. Then the files are restored exactly, whatever they held.
     fn is_exact_revert(&mut self, proposal: &Proposal) -> Result<bool, EngineError> {
         if !matches!(self.target, Target::Project(_)) || proposal.from.is_none() {
             return Ok(false);

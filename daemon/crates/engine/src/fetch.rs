@@ -1,6 +1,8 @@
-//! What calls want to look at outside the scene: pages of the web, what is wrong with scripts, what
-//! specs say. Each look is taken somewhere else than where proposals are planned, and its answer is the
-//! call's entry. How it is taken is not known here.
+//! Fetches that calls need from outside the scene: web pages, script diagnostics, spec results,
+//! pictures.
+//!
+//! A fetch runs outside the planner, and its result becomes the call's entry. This module does not
+//! know how a fetch is performed.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,19 +18,19 @@ use vector_place::StyleFile;
 
 use crate::{Engine, EngineError, Target, settings};
 
-/// Something that a call wants to look at, with all that is needed for it.
+/// A fetch for a call, with all that is needed to perform it.
 #[derive(Debug, Clone)]
 pub struct FetchWork {
-    /// What it wants to look at.
     pub request: Arc<FetchRequest>,
-    /// The place's folder, where it has one: its settings count.
+    /// The folder whose settings apply; None if the place has none.
     pub folder: Option<PathBuf>,
-    /// Of a project: the files of the scripts that have one of their own, from its folder.
+    /// For a project: the files of the scripts to check, relative to the project's folder. Scripts
+    /// without a file are left out.
     pub files: HashMap<InstancePath, String>,
 }
 
 impl FetchWork {
-    /// What is being done, for who waits.
+    /// Returns a title that tells the user what is in progress.
     pub fn title(&self) -> String {
         match &*self.request {
             FetchRequest::Page(address) => format!("Reading {address}"),
@@ -40,14 +42,14 @@ impl FetchWork {
         }
     }
 
-    /// Whether it waits for the network, and computes nothing.
+    /// Whether the fetch waits for the network and uses no CPU.
     pub fn is_network_bound(&self) -> bool {
         matches!(&*self.request, FetchRequest::Page(_))
     }
 }
 
 impl Engine {
-    /// What a call wants to look at.
+    /// Returns the fetch that a call waits for.
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
         let looks = self.tasks.values().filter_map(|task| task.fetching.as_ref());
         let look = looks.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
@@ -58,13 +60,13 @@ impl Engine {
         })
     }
 
-    /// Whether something is looked at for a call.
+    /// Whether a fetch for a call is in progress.
     pub(super) fn is_fetching(&self, call: Seq) -> bool {
         let mut looks = self.tasks.values().filter_map(|task| task.fetching.as_ref());
         looks.any(|(of, _)| *of == call)
     }
 
-    /// Nobody wants any more what is looked at for a call.
+    /// Drops the fetch of a call: its result is not needed any more.
     pub fn end_fetch(&mut self, call: Seq) {
         for task in self.tasks.values_mut() {
             task.fetching.take_if(|(of, _)| *of == call);
@@ -77,7 +79,7 @@ impl Engine {
         }
     }
 
-    /// The files of the scripts that are to be checked.
+    /// Returns the files of the scripts that a fetch checks.
     fn script_files_for(&self, look: &FetchRequest) -> HashMap<InstancePath, String> {
         let (Target::Project(project), FetchRequest::Diagnostics(wanted)) = (&self.target, look)
         else {
@@ -91,10 +93,11 @@ impl Engine {
         wanted.scripts.iter().filter_map(|it| file(&it.path)).collect()
     }
 
-    /// Takes what was seen, or why it could not be. Where the call is settled, nobody wants it.
+    /// Records the result of a fetch, or the reason it failed. If the call is settled already, the
+    /// result is dropped.
     ///
     /// # Errors
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     pub fn record_fetch_result(
         &mut self,
         call: Seq,
@@ -108,7 +111,7 @@ impl Engine {
         }
     }
 
-    /// Tells the scene how the project's scripts are formatted, where a call could ask.
+    /// Loads the project's script formatting settings into the scene, if the tool can need them.
     pub(super) fn load_style(&mut self, tool: &str) {
         if !matches!(tool, "format" | "propose_changes") {
             return;
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
     use crate::{NextStep, ToolDriver};
 
-    /// A place file with a spec.
+    /// Creates a place file with one spec.
     fn place(folder: &std::path::Path) -> (Arc<Ledger>, Engine) {
         let file = folder.join("place.rbxlx");
         let mut scene = Scene::empty(FileFormat::Xml);

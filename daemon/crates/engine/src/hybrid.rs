@@ -1,10 +1,9 @@
-//! An open place that Rojo syncs with a project which is open as well: what Rojo owns goes to the
-//! project's files, the rest to Studio, and both or neither is done.
+//! Open places that Rojo syncs with a project that is open in Vector too. Changes to what Rojo owns
+//! go to the project's files, the rest to Studio, and both parts are applied or neither.
 //!
-//! Files come first, because they can be put back without anybody's help: Studio is given its part when
-//! they are written, and where it does not do it, they become what they were. What is written is ahead of
-//! Studio until Rojo has synced it; until then it is laid over the mirror, so that nobody plans on what
-//! is no more.
+//! Files are written first, because Vector can restore them alone if Studio does not apply its
+//! part. Until Rojo has synced them, they are laid over the mirror, so that no call is planned on
+//! old state.
 
 mod file_rollback;
 mod unsynced;
@@ -27,14 +26,16 @@ use vector_rojo_project::{self, FileChanges, RojoProject};
 
 use crate::{Engine, EngineError, Target};
 
-/// The projects beside an open place, and what was written to their files.
+/// The projects that are open beside a Studio place, and the file changes that Rojo has not synced
+/// yet.
 #[derive(Debug, Default)]
 pub(super) struct LinkedProjects {
     projects: Vec<LinkedProject>,
-    /// The moment before what is ahead was laid over the mirror.
+    /// The journal mark from before the unsynced changes were laid over the mirror.
     overlay_mark: Option<JournalMark>,
     unsynced: Vec<UnsyncedWrites>,
-    /// The project that the place was last known to be synced with: what was planned then knows it.
+    /// The project that the place was last known to be synced with. Proposals planned since then
+    /// take it into account.
     last_linked: Option<String>,
 }
 
@@ -42,21 +43,22 @@ pub(super) struct LinkedProjects {
 struct LinkedProject {
     project: RojoProject,
     scene: Scene,
-    /// Whether the open place is synced with it, as far as could be seen.
+    /// Whether the open place is synced with this project, as far as is known.
     is_linked: bool,
-    /// What the open place shows of it.
+    /// The pairing of this project's scripts with those in the open place; None until it is
+    /// computed.
     synced_scripts: Option<SyncedScripts>,
 }
 
 impl LinkedProject {
-    /// Takes what was read of the files.
+    /// Replaces the scene by one that was read again from the files.
     fn replace_scene(&mut self, scene: Scene) {
         self.scene = scene;
         self.synced_scripts = None;
     }
 }
 
-/// What was written to files, and Studio has not shown yet.
+/// Commands that were written to files and that Studio does not show yet.
 #[derive(Debug)]
 struct UnsyncedWrites {
     call: Seq,
@@ -64,17 +66,16 @@ struct UnsyncedWrites {
 }
 
 impl LinkedProjects {
-    /// Nothing is known of the open place any more.
     pub(super) fn reset_links(&mut self) {
         self.overlay_mark = None;
-        // What it is called there may be somebody else by now.
+        // After a reset, the ids in these commands may belong to other instances.
         self.unsynced.clear();
         for beside in &mut self.projects {
             (beside.is_linked, beside.synced_scripts) = (false, None);
         }
     }
 
-    /// The scene of a project, by its file.
+    /// Returns the scene of a project, by the path of its project file.
     pub(super) fn project_scene(&mut self, project: &str) -> Option<&mut Scene> {
         let found = self.projects.iter_mut().find(|beside| beside.project.name() == project);
         found.map(|beside| &mut beside.scene)
@@ -86,7 +87,7 @@ impl LinkedProjects {
 }
 
 impl Engine {
-    /// Says that a project is open as well, with which the open place may be synced.
+    /// Adds a project with which Rojo may sync the open place.
     pub fn add_linked_project(&mut self, project: RojoProject, scene: Scene) {
         self.linked_projects.projects.push(LinkedProject {
             project,
@@ -96,13 +97,13 @@ impl Engine {
         });
     }
 
-    /// The project that the open place is synced with.
+    /// Returns the project that the open place is synced with.
     pub fn linked_project(&self) -> Option<&RojoProject> {
         self.linked_projects.active_index().map(|at| &self.linked_projects.projects[at].project)
     }
 
-    /// What a script says as it stands there, and where files of a project hold it, what these say: they
-    /// come first. Nobody is asked for what is not known.
+    /// Returns the known texts of a script: first the text in the project's files, then the text in
+    /// the place. Studio is not asked for unknown texts.
     pub fn script_texts(&mut self, path: &InstancePath) -> Vec<String> {
         let text = |scene: &Scene| {
             let text = scene.source_if_known(scene.resolve(path).ok()?)?;
@@ -114,15 +115,15 @@ impl Engine {
         in_files.into_iter().chain(own).collect()
     }
 
-    /// Looks which project the open place is synced with. What waited before that was known is planned
-    /// again.
+    /// Detects the project that the open place is synced with. Proposals planned before it was
+    /// known are replanned.
     ///
     /// # Errors
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     pub fn detect_linked_project(&mut self) -> Result<(), EngineError> {
         let is_known = self.linked_projects.projects.is_empty()
             || self.linked_projects.active_index().is_some();
-        // What is on trial may have moved what is looked for.
+        // Overlaid proposals may have moved the instances that the detection compares.
         if is_known || !self.overlay.is_empty() || !self.scene.is_tree_complete() {
             return Ok(());
         }
@@ -149,7 +150,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What waits to be done, with what of it goes to files.
+    /// Returns the proposals that are waiting or approved, each with its file part.
     fn pending_applies(
         &self,
         wanted: impl Fn(Option<&ProjectFileChanges>) -> bool,
@@ -170,10 +171,10 @@ impl Engine {
         self.with_workflow(workflow, |engine| engine.handle_input(moved)).map(drop)
     }
 
-    /// Says of a proposal in an open place what of it goes to files.
+    /// Determines the part of a proposal in an open place that goes to files.
     ///
     /// # Errors
-    /// Neither files nor Studio can do it alone.
+    /// A command needs both files and Studio.
     pub(super) fn split_proposal(
         &mut self,
         call: Seq,
@@ -208,8 +209,9 @@ impl Engine {
         Ok(Proposal { patch_id, files: Some(in_files), ..proposal })
     }
 
-    /// What of a proposal goes to files, which is done in the project's scene afterwards, on top of all
-    /// that waits; and what Studio does below what they are all of.
+    /// Returns the part of a proposal that goes to files, and the paths below file-owned instances
+    /// that Studio changes and no file holds. The file part is applied to the project's scene on
+    /// top of all pending proposals; the caller rolls it back.
     fn compute_file_part(
         &mut self,
         at: usize,
@@ -250,7 +252,8 @@ impl Engine {
         Ok((Some(ProjectFileChanges { project: name, owned, commands, files }), parted.loose))
     }
 
-    /// Warns of a change of scripts in a place that Rojo syncs, while its project is not known here.
+    /// Warns of changes to scripts in a place that Rojo syncs with a project that Vector does not
+    /// serve.
     fn warn_rojo_sync(&self, mut proposal: Proposal) -> Proposal {
         let is_of_scripts = |command: &Command| match command {
             Command::EditScript { .. } => true,
@@ -274,8 +277,9 @@ impl Engine {
         proposal
     }
 
-    /// Writes what of an approved proposal goes to files, once it is on record; false where that was not
-    /// done, which is on record then, and nothing was changed.
+    /// Records an approved proposal as being applied, then writes its file part. Returns false if
+    /// the files were not written: the reason is recorded and nothing was changed. After a partly
+    /// applied write it also returns false, and the proposal stays recorded as being applied.
     pub(super) fn write_files(
         &mut self,
         seq: Seq,
@@ -326,7 +330,7 @@ impl Engine {
                 scene.rollback(start);
                 match error {
                     PlaceError::Changed { .. } => self.rebase_on_files(seq, at, &error),
-                    // What is neither done nor undone is put back before anything else, and said then.
+                    // A partly applied write is restored before anything else, and reported then.
                     PlaceError::PartlyApplied { .. } => Ok(false),
                     error => self.fail_proposal(seq, error.to_string()),
                 }
@@ -334,7 +338,7 @@ impl Engine {
         }
     }
 
-    /// The part of a proposal that goes to files, as a proposal of its project's own.
+    /// Returns the file part of a proposal as a proposal for its project.
     fn file_part(&self, proposal: &Proposal) -> Option<(usize, Proposal)> {
         let files = proposal.files.as_ref()?;
         let is_it = |it: &LinkedProject| it.project.name() == files.project;
@@ -344,7 +348,7 @@ impl Engine {
         Some((at, own))
     }
 
-    /// Goes on with the files as somebody else left them.
+    /// Replans a proposal on the files as another process left them.
     fn rebase_on_files(
         &mut self,
         seq: Seq,
@@ -362,9 +366,9 @@ impl Engine {
         Ok(false)
     }
 
-    /// Goes on where a proposal does not fit what is there: it is planned again. Where files are ahead of
-    /// Studio, and so what was planned is not what Studio has, or not all files could be put back,
-    /// it is given up, for the next plan would be the same.
+    /// Handles a proposal that does not fit the place any more. It is replanned, unless the next
+    /// plan would be the same: if files are ahead of Studio, or if not all files could be restored,
+    /// it fails.
     pub(super) fn handle_stale(
         &mut self,
         seq: Seq,
@@ -393,7 +397,7 @@ impl Engine {
         self.handle_input(input).map(drop)
     }
 
-    /// Notes that a proposal is done of which Studio does nothing.
+    /// Records a proposal as applied that has no part for Studio.
     pub(super) fn complete_in_files(
         &mut self,
         seq: Seq,
@@ -409,11 +413,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Follows the files of the projects beside an open place: what waits is tried again on them, and what
-    /// would change a file that is another one now is planned again.
+    /// Follows file changes of the projects beside an open place. Pending proposals are tried again
+    /// on the new files; those that would blindly overwrite a changed file are replanned.
     ///
     /// # Errors
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     pub fn follow_projects(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
         (0..self.linked_projects.projects.len()).try_for_each(|at| self.follow_project(at, heard))
     }
@@ -459,8 +463,8 @@ impl Engine {
     }
 }
 
-/// Whether what waits would take away something that nobody has seen: a text says what it was, and the
-/// rest of a file does not.
+/// Whether a pending proposal would overwrite content that the user has not seen. Script edits
+/// carry the text that they expect, but other commands do not.
 fn is_blind_overwrite(files: &ProjectFileChanges, changed: &BTreeSet<String>) -> bool {
     let is_blind = |it: &Command| {
         matches!(it, Command::Delete { .. } | Command::Set { .. } | Command::Move { .. })
@@ -472,7 +476,7 @@ fn is_blind_overwrite(files: &ProjectFileChanges, changed: &BTreeSet<String>) ->
     files.commands.iter().any(is_blind) && files.files.iter().any(is_changed)
 }
 
-/// Does commands in the scene of a project, with instances found by their paths.
+/// Applies commands to the scene of a project. Instances are found by their paths.
 fn perform_commands(
     scene: &mut Scene,
     commands: &[Command],

@@ -1,7 +1,8 @@
-//! The engine: the loop that does what a workflow wants.
+//! The engine: the loop that performs the next step of each workflow.
 //!
-//! It turns inputs into durable entries, plans calls on the scene, asks the provider, and hands approved proposals to the
-//! target. It must not know HTTP, pages or terminals, and it decides nothing: it reports that a decision is due.
+//! It turns inputs into durable entries, plans calls on the scene, prepares requests to the
+//! provider, and hands approved proposals to the target. It must not know HTTP, pages or terminals.
+//! It makes no decisions: it reports that a decision is due.
 
 mod apply;
 pub mod budget;
@@ -58,83 +59,84 @@ pub use self::target::Target;
 
 use self::tasks::ActiveTask;
 
-/// The call by which a person takes a proposal back; no model can make it.
+/// The call by which a user reverts a proposal. Models cannot make it.
 pub const REVERT: &str = "revert";
 
-/// The call by which a person goes back to a checkpoint; no model can make it.
+/// The call by which a user restores a checkpoint. Models cannot make it.
 pub const RESTORE: &str = "restore_checkpoint";
 
-/// How often in a row a run plans again because somebody else changed the file first. Of several that write
-/// at once one succeeds each time, so that this is how many may.
+/// How many times in a row a run is replanned because another process changed the file first. When
+/// several processes write at once, one of them succeeds each time, so this is also how many may
+/// write at once.
 const MAX_MOVES: usize = 50;
 
-/// What stops the engine.
+/// An error that stops the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The place cannot be read or written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// An input does not fit.
+    /// The input is not valid in the current state.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The place was written, and the ledger could not record it.
+    /// The place was written, but the ledger could not record it.
     #[error(
         "{place} was written and holds {}, but the ledger could not record it. {source} Do not repeat \
          the request: what is in the file is recorded before anything else is done with it.",
         apply::name_proposals(proposals)
     )]
     NotRecorded {
-        /// The file, or the project.
+        /// The path of the place file or project.
         place: String,
-        /// The proposals that are in it.
+        /// The proposals that were written to the place.
         proposals: Vec<Seq>,
-        /// Why the ledger could not record it.
+        /// The reason the ledger could not record them.
         source: Box<LedgerError>,
     },
 }
 
-/// What the engine waits for.
+/// The event the engine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
     Decision(Seq),
-    /// Something that Studio is to do or to tell.
+    /// Studio has to apply a proposal or answer a question.
     Studio,
-    /// A model's next message: see [`Engine::ask`].
+    /// The model's next message: see [`Engine::prepare_request`].
     Model,
-    /// Something that a call wants to look at: see [`Engine::look`].
+    /// A fetch that a call needs: see [`Engine::find_fetch`].
     Fetch(Seq),
-    /// A person's answer to a question of the model.
+    /// The user's answer to a question of the model.
     Answer(Seq),
-    /// A person's word that it goes on, after something went wrong.
+    /// The user's confirmation to continue after a failure.
     GoAhead,
-    /// An agent's next call, whenever that comes.
+    /// The agent's next call. There is no time limit.
     Call,
     Nothing,
 }
 
-/// Who calls the tools.
+/// The source of a workflow's tool calls.
 #[derive(Debug)]
 pub enum ToolDriver {
     Provider(ProviderKind),
-    /// A person's list of calls; done when they are.
+    /// A fixed list of calls. The workflow is done when all of them are.
     Calls,
-    /// An agent of its own, which calls when it likes.
+    /// An external agent, which calls at any time.
     Agent {
         name: String,
     },
-    /// A model that cannot be asked any more.
+    /// A model that is no longer available.
     Missing {
         name: String,
-        /// Why not, in a sentence.
+        /// The reason, as a sentence.
         why: String,
     },
 }
 
 impl ToolDriver {
-    /// Its name in the ledger.
+    /// Returns the driver's name in the ledger.
     pub fn name(&self) -> String {
         match self {
             Self::Provider(provider) => provider.name(),
@@ -145,15 +147,14 @@ impl ToolDriver {
     }
 }
 
-/// What a person asks for.
+/// The request that begins a workflow.
 #[derive(Debug, Clone, Default)]
 pub struct UserRequest {
     pub goal: String,
-    /// What they attached to it.
     pub attached: Vec<AttachmentSnapshot>,
-    /// How far a model may go.
+    /// How far the model may go.
     pub stance: InteractionMode,
-    /// The task before it, where a conversation goes on.
+    /// The previous task of the conversation; None if this begins a new one.
     pub follows: Option<Seq>,
 }
 
@@ -163,49 +164,51 @@ impl From<&str> for UserRequest {
     }
 }
 
-/// Told of every entry once it is durable.
+/// Called with every entry once it is durable.
 pub type EntryListener = Box<dyn FnMut(&Record) + Send>;
 
-/// A place, and the workflows at work in it.
+/// A place and its active workflows.
 pub struct Engine {
     ledger: Arc<Ledger>,
-    /// The workflows at work.
+    /// The workflows that are loaded: the active ones and the earlier tasks of their conversations.
     state: LedgerState,
-    /// The one whose turn it is.
+    /// The workflow whose turn it is.
     current: Seq,
     tasks: BTreeMap<Seq, ActiveTask>,
     scene: Scene,
     target: Target,
-    /// The pending proposals that are done in the scene on trial, each with the moment before it.
+    /// The pending proposals that are applied to the scene only, each with the journal mark from
+    /// before it.
     overlay: Vec<(Seq, JournalMark)>,
     blobs: BlobStore,
-    /// The texts that calls saw when they were planned first, of those that are planned again.
+    /// The texts that calls saw when they were first planned, for calls that are replanned.
     planned_texts: HashMap<Seq, SeenTexts>,
-    /// How often somebody else changed the file.
+    /// How often in a row another process changed the file.
     rebase_count: usize,
-    /// No proposal goes without a person's yes that this mode does not let through, whatever mode its
-    /// workflow began with.
+    /// Proposals beyond this mode need the user's approval, whatever mode their workflow began
+    /// with.
     mode_limit: Mode,
-    /// Of an open place: how far the questions of the call have got that is planned now.
+    /// For an open place: the state of the questions that the current call has asked Studio.
     questions: studio_sync::AskedQuestions,
-    /// The projects that the open place may be synced with.
+    /// The projects with which Rojo may sync the open place.
     linked_projects: hybrid::LinkedProjects,
-    /// The rules and tools that the last request had, which are in the ledger.
+    /// The hash of the rules and tools of the last request, whose blob is in the ledger.
     last_system: Option<Fingerprint>,
     spending: budget::SpendingMeter,
-    /// The last entry that was made here.
+    /// The last entry that this engine appended.
     last_seq: Seq,
-    /// Whether a daemon has the place open.
+    /// Whether a daemon serves the workflows that begin here.
     is_served: bool,
-    /// The last entry before the place was read as it is known now: what is older may have other ids.
+    /// The last entry from before the current scene was read. Ids in entries up to it may be stale.
     ids_valid_after: Seq,
     listener: EntryListener,
-    /// The proposals that are in the place and that the ledger could not record as applied.
+    /// Proposals that are in the place but that the ledger could not record as applied, by
+    /// workflow.
     unrecorded: Vec<(Seq, Vec<Seq>)>,
 }
 
 impl Engine {
-    /// Begins a workflow in a place.
+    /// Creates an engine for a place and begins a workflow in it.
     pub fn start(
         ledger: &Arc<Ledger>,
         opened: (impl Into<Target>, Scene),
@@ -219,33 +222,34 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Marks what begins from now on as served: a request that is cut off is resumed by the next daemon.
+    /// Marks workflows that begin from now on as served: the next daemon resumes requests that are
+    /// cut off.
     pub fn mark_served(&mut self) {
         self.is_served = true;
     }
 
-    /// The folder whose settings count for the place; none where that is not known.
+    /// Returns the folder whose settings apply to the place; None if the place is open in Studio.
     pub fn settings_folder(&self) -> Option<PathBuf> {
         self.target.settings_folder()
     }
 
-    /// Ends without tidying up, for a process that ends as well: what a large scene holds need not be
-    /// given back piece by piece.
+    /// Leaks the scene and the state instead of freeing them. Only for a process that is about to
+    /// exit: a large scene takes long to free.
     pub fn release(self) {
         std::mem::forget((self.scene, self.state));
     }
 
-    /// The position of the workflow whose turn it is.
+    /// Returns the position of the workflow whose turn it is.
     pub fn current_seq(&self) -> Seq {
         self.current
     }
 
-    /// The workflow whose turn it is, as it is read from the ledger.
+    /// Returns the workflow whose turn it is, as read from the ledger.
     pub fn current_workflow(&self) -> Option<&Workflow> {
         self.state.workflow(self.current)
     }
 
-    /// The place file, where it is one.
+    /// Returns the place file; None if the target is not a place file.
     pub fn place_file(&self) -> Option<&PlaceFile> {
         match &self.target {
             Target::File(file) => Some(file),
@@ -253,7 +257,7 @@ impl Engine {
         }
     }
 
-    /// The scene with all pending proposals.
+    /// Returns the scene, with all pending proposals applied to it.
     pub fn scene(&self) -> &Scene {
         &self.scene
     }
@@ -266,7 +270,8 @@ impl Engine {
         }
     }
 
-    /// Decides what an input means, makes it durable, and only then acts on it.
+    /// Decides what an input means, appends the resulting entries durably, and only then acts on
+    /// them.
     pub fn handle_input(&mut self, input: WorkflowInput) -> Result<Vec<Record>, EngineError> {
         self.handle_with_blobs(input, Vec::new())
     }
@@ -280,7 +285,7 @@ impl Engine {
         self.append_entries(entries, blobs)
     }
 
-    /// Makes entries durable, and reads them.
+    /// Appends entries durably and applies them to the state.
     fn append_entries(
         &mut self,
         entries: Vec<Entry>,
@@ -297,12 +302,13 @@ impl Engine {
         Ok(records)
     }
 
-    /// Adds calls that a person wrote down.
+    /// Adds calls from a user's list.
     pub fn add_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), EngineError> {
         self.handle_input(WorkflowInput::Called(calls)).map(drop)
     }
 
-    /// Works until somebody has to decide, Studio has to answer, or nothing is left.
+    /// Runs the current workflow until a decision is due, until it needs a result from Studio, a
+    /// model, an agent or a fetch, or until nothing is left to do.
     pub fn run(&mut self) -> Result<NextStep, EngineError> {
         loop {
             if self.current_workflow().is_none_or(Workflow::is_over) {
@@ -330,7 +336,8 @@ impl Engine {
                 }
                 Some(WantedWork::Apply(proposals)) => match self.target {
                     Target::File(_) | Target::Project(_) => self.apply_proposals(&proposals)?,
-                    // What is approved goes first there, whosever turn it is.
+                    // In an open place, approved proposals are handed to Studio first, whatever
+                    // workflow they belong to.
                     Target::Open(_) => return Ok(NextStep::Studio),
                 },
                 Some(WantedWork::Answer(call)) => return Ok(NextStep::Answer(call)),
@@ -342,7 +349,6 @@ impl Engine {
         }
     }
 
-    /// A yes to what was seen.
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
         let patch_id = match self.find_proposal(proposal) {
             Some((_, pending)) => pending.proposal.patch_id.clone(),
@@ -356,8 +362,9 @@ impl Engine {
         }
     }
 
-    /// Whether what is due depends on the place: a model and a person are asked, and a look that is
-    /// under way is waited for, whatever Studio is at for this workflow or another.
+    /// Whether the next step needs the place to be ready. Questions to the user, model requests and
+    /// fetches in progress do not: they continue whatever Studio is doing, for this workflow or
+    /// another.
     fn is_place_needed(&self) -> bool {
         match self.current_workflow().and_then(Workflow::wants) {
             Some(WantedWork::Answer(_) | WantedWork::GoAhead) => false,
@@ -371,7 +378,7 @@ impl Engine {
         matches!(self.driver(), Some(ToolDriver::Provider(ProviderKind::Model(_))))
     }
 
-    /// From now on nothing goes without a person's yes that this mode does not let through.
+    /// Requires the user's approval from now on for every proposal beyond `mode`.
     pub fn limit_mode(&mut self, mode: Mode) {
         self.mode_limit = mode;
     }
@@ -404,7 +411,8 @@ impl Engine {
         self.handle_input(input).map(drop)
     }
 
-    /// The base of the next plan: the file, and the pending proposals on top of it.
+    /// Returns the base of the next plan: the hash of the file and of the pending proposals on top
+    /// of it.
     fn plan_base(&self) -> Fingerprint {
         let base = self.target.plan_base();
         if self.overlay.is_empty() {
@@ -419,7 +427,8 @@ impl Engine {
         Fingerprint::hash_bytes(text.as_bytes())
     }
 
-    /// Replaces a proposal by what a person made of it. The old one stands where that is refused.
+    /// Replaces a proposal by the user's revision of it. If the revision is refused, the old
+    /// proposal stays.
     pub fn revise_proposal(
         &mut self,
         old: Seq,
@@ -443,7 +452,7 @@ impl Engine {
         let revised = {
             let mut drafted = ProposalDraft::new(&mut self.scene, &self.blobs);
             let done = draft(&mut drafted);
-            // What a person made of it names itself, where it can.
+            // The first title wins: this one applies only if the revision has not set its own.
             drafted.set_title(title);
             match done {
                 Ok(()) if drafted.is_empty() => refuse!("Nothing of proposal {old} is left."),
@@ -473,7 +482,7 @@ impl Engine {
         }
     }
 
-    /// Fetches the removed subtrees that these proposals bring back.
+    /// Loads the removed subtrees that these proposals restore.
     fn load_proposal_blobs(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         let Some(workflow) = self.state.workflow(self.current) else {
             return Ok(());
@@ -498,7 +507,7 @@ impl Engine {
     }
 }
 
-/// What was said before a position in the tasks that a conversation goes on with.
+/// Reads the earlier tasks of a conversation, up to the entry `before`.
 fn read_conversation(
     ledger: &Ledger,
     follows: Option<Seq>,
@@ -512,7 +521,7 @@ fn read_conversation(
     Ok(state)
 }
 
-/// The blobs that commands need.
+/// Returns the blobs that commands need.
 fn required_blobs(commands: &[Command]) -> Vec<Fingerprint> {
     let blob = |command: &Command| match command {
         Command::Restore { blob, .. } => blob.clone(),

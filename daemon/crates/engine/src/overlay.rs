@@ -1,5 +1,5 @@
-//! What is on trial: pending proposals that are done in the scene and nowhere else, so that the next
-//! call is planned on top of them.
+//! The overlay: pending proposals applied to the scene but not to the target, so that the next call
+//! is planned on top of them.
 
 use scene_schemas::Command;
 use scene_schemas::Refusal;
@@ -11,7 +11,7 @@ use vector_place::JournalMark;
 use crate::{Engine, EngineError, Target};
 
 impl Engine {
-    /// Takes back what is no longer pending, and all that stood on it.
+    /// Rolls back proposals that are no longer pending, and everything on top of them.
     pub(super) fn drop_settled(&mut self) {
         let is_pending = |seq: Seq| {
             self.find_proposal(seq).is_some_and(|(_, pending)| pending.status.is_pending())
@@ -21,7 +21,7 @@ impl Engine {
         }
     }
 
-    /// Keeps the texts that a proposal was planned on, for the case that it is planned again.
+    /// Keeps the texts that a proposal was planned on, in case it is replanned.
     pub(super) fn save_planned_texts(&mut self, proposal: Seq) {
         let Some((_, pending)) = self.state.find_proposal(proposal) else {
             return;
@@ -39,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// Why a proposal cannot be changed now.
+    /// Returns the reason a proposal cannot be changed now.
     pub(super) fn overlay_refusal(&self, proposal: Seq) -> Refusal {
         let waits = |status: &PendingStatus| *status == PendingStatus::Waiting;
         Refusal(if self.find_proposal(proposal).is_some_and(|(_, it)| waits(&it.status)) {
@@ -49,7 +49,7 @@ impl Engine {
         })
     }
 
-    /// What was just proposed stays done on trial; what was not goes back.
+    /// Keeps a newly proposed change in the overlay. If nothing was proposed, rolls back to `mark`.
     pub(super) fn keep_overlay(&mut self, records: &[Record], mark: JournalMark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
         match proposed {
@@ -58,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// Does pending proposals on trial once more.
+    /// Applies pending proposals to the overlay again.
     pub(super) fn overlay_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         for seq in proposals {
             let Some((_, pending)) = self.state.find_proposal(*seq) else {
@@ -74,8 +74,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether approved proposals are what they were: another file of the project was changed, or what
-    /// they touch is as it was.
+    /// Whether approved proposals still apply to the current scene: the change was in another file
+    /// of the project, or did not affect what they touch.
     pub(super) fn can_reapply(&mut self, proposals: &[Seq]) -> bool {
         let mark = self.scene.journal_mark();
         let fit = self.overlay_proposals(proposals).is_ok();
@@ -84,10 +84,10 @@ impl Engine {
         fit
     }
 
-    /// Takes all back that is on trial.
+    /// Rolls back the whole overlay.
     pub(super) fn drop_overlay(&mut self) {
         match self.target {
-            // What is dropped here is about to be done: its texts need not be kept.
+            // The dropped proposals are about to be applied, so their texts need not be kept.
             Target::File(_) => {
                 let dropped = std::mem::take(&mut self.overlay);
                 if let Some((_, mark)) = dropped.first() {
@@ -95,7 +95,7 @@ impl Engine {
                 }
                 self.queue_overlay(dropped.into_iter().map(|(seq, _)| seq));
             }
-            // The place may change before they are tried again, in a person's hands.
+            // The user may change the place before the proposals are overlaid again.
             Target::Project(_) => self.drop_overlay_from(0),
             Target::Open(_) => {
                 self.drop_overlay_from(0);
@@ -104,8 +104,8 @@ impl Engine {
         }
     }
 
-    /// Takes back what is on trial, the last first, and keeps the texts that each was planned on. What
-    /// still waits is tried again.
+    /// Rolls back the overlay from position `at`, last proposal first, and keeps the texts that
+    /// each was planned on. All of them are queued to be overlaid again if they are still pending.
     pub(super) fn drop_overlay_from(&mut self, at: usize) {
         let dropped = self.overlay.split_off(at);
         for (seq, mark) in dropped.iter().rev() {

@@ -1,5 +1,6 @@
-//! Texts of scripts, read for the index of code on all cores. What is read, and when, is known in
-//! [`vector_core::code`]; who waits for threads is here.
+//! Reads script texts for the code index in parallel, on all cores.
+//!
+//! [`vector_core::code`] decides what is read, and when. Only this module starts and joins threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -7,26 +8,26 @@ use std::thread;
 use vector_core::code::TextReaders;
 use vector_luau::index::{self, ScriptSummary};
 
-/// The reader goes as deep as Luau allows.
+/// The parser recurses as deep as Luau allows.
 const STACK_SIZE: usize = 16 << 20;
 
-/// So many texts are taken at once: most are short.
+/// How many texts a thread takes at once. Most texts are short.
 const BATCH_SIZE: usize = 16;
 
-/// Who reads many texts on all cores.
+/// The readers for the code index that use all cores.
 pub const PARALLEL_READERS: TextReaders = TextReaders { read: read_texts, fit: match_texts };
 
-/// What texts yield, in their order.
+/// Summarizes each text. The results are in the order of the texts.
 fn read_texts(texts: &[&str]) -> Vec<ScriptSummary> {
     map_parallel(texts, &index::summarize_script)
 }
 
-/// Whether something holds of each text, in their order.
+/// Tests each text. The results are in the order of the texts.
 fn match_texts(texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
     map_parallel(texts, holds)
 }
 
-/// Does something with each text. Where no threads can be had, one core does it all.
+/// Maps each text with `each`. If no threads can be started, the calling thread does all the work.
 fn map_parallel<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -50,7 +51,7 @@ fn map_parallel<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> V
         let started: Vec<_> = (0..others).map_while(start).collect();
         let mut runs = work();
         for thread in started {
-            // What is missing is done below by whoever waits here.
+            // If a thread panicked, the code below computes its missing results.
             runs.extend(thread.join().unwrap_or_default());
         }
         runs

@@ -1,5 +1,7 @@
-//! What a refusal says of proposals that are not decided: a call is planned on top of them, and what one of
-//! them takes away is not there for the call.
+//! Adds to the refusal of a call the pending proposals that may have caused it.
+//!
+//! Calls are planned on top of pending proposals, so an instance that one of them deletes is
+//! missing for the call.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +12,11 @@ use vector_core::proposal::describe_conflict;
 
 use crate::Engine;
 
-/// How many proposals a refusal names.
 const MAX_NAMED: usize = 3;
 
 impl Engine {
-    /// A refusal of a call, with the undecided proposals that delete or change what the call asks for.
+    /// Appends to a refusal the pending proposals that delete or change what the call's arguments
+    /// name.
     pub(super) fn add_pending_conflicts(&self, refusal: Refusal, args: &Json) -> Refusal {
         let mut paths = BTreeSet::new();
         collect_paths(args, &mut paths);
@@ -44,7 +46,7 @@ impl Engine {
     }
 }
 
-/// The paths that arguments name.
+/// Collects the instance paths in a call's arguments.
 fn collect_paths(args: &Json, paths: &mut BTreeSet<InstancePath>) {
     match args {
         Json::String(text) if text.starts_with("game") => {

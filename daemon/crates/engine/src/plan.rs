@@ -1,5 +1,7 @@
-//! Plans calls on the scene. What a call says of the place is its tool's business; here is what stands
-//! around it: questions to Studio, looks elsewhere, what files can hold, and the trial.
+//! Plans calls on the scene.
+//!
+//! The tools themselves decide what a call proposes or answers. This module does what surrounds it:
+//! questions to Studio, fetches, the check against project files, and the overlay.
 
 use scene_schemas::api::{ListedScript, ScriptPage};
 use scene_schemas::entry::Seq;
@@ -13,16 +15,15 @@ use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 use crate::parallel_reading;
 use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
 
-/// How many scripts a page lists.
 const PAGE_SIZE: u64 = 100;
 
 impl Engine {
-    /// Answers a call that only reads, where the place can be read now and nothing else is to be done
-    /// first: call and answer become durable at once. None where it has to be planned as others are.
+    /// Answers a call that only reads, if the place can be read now and no other work is due first.
+    /// Call and answer become durable together. None if the call has to be planned like others.
     pub fn answer_immediately(&mut self, call: &ToolCall) -> Result<Option<Seq>, EngineError> {
         let only_reads = tools::find_tool(&call.tool).is_ok_and(ToolSpec::is_read);
         let is_free = match self.current_workflow().and_then(Workflow::wants) {
-            // What is looked at elsewhere keeps nobody waiting.
+            // A fetch in progress does not block other calls.
             Some(WantedWork::Plan { call, .. }) => self.is_fetching(call),
             _ => true,
         };
@@ -54,8 +55,8 @@ impl Engine {
         Ok(records.first().map(|record| record.seq))
     }
 
-    /// A page of the scripts, as far as the place is known now: nothing is asked of Studio, and nothing is a
-    /// call on record.
+    /// Lists a page of the scripts, as far as the place is known. Studio is not asked, and no call
+    /// is recorded.
     pub fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
         self.check_readable()?;
         if self.is_asking() {
@@ -85,8 +86,8 @@ impl Engine {
         })
     }
 
-    /// Plans a call; true where something has to be looked at for it first. While that is looked at,
-    /// it is not planned again, however often the workflow has its turn.
+    /// Plans a call. Returns true if a fetch is needed first. While that fetch is in progress, the
+    /// call is not planned again, however often the workflow has its turn.
     pub(super) fn plan_call(
         &mut self,
         call: Seq,

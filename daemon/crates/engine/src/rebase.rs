@@ -1,5 +1,6 @@
-//! Rebases pending proposals on files that another program changed: the files are read again, proposals that still
-//! fit stay, and the others are replanned.
+//! Rebases pending proposals on files that another program changed.
+//!
+//! The files are read again; proposals that still fit stay, and the others are replanned.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,11 @@ use vector_rojo_project::FileChanges;
 use crate::{Engine, EngineError, Target};
 
 impl Engine {
-    /// Reads the files of a project again, where another program changed them. Pending proposals that no longer fit
-    /// are replanned.
+    /// Reads the files of a project again if another program changed them. Pending proposals that
+    /// no longer fit are replanned.
     ///
     /// # Errors
-    /// The project cannot be read now; what is known of it stays.
+    /// The project cannot be read now. The scene stays as it was.
     pub fn follow_project_files(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
         let Target::Project(project) = &mut self.target else {
             return Ok(());
@@ -31,11 +32,11 @@ impl Engine {
         }
     }
 
-    /// Reads the place file again, where another program changed it; true where it did. A file that cannot be read
-    /// stays known as it was, and nothing is planned in it.
+    /// Reads the place file again if another program changed it. Returns true if it was read again.
+    /// If it cannot be read, the scene stays as it was, and nothing is planned in it.
     ///
     /// # Errors
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     pub fn follow_place_file(&mut self) -> Result<bool, EngineError> {
         let Target::File(file) = &mut self.target else {
             return Ok(false);
@@ -46,15 +47,16 @@ impl Engine {
         }
     }
 
-    /// Whether nobody seems to have changed the place file, and what is said of it needs no reading.
+    /// Whether the place file seems unchanged on disk, so that the scene needs no reading. True for
+    /// other targets.
     pub fn is_file_unchanged(&self) -> bool {
         self.place_file().is_none_or(PlaceFile::is_unchanged_on_disk)
     }
 
-    /// Whether the place file could be read when somebody last looked.
+    /// Checks whether the place file was readable when it was last read.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// The reason it was not, and what to do.
     pub fn check_readable(&self) -> Result<(), Refusal> {
         match self.place_file().and_then(PlaceFile::unreadable_reason) {
             None => Ok(()),
@@ -80,7 +82,8 @@ impl Engine {
         self.all_proposals().into_iter().map(|(seq, _)| seq).collect()
     }
 
-    /// Goes on with the file as somebody else left it: what is pending is planned again on it.
+    /// Rebases on the file as another program left it. Proposals whose effect would change are
+    /// replanned.
     pub(super) fn rebase_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         let (target, scene) = match self.target.reopen() {
             Some(Ok(opened)) => opened,
@@ -93,7 +96,8 @@ impl Engine {
         let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());
         for seq in proposals {
             self.save_planned_texts(*seq);
-            // What a later one saw, it saw with this one done. One that cannot be done was refused.
+            // Later proposals were planned on top of this one, so keep it applied. A proposal that
+            // does not apply any more was refused already.
             let _ = self.overlay_proposals(&[*seq]);
         }
         self.rebase_count += 1;
@@ -110,7 +114,8 @@ impl Engine {
         self.replan_changed_deletions(&taken)
     }
 
-    /// Whether approved proposals of a project would do on its files as they are now just what was seen.
+    /// Whether approved proposals of a project would have the same effect on its current files as
+    /// the one that the user approved.
     fn is_effect_unchanged(
         &mut self,
         proposals: &[Seq],

@@ -1,4 +1,5 @@
-//! What a stopped process left behind in a place: finished where it was approved, and said.
+//! Recovers a place after a process was stopped: finishes what was approved, or records the reason
+//! it was given up.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,10 @@ use vector_rojo_project::{
 
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver};
 
-/// How many records are read at once.
 const PAGE_SIZE: usize = 1_000;
 
-/// The files that are read or written where what a stopped process left in a file is settled: a workflow in
-/// a place file may write another one. A project stands for its files.
+/// Returns the files that recovery reads or writes for a place file or a project file. A workflow
+/// in a place file may write another file. A project file represents all files of its project.
 pub fn affected_files(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
     let name = file.display().to_string();
     let mut concerned = HashSet::from([name.clone()]);
@@ -35,23 +35,25 @@ pub fn affected_files(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, L
     Ok(concerned)
 }
 
-/// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
-/// file that had happened is noted; what was approved and not done is done, while the file is what it
-/// was; what nobody decided is withdrawn, and planned again where the next daemon goes on with it.
-/// Answers a sentence for each that mattered.
+/// Settles the workflows that a stopped process left unfinished in a place file.
+///
+/// If the file had been replaced already, that is recorded. Approved changes that were not applied
+/// are applied, if the file is unchanged. Undecided proposals are withdrawn, or replanned if the
+/// next daemon resumes their workflow. Returns a notice for each proposal that was affected.
 pub fn recover_place(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
     recover_runs(ledger, file).map(|recovered| recovered.notices)
 }
 
 #[derive(Debug, Default)]
 pub struct RecoveredRuns {
-    /// A sentence for each that mattered.
+    /// One sentence for each affected proposal, or for a workflow that cannot go on.
     pub notices: Vec<String>,
-    /// The workflows that had been cut off, in order.
+    /// The workflows that were interrupted, in order.
     pub workflows: Vec<Seq>,
 }
 
-/// [`recover`], which also names the workflows that it settled.
+/// Like [`recover_place`], but also returns the workflows that it settled. `file` may be a project
+/// as well.
 pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<RecoveredRuns, EngineError> {
     let mut recovered = RecoveredRuns::default();
     let Ok(file) = place_file::real_path(file) else {
@@ -126,9 +128,9 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
     Ok(notices)
 }
 
-/// Settles a workflow in a project. A step that was cut off is taken back first, so that the project is
-/// what it was before it, and then done again: so it is read and held against what was approved, which the
-/// stopped process may not have come to.
+/// Settles a workflow in a project. An interrupted step is reverted first, so that the project is
+/// what it was before it, and then applied again. The second run also checks the result against
+/// what was approved, which the stopped process may not have reached.
 fn settle_project(
     ledger: &Arc<Ledger>,
     lease: WorkflowLease,
@@ -164,7 +166,7 @@ fn settle_project(
     Ok(notices)
 }
 
-/// Whether the next daemon goes on with a workflow.
+/// Whether the next daemon resumes a workflow.
 fn is_resumable(workflow: &Workflow) -> bool {
     workflow.finished.is_none() && (workflow.is_served || workflow.agent_name().is_some())
 }
@@ -174,7 +176,7 @@ fn is_begun(status: &PendingStatus) -> bool {
     matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
 }
 
-/// The step that was being done when the process stopped.
+/// Returns the journal of the step that was being applied when the process stopped.
 fn interrupted_step(
     ledger: &Ledger,
     workflow: &Workflow,
@@ -187,8 +189,8 @@ fn interrupted_step(
     Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
 }
 
-/// Takes a step back that was cut off. Where its files were changed since, it says why the step
-/// is given up; what was done in part is put back then, too.
+/// Reverts an interrupted step. If other programs changed its files since, the rest is still
+/// restored, and the reason for giving the step up is returned.
 fn revert_step(
     ledger: &Ledger,
     place: &ProjectPlace,
@@ -208,7 +210,7 @@ fn revert_step(
         Ok(()) if theirs.is_empty() => Ok(None),
         Ok(()) => Ok(Some(divergence_reason(&theirs, rest))),
         Err(left) if left.faults.is_empty() => Ok(Some(divergence_reason(&left.foreign, rest))),
-        // It stays as it is in the ledger, and is taken back when that can be done.
+        // The ledger keeps the step as it is, so that it is reverted when that becomes possible.
         Err(left) => {
             let why = "Vector was stopped while it wrote this";
             Err(vector_rojo_project::rollback_error(place.project.clone(), why, &left).into())
@@ -216,7 +218,7 @@ fn revert_step(
     }
 }
 
-/// Why a step is given up whose files somebody has changed since.
+/// Returns the reason for giving up a step whose files another program changed since.
 fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> String {
     let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
     let rest = match rest {
@@ -232,8 +234,8 @@ fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> Str
     )
 }
 
-/// Makes the files of a step what they were before it, while nobody else writes files of projects; what
-/// could not be.
+/// Restores the files of a step to what they were before it, under the lock for project files. The
+/// inner error names the files that could not be restored.
 pub(super) fn restore_step_files(
     ledger: &Ledger,
     step: &StepJournal,
@@ -249,7 +251,7 @@ pub(super) fn restore_step_files(
     Ok(step.roll_back(kept))
 }
 
-/// The hash that the workflow last saw or left.
+/// Returns the file hash that the workflow last read or wrote.
 fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
     let written = workflow.proposals().filter_map(|(_, pending)| match &pending.status {
         PendingStatus::Applied(ack) => ack.after.clone(),
@@ -258,8 +260,8 @@ fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
     written.last().unwrap_or_else(|| started_with.clone())
 }
 
-/// The hash that a file has where nobody but Vector has changed it since a workflow began: each step goes
-/// on from the one before, whoever asked for it.
+/// Returns the hash that the file has if only Vector changed it since a workflow began. It follows
+/// the applied steps of all workflows.
 fn expected_hash(
     ledger: &Ledger,
     workflow: Seq,
@@ -283,7 +285,7 @@ fn expected_hash(
     }
 }
 
-/// The hash that the file has which the workflow was to replace next.
+/// Returns the hash of the file that the workflow was to replace next.
 fn hash_to_replace(
     workflow: &Workflow,
     place: &FilePlace,
@@ -298,8 +300,9 @@ fn hash_to_replace(
 }
 
 impl Engine {
-    /// Ends what a stopped process left. What a daemon has left is planned again when one has the place
-    /// open: its person is still to decide upon it, and an agent may come back to what it has called.
+    /// Ends a workflow that a stopped process left. If a daemon can resume it, its proposals are
+    /// replanned instead: the user still has to decide on them, and an agent may come back for its
+    /// calls.
     fn close_workflow(&mut self) -> Result<(), EngineError> {
         let left = if self.current_workflow().is_some_and(is_resumable) {
             let reason = "Vector was restarted, and this was replanned.".to_owned();
@@ -310,11 +313,13 @@ impl Engine {
         self.handle_input(left).map(drop)
     }
 
-    /// Notes what had been done when the process stopped: the file is what it was to become.
+    /// Records the proposals that were applied when the process stopped: the file has the hash that
+    /// they were to produce.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
         let now =
             self.place_file().and_then(|file| place_file::hash_place_file(file.output_file()).ok());
-        // The memory is put in its place first; where the file stays as it is, only the memory tells.
+        // The memory is written before the place file. If the file stays the same, only the memory
+        // shows whether the proposal was applied.
         let is_remembered = self.is_memory_applied();
         let done: Vec<Seq> = self.filter_proposals(|status| match status {
             PendingStatus::Applying(ack) => {
@@ -325,7 +330,7 @@ impl Engine {
         self.record_done(done)
     }
 
-    /// Gives up what was begun.
+    /// Records the proposals that were being applied as failed.
     fn fail_applying(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
         let begun = self.filter_proposals(|status| matches!(status, PendingStatus::Applying(_)));
         if begun.is_empty() {
@@ -348,7 +353,7 @@ impl Engine {
         Ok(notices)
     }
 
-    /// Does what was approved, while the file is what it was.
+    /// Applies the approved proposals, if the file is unchanged.
     fn settle_approved(
         &mut self,
         base: &Fingerprint,
@@ -366,7 +371,8 @@ impl Engine {
             Target::Project(project) => project.hash() == base,
             Target::Open(_) => false,
         };
-        // It was begun on what it was approved for, and taken back. Other files may be others now.
+        // A step in a project was begun on the approved files and then reverted. Other files may
+        // have changed meanwhile, so check whether the proposals still fit.
         let is_project = matches!(self.target, Target::Project(_));
         let fits = is_project && was_begun && !is_as_left && self.can_reapply(&approved);
         if !is_as_left && !fits {
@@ -390,7 +396,7 @@ impl Engine {
         }
         self.restore_memory();
         match self.apply_proposals(&approved) {
-            // Why is said below, as the ledger has it.
+            // The outcome is reported below, as the ledger records it.
             Err(EngineError::Place(error))
                 if !matches!(error, PlaceError::PartlyApplied { .. }) => {}
             applied => applied?,
@@ -417,7 +423,7 @@ impl Engine {
         Ok(approved.iter().map(say).collect())
     }
 
-    /// What is being applied, in order, with what will be said of it.
+    /// Returns the proposals that are being applied, in order, each with its predicted ack.
     fn applying_steps(&self) -> Vec<(&Proposal, &Ack)> {
         let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
         let applying = proposals.filter_map(|(_, it)| match &it.status {
@@ -427,7 +433,7 @@ impl Engine {
         applying.collect()
     }
 
-    /// Whether the memory is as what is being applied was to leave it.
+    /// Whether the memory is as the proposals that are being applied were to leave it.
     fn is_memory_applied(&self) -> bool {
         let applying = self.applying_steps();
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
@@ -436,14 +442,15 @@ impl Engine {
         left.next_back().is_none_or(|(_, outcome)| outcome.fingerprint == now)
     }
 
-    /// Takes the memory back in the scene, where it was written and the file was not: all is done
-    /// again.
+    /// Reverts the memory in the scene if it was written but the place file was not, since all is
+    /// applied again.
     fn restore_memory(&mut self) {
         let inverses =
             self.applying_steps().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
         let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
         for command in memory {
-            // One that does not fit was not done, or it was changed since: then it is refused.
+            // An inverse that does not fit was never needed, or the memory was changed since. In
+            // the latter case, the proposal is refused when it is applied.
             let _ = try_command(&mut self.scene, &command, &self.blobs);
         }
     }

@@ -1,8 +1,8 @@
-//! What pictures are drawn from: a place as it is, and before and after a proposal.
+//! Input for pictures: a place as it is, or the place before and after a proposal.
 //!
-//! A proposal that was not applied is done on trial on what is there, and one that was is taken back
-//! on trial; the scene is as it was when that was looked at. What differs is seen, whatever commands
-//! say. Nothing is drawn here: that is done somewhere else than where proposals are planned.
+//! An unapplied proposal is applied to the scene for the picture, and an applied one is reverted;
+//! the scene is then rolled back. A picture shows the difference between the scenes, not what the
+//! commands claim. Drawing itself happens outside the planner.
 
 use std::sync::Arc;
 
@@ -24,25 +24,25 @@ use crate::studio_sync::request_missing;
 use crate::workflow_state;
 use crate::{Engine, EngineError, Target, required_blobs};
 
-/// What a picture is of.
+/// The subject of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PictureSubject {
-    /// What a proposal changes.
+    /// The effect of a proposal.
     Proposal(Seq, ChangeSide),
-    /// An instance and all below it, as it is with what waits.
+    /// An instance and its descendants, with all pending proposals applied.
     Place(InstancePath),
 }
 
-/// What is drawn: no scene is needed any more.
+/// The data a picture is drawn from. Drawing needs no scene.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DrawInput {
-    /// A side of a proposal.
+    /// One side of a proposal.
     Side(Arc<BeforeAfter>, ChangeSide),
     Place(SolidSet),
 }
 
 impl DrawInput {
-    /// Renders the picture from a view.
+    /// Draws the picture from a view.
     ///
     /// # Errors
     /// There is nothing to see.
@@ -59,10 +59,10 @@ impl DrawInput {
     }
 }
 
-/// The sides of a proposal that is not applied, done on trial on what is there.
+/// Returns both sides of an unapplied proposal.
 ///
 /// # Errors
-/// It does not fit any more, or changes nothing that a picture shows.
+/// It does not fit any more, or has no visible effect.
 pub fn proposal_sides(
     scene: &mut Scene,
     blobs: &BlobStore,
@@ -76,10 +76,10 @@ pub fn proposal_sides(
     first_difference(before, after)
 }
 
-/// The sides of a proposal that was applied, taken back on trial.
+/// Returns both sides of an applied proposal, by reverting it.
 ///
 /// # Errors
-/// What it left was changed since, or nothing differs that a picture shows.
+/// Its result was changed since, or nothing visible differs.
 pub fn reverted_sides(
     scene: &mut Scene,
     blobs: &BlobStore,
@@ -97,7 +97,7 @@ pub fn reverted_sides(
     first_difference(before, after)
 }
 
-/// What is seen now and after something that is then taken back, root by root.
+/// Gathers the visible solids before and after `work`, root by root, and rolls the scene back.
 fn gather_before_after(
     scene: &mut Scene,
     commands: &[Command],
@@ -114,8 +114,8 @@ fn gather_before_after(
     done.map(|()| (now, then))
 }
 
-/// What is looked at for a change: the Workspace, and the services that the commands name. A model is
-/// looked at as a whole.
+/// Returns the roots that a picture of a change shows: the Workspace, and the services that the
+/// commands name. A model file has a single root.
 fn picture_roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
     let workspace = visible_root(scene, scene.root());
     let mut roots = vec![workspace];
@@ -133,7 +133,7 @@ fn picture_roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
     roots
 }
 
-/// The first root in which something differs.
+/// Returns the sides of the first root in which something differs.
 fn first_difference(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<BeforeAfter, Refusal> {
     let found = before
         .into_iter()
@@ -147,10 +147,11 @@ fn first_difference(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<Befor
 }
 
 impl Engine {
-    /// What a picture is drawn from; none where Studio has to tell something first, which it is asked.
+    /// Gathers the input for a picture. None if Studio has to answer something first; the question
+    /// is then queued.
     ///
     /// # Errors
-    /// There is no such thing, or nothing to see.
+    /// The subject does not exist, or there is nothing to see.
     pub fn gather_drawing(
         &mut self,
         of: &PictureSubject,
@@ -183,7 +184,8 @@ impl Engine {
         drawing.map(Some)
     }
 
-    /// The sides of a proposal of this place, whatever has become of it. What waits stays on trial.
+    /// Loads both sides of a proposal of this place, whatever its status. The overlay is restored
+    /// afterwards.
     fn load_sides(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
         let Some(record) = self.ledger.record_at(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
@@ -197,7 +199,8 @@ impl Engine {
             PendingStatus::Applied(ack) => required_blobs(&ack.inverse),
             _ => required_blobs(&pending.proposal.commands),
         })?;
-        // What waits is looked at on top of what it was planned on, all else on the place itself.
+        // A pending proposal is shown on top of the proposals it was planned on, any other on the
+        // place itself.
         let at = self.overlay.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
         let dropped = self.overlay.split_off(at);
         if let Some((_, mark)) = dropped.first() {

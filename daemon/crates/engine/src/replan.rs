@@ -1,5 +1,7 @@
-//! Planning a call again whose proposal is gone: what a person had made of that stays so, and nothing else
-//! is meant than what was.
+//! Plans a call again when its proposal is gone.
+//!
+//! The user's revision of the old proposal is kept, and the new plan must target the same instances
+//! as the old one.
 
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
@@ -13,18 +15,18 @@ use vector_place::JournalMark;
 
 use crate::Engine;
 
-/// What a call was planned as before.
 pub(super) struct PreviousPlan {
     proposal: Proposal,
-    /// The proposal that a person had made it from.
+    /// The proposal that the user revised to get this one.
     original: Option<(Seq, Proposal)>,
-    /// Whether its ids are what they were.
+    /// Whether its instance ids are still valid.
     has_ids: bool,
     moved: Vec<MovedInstance>,
 }
 
 impl Engine {
-    /// What a call was planned as before, in the scene before it is planned again.
+    /// Returns the previous plan of a call. It must be taken from the scene before the call is
+    /// planned again.
     pub(super) fn previous_plan(&self, call: Seq) -> Option<PreviousPlan> {
         let workflow = self.current_workflow()?;
         let seq = workflow.proposed_for(call)?;
@@ -36,8 +38,8 @@ impl Engine {
         Some(PreviousPlan { proposal, original: whole, has_ids, moved: elsewhere })
     }
 
-    /// Makes of what a call is planned as now what a person had made of it before, and looks whether it
-    /// is about the same instances.
+    /// Applies the user's earlier revision to the new plan, and checks that the plan targets the
+    /// same instances.
     pub(super) fn restore_choices(
         &mut self,
         earlier: &PreviousPlan,
@@ -63,7 +65,7 @@ impl Engine {
         Ok(Plan::Propose(now, answer))
     }
 
-    /// From here on ids may be others than in what was proposed up to an entry.
+    /// Marks the ids in proposals up to entry `after` as possibly stale.
     pub(super) fn invalidate_ids(&mut self, after: Seq) {
         self.ids_valid_after = self.ids_valid_after.max(after);
     }

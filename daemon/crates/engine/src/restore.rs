@@ -1,7 +1,9 @@
-//! The way back to a checkpoint: all that Vector applied in a place since, newest first, as one proposal.
+//! Restores a checkpoint: reverts all that Vector applied in a place since then, newest first, as
+//! one proposal.
 //!
-//! What others changed meanwhile (the person, another plugin, Team Create, another program) is not in the
-//! ledger and stays as it is; where that stands in the way, the plan is refused and says what does.
+//! Changes by others (the user, another plugin, Team Create, another program) are not in the ledger
+//! and stay. If they conflict with the restore, the plan is refused and the refusal names the
+//! conflict.
 
 use std::collections::{HashMap, HashSet, hash_map};
 
@@ -22,11 +24,10 @@ use crate::revert::draft_inverse;
 use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
 
-/// What a card says of changes that are not Vector's.
+/// The suffix of a title when others may have changed the place too.
 const OTHERS_STAY: &str = "what others changed stays";
 
 impl Engine {
-    /// Plans the way back to a checkpoint of this place.
     pub(super) fn plan_restore(
         &mut self,
         call: Seq,
@@ -63,7 +64,7 @@ impl Engine {
             let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
         }
-        // The states that the place has on its way back, as far as they are known.
+        // The hashes of the place on its way back, as far as they are known.
         let mut known: Vec<Fingerprint> =
             self.place_file().map(|file| file.hash().clone()).into_iter().collect();
         self.scene.begin_scope(call);
@@ -93,8 +94,8 @@ impl Engine {
         }))
     }
 
-    /// What the card is called. Of files it is known whether others changed them, of an open place it is
-    /// not.
+    /// Returns the proposal's title. For files it is known whether others changed them; for an open
+    /// place it is not.
     fn restore_title(
         &self,
         checkpoint: Seq,
@@ -112,17 +113,17 @@ impl Engine {
     }
 }
 
-/// What was applied since a checkpoint.
+/// A proposal that was applied since the checkpoint.
 #[derive(Debug, Clone)]
 struct AppliedChange {
     seq: Seq,
     ack: Ack,
-    /// What it took back itself.
+    /// The proposals that it reverted itself.
     takes_back: Vec<Seq>,
 }
 
-/// What is left when what was taken back already, and what took it back, are left out. What took back
-/// something from before the checkpoint stays.
+/// Leaves out the changes that were reverted already, and the changes that reverted them. A change
+/// that reverted something from before the checkpoint stays.
 fn without_reverted(all: &[AppliedChange]) -> Vec<AppliedChange> {
     let known: HashMap<Seq, &AppliedChange> = all.iter().map(|it| (it.seq, it)).collect();
     let mut gone: HashSet<Seq> = HashSet::new();
@@ -139,11 +140,12 @@ fn without_reverted(all: &[AppliedChange]) -> Vec<AppliedChange> {
     all.iter().filter(|it| !gone.contains(&it.seq)).cloned().collect()
 }
 
-/// Whether each change, newest first, left what the next one or the place now begins with.
+/// Whether only Vector changed the place: each change, newest first, left the state that the next
+/// one, or now the place, begins with.
 fn is_unbroken(now: &Fingerprint, all: &[AppliedChange]) -> bool {
     let mut expected = Some(now);
     for (at, AppliedChange { ack, .. }) in all.iter().enumerate() {
-        // Those that were applied together name the same states.
+        // Proposals that were applied together name the same states.
         let newer = at.checked_sub(1).map(|at| &all[at].ack);
         if newer.is_some_and(|it| it.after == ack.after && it.before == ack.before) {
             continue;
@@ -156,7 +158,7 @@ fn is_unbroken(now: &Fingerprint, all: &[AppliedChange]) -> bool {
     true
 }
 
-/// What was applied in a place since a position, newest first.
+/// Lists the proposals that were applied in a place since an entry, newest first.
 fn list_applied_since(
     ledger: &Ledger,
     since: Seq,
@@ -183,7 +185,7 @@ fn list_applied_since(
             ));
         }
         let pending = workflow.and_then(|it| it.proposal(proposal));
-        // What is remembered is no part of the place.
+        // The memory is not part of the place.
         if let Some(pending) = pending
             && let PendingStatus::Applied(ack) = &pending.status
             && !ack.inverse.iter().any(Command::is_memory)

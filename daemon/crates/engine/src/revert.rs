@@ -1,4 +1,5 @@
-//! The way back from what was applied: inverse commands, and the bytes themselves where they are known.
+//! Reverts applied proposals: by inverse commands, and by restoring exact bytes where those are
+//! known.
 
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
@@ -20,7 +21,6 @@ use crate::target::{RestoreSource, Target};
 use crate::{Engine, EngineError, required_blobs};
 
 impl Engine {
-    /// Plans the way back from an applied proposal.
     pub(super) fn plan_revert(
         &mut self,
         call: Seq,
@@ -54,7 +54,8 @@ impl Engine {
             let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
         }
-        // A project's instances may stand in another order when they are read again.
+        // Only for place files: a project's instances may be in another order when they are read
+        // again.
         let is_as_left = ack.after.as_ref() == self.place_file().map(PlaceFile::hash);
         self.scene.begin_scope(call);
         let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
@@ -81,7 +82,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Whether what was written to files by a proposal in an open place is there as it was left.
+    /// Checks that the files a hybrid proposal wrote are still as it left them.
     pub(super) fn check_files_unchanged(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
         let (scene, blobs) =
             match files.file.as_deref().and_then(|file| self.linked_projects.project_scene(file)) {
@@ -101,8 +102,8 @@ impl Engine {
     }
 }
 
-/// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
-/// fingerprints and witnesses tell whether it means what it meant.
+/// Drafts one command of an inverse. The file may have changed, and so may its instance ids. Paths,
+/// fingerprints and witnesses tell whether the command still targets what it was made for.
 pub(super) fn draft_inverse(
     draft: &mut ProposalDraft<'_>,
     command: Command,
@@ -112,7 +113,7 @@ pub(super) fn draft_inverse(
     let goes = matches!(command, Command::Delete { .. });
     let is_there = draft.scene().locate(command.target()).is_ok();
     if draft.scene().is_open_in_studio() && is_there {
-        // Studio calls an instance the same while it runs, whatever comes and goes beside it.
+        // Studio keeps an instance's id while it runs, whatever happens to its siblings.
         return draft.push_command(command).map(drop);
     }
     let path = &command.target().path;
@@ -139,8 +140,8 @@ pub(super) fn draft_inverse(
     draft.push_command(command).map(drop)
 }
 
-/// What leads back to the bytes that the files had, where these proposals take back what was applied;
-/// what that needs of the ledger is put to the blobs.
+/// Returns what restores the exact bytes of the target's files, if these proposals revert applied
+/// ones. The blobs that it needs are loaded from the ledger into `blobs`.
 pub(super) fn find_restore_source(
     ledger: &Ledger,
     target: &Target,
@@ -165,7 +166,8 @@ pub(super) fn find_restore_source(
     })
 }
 
-/// What proposals take back, in their order; none for one that takes nothing back.
+/// Returns the proposals that these proposals revert, in order, with a None for each that reverts
+/// nothing.
 fn reverted_proposals(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
     let of = |proposal: &Proposal| {
         let mut back: Vec<Option<Seq>> = proposal.reverted_proposals().map(Some).collect();
@@ -177,8 +179,8 @@ fn reverted_proposals(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
     proposals.iter().flat_map(|(.., proposal)| of(proposal)).collect()
 }
 
-/// The records of the steps in which a project was changed that these proposals take back, the newest
-/// first; none where they take back something else, or half of a step.
+/// Returns the journals of the project steps that these proposals revert, newest first. None if
+/// they revert anything else, or only part of a step.
 fn collect_steps(
     ledger: &Ledger,
     proposals: &[(Seq, Seq, &Proposal)],
@@ -206,8 +208,8 @@ fn collect_steps(
     Ok(Some(steps))
 }
 
-/// What leads back to the bytes that a file had, where these proposals take back all that has made
-/// the file what it is since; nothing otherwise.
+/// Returns the patches that restore the old bytes of a file. None unless these proposals revert
+/// everything that made the file what it is now.
 fn collect_patches(
     ledger: &Ledger,
     file: &Fingerprint,
@@ -239,7 +241,7 @@ fn collect_patches(
     Ok(Some(back))
 }
 
-/// The proposals that were applied in one step with another.
+/// Returns the proposals that were applied in one step with another.
 fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, EngineError> {
     let Some(record) = ledger.record_at(seq)? else {
         return Ok(Vec::new());
@@ -256,7 +258,7 @@ fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, En
     Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
 }
 
-/// The title and ack of a proposal that was applied.
+/// Returns the title and ack of an applied proposal.
 pub fn find_applied_ack(
     ledger: &Ledger,
     seq: Seq,

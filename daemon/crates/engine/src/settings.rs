@@ -1,7 +1,8 @@
-//! The settings of a project that stand beside a place: where they are found, and read.
+//! Finds and reads the project settings beside a place: `selene.toml` and `stylua.toml`.
 //!
-//! What they mean is the core's business. A project is often somebody else's: only plain files are
-//! read, and none that a link names elsewhere, as what is wrong in a file is shown with its text.
+//! Their meaning is up to the core. A project may be untrusted: only regular files are read, and
+//! links that lead out of the folder are refused, because an error in a settings file is shown with
+//! its text.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -9,20 +10,19 @@ use std::path::{Path, PathBuf};
 
 use vector_luau::{LintSettings, library_names};
 
-/// Bytes of a file of settings that are read; nobody writes more.
+/// The size limit of a settings file in bytes.
 const MAX_SIZE: usize = 256 << 10;
 
-/// A file of settings that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSettings<T> {
     pub file: PathBuf,
     pub settings: T,
 }
 
-/// The `selene.toml` of a folder: in it, or in the nearest one above.
+/// Finds the `selene.toml` of a folder: in it, or in the nearest folder above.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// The file exists but cannot be read.
 pub fn find_selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<LintSettings>>> {
     let Some((file, text)) = find_upwards(folder, &["selene.toml"])? else {
         return Ok(None);
@@ -30,14 +30,14 @@ pub fn find_selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<Li
     let beside = file.parent().unwrap_or(Path::new("."));
     let mut found = LintSettings { text, ..LintSettings::default() };
     for name in library_names(&found.text) {
-        // A name is no way out of the folder.
+        // A library name must not lead out of the folder.
         let is_plain = !name.contains(['/', '\\', ':']) && name != "..";
         if !is_plain {
             continue;
         }
         for ending in ["yml", "yaml"] {
             let file = beside.join(format!("{name}.{ending}"));
-            // One that is no file, or none that may be read, is told as one that is not there.
+            // A library that is not a file or may not be read is reported as missing.
             if let Ok(text) = read_inside(beside, &file) {
                 found.libraries.insert(name, text);
                 break;
@@ -47,10 +47,10 @@ pub fn find_selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<Li
     Ok(Some(FoundSettings { file, settings: found }))
 }
 
-/// The `stylua.toml` of a folder: in it, or in the nearest one above.
+/// Finds the `stylua.toml` of a folder: in it, or in the nearest folder above.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// The file exists but cannot be read.
 pub fn find_stylua_settings(folder: &Path) -> io::Result<Option<FoundSettings<String>>> {
     let found = find_upwards(folder, &["stylua.toml", ".stylua.toml"])?;
     Ok(found.map(|(file, settings)| FoundSettings { file, settings }))
@@ -70,7 +70,7 @@ fn find_upwards(folder: &Path, names: &[&str]) -> io::Result<Option<(PathBuf, St
     Ok(None)
 }
 
-/// Reads a plain file of a folder, which is a real path.
+/// Reads a regular file in `folder`, which must be a canonical path.
 fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
     let wrong = |why: &str| {
         let why = format!("{}: {why}", file.display());

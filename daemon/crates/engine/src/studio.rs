@@ -1,8 +1,8 @@
-//! A place that is open in Studio: what the plugin is given to do, and what it makes of it.
+//! A place that is open in Studio: the work for the plugin, and the interpretation of its results.
 //!
-//! Work is handed out until it is answered. What a proposal becomes is written down before it is
-//! handed out, from the mirror: the actions, what they will leave behind, and how they are taken back.
-//! How the plugin is reached is not known here.
+//! Work stays queued until it is answered. Before a proposal is sent, its effect is recorded from
+//! the mirror: the actions, their predicted results, and their inverse. This module does not know
+//! how the plugin is reached.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +20,7 @@ use vector_core::proposal::{BlobStore, build_inverse, perform_command};
 use vector_files::memory_file::MemoryFile;
 use vector_place::{Node, Scene};
 
-/// A text that is longer, in bytes, does not fit into a message.
+/// The longest text that fits into a message, in bytes.
 const MAX_TEXT: usize = 600_000;
 
 /// An open place, and the work that its plugin has not answered.
@@ -29,26 +29,26 @@ pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
-    /// Where the memories of open places stand.
+    /// The folder with the memory files of open places.
     memory_folder: PathBuf,
 }
 
-/// What a proposal becomes in Studio.
+/// A proposal as actions for Studio.
 #[derive(Debug)]
 pub struct PreparedActions {
     pub actions: Vec<Action>,
-    /// What will be said when it is done, with the ids that the proposal uses.
+    /// The predicted ack, with the ids that the proposal uses.
     pub ack: Ack,
 }
 
 impl StudioTarget {
-    /// A place for which there is nothing to do yet, and the folder of the memories of open places.
+    /// Creates a target without work. `memory_folder` holds the memory files of open places.
     pub fn new(place: StudioPlace, memory_folder: PathBuf) -> Self {
         Self { place, next: 1, work: Vec::new(), memory_folder }
     }
 
-    /// The file of the place's memory. Studio gives the same name to every place that was never
-    /// published: those go by their window.
+    /// Returns the path of the place's memory file. All unpublished places have place id 0, so
+    /// their file is named after the Studio session.
     pub fn memory_file(&self) -> PathBuf {
         let name = match self.place.place.place_id {
             0 => {
@@ -60,7 +60,7 @@ impl StudioTarget {
         self.memory_folder.join(name)
     }
 
-    /// What is open there by now.
+    /// Replaces the description of the open place.
     pub fn update_place(&mut self, place: StudioPlace) {
         self.place = place;
     }
@@ -69,12 +69,13 @@ impl StudioTarget {
         &self.place
     }
 
-    /// What plans in this place stand on; each command says for itself what it expects.
+    /// Returns the base of plans in this place. It only identifies the session, because each
+    /// command carries its own expectations.
     pub fn plan_base(&self) -> Fingerprint {
         Fingerprint::hash_bytes(format!("studio:{}", self.place.session).as_bytes())
     }
 
-    /// The work that is not answered, in order.
+    /// Returns the unanswered work, in order.
     pub fn work(&self) -> &[Work] {
         &self.work
     }
@@ -90,12 +91,12 @@ impl StudioTarget {
         number
     }
 
-    /// Whether something was asked and is not answered.
+    /// Whether a question is not yet answered.
     pub fn has_open_question(&self) -> bool {
         self.work.iter().any(|work| matches!(work, Work::Tell { .. }))
     }
 
-    /// Takes an answer; what was asked, where it was this.
+    /// Removes an answered question and returns it. None if it is not queued.
     pub fn take_answer(&mut self, answered: u64) -> Option<PluginQuery> {
         let is_it = |work: &Work| matches!(work, Work::Tell { number, .. } if *number == answered);
         let at = self.work.iter().position(is_it)?;
@@ -105,12 +106,12 @@ impl StudioTarget {
         }
     }
 
-    /// Asks for nothing any more: what was asked is not wanted, or has to be asked anew.
+    /// Drops all questions: they are no longer needed, or will be asked again.
     pub fn forget_questions(&mut self) {
         self.work.retain(|work| matches!(work, Work::Apply { .. }));
     }
 
-    /// Hands out an approved proposal.
+    /// Queues an approved proposal for Studio.
     pub fn queue_apply(&mut self, proposal: Seq, approved: &Proposal, actions: Vec<Action>) {
         let apply = Apply {
             number: self.next_number(),
@@ -123,13 +124,13 @@ impl StudioTarget {
         self.work.push(Work::Apply { apply });
     }
 
-    /// Whether a proposal is handed out and not acknowledged.
+    /// Whether a proposal is queued and not yet acknowledged.
     pub fn is_dispatched(&self, wanted: Seq) -> bool {
         let is_it = |work: &Work| matches!(work, Work::Apply { apply } if apply.proposal == wanted);
         self.work.iter().any(is_it)
     }
 
-    /// Takes back what was handed out: it was acknowledged.
+    /// Removes an acknowledged proposal from the queue.
     pub fn remove_acknowledged(&mut self, proposal: Seq, patch_id: &Fingerprint) {
         let is_it = |work: &Work| {
             matches!(work, Work::Apply { apply }
@@ -138,7 +139,7 @@ impl StudioTarget {
         self.work.retain(|work| !is_it(work));
     }
 
-    /// Takes back all proposals that were handed out but for some.
+    /// Removes all queued proposals except those for which `is_due` holds.
     pub fn retain_proposals(&mut self, is_due: impl Fn(Seq) -> bool) {
         self.work.retain(|work| match work {
             Work::Apply { apply } => is_due(apply.proposal),
@@ -147,38 +148,38 @@ impl StudioTarget {
     }
 }
 
-/// What the memory in a file says; nothing where there is no file.
+/// Reads the memory in a file. Empty if the file does not exist.
 ///
 /// # Errors
-/// It is there and cannot be read, or is no text.
+/// The file exists but cannot be read, or is not valid text.
 pub fn read_memory(file: PathBuf) -> io::Result<String> {
     MemoryFile::at_path(file).map(|memory| memory.text().to_owned())
 }
 
-/// Writes another memory in the place of the old one.
+/// Replaces the memory in a file.
 ///
 /// # Errors
-/// What was there is as it was.
+/// The file cannot be written, and is unchanged.
 pub fn write_memory(file: PathBuf, text: &str) -> io::Result<()> {
     let mut memory = MemoryFile::at_path(file)?;
     memory.replace(memory.store_text(text)?).map(drop)
 }
 
-/// The name of the recording of a proposal.
+/// Returns the name of a proposal's recording in Studio's undo history.
 fn recording_name(proposal: Seq) -> String {
     format!("Vector {proposal}")
 }
 
-/// The proposal that a recording was made for.
+/// Returns the proposal that a recording was made for.
 pub fn parse_recording(recording: &str) -> Option<Seq> {
     recording.strip_prefix("Vector ")?.parse().ok().map(Seq)
 }
 
-/// Performs a proposal on the mirror, but for what files hold, and writes down what Studio is to do.
-/// Whoever calls takes it back: the mirror hears of it from Studio.
+/// Performs a proposal on the mirror, without its file part, and builds the actions for Studio. The
+/// caller rolls the mirror back: it is updated when Studio reports the change.
 ///
 /// # Errors
-/// It is stale, or Studio cannot do it.
+/// The proposal is stale, or Studio cannot perform it.
 pub fn prepare_actions(
     scene: &mut Scene,
     call: Seq,
@@ -192,7 +193,7 @@ pub fn prepare_actions(
             nodes.push(None);
             continue;
         }
-        // What files make before it has its number, though it is not made here.
+        // Instances that files create use up numbers too, though they are not created here.
         if let Some(k) = command.new_instance_number() {
             scene.set_next_number(k);
         }
@@ -222,7 +223,7 @@ pub fn prepare_actions(
     Ok(PreparedActions { actions, ack })
 }
 
-/// What a command leaves behind, by what it has changed.
+/// Returns what a command leaves behind.
 fn command_outcome(scene: &Scene, command: &Command, node: Node) -> Outcome {
     if !scene.is_live(node) {
         return Outcome { id: None, fingerprint: None };
@@ -243,19 +244,19 @@ fn fingerprint_after(scene: &Scene, command: &Command, node: Node) -> Option<Fin
     }
 }
 
-/// What can be seen of a proposal that Studio was given by a process that stopped.
+/// The observed state of a proposal that a stopped process had sent to Studio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObservedState {
-    /// All of it is there.
+    /// Fully applied.
     Done,
-    /// None of it is.
+    /// Not applied.
     NotDone,
-    /// Some of it is, or nobody can tell.
+    /// Partly applied, or unknown.
     Unclear,
 }
 
-/// Whether the place is as a proposal would have left it. What it makes cannot be told from what
-/// somebody else has made; the plugin remembers that.
+/// Observes whether the place is as a proposal would have left it. Instances that it creates cannot
+/// be told from those that others created; only the plugin remembers that.
 pub fn observe_proposal(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> ObservedState {
     let mut all = Vec::new();
     let of_studio = (proposal.commands.iter().zip(&predicted.outcomes).enumerate())
@@ -286,7 +287,8 @@ pub fn observe_proposal(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> 
     }
 }
 
-/// What a command's fingerprint is over, with the types of the values that are there before.
+/// Returns the properties that a command's fingerprint covers, with the types of their current
+/// values.
 fn fingerprint_scope(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
     let Command::Set { target, props, .. } = command else {
         return BTreeMap::new();
@@ -300,7 +302,8 @@ fn fingerprint_scope(scene: &Scene, command: &Command) -> BTreeMap<String, Strin
     names.map(typed).collect()
 }
 
-/// A command as Studio does it; the mirror has it done. None for the memory, which Studio does not hold.
+/// Converts a command to an action for Studio. The mirror must have performed it. None for the
+/// memory, which Studio does not hold.
 fn to_action(
     scene: &Scene,
     command: &Command,
@@ -359,7 +362,7 @@ fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
     }
 }
 
-/// Values, and the names of what goes back to its default.
+/// Splits properties into new values and the names of those that are reset to their default.
 fn split_properties(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
     let (mut values, mut reset) = (BTreeMap::new(), Vec::new());
     for (name, value) in props {
@@ -371,7 +374,7 @@ fn split_properties(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
     (values, reset)
 }
 
-/// What was predicted, with the ids that Studio gave to what it made.
+/// Replaces the ids in a predicted ack by the ids that Studio gave to created instances.
 pub fn resolve_ack(
     mut predicted: Ack,
     call: Seq,
@@ -396,7 +399,7 @@ pub fn resolve_ack(
     predicted
 }
 
-/// By the ids of a proposal, those of Studio.
+/// Maps the ids of a proposal to those of Studio.
 pub fn id_mapping(
     call: Seq,
     proposal: &Proposal,
@@ -444,7 +447,7 @@ fn visit_ids(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
         Command::Delete { target, .. } | Command::EditScript { target, .. } => {
             change(&mut target.id);
         }
-        // It names the place itself, which is called the same everywhere.
+        // Its target is the place itself, whose id never changes.
         Command::EditMemory { .. } => {}
     }
 }

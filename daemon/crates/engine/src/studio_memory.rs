@@ -1,7 +1,8 @@
-//! The memory of an open place: a file of Vector's own, of which Studio knows nothing.
+//! The memory of an open place: a file that Vector keeps, and that Studio does not know.
 //!
-//! What is proposed for it goes through the same gate, and is written here instead of being handed out.
-//! A proposal is of the memory alone or of the place alone, so each is whole or not at all.
+//! Memory proposals need approval like all others, but are written here instead of being sent to
+//! Studio. A proposal changes either the memory or the place, so each is applied whole or not at
+//! all.
 
 use std::path::PathBuf;
 
@@ -20,17 +21,17 @@ impl Engine {
         commands.iter().any(Command::is_memory)
     }
 
-    /// Whether Studio alone does what a proposal in an open place says.
+    /// Whether Studio applies the whole proposal.
     pub(super) fn is_studio_only(&self, seq: Seq) -> bool {
         let is_in_files =
             self.find_proposal(seq).is_some_and(|(_, it)| it.proposal.files.is_some());
         !is_in_files && !self.is_memory_change(seq)
     }
 
-    /// Reads the memory of the place or project, into which a person may have written. What waits
-    /// is tried again on what it says.
+    /// Reads the memory of the place or project, which the user may have edited. Pending proposals
+    /// are overlaid again on it.
     pub fn read_memory(&mut self) {
-        // A file that is no text is not edited, and whoever tries is told.
+        // A memory that is not valid text is not loaded, so calls that edit it are refused.
         let text = match &mut self.target {
             Target::File(file) => file.read_memory(),
             Target::Project(project) => project.read_memory(),
@@ -46,8 +47,8 @@ impl Engine {
         self.studio().map(StudioTarget::memory_file)
     }
 
-    /// Writes what an approved proposal makes of the memory. Killed in between, this is done again, and
-    /// finds what was written.
+    /// Writes the memory as an approved proposal leaves it. If the process is killed midway, this
+    /// runs again and finds the written file.
     pub(super) fn write_memory(&mut self, seq: Seq) -> Result<(), EngineError> {
         self.read_memory();
         let Some((file, (_, pending))) = self.memory_file().zip(self.find_proposal(seq)) else {

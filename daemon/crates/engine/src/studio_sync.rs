@@ -1,7 +1,9 @@
-//! The engine in a place that is open in Studio: what it asks, hands out, and hears.
+//! The engine's synchronisation with a place that is open in Studio: questions, proposals to apply,
+//! and reported changes.
 //!
-//! The place may change at any time. What is heard goes below what is on trial: that is taken back,
-//! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
+//! The place may change at any time. A reported change goes below the overlay: the overlay is
+//! rolled back, the mirror takes the change, and the overlay is applied again. Proposals that no
+//! longer fit are replanned.
 
 use scene_schemas::Refusal;
 use scene_schemas::api::{
@@ -19,24 +21,26 @@ use vector_place::{MissingFacts, OutOfSync, Scene};
 use crate::studio::{self, ObservedState, PreparedActions, StudioTarget};
 use crate::{Engine, EngineError, Target};
 
-/// How often one call may ask something before it is refused.
+/// How often one call may ask questions before it is refused.
 const MAX_ROUNDS: usize = 64;
-/// How many instances one question is about.
+/// How many instances one question may cover.
 const MAX_INSTANCES: usize = 2_000;
 
-/// What the call that is planned now has asked.
+/// The state of the questions to Studio.
 #[derive(Debug, Default)]
 pub(super) struct AskedQuestions {
     call: Option<Seq>,
     rounds: usize,
-    /// What its tool asks itself: the answer is the call's.
+    /// The number of a question that a tool asks itself, and its call. The answer becomes the
+    /// call's result.
     own_question: Option<(u64, Seq)>,
-    /// Proposals that were on trial, and need something told before they can be again.
+    /// Proposals that have to be overlaid again, once the facts that they need are known.
     pending_overlay: Vec<Seq>,
 }
 
 impl Engine {
-    /// The plugin began anew: what was asked has to be asked again, and the place to be told.
+    /// Handles a restart of the plugin: empties the mirror, which Studio has to fill again, and
+    /// drops all questions.
     pub fn reset_mirror(&mut self) {
         self.requeue_overlay();
         self.forget_questions();
@@ -47,7 +51,7 @@ impl Engine {
         self.read_memory();
     }
 
-    /// What was asked of Studio is not wanted any more, or has to be asked again.
+    /// Drops all questions to Studio: they are no longer needed, or will be asked again.
     pub fn forget_questions(&mut self) {
         self.questions.own_question = None;
         self.questions.call = None;
@@ -56,13 +60,13 @@ impl Engine {
         }
     }
 
-    /// The place as it was told, with nothing on trial.
+    /// Returns the place as Studio reported it, without the overlay.
     pub fn mirror_scene(&mut self) -> &mut Scene {
         self.drop_overlay();
         &mut self.scene
     }
 
-    /// What is called otherwise now, or is a place at all.
+    /// Replaces the description of the open place, for example after it was renamed or published.
     pub fn update_place(&mut self, place: StudioPlace) {
         if let Target::Open(studio) = &mut self.target {
             studio.update_place(place);
@@ -77,7 +81,8 @@ impl Engine {
         }
     }
 
-    /// What is told for a call counts until the call is settled.
+    /// Begins the questions of a call. Facts that are fetched for a call are valid until it is
+    /// settled.
     pub(super) fn begin_questions(&mut self, call: Seq) {
         if self.questions.call != Some(call) {
             self.questions.call = Some(call);
@@ -88,29 +93,29 @@ impl Engine {
         if self.tasks.get(&self.current).is_some_and(|task| task.is_other_epoch)
             && let Some(meant) = &mut meant
         {
-            // In another epoch its id may be somebody else's; the path is left.
+            // In another epoch the id may belong to another instance, so only the path is kept.
             meant.target.id = InstanceId(String::new());
         }
         self.scene.set_implicit_target(meant);
     }
 
-    /// Whether this call has asked something of the place, and is not settled.
+    /// Whether this call has asked Studio something and is not settled.
     pub fn is_asking_for(&self, call: Seq) -> bool {
         self.questions.call == Some(call)
     }
 
-    /// Whether a call has asked something of the place, and is not settled.
+    /// Whether any call has asked Studio something and is not settled.
     pub(super) fn is_asking(&self) -> bool {
         self.questions.call.is_some()
     }
 
-    /// The call is settled; where it is planned again, everything is asked anew.
+    /// Marks the call as settled. If it is planned again, all its questions are asked again.
     pub(super) fn end_questions(&mut self) {
         self.questions.call = None;
     }
 
-    /// Does what the place needs before anybody plans in it: what was approved is handed out, and what
-    /// waits is on trial. Whether Studio has to do or to tell something first.
+    /// Prepares the place for planning: dispatches approved proposals and overlays pending ones.
+    /// Returns true if Studio has to apply or answer something first.
     pub(super) fn is_waiting_for_studio(&mut self) -> Result<bool, EngineError> {
         loop {
             let Target::Open(studio) = &self.target else {
@@ -120,7 +125,7 @@ impl Engine {
                 self.rebuild_overlay()?;
                 continue;
             };
-            // What stands on something that is being done can be tried when it is.
+            // Proposals that depend on one that is being applied are tried when that is done.
             if self.is_applying() || studio.has_open_question() || !self.scene.is_tree_complete() {
                 return Ok(true);
             }
@@ -136,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// Whether Studio was given a proposal that it has not acknowledged.
+    /// Whether Studio has a proposal that it has not acknowledged.
     pub fn is_applying(&self) -> bool {
         let work = self.studio().map_or(&[][..], StudioTarget::work).iter();
         let mut handed_out = work.filter_map(|work| match work {
@@ -150,7 +155,7 @@ impl Engine {
         handed_out.any(is_due)
     }
 
-    /// For whose sake Studio is asked something, or will be.
+    /// Returns the workflow for which Studio is asked something, or will be.
     pub fn asking_workflow(&self) -> Option<Seq> {
         let is_its = |workflow: &Workflow, call| workflow.call(call).is_some();
         let call = self.questions.call;
@@ -161,7 +166,8 @@ impl Engine {
         of_call.or_else(|| Some(self.find_proposal(first()?)?.0))
     }
 
-    /// Asks Studio for what a plan needs; false where it needs nothing.
+    /// Asks Studio for the facts that a plan needs. Returns false if it needs none, or has asked
+    /// too often.
     pub(super) fn ask_studio(&mut self, call: Seq, result: &Result<Plan, Refusal>) -> bool {
         let missing = self.scene.take_missing();
         let Target::Open(studio) = &mut self.target else {
@@ -180,10 +186,10 @@ impl Engine {
         true
     }
 
-    /// Whether everything was known that a draft has asked.
+    /// Checks that a draft met no unknown facts.
     ///
     /// # Errors
-    /// Something was not; it is asked for now.
+    /// Some facts are unknown. They are requested now.
     pub(super) fn check_all_known(&mut self) -> Result<(), Refusal> {
         let missing = self.scene.take_missing();
         match &mut self.target {
@@ -195,8 +201,8 @@ impl Engine {
         }
     }
 
-    /// A yes, and what it becomes in Studio where nothing else is on its way: both are durable at
-    /// once, so that Studio is told after one sync.
+    /// Approves a proposal. If nothing else is queued, its actions are prepared as well, so that
+    /// both entries become durable in one sync before Studio receives it.
     pub(super) fn approve_in_studio(
         &mut self,
         seq: Seq,
@@ -218,7 +224,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What a proposal becomes in Studio; none where that is not known, or it does not fit.
+    /// Prepares a proposal for Studio. None if facts are missing, or it does not fit.
     fn prepare_apply(
         &mut self,
         seq: Seq,
@@ -236,7 +242,7 @@ impl Engine {
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
     }
 
-    /// Hands an approved proposal to Studio, in whosever turn.
+    /// Sends an approved proposal to Studio, whatever workflow has its turn.
     fn dispatch_proposal(&mut self, seq: Seq) -> Result<(), EngineError> {
         match self.find_proposal(seq) {
             Some((workflow, _)) => {
@@ -302,7 +308,7 @@ impl Engine {
             Err(refusal) if seen == ObservedState::Unclear => {
                 return self.fail_unclear(seq, &refusal);
             }
-            // What was given to Studio before this process is not there, as was seen.
+            // If an earlier process had sent it to Studio, it was observed above not to be applied.
             Err(refusal) => return self.handle_stale(seq, &refusal.0, predicted.as_deref()),
         };
         let approved = pending.proposal.clone();
@@ -318,8 +324,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts on record what a proposal becomes, and writes what of it goes to files; false where that
-    /// could not be done.
+    /// Records a proposal as being applied, and writes its file part. Returns false if that was not
+    /// possible.
     fn begin_applying(
         &mut self,
         seq: Seq,
@@ -342,7 +348,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// A proposal that was handed out by a process that stopped, of which some may have been done.
+    /// Records a proposal as failed that a stopped process had sent to Studio and that may be
+    /// partly applied.
     fn fail_unclear(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
         let files = if self.is_studio_only(seq) { "" } else { " Its files are written." };
         let reason = format!(
@@ -352,10 +359,10 @@ impl Engine {
         self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason }).map(drop)
     }
 
-    /// Takes what Studio says became of a proposal; false where that was known.
+    /// Handles Studio's result for a proposal. Returns false if the result was known already.
     ///
     /// # Errors
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     pub fn acknowledge(
         &mut self,
         seq: Seq,
@@ -402,7 +409,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Whether the place is as a proposal would have left it, which a plugin may have forgotten.
+    /// Whether the place is as the proposal would have left it. The plugin may have forgotten that
+    /// it applied it.
     fn is_already_applied(&mut self, seq: Seq, predicted: &Ack) -> bool {
         let pending = self.state.find_proposal(seq);
         let seen =
@@ -419,22 +427,23 @@ impl Engine {
         }
     }
 
-    /// What waits is put on trial again, once what it stands on is heard of.
+    /// Queues all pending proposals to be overlaid again, for example after a reported change.
     pub(super) fn requeue_overlay(&mut self) {
         self.drop_overlay();
         let waiting = self.all_proposals().into_iter().filter(|(_, it)| self.should_overlay(it));
         self.questions.pending_overlay = waiting.map(|(seq, _)| seq).collect();
     }
 
-    /// Notes what was on trial, and is to be again before what is noted already.
+    /// Queues proposals that were in the overlay, ahead of those that are queued already.
     pub(super) fn queue_overlay(&mut self, proposals: impl Iterator<Item = Seq>) {
         self.questions.pending_overlay.splice(0..0, proposals);
     }
 
-    /// Takes what is said of the place.
+    /// Applies a change that Studio reported to the mirror.
     ///
     /// # Errors
-    /// It does not fit; the place has to be told once more.
+    /// The inner error means that the change does not fit; the plugin has to send the whole place
+    /// again.
     pub fn update_mirror(
         &mut self,
         part: &ScenePart,
@@ -498,7 +507,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Offers nothing any more that is settled.
+    /// Removes queued proposals that are not being applied any more.
     fn retract_settled(&mut self) {
         let state = &self.state;
         let is_due = |seq: Seq| {
@@ -510,8 +519,8 @@ impl Engine {
         }
     }
 
-    /// Puts proposals on trial once more. What does not fit is planned again, with its workflow's
-    /// others; what needs something told is tried later.
+    /// Applies the queued proposals to the overlay. If one does not fit, its workflow is replanned.
+    /// If facts are missing, they are requested, and the proposals stay queued.
     fn rebuild_overlay(&mut self) -> Result<(), EngineError> {
         let mut proposals = std::mem::take(&mut self.questions.pending_overlay);
         proposals
@@ -541,8 +550,8 @@ impl Engine {
         }
     }
 
-    /// Whether a proposal is put on trial. Files are written when all of a task is decided, so that what
-    /// is approved may wait for that; Studio is given it at once.
+    /// Whether a proposal belongs in the overlay. For files, approved proposals wait until all of a
+    /// task are decided; Studio receives them at once.
     fn should_overlay(&self, pending: &PendingProposal) -> bool {
         match pending.status {
             PendingStatus::Waiting => true,
@@ -552,7 +561,7 @@ impl Engine {
     }
 }
 
-/// What an asset holds, or why that cannot be told.
+/// Returns the contents of an asset, or the reason they are unknown.
 fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
     match answer {
         PluginAnswer::Asset { holds } => Ok(holds.clone()),
@@ -561,7 +570,7 @@ fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
     }
 }
 
-/// Asks for what is missing, in pieces.
+/// Requests missing facts, in chunks.
 pub(super) fn request_missing(studio: &mut StudioTarget, missing: MissingFacts) {
     for of in missing.properties.chunks(MAX_INSTANCES) {
         let of: Vec<PropertyQuery> = of.to_vec();

@@ -1,4 +1,7 @@
-//! Whom the engine works with: a place file, a Rojo project, or a place that is open in Studio.
+//! Targets: a place file, a Rojo project, or a place that is open in Studio.
+//!
+//! Prepares approved proposals for files and commits them. Studio applies proposals itself, so for
+//! an open place there is nothing to commit.
 
 use std::path::PathBuf;
 use std::sync::MutexGuard;
@@ -14,13 +17,11 @@ use vector_rojo_project::{self, RojoProject, StepJournal};
 
 use crate::studio::StudioTarget;
 
-/// Who performs what is approved.
+/// The target to which approved proposals are applied.
 #[derive(Debug)]
 pub enum Target {
     File(PlaceFile),
-    /// The files of a Rojo project.
     Project(Box<RojoProject>),
-    /// A place that is open in Studio.
     Open(StudioTarget),
 }
 
@@ -36,26 +37,26 @@ impl From<RojoProject> for Target {
     }
 }
 
-/// What leads back to the bytes that files had.
+/// What restores the exact bytes that files had.
 #[derive(Debug)]
 pub(super) enum RestoreSource {
     Unknown,
-    /// Of a place file.
+    /// For a place file.
     File(RestorePatches),
-    /// Of a project: the records of the steps that are taken back, the newest first.
+    /// For a project: the journals of the reverted steps, newest first.
     Project(Vec<StepJournal>),
 }
 
-/// What is ready to be put in its place.
+/// The result of preparing proposals, before it is committed.
 #[derive(Debug)]
 pub(super) struct PreparedChange {
-    /// None where no proposal could be performed.
+    /// None if no proposal could be performed.
     pub(super) ready: Option<ReadyChange>,
-    /// The proposals that could not be performed, and why.
+    /// The proposals that could not be performed, with the reason.
     pub(super) refused: Vec<(Seq, String)>,
 }
 
-/// New files that do not have their names yet.
+/// New files that are still under temporary names.
 #[derive(Debug)]
 pub(super) enum ReadyChange {
     File(place_file::StoredFile),
@@ -63,7 +64,7 @@ pub(super) enum ReadyChange {
 }
 
 impl ReadyChange {
-    /// What will be said of each proposal, and what the ledger keeps.
+    /// Takes the predicted ack of each proposal, and the blobs for the ledger.
     pub(super) fn take_acks(&mut self) -> (Vec<(Seq, Ack)>, Vec<Vec<u8>>) {
         let (acks, blobs) = match self {
             Self::File(stored) => (&mut stored.acks, &mut stored.blobs),
@@ -74,7 +75,7 @@ impl ReadyChange {
 }
 
 impl Target {
-    /// How the ledger names the place.
+    /// Returns the place as the ledger names it.
     pub fn place(&self) -> Place {
         match self {
             Self::File(file) => Place::File(file.ledger_place()),
@@ -83,7 +84,7 @@ impl Target {
         }
     }
 
-    /// The folder whose settings count for the place; none where that is not known.
+    /// Returns the folder whose settings apply to the place; None if it is open in Studio.
     pub(super) fn settings_folder(&self) -> Option<PathBuf> {
         match self {
             Self::File(file) => Some(file.settings_folder().to_owned()),
@@ -92,7 +93,7 @@ impl Target {
         }
     }
 
-    /// What acks name: the file that was read; none for a place that is open in Studio.
+    /// Returns the file that acks name: the one that was read. None if the place is open in Studio.
     pub(super) fn name(&self) -> Option<String> {
         match self {
             Self::File(file) => Some(file.ledger_place().file),
@@ -101,7 +102,7 @@ impl Target {
         }
     }
 
-    /// What entries say is written; nothing for a place that is open in Studio.
+    /// Returns the file name that entries record as written. Empty if the place is open in Studio.
     pub(super) fn output_name(&self) -> String {
         match self {
             Self::File(file) => file.output_file().display().to_string(),
@@ -110,7 +111,7 @@ impl Target {
         }
     }
 
-    /// What plans stand on that have nothing below them.
+    /// Returns the base of plans that have no pending proposals below them.
     pub fn plan_base(&self) -> Fingerprint {
         match self {
             Self::File(file) => file.hash().clone(),
@@ -119,13 +120,13 @@ impl Target {
         }
     }
 
-    /// Waits until nobody else writes the same files.
+    /// Locks the files of projects against other writers in this process. None for other targets.
     pub(super) fn lock_files(&self) -> Option<MutexGuard<'static, ()>> {
         matches!(self, Self::Project(_)).then(vector_rojo_project::lock_project_files)
     }
 
-    /// Performs proposals on the scene, and stores the result beside what it replaces. Studio does
-    /// its own: there it gives nothing.
+    /// Performs proposals on the scene, and stores the result beside the files that it replaces.
+    /// Does nothing for an open place, because Studio performs proposals itself.
     pub(super) fn prepare(
         &mut self,
         scene: &mut Scene,
@@ -156,10 +157,11 @@ impl Target {
         }
     }
 
-    /// Puts what is ready in its place, and the scene where that leads.
+    /// Moves prepared files to their final names, and updates the scene accordingly.
     ///
     /// # Errors
-    /// What was there is as it was, but for what [`PlaceError::Kept`] and [`PlaceError::Torn`] name.
+    /// The old files are unchanged, except for those that [`PlaceError::ForeignEdits`] and
+    /// [`PlaceError::PartlyApplied`] name.
     pub(super) fn commit(
         &mut self,
         ready: ReadyChange,
@@ -181,7 +183,8 @@ impl Target {
         Ok(())
     }
 
-    /// Opens what is written once more, where that is what was read.
+    /// Opens the target again. None if the written file is not the one that was read, or if the
+    /// place is open in Studio.
     pub(super) fn reopen(&self) -> Option<Result<(Self, Scene), PlaceError>> {
         match self {
             Self::File(file) => Some(file.reopen()?.map(|(file, scene)| (file.into(), scene))),

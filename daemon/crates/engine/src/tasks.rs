@@ -1,7 +1,7 @@
-//! Whose turn it is: several workflows are at work side by side in one place.
+//! Turns: several workflows are active side by side in one place.
 //!
-//! Scene, target and what is on trial are the place's. A workflow has its driver and its lease. One at a
-//! time has its turn, and all that is said and done then is its.
+//! The scene, the target and the overlay belong to the place. Each workflow has its driver and its
+//! lease. One workflow at a time has its turn, and all inputs then apply to it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,21 +22,20 @@ use crate::model_request;
 use crate::studio_sync;
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver, UserRequest};
 
-/// A workflow at work.
 #[derive(Debug)]
 pub(super) struct ActiveTask {
     pub(super) driver: ToolDriver,
-    /// Whether its entries may name ids of another epoch than the place's.
+    /// Whether its entries may hold ids from another epoch than the place's.
     pub(super) is_other_epoch: bool,
-    /// The request that a model is being asked with.
+    /// The model request whose reply is awaited.
     pub(super) open_request: Option<Seq>,
-    /// The call that waits for a look elsewhere, and what is looked at.
+    /// The call that waits for a fetch, and the fetch.
     pub(super) fetching: Option<(Seq, Arc<FetchRequest>)>,
     _lease: WorkflowLease,
 }
 
 impl Engine {
-    /// A place in which nothing is at work yet.
+    /// Creates an engine without active workflows.
     pub fn without_tasks(
         ledger: &Arc<Ledger>,
         target: impl Into<Target>,
@@ -67,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Begins a workflow, and gives it its turn.
+    /// Begins a workflow and selects it.
     pub fn begin_workflow(
         &mut self,
         asked: impl Into<UserRequest>,
@@ -97,7 +96,7 @@ impl Engine {
         Ok(self.current)
     }
 
-    /// Goes on with a workflow that another process left behind, and gives it its turn.
+    /// Resumes a workflow of another process and selects it.
     pub(super) fn resume_workflow(
         &mut self,
         lease: WorkflowLease,
@@ -123,8 +122,7 @@ impl Engine {
         self.tasks.insert(self.current, task);
     }
 
-    /// Goes on with a workflow of an open place that another process, or another epoch, left behind,
-    /// and gives it its turn.
+    /// Resumes a workflow of an open place, from another process or another epoch, and selects it.
     pub fn resume_in_studio(
         &mut self,
         lease: WorkflowLease,
@@ -144,8 +142,8 @@ impl Engine {
         Ok(workflow)
     }
 
-    /// The proposals of other workflows that those of this one stood on, and that were gone before it
-    /// could be told.
+    /// Returns the proposals of other workflows that this one's pending proposals depended on, and
+    /// that were rejected or withdrawn while this workflow was not active.
     fn find_lost_dependencies(&self) -> Result<Vec<Seq>, EngineError> {
         let all = self.current_workflow().into_iter().flat_map(Workflow::proposals);
         let pending = all.filter(|(_, it)| it.status.is_pending());
@@ -168,8 +166,8 @@ impl Engine {
         Ok(lost)
     }
 
-    /// The workflows at work, in the order of their turns: whose call has asked Studio something goes
-    /// first, as what was told counts for that call alone.
+    /// Returns the active workflows in the order of their turns. The one whose call has asked
+    /// Studio something is first, because fetched facts are valid for that call only.
     pub fn task_order(&self) -> Vec<Seq> {
         let mut turns: Vec<Seq> = self.tasks.keys().copied().collect();
         if let Some(first) = self.asking_workflow() {
@@ -183,14 +181,14 @@ impl Engine {
         self.current = workflow;
     }
 
-    /// Gives the workflow of a proposal its turn; false where none at work has it.
+    /// Gives the workflow of a proposal its turn. Returns false if no active workflow has it.
     pub fn select_workflow_of(&mut self, proposal: Seq) -> bool {
         let found = self.find_proposal(proposal).map(|(workflow, _)| workflow);
         self.current = found.unwrap_or(self.current);
         found.is_some()
     }
 
-    /// Does something in the turn of a workflow, and gives the turn back.
+    /// Runs `act` in the turn of a workflow, then restores the turn.
     pub(super) fn with_workflow<T>(
         &mut self,
         workflow: Seq,
@@ -202,61 +200,59 @@ impl Engine {
         done
     }
 
-    /// A proposal of any workflow at work, and whose it is.
+    /// Returns a proposal of any active workflow, with that workflow.
     pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
         self.active_workflows()
             .find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
     }
 
-    /// The proposals of all workflows at work, oldest first.
+    /// Returns the proposals of all active workflows, oldest first.
     pub(super) fn all_proposals(&self) -> Vec<(Seq, &PendingProposal)> {
         let mut all: Vec<_> = self.active_workflows().flat_map(|(_, it)| it.proposals()).collect();
         all.sort_unstable_by_key(|(seq, _)| *seq);
         all
     }
 
-    /// The undecided proposals, oldest first.
+    /// Returns the undecided proposals, oldest first.
     pub fn undecided_proposals(&self) -> Vec<Seq> {
         let all = self.all_proposals().into_iter();
         all.filter(|(_, it)| it.status == PendingStatus::Waiting).map(|(seq, _)| seq).collect()
     }
 
-    /// The first proposal that somebody said yes to and that is not done.
+    /// Returns the oldest proposal that is approved and not yet applied.
     pub(super) fn first_approved(&self) -> Option<Seq> {
         self.active_workflows().flat_map(|(_, it)| it.approved_proposals()).min()
     }
 
-    /// The workflows that are being worked on.
     pub fn active_workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
         self.tasks.keys().filter_map(|seq| Some((*seq, self.state.workflow(*seq)?)))
     }
 
-    /// The proposal that has to be decided before another.
+    /// Returns the proposal that has to be decided before another one.
     pub fn blocking_proposal(&self, proposal: Seq) -> Option<Seq> {
         self.state.decided_before(proposal)
     }
 
-    /// Whether a workflow is at work here.
     pub fn is_active(&self, workflow: Seq) -> bool {
         self.tasks.contains_key(&workflow)
     }
 
-    /// The position of the last entry that was made here.
+    /// Returns the position of the last entry that this engine appended.
     pub fn last_position(&self) -> Seq {
         self.last_seq
     }
 
-    /// How the ledger names the place.
+    /// Returns the place as the ledger names it.
     pub fn place(&self) -> Place {
         self.target.place()
     }
 
-    /// Who calls the tools in the workflow whose turn it is.
+    /// Returns the driver of the workflow whose turn it is.
     pub(super) fn driver(&self) -> Option<&ToolDriver> {
         self.tasks.get(&self.current).map(|task| &task.driver)
     }
 
-    /// Reads the tasks that a conversation goes on with, as far as they are not known.
+    /// Reads the earlier tasks of a conversation, unless they are loaded already.
     fn load_conversation(&mut self, follows: Option<Seq>) -> Result<(), EngineError> {
         let is_known = |workflow| self.state.workflow(workflow).is_some();
         for record in conversation_records(&self.ledger, follows, is_known)? {
@@ -265,26 +261,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes what has happened to a task that is over, and that another goes on with.
+    /// Applies new records of a finished task that another task follows.
     pub fn apply_past_records(&mut self, records: &[Record]) {
         for record in records {
             self.state.apply_record(record);
         }
     }
 
-    /// Whether a person has to say that the workflow whose turn it is goes on.
+    /// Whether the user has to confirm that the workflow whose turn it is continues.
     pub fn has_trouble(&self) -> bool {
         self.current_workflow().is_some_and(|it| it.conversation().trouble().is_some())
     }
 
-    /// From now on somebody else answers in the workflow whose turn it is.
+    /// Replaces the driver of the workflow whose turn it is.
     pub fn set_driver(&mut self, driver: ToolDriver) {
         if let Some(task) = self.tasks.get_mut(&self.current) {
             task.driver = driver;
         }
     }
 
-    /// Lets go of a workflow that is over.
+    /// Drops a workflow that is over.
     pub fn end_workflow(&mut self, workflow: Seq) {
         if self.asking_workflow() == Some(workflow) {
             self.forget_questions();
@@ -300,7 +296,7 @@ impl Engine {
         }
     }
 
-    /// What stood on a proposal that is gone is withdrawn in the other workflows as well.
+    /// Withdraws, in the other workflows, the proposals that depend on one that is gone.
     pub(super) fn withdraw_dependents(&mut self, records: &[Record]) -> Result<(), EngineError> {
         for record in records {
             let (Entry::Rejected { proposal, .. } | Entry::Withdrawn { proposal, .. }) =
@@ -319,8 +315,8 @@ impl Engine {
     }
 }
 
-/// The records of the tasks that a conversation goes on with, oldest first, for a plan is handed on
-/// from one to the next. What is known is not read, nor what stands before it.
+/// Returns the records of the earlier tasks of a conversation, oldest first, because a plan is
+/// handed on from one task to the next. Reading stops at the first task that is known already.
 pub(super) fn conversation_records(
     ledger: &Ledger,
     mut follows: Option<Seq>,
@@ -335,17 +331,17 @@ pub(super) fn conversation_records(
     Ok(tasks.into_iter().rev().flatten().collect())
 }
 
-/// The task that one goes on with, by its first record.
+/// Returns the task that this one follows, by its first record.
 fn previous_task(records: &[Record]) -> Option<Seq> {
     let first = records.first()?;
     match &first.entry {
-        // A task goes on with an earlier one, never with itself.
+        // A task follows an earlier one, never itself.
         Entry::Started { follows, .. } => follows.filter(|before| *before < first.seq),
         _ => None,
     }
 }
 
-/// Whether nothing can stand on a proposal any more.
+/// Whether a proposal is gone, so that no other can depend on it any more.
 fn is_gone(pending: &PendingProposal) -> bool {
     matches!(pending.status, PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_))
 }

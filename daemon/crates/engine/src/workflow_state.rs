@@ -1,4 +1,7 @@
-//! Workflows as they are read from the ledger, without being worked on.
+//! Workflow states read from the ledger, without driving the workflows.
+//!
+//! [`read_workflow`] reads a whole state; [`WorkflowCache`] keeps states and reads only new
+//! entries.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,7 +10,7 @@ use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::workflow::{LedgerState, Workflow};
 use vector_ledger::{Ledger, LedgerError};
 
-/// How many workflows are kept as they were read, of those that are over.
+/// How many finished workflows stay cached.
 const MAX_FINISHED: usize = 256;
 
 pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, LedgerError> {
@@ -18,14 +21,14 @@ pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, Ledg
     Ok(state)
 }
 
-/// A workflow as it was read.
+/// A workflow's state, and the last entry that it includes.
 #[derive(Debug)]
 pub struct WorkflowReading {
     last_seq: Seq,
     pub state: LedgerState,
-    /// What models took for it.
+    /// What models used for it.
     pub usage: Usage,
-    /// What the model was sent last.
+    /// The size of the last request to the model; None if there was none.
     pub sent: Option<ContextUsage>,
 }
 
@@ -80,16 +83,17 @@ impl WorkflowReading {
     }
 }
 
-/// Workflows as they were read last; what has happened since is read then.
+/// Cache of workflow states. A lookup reads only the entries since the last one.
 #[derive(Debug, Default)]
 pub struct WorkflowCache {
     readings: HashMap<Seq, WorkflowReading>,
-    /// Finished workflows, the oldest first. The others are read often, to count what is pending, and stay cached.
+    /// Finished workflows, in the order in which they are dropped. The others are read often, to
+    /// count pending proposals, and stay cached.
     finished: VecDeque<Seq>,
 }
 
 impl WorkflowCache {
-    /// A workflow as it stands now.
+    /// Returns a workflow's current state.
     pub fn current_state(
         &mut self,
         ledger: &Ledger,
@@ -98,7 +102,7 @@ impl WorkflowCache {
         Ok(&self.current_reading(ledger, workflow)?.state)
     }
 
-    /// The same, with what models took for it.
+    /// Returns a workflow's current state with its model usage.
     pub fn current_reading(
         &mut self,
         ledger: &Ledger,
@@ -171,7 +175,7 @@ mod tests {
             (at_work.iter().filter(is_kept).count(), over.iter().filter(is_kept).count())
         };
         assert_eq!(read(&at_work), (MAX_FINISHED + 1, 0));
-        // One that was read before it was over counts from then on, and once.
+        // A workflow that was cached before it finished counts as finished once, from then on.
         read(&over[..1]);
         for seq in &over {
             end(&ledger, *seq);

@@ -1,5 +1,7 @@
-//! Files that are replaced in one step: a reader sees the old one or the new one, and a crash leaves
-//! one of them. Links stay links, permissions stay.
+//! Atomic file replacement: a reader sees the old file or the new one, and a crash leaves one of
+//! the two. Symbolic links and permissions are kept.
+//!
+//! Also hashes files, removes stale temporary files, and classifies I/O errors.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,7 +10,6 @@ use std::path::{Path, PathBuf};
 use scene_schemas::{Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
-/// The hash of a file.
 pub fn hash_file(file: &Path) -> io::Result<Fingerprint> {
     let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
     let mut hashing = FingerprintHasher::default();
@@ -22,7 +23,7 @@ pub fn hash_file(file: &Path) -> io::Result<Fingerprint> {
     }
 }
 
-/// The canonical path; on Windows without the `\\?\` that other programs do not read.
+/// The canonical path. On Windows it has no `\\?\` prefix, which other programs do not accept.
 pub fn canonical_path(file: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(file)?;
     let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
@@ -32,10 +33,9 @@ pub fn canonical_path(file: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// What the names of temporary files begin with.
 pub const TEMPORARY_PREFIX: &str = ".vector-";
 
-/// Writes a new file beside another one, with that one's permissions, down to the disk.
+/// Writes a temporary file next to `target`, with the permissions of `target`, and syncs it.
 pub fn write_beside<'a>(
     target: &Path,
     runs: impl IntoIterator<Item = &'a [u8]>,
@@ -43,7 +43,7 @@ pub fn write_beside<'a>(
     write_marked(target, "", runs)
 }
 
-/// As [`beside`], with a mark in the file's name by which it is found again.
+/// Like [`write_beside`], with `mark` in the file name so that the file can be found later.
 pub fn write_marked<'a>(
     target: &Path,
     mark: &str,
@@ -65,25 +65,24 @@ pub fn write_marked<'a>(
     Ok(file)
 }
 
-/// What the names of temporary files end with.
 const TEMPORARY_SUFFIX: &str = ".tmp";
-/// How many letters and digits of chance stand between; as many as `tempfile` makes.
+/// Number of random alphanumeric characters between prefix and suffix; the default of `tempfile`.
 const RANDOM_LEN: usize = 6;
 
-/// Makes a temporary file that is locked while it is open, so that [`sweep`] of another process leaves
-/// it alone. A file that was swept between its making and its lock is made once more.
+/// Creates a temporary file that stays locked while it is open, so that [`sweep_temporary`] in
+/// another process leaves it alone. Retries if a sweep removed the file before it was locked.
 fn create_locked(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder)?;
-        // File systems without locks have no sweep either.
+        // On file systems without locks, `sweep_temporary` removes nothing either.
         if file.as_file().lock().is_err() || file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// Removes the temporary files that stopped processes left in a folder. Only a regular file whose name
-/// is one that [`beside`] makes, and that no process holds locked, is removed.
+/// Removes the temporary files that terminated processes left in a folder. Removes only regular
+/// files that have a name as [`write_beside`] makes it and that no process has locked.
 pub fn sweep_temporary(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -108,12 +107,12 @@ fn remove_unlocked(file: &Path) {
         return;
     };
     if open.try_lock().is_ok() {
-        // A file that cannot be removed is left, as it was before.
+        // Ignore errors: a file that cannot be removed just stays.
         let _ = fs::remove_file(file);
     }
 }
 
-/// Makes a folder for its owner alone where it is missing.
+/// Creates a folder that only its owner can access, if it does not exist.
 pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -122,25 +121,25 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Writes a new file beside another one, for its owner alone, down to the disk.
+/// Writes a temporary file next to `target` that only its owner can access, and syncs it.
 pub fn write_private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
-    // As temporary files are everywhere.
+    // `tempfile` makes files private by default (mode 0600 on Unix).
     let mut file = create_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     Ok(file)
 }
 
-/// Puts a new file in the place of the old one.
+/// Renames a temporary file over `target`.
 pub fn replace_file(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
     temporary.persist(target).map_err(|error| error.error)?;
     sync_folder(target);
     Ok(())
 }
 
-/// What to do about an error of writing, where that is known.
+/// A hint on how to fix a write error; empty if there is none.
 pub fn error_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -154,21 +153,21 @@ pub fn error_hint(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// Too many open files, in this process or in all of them.
+/// EMFILE and ENFILE: too many open files, in this process or in the whole system.
 #[cfg(unix)]
 const PASSING: [i32; 2] = [24, 23];
-/// Too many open files; a file that another program has open, or has locked.
+/// Windows error codes: too many open files (4), a sharing violation (32), a lock violation (33).
 #[cfg(not(unix))]
 const PASSING: [i32; 3] = [4, 32, 33];
 
-/// Whether an attempt that failed so may succeed in a moment.
+/// Whether a retry shortly after this error may succeed.
 pub fn is_transient(why: &io::Error) -> bool {
     let is_known = why.raw_os_error().is_some_and(|code| PASSING.contains(&code));
     is_known || matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
 }
 
-/// A new file is readable as the user's other files are; a temporary one would be private. Elsewhere
-/// it takes the permissions of its folder.
+/// Makes a new file as readable as the user's other files; `tempfile` would make it private. On
+/// systems other than Unix the file takes the permissions of its folder.
 fn use_default_permissions(builder: &mut tempfile::Builder<'_, '_>) {
     #[cfg(unix)]
     {
@@ -179,7 +178,8 @@ fn use_default_permissions(builder: &mut tempfile::Builder<'_, '_>) {
     let _ = builder;
 }
 
-/// A rename is on the disk when its folder is. Systems that cannot sync a folder do without.
+/// Syncs the folder of a file, because a rename is durable only once its folder is synced. Errors
+/// are ignored: some systems cannot sync a folder.
 fn sync_folder(file: &Path) {
     if let Some(folder) = file.parent()
         && let Ok(folder) = File::open(folder)
@@ -217,7 +217,7 @@ mod tests {
             fs::write(folder.path().join(name), "theirs").unwrap();
         }
         fs::create_dir(folder.path().join(".vector-folder.tmp")).unwrap();
-        // As a killed process leaves it: nothing holds its lock any more.
+        // The leftover of a killed process: no lock is held on it.
         fs::write(folder.path().join(".vector-aB3xY9.tmp"), "half a place").unwrap();
         let at_work = write_beside(&place, [&b"new"[..]]).unwrap();
         let owned = write_private(&place, b"new").unwrap();

@@ -1,34 +1,34 @@
-//! How a file looks from outside: enough to see that it is what was read, without reading it.
+//! File stamps: the metadata of a file, to detect changes without reading its content.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Two changes within this time may have the same time on them.
+/// Two changes within this time may have the same modification time.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What tells a file from what it was.
+/// The metadata that distinguishes one version of a file from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStamp {
     len: u64,
-    /// None where the system does not say.
+    /// None if the system does not report it.
     modified: Option<SystemTime>,
-    /// Its device and number there, where the system tells: a file that is put in the place of another
-    /// has another.
+    /// Device and inode number, if the system reports them. A file that replaces another has a
+    /// different one.
     file: Option<(u64, u64)>,
 }
 
 impl FileStamp {
-    /// How a file looks, behind links.
+    /// Reads the stamp of a file. Follows links.
     pub fn of_file(file: &Path) -> io::Result<Self> {
         fs::metadata(file).map(|metadata| Self::from(&metadata))
     }
 
-    /// Whether whoever changes it from now on gives it another look. One that was changed just now may
-    /// be changed once more within the same tick of the clock.
+    /// Whether every later change is sure to give the file a different stamp. A file that was
+    /// changed just now may be changed again within the same tick of the clock.
     pub fn is_settled(&self) -> bool {
-        // A time that is still to come is never given again.
+        // A modification time in the future is not given to a file again.
         self.modified.is_some_and(|it| it.elapsed().map_or(true, |age| age > TICK))
     }
 }

@@ -1,5 +1,5 @@
-//! The file of a project's memory: `.vector/memory.md` in the folder of a place file, or a file of the
-//! daemon's own for a place that is open in Studio.
+//! The project memory on disk: `.vector/memory.md` in the folder of a place file, or a private
+//! file of the daemon for a place that is open in Studio.
 
 use std::fs;
 use std::io;
@@ -10,17 +10,17 @@ use tempfile::NamedTempFile;
 
 use crate::disk;
 
-/// The memory of a place. Its file need not exist.
+/// The memory file of a place. The file need not exist.
 #[derive(Debug)]
 pub struct MemoryFile {
     path: PathBuf,
-    /// The text that was read; none where there was no file.
+    /// The text as it was read; None if there was no file.
     text: Option<String>,
-    /// Whether it is the daemon's own, for its owner alone.
+    /// Whether the file belongs to the daemon and is readable by its owner only.
     is_own: bool,
 }
 
-/// A new text on the disk that does not have its name yet.
+/// A new memory text in a temporary file, ready to replace the old one.
 #[derive(Debug)]
 pub struct StoredMemory {
     temporary: NamedTempFile,
@@ -28,19 +28,19 @@ pub struct StoredMemory {
 }
 
 impl MemoryFile {
-    /// Reads the memory beside a place.
+    /// Reads the memory file next to a place.
     ///
     /// # Errors
-    /// It is there and cannot be read, or is no text.
+    /// The file exists but cannot be read, or is not UTF-8.
     pub fn beside_place(place: &Path) -> io::Result<Self> {
         let folder = place.parent().unwrap_or(Path::new("."));
         Self::read_file(folder.join(".vector").join("memory.md"), false)
     }
 
-    /// Reads the memory that stands in a file of the daemon's own.
+    /// Reads a private memory file of the daemon.
     ///
     /// # Errors
-    /// It is there and cannot be read, or is no text.
+    /// The file exists but cannot be read, or is not UTF-8.
     pub fn at_path(path: PathBuf) -> io::Result<Self> {
         Self::read_file(path, true)
     }
@@ -58,19 +58,19 @@ impl MemoryFile {
         &self.path
     }
 
-    /// Removes the temporary files that stopped processes left beside it.
+    /// Removes the temporary files that terminated processes left in the folder of this file.
     pub fn sweep_temporary(&self) {
         if let Some(folder) = self.path.parent() {
             disk::sweep_temporary(folder);
         }
     }
 
-    /// What it says; nothing where there is no file.
+    /// The text as it was read; empty if there is no file.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Whether the file still is what was read.
+    /// Whether the file on disk still has the content that was read.
     pub fn is_unchanged(&self) -> io::Result<bool> {
         match disk::hash_file(&self.path) {
             Ok(now) => Ok(self
@@ -82,7 +82,7 @@ impl MemoryFile {
         }
     }
 
-    /// Stores another text in a synced temporary file.
+    /// Writes a text to a synced temporary file.
     pub fn store_text(&self, text: &str) -> io::Result<StoredMemory> {
         if let Some(folder) = self.path.parent() {
             if self.is_own {
@@ -91,7 +91,7 @@ impl MemoryFile {
                 fs::create_dir_all(folder)?;
             }
         }
-        // A link stays a link.
+        // Resolve links, so that the link stays and its target is replaced.
         let real = disk::canonical_path(&self.path).unwrap_or_else(|_| self.path.clone());
         let temporary = if self.is_own {
             disk::write_private(&real, text.as_bytes())?
@@ -101,14 +101,14 @@ impl MemoryFile {
         Ok(StoredMemory { temporary, text: text.to_owned() })
     }
 
-    /// Puts a text in the place of the old one, and answers the old one.
+    /// Replaces the file with a stored text and returns the old text.
     pub fn replace(&mut self, stored: StoredMemory) -> io::Result<Option<String>> {
         let real = disk::canonical_path(&self.path).unwrap_or_else(|_| self.path.clone());
         disk::replace_file(stored.temporary, &real)?;
         Ok(self.text.replace(stored.text))
     }
 
-    /// Puts the text back that was there before: what was to change with it could not.
+    /// Restores the previous text. Called if the place could not be written along with the memory.
     pub fn restore_text(&mut self, before: Option<String>) -> io::Result<()> {
         match &before {
             Some(text) => drop(self.replace(self.store_text(text)?)?),
@@ -119,24 +119,24 @@ impl MemoryFile {
     }
 }
 
-/// The memory beside a project.
+/// The project memory as a target sees it.
 #[derive(Debug)]
 pub enum ProjectMemory {
-    /// Its file, whether or not it is there.
+    /// The memory file, which need not exist on disk.
     File(MemoryFile),
-    /// It cannot be read, and so is not written.
+    /// The file exists but cannot be read, so it is not written either.
     Unread,
-    /// It is somebody else's business.
+    /// Another target manages the memory.
     Elsewhere,
 }
 
 impl ProjectMemory {
-    /// The memory of a project, from its file.
+    /// Reads the memory file next to a project file.
     pub fn beside_project(project: &Path) -> Self {
         MemoryFile::beside_place(project).map_or(Self::Unread, Self::File)
     }
 
-    /// Its file, where it could be read.
+    /// The memory file; None if it could not be read or another target manages it.
     pub fn memory_file(&self) -> Option<&MemoryFile> {
         match self {
             Self::File(file) => Some(file),

@@ -1,5 +1,7 @@
-//! Performing approved proposals on a scene that stands for files: the same for a place file and for
-//! a Rojo project. How the result gets onto the disk is the business of each.
+//! Performs approved proposals on a scene that represents files, for place files and Rojo projects
+//! alike.
+//!
+//! Writing the result to disk is up to the target.
 
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
@@ -8,33 +10,32 @@ use scene_schemas::{Command, Fingerprint};
 use vector_core::proposal::{BlobStore, UndoStep, perform_command, relocate_command};
 use vector_place::{Node, Scene};
 
-/// A proposal that was performed on the scene.
 pub struct PerformedProposal {
     pub seq: Seq,
-    /// The call that it came from.
+    /// The call that the proposal came from.
     pub call: Seq,
-    /// What each command made or changed.
+    /// The effect of each command.
     pub effects: Vec<CommandEffect>,
-    /// What reverts each command.
+    /// The steps that revert the commands.
     pub undo_steps: Vec<UndoStep>,
 }
 
-/// What a command made or changed.
+/// What a command created or changed.
 pub enum CommandEffect {
     Node(Node),
-    /// The memory, by what it was left as.
+    /// The hash of the memory after the edit.
     Memory(Fingerprint),
 }
 
-/// What was performed, and what could not be.
+/// The proposals that were performed and those that were refused.
 pub struct PerformedCommands {
     pub done: Vec<PerformedProposal>,
-    /// With the reason of each.
+    /// Each with its reason.
     pub refused: Vec<(Seq, String)>,
 }
 
-/// Performs proposals in order. One that cannot be performed is left out, and so are those that stand
-/// on it. Where commands are of another epoch, they are addressed `by_path`.
+/// Performs proposals in order. Skips a proposal that cannot be performed and all proposals that
+/// depend on it. `by_path` finds the targets of commands by path, for commands of another epoch.
 pub fn perform_proposals(
     scene: &mut Scene,
     proposals: &[(Seq, Seq, &Proposal)],
@@ -95,7 +96,7 @@ fn perform_commands(
     Ok((left, backs))
 }
 
-/// What became of a command.
+/// The outcome of a command for the acknowledgement.
 pub fn effect_outcome(scene: &Scene, left: CommandEffect) -> Outcome {
     let node = match left {
         CommandEffect::Memory(hash) => {

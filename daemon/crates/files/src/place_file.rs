@@ -1,8 +1,9 @@
 //! Place and model files: `.rbxl`, `.rbxlx`, `.rbxm` and `.rbxmx`.
 //!
-//! A file is never changed in place. What is approved is performed on the scene, written to a
-//! temporary file beside the target, synced, and renamed over it; so a reader sees the old file or
-//! the new one, and a crash leaves one of them. Links stay links, permissions stay.
+//! A file is never changed in place. Approved proposals are performed on the scene, and the result
+//! is written to a temporary file next to the target, synced, and renamed over it. A reader sees
+//! the old file or the new one, and a crash leaves one of the two. Symbolic links and permissions
+//! are kept.
 
 mod error;
 
@@ -31,21 +32,22 @@ use crate::perform::{PerformedCommands, PerformedProposal, effect_outcome, perfo
 pub struct PlaceFile {
     input: PathBuf,
     output: PathBuf,
-    /// The hash of what the scene stands for.
+    /// The hash of the file content that the scene represents.
     hash: Fingerprint,
-    /// The hash of the file that is replaced; none where there is none yet.
+    /// The hash of the file to be replaced; None if it does not exist yet.
     replaces: Option<Fingerprint>,
-    /// Whether commands were planned in another epoch, so that only their paths count.
+    /// Whether commands were planned in another epoch, so that only their paths are valid.
     by_path: bool,
-    /// The project's memory beside the file that is written, where it can be read.
+    /// The project memory next to the output file; None if it cannot be read.
     memory: Option<MemoryFile>,
-    /// How the place looked when it was read or written.
+    /// The stamp of the place file when it was last read or written.
     stamp: FileStamp,
-    /// Why it could not be read when somebody last looked.
+    /// Why the last attempt to read the place file failed; None if it succeeded.
     unreadable: Option<String>,
 }
 
-/// Reads a file, once: a large one is not copied. How it looked before that comes with it.
+/// Reads a file, and its stamp from before the read. The content is read straight into its final
+/// buffer, so that a large file is not copied.
 fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
     let whole = || {
         let mut input = File::open(file)?;
@@ -55,7 +57,7 @@ fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
         if let Some(room) = Arc::get_mut(&mut bytes) {
             input.read_exact(room)?;
         }
-        // What has no length of its own, such as a pipe, or grows while it is read.
+        // A pipe has no length, and a file may grow while it is read.
         let mut rest = Vec::new();
         input.read_to_end(&mut rest)?;
         let bytes = if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() };
@@ -64,15 +66,15 @@ fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
     whole().map_err(|why| PlaceError::Read { file: display_path(file), why })
 }
 
-/// The hash of a file.
+/// Hashes a place file.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn hash_place_file(file: &Path) -> Result<Fingerprint, PlaceError> {
     disk::hash_file(file).map_err(|why| PlaceError::Read { file: display_path(file), why })
 }
 
-/// Reads a place, to look at it.
+/// Reads a place file for viewing only.
 pub fn load_scene(file: &Path) -> Result<Scene, PlaceError> {
     Scene::open(read_place_bytes(file)?.0)
         .map_err(|why| PlaceError::Open { file: display_path(file), why })
@@ -82,7 +84,8 @@ fn display_path(file: &Path) -> String {
     file.display().to_string()
 }
 
-/// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
+/// The path behind links, by which the ledger names the file. A file that does not exist yet is
+/// named by the real path of its folder.
 pub fn real_path(file: &Path) -> Result<PathBuf, PlaceError> {
     let failed = |why| PlaceError::Read { file: display_path(file), why };
     if let Ok(found) = disk::canonical_path(file) {
@@ -97,10 +100,10 @@ pub fn real_path(file: &Path) -> Result<PathBuf, PlaceError> {
 }
 
 impl PlaceFile {
-    /// Opens a place for an edit that is written to `out`, or to the place itself.
+    /// Opens a place for an edit, to be written to `out` or back to the place itself.
     ///
     /// # Errors
-    /// It cannot be read, is not a place, or could not be written.
+    /// The file cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
         let (bytes, stamp) = read_place_bytes(input)?;
         let hash = Fingerprint::hash_bytes(&bytes);
@@ -123,7 +126,7 @@ impl PlaceFile {
             }
             Ok(_) if output == input => Some(hash.clone()),
             Ok(_) => Some(self::hash_place_file(&output)?),
-            // A link to nothing would be replaced by a file, and stay no link.
+            // Replacing a broken link would turn it into a regular file.
             Err(_) if output.is_symlink() => {
                 return Err(PlaceError::NotAFile { file: display_path(&output) });
             }
@@ -142,18 +145,18 @@ impl PlaceFile {
         ))
     }
 
-    /// The folder of the place, whose settings count for it.
+    /// The folder of the place, whose settings apply to it.
     pub fn settings_folder(&self) -> &Path {
         self.input.parent().unwrap_or(Path::new("."))
     }
 
-    /// Finds the instances of commands by their paths: for commands of another epoch.
+    /// Sets whether instances are found by path, for commands that were planned in another epoch.
     #[must_use]
     pub fn addressed_by_path(self, by_path: bool) -> Self {
         Self { by_path, ..self }
     }
 
-    /// How the ledger names the place.
+    /// How the ledger identifies the place.
     pub fn ledger_place(&self) -> FilePlace {
         let is_elsewhere = self.output != self.input;
         FilePlace {
@@ -164,28 +167,27 @@ impl PlaceFile {
         }
     }
 
-    /// The hash of the file that is replaced; none where there is none yet.
+    /// The hash of the file to be replaced; None if it does not exist yet.
     pub fn replaced_hash(&self) -> Option<&Fingerprint> {
         self.replaces.as_ref()
     }
 
-    /// The hash of what the scene stands for.
+    /// The hash of the file content that the scene represents.
     pub fn hash(&self) -> &Fingerprint {
         &self.hash
     }
 
-    /// The file that is written.
     pub fn output_file(&self) -> &Path {
         &self.output
     }
 
-    /// Performs proposals on the scene, which stands for the file, and stores the result in a synced
-    /// temporary file. Where a proposal cannot be performed it is left out, and so are those that
-    /// stand on it. Where all of them take back what the file was made by, `back` leads to the bytes
-    /// that it was made of.
+    /// Performs proposals on the scene and stores the result in a synced temporary file. Skips a
+    /// proposal that cannot be performed and all proposals that depend on it. If all proposals
+    /// together revert the file to an earlier state, `back` holds the patches to the exact bytes of
+    /// that state.
     ///
     /// # Errors
-    /// Nothing was stored, and the scene is as it was.
+    /// Nothing was stored, and the scene is unchanged.
     pub fn prepare_proposals(
         &self,
         scene: &mut Scene,
@@ -235,7 +237,7 @@ impl PlaceFile {
             blobs: vec![way_back],
         };
         for PerformedProposal { seq, call, effects: left, undo_steps: backs } in done {
-            // What the proposal made is called as the proposal calls it.
+            // From here on, `new:K` refers to what this proposal created.
             scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
             let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
@@ -259,7 +261,7 @@ impl PlaceFile {
         Ok(stored)
     }
 
-    /// Stores the memory, where it is not what was read.
+    /// Stores the memory in a temporary file, if it differs from what was read.
     fn store_memory(&self, scene: &Scene) -> Result<Option<memory_file::StoredMemory>, PlaceError> {
         let (Some(file), Some(text)) = (&self.memory, scene.memory()) else {
             return Ok(None);
@@ -271,7 +273,7 @@ impl PlaceFile {
         file.store_text(text).map(Some).map_err(|why| memory_error(file, why))
     }
 
-    /// Writes a new file beside the target, with the target's permissions, down to the disk.
+    /// Writes a temporary file next to the output, with the output's permissions, and syncs it.
     fn write_beside<'a>(
         &self,
         runs: impl IntoIterator<Item = &'a [u8]>,
@@ -289,22 +291,24 @@ impl PlaceFile {
         PlaceError::Write { file: display_path(&self.output), why, hint }
     }
 
-    /// Opens the place once more, where it is the file that is written.
+    /// Opens the place again; None if it is written to another file.
     ///
     /// # Errors
-    /// It cannot be read, is no place any more, or could not be written.
+    /// The file cannot be read, is not a place any more, or could not be written.
     pub fn reopen(&self) -> Option<Result<(Self, Scene), PlaceError>> {
         (self.input == self.output).then(|| Self::open(&self.input, None))
     }
 
-    /// Whether the place, which is written to itself, looks as it did when it was read.
+    /// Whether the place file on disk has the stamp from when it was read or written. Only for a
+    /// place that is written to itself.
     pub fn is_unchanged_on_disk(&self) -> bool {
         let is_same = FileStamp::of_file(&self.input).is_ok_and(|now| now == self.stamp);
         is_same && self.stamp.is_settled() && self.unreadable.is_none()
     }
 
-    /// Reads what somebody else has made of the place, which is written to itself; the scene that it
-    /// makes, where it is another one. A place that looks as it did is not read.
+    /// Reads the changes that another program made to the place file. Returns the new scene, or
+    /// None if the content is the same or cannot be read. Does not read a file whose stamp is
+    /// unchanged. Only for a place that is written to itself.
     pub fn follow_changes(&mut self) -> Option<Scene> {
         match self.read_changed() {
             Ok(scene) => {
@@ -333,18 +337,18 @@ impl PlaceFile {
         Ok(Some(scene))
     }
 
-    /// Why the place cannot be read, as was seen when it was last followed; none where it can.
+    /// Why the place could not be read when it was last followed; None if it could.
     pub fn unreadable_reason(&self) -> Option<&str> {
         self.unreadable.as_deref()
     }
 
-    /// Reads the memory once more; what it says, where it can be read.
+    /// Reads the memory again. Returns its text; None if it cannot be read.
     pub fn read_memory(&mut self) -> Option<String> {
         self.memory = MemoryFile::beside_place(&self.output).ok();
         self.memory.as_ref().map(|memory| memory.text().to_owned())
     }
 
-    /// Whether the files still are what was read.
+    /// Fails if the output file is not the one that was read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
         let now = match hash_place_file(&self.output) {
             Ok(hash) => Some(hash),
@@ -357,11 +361,11 @@ impl PlaceFile {
         Err(PlaceError::Changed { file: display_path(&self.output) })
     }
 
-    /// Writes the place as it was read, where another file is to be written: nobody should find what
-    /// an earlier run left there.
+    /// Writes an unchanged copy of the place to the output file, so that the output of an earlier
+    /// run is not mistaken for the result of this one.
     ///
     /// # Errors
-    /// What was there is as it was.
+    /// The output file is unchanged.
     pub fn copy_unchanged(&self) -> Result<(), PlaceError> {
         let (bytes, _) = read_place_bytes(&self.input)?;
         if Fingerprint::hash_bytes(&bytes) != self.hash {
@@ -371,10 +375,10 @@ impl PlaceFile {
         self.replace_output(self.write_beside([&*bytes])?)
     }
 
-    /// Writes a scene that a person's own command made, in one step as an edit does.
+    /// Atomically writes a scene that was changed by a user's own command, without a proposal.
     ///
     /// # Errors
-    /// What was there is as it was.
+    /// The output file is unchanged.
     pub fn write_scene(&self, scene: &mut Scene) -> Result<(), PlaceError> {
         self.check_unchanged()?;
         scene.rebuild_file().map_err(|why| self.encode_error(why))?;
@@ -383,7 +387,7 @@ impl PlaceFile {
         self.replace_output(temporary)
     }
 
-    /// The error for a scene that cannot be written down.
+    /// The error for a scene that cannot be encoded.
     pub fn encode_error(&self, why: CodecError) -> PlaceError {
         PlaceError::Encode { file: display_path(&self.output), why }
     }
@@ -392,11 +396,11 @@ impl PlaceFile {
         disk::replace_file(temporary, &self.output).map_err(|why| self.write_error(why))
     }
 
-    /// Puts the new file in the place of the old one. The last moment at which a change by somebody
-    /// else is noticed.
+    /// Replaces the old file with the new one. Checks one last time that no other program has
+    /// changed the old file.
     ///
     /// # Errors
-    /// The old file is as it was.
+    /// The old file is unchanged.
     pub fn commit(&mut self, stored: StoredFile) -> Result<(), PlaceError> {
         self.check_unchanged()?;
         let remembered = match (&mut self.memory, stored.memory) {
@@ -407,7 +411,7 @@ impl PlaceFile {
             _ => None,
         };
         if let Some(temporary) = stored.temporary {
-            // Its look goes with it to the new name.
+            // The stamp is that of the temporary file; a rename does not change it.
             let stamp = temporary.as_file().metadata().map(|it| FileStamp::from(&it));
             if let Err(error) = self.replace_output(temporary) {
                 if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
@@ -428,7 +432,7 @@ impl PlaceFile {
     }
 }
 
-/// Whether the memory still is what was read.
+/// Fails if the memory file is not as it was read.
 fn check_memory(file: &MemoryFile) -> Result<(), PlaceError> {
     match file.is_unchanged() {
         Ok(true) => Ok(()),
@@ -449,33 +453,33 @@ fn hash_scene(scene: &Scene) -> Fingerprint {
     hashing.finish()
 }
 
-/// What leads back to the bytes that a file had.
+/// The patches that restore the exact bytes of an earlier file.
 #[derive(Debug)]
 pub struct RestorePatches {
-    /// One after the other.
+    /// In the order of application.
     pub patches: Vec<BytePatch>,
-    /// The hash of what they lead to.
+    /// The hash of the restored bytes.
     pub hash: Fingerprint,
 }
 
-/// What is ready to take the place of the old file.
+/// The result of [`PlaceFile::prepare_proposals`].
 #[derive(Debug)]
 pub struct PreparedFile {
-    /// The new file; none where no proposal could be performed.
+    /// The new file; None if no proposal could be performed.
     pub stored: Option<StoredFile>,
-    /// The proposals that could not be performed, and why.
+    /// The proposals that could not be performed, each with its reason.
     pub refused: Vec<(Seq, String)>,
 }
 
-/// A new file on the disk that does not have its name yet.
+/// New contents in temporary files, ready to replace the old ones.
 #[derive(Debug)]
 pub struct StoredFile {
-    /// None where the file is what it is to become.
+    /// None if the file already has the new content.
     temporary: Option<NamedTempFile>,
     memory: Option<memory_file::StoredMemory>,
     after: Fingerprint,
-    /// What will be said of each proposal.
+    /// The acknowledgement of each proposal.
     pub acks: Vec<(Seq, Ack)>,
-    /// What the inverse commands need.
+    /// The blobs that the inverse commands refer to.
     pub blobs: Vec<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! Text files: scripts on the disk.
+//! Text files on disk, such as scripts: read, and replaced if no other program changed them.
 
 use std::fs;
 use std::io;
@@ -8,33 +8,26 @@ use scene_schemas::Fingerprint;
 
 use crate::disk;
 
-/// What can go wrong with a text file.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// It cannot be read.
     #[error("{file} cannot be read: {why}")]
     Read { file: String, why: io::Error },
-    /// It is no text.
     #[error("{file} is not UTF-8, so it is not a script; save it as UTF-8")]
     NoText { file: String },
-    /// It is marked as read-only.
     #[error("{file} is read-only; make it writable")]
     ReadOnly { file: String },
-    /// Somebody else changed it meanwhile.
     #[error(
         "{file} was changed by another program since it was read; nothing was written. Run the command again"
     )]
     Changed { file: String },
-    /// The new text cannot be stored.
     #[error("{file} was not written and is as it was: {why}{hint}")]
     Write { file: String, why: io::Error, hint: &'static str },
 }
 
-/// A text file that is open for an edit.
 #[derive(Debug)]
 pub struct TextFile {
     display_name: String,
-    /// The file behind links.
+    /// The path behind links.
     path: PathBuf,
     text: String,
 }
@@ -43,7 +36,7 @@ impl TextFile {
     /// Reads a text file for a later write.
     ///
     /// # Errors
-    /// It is not there, no text, or not to be written.
+    /// The file cannot be found or read, or is not UTF-8.
     pub fn read_file(file: &Path) -> Result<Self, TextError> {
         let named = file.display().to_string();
         let failed = |why| TextError::Read { file: named.clone(), why };
@@ -59,10 +52,10 @@ impl TextFile {
         &self.text
     }
 
-    /// Writes another text in the place of this one.
+    /// Replaces the text of the file.
     ///
     /// # Errors
-    /// The file is as it was, or as somebody else left it.
+    /// The file was not written.
     pub fn write_text(&self, text: &str) -> Result<(), TextError> {
         let file = || self.display_name.clone();
         let failed = |why: io::Error| TextError::Write {

@@ -1,7 +1,7 @@
-//! Blobs: large texts and removed subtrees, kept once under the hash of their bytes.
+//! Blobs: large texts and removed subtrees, stored once under the hash of their bytes.
 //!
-//! The hash is of the plain bytes, so how they are packed may change without renaming anything.
-//! What they hold is not known here.
+//! The hash is that of the uncompressed bytes, so the compression can change without renaming
+//! blobs. This module must not know what a blob contains.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use scene_schemas::Fingerprint;
 
 use super::LedgerError;
 
-/// The fastest level: it takes a scene to a seventh, and higher ones win little more.
+/// The fastest compression level. It shrinks a scene to a seventh; higher levels gain little more.
 const LEVEL: i32 = 1;
 
-/// Bytes as they are stored.
+/// A blob as it is stored.
 #[derive(Debug)]
 pub(super) struct StoredBlob {
-    /// The hash of the plain bytes.
+    /// The hash of the uncompressed bytes.
     pub(super) hash: Fingerprint,
-    /// How many plain bytes there are.
+    /// Number of uncompressed bytes.
     pub(super) size: usize,
     /// Whether `bytes` are compressed.
     pub(super) packed: bool,
@@ -25,7 +25,7 @@ pub(super) struct StoredBlob {
 }
 
 impl StoredBlob {
-    /// Hash the bytes, and compress them where that makes them smaller.
+    /// Hashes the bytes, and compresses them if that makes them smaller.
     pub(super) fn pack(plain: Vec<u8>) -> Self {
         let hash = Fingerprint::hash_bytes(&plain);
         let size = plain.len();
@@ -34,7 +34,8 @@ impl StoredBlob {
     }
 }
 
-/// The plain bytes. They are checked against their name: a damaged subtree must not come back.
+/// Returns the uncompressed bytes. Checks them against their hash, so that a damaged subtree is
+/// never restored.
 pub(super) fn unpack_blob(
     file: &Path,
     hash: &Fingerprint,

@@ -1,9 +1,9 @@
-//! Erasing: entries are replaced by others without their texts, blobs that nothing else names are
-//! deleted, and the file shrinks, so that the bytes are gone from the disk's files.
+//! Erasing: replaces entries by versions without texts, deletes blobs that no other entry names,
+//! and compacts the file, so that the bytes are gone from disk.
 //!
-//! It is the one exception to the rule that nothing that was written changes, and is made for people who
-//! want something forgotten. Positions, times and workflows stay. What an entry may keep is not known
-//! here.
+//! This is the one exception to the rule that what was written never changes. It exists for users
+//! who want something forgotten. Positions, times and workflows stay. This module must not know
+//! what an entry may keep.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,23 +13,23 @@ use scene_schemas::entry::{Entry, Seq};
 
 use super::{Ledger, LedgerError, blobs, schema, to_sql};
 
-/// How many characters a hash has.
+/// Number of characters in a hash.
 const HASH_LEN: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErasedSummary {
-    /// How many entries lost their texts.
+    /// Number of entries that lost their texts.
     pub entries: usize,
-    /// How many blobs were deleted.
+    /// Number of deleted blobs.
     pub blobs: usize,
-    /// Whether the file was made anew without them. Where it was not, for lack of room for example, its
-    /// free pages are overwritten with zeros all the same.
+    /// Whether the file was rebuilt without the erased data. If not, for lack of disk space for
+    /// example, its free pages are still overwritten with zeros.
     pub is_compacted: bool,
 }
 
 impl Ledger {
-    /// Replaces all entries of these workflows by what is left of each, deletes the blobs that only they
-    /// name, and appends `mark` to each workflow. All of it or nothing.
+    /// Replaces every entry of these workflows by `erase(entry)`, deletes the blobs that only those
+    /// entries name, and appends `mark` to each workflow, all in one transaction.
     pub fn erase_workflows(
         &self,
         workflows: &[Seq],
@@ -49,7 +49,7 @@ impl Ledger {
         })
     }
 
-    /// Whether something was erased behind a position: what was read before may not be there any more.
+    /// Whether anything was erased after a position, so that entries read earlier may be gone.
     pub fn is_erased_after(&self, after: Seq) -> Result<bool, LedgerError> {
         let query = "SELECT 1 FROM entries WHERE seq > ?1 AND kind = 'erased' LIMIT 1";
         let found = self
@@ -62,10 +62,10 @@ impl Ledger {
     }
 }
 
-/// Makes the file anew without free pages, and empties its log; false where that could not be done.
+/// Rebuilds the file without free pages and empties its write-ahead log. Returns false on failure.
 fn compact_database(conn: &Connection) -> bool {
     let empty_log = || {
-        // It answers with a row, whose first column says whether somebody was in the way.
+        // The pragma returns a row; its first column is 1 if another connection blocked it.
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
     };
     let made = empty_log().and_then(|_| conn.execute_batch("VACUUM")).and_then(|()| empty_log());
@@ -75,11 +75,11 @@ fn compact_database(conn: &Connection) -> bool {
 struct EraseRun<'a> {
     ledger: &'a Ledger,
     tx: &'a Transaction<'a>,
-    /// The workflows whose texts go.
+    /// The workflows to erase.
     wanted: &'a HashSet<i64>,
 }
 
-/// A row of the entries.
+/// A row of the `entries` table.
 struct EraseRow {
     seq: i64,
     workflow: i64,
@@ -116,7 +116,7 @@ impl EraseRun<'_> {
             .map_err(|source| LedgerError::from_sql(&self.ledger.file, source))
     }
 
-    /// Looks at all entries, one at a time.
+    /// Visits all entries, one row at a time.
     fn for_each_row(
         &self,
         mut each: impl FnMut(EraseRow) -> Result<(), LedgerError>,
@@ -143,7 +143,7 @@ impl EraseRun<'_> {
         }
     }
 
-    /// The bytes of a blob; none where there is none of this name.
+    /// The bytes of a blob; None if there is no blob with this hash.
     fn read_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, LedgerError> {
         let file = &self.ledger.file;
         let found: Option<(bool, Vec<u8>)> = self
@@ -159,7 +159,7 @@ impl EraseRun<'_> {
         found.map(unpack).transpose()
     }
 
-    /// The blobs that these names lead to: a blob may name others.
+    /// All blobs that can be reached from these, because a blob may name others.
     fn reachable_blobs(&self, names: BTreeSet<String>) -> Result<BTreeSet<String>, LedgerError> {
         let (mut reached, mut open) = (BTreeSet::new(), names);
         while let Some(name) = open.pop_first() {
@@ -207,7 +207,7 @@ impl EraseRun<'_> {
     }
 }
 
-/// The hashes that stand in a text.
+/// The hashes that occur in a text.
 fn find_hashes(bytes: &[u8]) -> impl Iterator<Item = String> + '_ {
     let runs = bytes.split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let runs = runs.filter(|run| run.len() == HASH_LEN);

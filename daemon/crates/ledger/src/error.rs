@@ -1,6 +1,6 @@
-//! What can go wrong with the ledger: what happened, in which file, what to do next.
+//! Ledger errors: each message says what happened, in which file, and what to do next.
 //!
-//! These sentences are read by people as they stand; nobody puts them into other words.
+//! Users read these messages verbatim; no other code rewords them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,102 +9,89 @@ use rusqlite::ErrorCode;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 
-/// Why the ledger did not do what it was asked for. After any of these on
-/// [`append`](super::Ledger::append), nothing of the batch was written.
+/// The reason an operation on the ledger failed. If [`append`](super::Ledger::append) returns one
+/// of these, nothing of the batch was written.
 ///
-/// The sentences speak of the ledger alone. What the place holds by then is known to the caller, who
-/// says so: a failed append may come after the place was written.
+/// The messages describe the ledger only. The caller has to add the state of the place, because an
+/// append may fail after the place was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// A folder or file of the ledger cannot be made or opened.
+    /// A folder or file of the ledger cannot be created or opened.
     #[error(
         "Vector cannot use {}: {source}. Its ledger lives there; see that you may write to it, or choose another folder.",
         path.display()
     )]
-    Unusable {
-        /// The folder or file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file cannot be opened or written.
+    Unusable { path: PathBuf, source: io::Error },
     #[error(
         "The ledger {} cannot be opened for writing ({source}). Nothing was added to it. See that you may write to the file and its folder.",
         file.display()
     )]
     ReadOnly { file: PathBuf, source: rusqlite::Error },
-    /// The disk is full.
     #[error(
         "The disk that holds the ledger {} is full, and nothing was added to it. Free some space on that disk.",
         file.display()
     )]
     Full { file: PathBuf },
-    /// Another process has been writing for too long.
+    /// Another process has held the write lock for too long.
     #[error(
         "Another program has kept the ledger {} locked for 10 seconds, and nothing was added to it. Let the other Vector finish, or end it.",
         file.display()
     )]
     Locked { file: PathBuf },
-    /// The file is damaged.
     #[error(
         "The ledger {} is damaged: {detail}. Move it aside together with the files of the same name ending in -wal and -shm, and run again: Vector then starts a new ledger, and `sqlite3 <file> .recover` may save what the old one holds.",
         file.display()
     )]
     Corrupt {
         file: PathBuf,
-        /// What is wrong with it.
+        /// The damage that was found.
         detail: String,
     },
-    /// A newer Vector wrote the file.
+    /// A newer version of Vector wrote the file.
     #[error(
         "The ledger {} was written by {by} in format {found}; this is {us}, which knows formats up to {known}. Update Vector, or choose another folder; nothing was changed.",
         file.display()
     )]
     Newer {
         file: PathBuf,
-        /// Which Vector wrote it.
+        /// The version of Vector that wrote it.
         by: String,
         found: i64,
         us: String,
-        /// The newest format that this Vector knows.
+        /// The newest format that this version of Vector knows.
         known: i64,
     },
-    /// An entry that this Vector cannot read.
+    /// This version of Vector cannot read an entry.
     #[error(
         "Entry {seq} of the ledger {} cannot be read by this Vector ({source}). A newer one probably wrote it: update Vector.",
         file.display()
     )]
-    UnknownEntry {
-        file: PathBuf,
-        seq: Seq,
-        /// What is not understood.
-        source: serde_json::Error,
-    },
-    /// A blob's bytes are not those that its hash names.
+    UnknownEntry { file: PathBuf, seq: Seq, source: serde_json::Error },
+    /// The bytes of a blob do not match its hash.
     #[error(
         "The blob {hash} in the ledger {} is damaged. What needs it cannot be brought back; restore the ledger from a backup, or go on without.",
         file.display()
     )]
     DamagedBlob { file: PathBuf, hash: Fingerprint },
-    /// The batch breaks a rule of the ledger. This is a mistake in Vector.
+    /// The batch violates a rule of the ledger, which is a bug in Vector.
     #[error(
         "A batch of entries was refused: {reason}. Nothing was added to the ledger; please report this."
     )]
     Malformed { reason: String },
-    /// A workflow was leased before it existed.
+    /// Another process leased the position of a new workflow before this process could.
     #[error(
         "The new workflow is started, but {} is held by another program. End that program, and resume the workflow.",
         file.display()
     )]
     LeasedEarly { file: PathBuf },
-    /// Whoever wrote this for others did not come to an end.
+    /// The thread that wrote this batch on behalf of others did not finish.
     #[error(
         "The ledger {} was not written to, because Vector failed while it wrote. Run Vector again; what was acknowledged is safe.",
         file.display()
     )]
     Stopped { file: PathBuf },
-    /// Anything else that SQLite says.
+    /// Any other SQLite error.
     #[error(
         "The ledger {} could not be used: {source}. Nothing was added to it. Check the disk that holds it if this happens again.",
         file.display()
@@ -113,10 +100,10 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// What SQLite's error means for a person.
+    /// Translates an SQLite error for the user.
     pub(super) fn from_sql(file: &Path, source: rusqlite::Error) -> Self {
         let file = file.to_owned();
-        // SQLite says "disk I/O error" where its side files cannot grow.
+        // SQLite reports "disk I/O error" if its side files cannot grow.
         let is_io = source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
         if is_io && is_disk_full(file.parent().unwrap_or(Path::new("."))) {
             return Self::Full { file };
@@ -148,10 +135,10 @@ impl LedgerError {
     }
 }
 
-/// SQLite's side file for shared memory grows in steps of this many bytes.
+/// SQLite's shared-memory file grows in steps of this many bytes.
 const SIDE_FILE_STEP: usize = 32 * 1024;
 
-/// Whether a folder's disk has no room for what SQLite would have written.
+/// Whether the disk of a folder has no space for what SQLite tried to write.
 fn is_disk_full(folder: &Path) -> bool {
     let fill = || {
         let mut file = tempfile::tempfile_in(folder)?;

@@ -1,4 +1,6 @@
-//! How a ledger is, for whoever looks after it: nothing is changed, and nobody who writes is kept waiting.
+//! Health report of a ledger, for diagnostics.
+//!
+//! Changes nothing and does not block writers.
 
 use std::fs;
 use std::path::Path;
@@ -10,40 +12,39 @@ use scene_schemas::entry::Seq;
 
 use super::{FILE, LedgerError, schema};
 
-/// What a path in an address has as it is.
+/// The characters that a path in a URI keeps unescaped.
 const UNESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b':');
-/// Faults that are told.
+/// Maximum number of reported faults.
 const MAX_FAULTS: usize = 5;
-/// How long it is waited for somebody who recovers the file.
+/// How long to wait for another process that is recovering the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How a ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerHealth {
-    /// Its format; none where it has no tables yet.
+    /// The format of the file; None if it has no tables yet.
     pub format: Option<i64>,
     pub head: Seq,
-    /// How many bytes it takes, with its side files.
+    /// The size in bytes, with the side files.
     pub size: u64,
-    /// What SQLite finds wrong with it.
+    /// The faults that SQLite found.
     pub faults: Vec<String>,
 }
 
-/// Looks at the ledger in a folder; none where there is none.
+/// Inspects the ledger in a folder. Returns None if there is no ledger.
 ///
 /// # Errors
-/// It cannot be read, or a newer Vector wrote it.
+/// The ledger cannot be read, or a newer version of Vector wrote it.
 pub fn inspect_ledger(home: &Path) -> Result<Option<LedgerHealth>, LedgerError> {
     let file = home.join(FILE);
     if !file.exists() {
         return Ok(None);
     }
     let log = home.join("ledger.sqlite-wal");
-    // Where nobody has it open and nobody left anything, it is read without a lock and without side files.
+    // Without a log no process has the file open, so read it without a lock and side files.
     let looked = inspect_file(&file, log.exists());
     let is_sound = looked.as_ref().is_ok_and(|health| health.faults.is_empty());
-    // Somebody may have begun to write meanwhile.
+    // Another process may have started to write in the meantime.
     if is_sound || !log.exists() {
         return looked.map(Some);
     }
@@ -67,10 +68,10 @@ fn inspect_file(file: &Path, is_shared: bool) -> Result<LedgerHealth, LedgerErro
     Ok(LedgerHealth { format, head: Seq(head.unsigned_abs()), size: file_size(file), faults })
 }
 
-/// The file as SQLite is told that nobody changes it.
+/// The URI of a file that tells SQLite that no process changes it.
 fn immutable_uri(file: &Path) -> String {
     let path = percent_encode(file.as_os_str().as_encoded_bytes(), UNESCAPED).to_string();
-    // Windows' separators, and its paths that begin with a drive.
+    // Windows paths have backslashes and begin with a drive letter.
     let path = if cfg!(windows) { path.replace("%5C", "/") } else { path };
     format!("file:///{}?immutable=1", path.trim_start_matches('/'))
 }

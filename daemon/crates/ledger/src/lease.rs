@@ -1,8 +1,8 @@
-//! Leases: a workflow is worked on by one process.
+//! Workflow leases: only one process at a time works on a workflow.
 //!
-//! A lease is a lock of the operating system on a file of its own, so it ends with the process,
-//! however that ends, and needs neither clocks nor heartbeats. Whether the workflow exists is not
-//! known here.
+//! A lease is an operating system lock on a separate file. It ends when the process ends, even by a
+//! crash, and needs neither clocks nor heartbeats. This module must not know whether a workflow
+//! exists.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -14,7 +14,7 @@ use scene_schemas::entry::Seq;
 
 use super::{LedgerError, private_files};
 
-/// The right to work on a workflow, held until it is dropped.
+/// The exclusive right to work on a workflow, held until dropped.
 #[derive(Debug)]
 #[must_use = "dropping a lease gives the workflow to others"]
 pub struct WorkflowLease {
@@ -24,7 +24,6 @@ pub struct WorkflowLease {
 }
 
 impl WorkflowLease {
-    /// The workflow that is leased.
     pub fn workflow(&self) -> Seq {
         self.workflow
     }
@@ -33,16 +32,16 @@ impl WorkflowLease {
 impl Drop for WorkflowLease {
     fn drop(&mut self) {
         self.leases.lock_held().remove(&self.workflow);
-        // Without the guard the file stays, which harms nobody: the lock ends either way.
+        // If the guard cannot be taken, the file stays. That is harmless: the lock ends either way.
         if let Ok(_guard) = self.leases.lock_guard() {
             let _ = fs::remove_file(self.leases.lease_path(self.workflow));
-            // Closed under the guard: until then some systems let nobody reuse the name.
+            // Close the file under the guard: some systems do not free the name before that.
             drop(self.lock.take());
         }
     }
 }
 
-/// Proof that nobody else takes or gives back a lease, or prepares the ledger's file, meanwhile.
+/// Proof that no other process takes or releases a lease, or prepares the ledger file, meanwhile.
 #[derive(Debug)]
 pub(super) struct LeaseGuard {
     _lock: File,
@@ -53,38 +52,36 @@ pub(super) struct LeaseGuard {
 pub(super) struct LeaseTable {
     folder: PathBuf,
     guard: PathBuf,
-    /// Those that were taken through this handle, and not given back.
+    /// The workflows that are leased through this handle.
     held: Arc<Mutex<HashSet<Seq>>>,
 }
 
 impl LeaseTable {
-    /// Those in the folder of a ledger.
+    /// Opens the lease folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
         private_files::create_folder(&folder).map_err(LedgerError::unusable_path(&folder))?;
         Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
     }
 
-    /// Whether a workflow is leased through this handle.
     pub(super) fn is_held(&self, workflow: Seq) -> bool {
         self.lock_held().contains(&workflow)
     }
 
     fn lock_held(&self) -> MutexGuard<'_, HashSet<Seq>> {
-        // Whoever panicked has left a whole set behind.
+        // A panic cannot leave the set half changed.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file whose lock is the lease.
     pub(super) fn lease_path(&self, workflow: Seq) -> PathBuf {
         self.folder.join(format!("{workflow}.lock"))
     }
 
-    /// Wait for the others. It is held for moments only.
+    /// Waits for the guard, which is held only for moments.
     ///
-    /// A lease's file is removed when it is given back. Whoever had opened it just before would then
-    /// lock a file that no longer has a name, and a third process a new one: two holders. Hence
-    /// files are opened, locked and removed under this guard alone.
+    /// Releasing a lease removes its file. A process that opened the file just before would then
+    /// lock a file that no longer has a name, while a third process locks a new one: two holders.
+    /// Hence lease files are opened, locked and removed only under this guard.
     pub(super) fn lock_guard(&self) -> Result<LeaseGuard, LedgerError> {
         let lock = || {
             let file = open_lock(&self.guard)?;
@@ -99,7 +96,7 @@ impl LeaseTable {
         Ok(LeaseGuard { _lock: file })
     }
 
-    /// Lease a workflow; none where somebody holds it.
+    /// Leases a workflow. Returns None if the lease is already held.
     pub(super) fn try_lease(
         &self,
         _guard: &LeaseGuard,

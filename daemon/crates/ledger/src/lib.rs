@@ -1,22 +1,23 @@
 //! The ledger: the append-only log of entries, in SQLite.
 //!
-//! Everything that happens is an entry here, and all state is computed from them. It keeps three promises: what
-//! [`Ledger::append`] returned is durable, positions have no gaps, and nothing that was written ever changes. Several processes
-//! may append to one folder; the next position is taken inside the transaction that writes it.
+//! Everything that happens is an entry here, and all state is derived from the entries. The ledger
+//! makes three promises: what [`Ledger::append`] returned is durable, positions have no gaps, and
+//! what was written never changes. Several processes may append to one ledger folder, because the
+//! next position is assigned inside the writing transaction.
 //!
-//! It must not know what entries mean, but for one rule: a workflow begins with `started` and ends with `finished`. It
-//! decides nothing and notifies nobody.
+//! It must not know what entries mean, except that a workflow begins with `started` and ends with
+//! `finished`. It makes no decisions and notifies no subscribers.
 //!
 //! # Layout
 //!
 //! - `schema`: the tables, and how a connection is opened;
-//! - `writer`: one writes at a time, many batches to a commit;
-//! - `erase`: what a person wants forgotten, the one exception to the third promise;
-//! - `blobs`: large texts and removed subtrees, by their hash;
+//! - `writer`: one thread writes at a time, many batches per commit;
+//! - `erase`: erasing at the user's request, the one exception to the third promise;
+//! - `blobs`: large texts and removed subtrees, stored by hash;
 //! - `lease`: which process works on a workflow;
-//! - `private`: files and folders for their owner alone;
-//! - `health`: how a ledger is, for whoever looks after it;
-//! - `error`: what can go wrong, in the person's words.
+//! - `private_files`: files and folders that only their owner can access;
+//! - `health`: a report on the state of a ledger, for diagnostics;
+//! - `error`: errors, in words for the user.
 
 mod blobs;
 mod erase;
@@ -44,19 +45,19 @@ pub use lease::WorkflowLease;
 use lease::LeaseTable;
 use writer::{LedgerWriter, PreparedBatch};
 
-/// The ledger's file in its folder.
+/// The name of the ledger file in its folder.
 pub const FILE: &str = "ledger.sqlite";
 
-/// The columns that [`Stored::from_row`] reads; a body is in its row or in a blob.
+/// Selects the columns that [`StoredRow::from_row`] reads. A body is in its row or in a blob.
 const RECORDS: &str = "SELECT e.seq, e.at, e.workflow, e.body, e.blob, b.packed, b.bytes \
                        FROM entries e LEFT JOIN blobs b ON b.hash = e.blob";
 
-/// The workflows that began and did not end. The literals let SQLite choose the two partial indices;
-/// parameters would not.
+/// Filters for workflows that started and did not finish. SQLite chooses the two partial indexes
+/// only because the kinds are literals; with parameters it would not.
 const UNFINISHED: &str = "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM entries f \
                           WHERE f.kind = 'finished' AND f.workflow = e.seq) ORDER BY e.seq";
 
-/// An open ledger. It is shared by reference or `Arc` among threads.
+/// An open ledger. Threads share it by reference or `Arc`.
 #[derive(Debug)]
 pub struct Ledger {
     file: PathBuf,
@@ -65,43 +66,41 @@ pub struct Ledger {
     reader: Mutex<Connection>,
 }
 
-/// Entries that are appended together: all of them or none.
+/// Entries that are appended atomically.
 #[derive(Debug, Clone)]
 pub struct AppendBatch {
-    /// The workflow that they belong to. None where the first of them is `started`, which names a
-    /// new one.
+    /// The workflow of the entries. None if the first entry is `started`, which creates a new
+    /// workflow.
     pub workflow: Option<Seq>,
-    /// What happened, in order.
+    /// In the order in which they happened.
     pub entries: Vec<Entry>,
-    /// What the entries name by hash; it becomes durable with them.
+    /// The blobs that the entries name by hash. They become durable together with the entries.
     pub blobs: Vec<Vec<u8>>,
 }
 
-/// What a reader wants to know of an entry, and where that stands.
+/// An entry of which only a part was decoded, with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartialRecord<T> {
     pub seq: Seq,
-    /// When it was appended, in milliseconds since 1970-01-01 UTC.
+    /// The time of the append, in milliseconds since 1970-01-01 UTC.
     pub at: u64,
-    /// The workflow that it belongs to.
     pub workflow: Seq,
-    /// What was read of its body, which is as it is stored.
+    /// The decoded part of the body, in its stored form.
     pub body: T,
 }
 
 impl Ledger {
-    /// Open the ledger in the folder `home`, and make both where they are missing.
+    /// Opens the ledger in the folder `home`. Creates the folder and the file if they are missing.
     pub fn open(home: &Path) -> Result<Self, LedgerError> {
         let home = schema::create_folder(home)?;
         let file = home.join(FILE);
         let leases = LeaseTable::in_folder(&home)?;
-        // Two processes that turn a new file into a ledger at once would trip over each other.
+        // Two processes that create the tables in a new file at once would conflict.
         let _guard = leases.lock_guard()?;
         let writer = schema::open_writer(&file)?;
         Self::with_writer(file, leases, writer)
     }
 
-    /// A ledger that writes through this connection.
     fn with_writer(
         file: PathBuf,
         leases: LeaseTable,
@@ -112,9 +111,9 @@ impl Ledger {
         Ok(Self { file, leases, writer, reader })
     }
 
-    /// Append a batch. It is durable on return; on an error none of it was written.
+    /// Appends a batch. It is durable on return; on an error, none of it was written.
     ///
-    /// Blocks until the disk has it, and up to 10 seconds while another process writes.
+    /// Blocks until the data is on disk, and up to 10 seconds while another process writes.
     pub fn append(&self, batch: AppendBatch) -> Result<Vec<Record>, LedgerError> {
         let AppendBatch { workflow, entries, blobs } = batch;
         let receipt = self.writer.write_batch(PreparedBatch::new(workflow, &entries, blobs)?)?;
@@ -129,7 +128,8 @@ impl Ledger {
             .collect())
     }
 
-    /// Append a batch that starts a workflow, and lease that workflow before anybody else can.
+    /// Appends a batch that starts a workflow, and leases the workflow before any other process
+    /// can.
     pub fn start_workflow(
         &self,
         batch: AppendBatch,
@@ -146,7 +146,7 @@ impl Ledger {
         }
     }
 
-    /// The bytes that have this hash; none where they were never stored.
+    /// The blob with this hash; None if it was never stored.
     pub fn read_blob(&self, hash: &Fingerprint) -> Result<Option<Vec<u8>>, LedgerError> {
         let sql = "SELECT packed, bytes FROM blobs WHERE hash = ?1";
         let found = self
@@ -160,20 +160,20 @@ impl Ledger {
         found.map(|(packed, bytes)| blobs::unpack_blob(&self.file, hash, packed, bytes)).transpose()
     }
 
-    /// The records behind position `after`, in order, at most `limit` of them.
+    /// The records after position `after`, in order, at most `limit`.
     pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.query_records("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (to_sql(after), limit))
     }
 
-    /// The records before position `before`, newest first, at most `limit` of them.
+    /// The records before position `before`, newest first, at most `limit`.
     pub fn read_before(&self, before: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.query_records("WHERE e.seq < ?1 ORDER BY e.seq DESC LIMIT ?2", (to_sql(before), limit))
     }
 
-    /// Of the records behind position `after`, in order and at most `limit` of them, what a reader
-    /// wants to know of their bodies.
+    /// The records after position `after`, in order, at most `limit`, with their bodies decoded as
+    /// `T`.
     pub fn read_as<T: DeserializeOwned>(
         &self,
         after: Seq,
@@ -185,7 +185,7 @@ impl Ledger {
         rows.into_iter().map(|row| row.decode_part(&self.file)).collect()
     }
 
-    /// The positions before and behind one in its workflow.
+    /// The positions right before and after `seq` in its workflow.
     pub fn neighbours(
         &self,
         workflow: Seq,
@@ -205,12 +205,12 @@ impl Ledger {
         Ok((found.0.map(seq), found.1.map(seq)))
     }
 
-    /// All records of one workflow, in order; none where there is no such workflow.
+    /// All records of a workflow, in order; empty if the workflow does not exist.
     pub fn workflow_records(&self, workflow: Seq) -> Result<Vec<Record>, LedgerError> {
         self.query_records("WHERE e.workflow = ?1 ORDER BY e.seq", [to_sql(workflow)])
     }
 
-    /// The records of one workflow behind position `after`, in order.
+    /// The records of a workflow after position `after`, in order.
     pub fn workflow_records_after(
         &self,
         workflow: Seq,
@@ -220,7 +220,7 @@ impl Ledger {
         self.query_records(of, [to_sql(workflow), to_sql(after)])
     }
 
-    /// The first records of one workflow, at most `limit` of them.
+    /// The first records of a workflow, at most `limit`.
     pub fn first_records(&self, workflow: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.query_records(
@@ -229,19 +229,19 @@ impl Ledger {
         )
     }
 
-    /// The last record of one workflow.
+    /// The last record of a workflow; None if the workflow does not exist.
     pub fn last_record(&self, workflow: Seq) -> Result<Option<Record>, LedgerError> {
         Ok(self
             .query_records("WHERE e.workflow = ?1 ORDER BY e.seq DESC LIMIT 1", [to_sql(workflow)])?
             .pop())
     }
 
-    /// What stands at this position.
+    /// The record at this position.
     pub fn record_at(&self, seq: Seq) -> Result<Option<Record>, LedgerError> {
         Ok(self.query_records("WHERE e.seq = ?1", [to_sql(seq)])?.pop())
     }
 
-    /// The last position, 0 in an empty ledger.
+    /// The last position; 0 if the ledger is empty.
     pub fn last_seq(&self) -> Result<Seq, LedgerError> {
         let head: i64 = self
             .lock_reader()
@@ -250,18 +250,18 @@ impl Ledger {
         Ok(Seq(head.unsigned_abs()))
     }
 
-    /// The `started` records of the workflows that have no `finished`, in order.
+    /// The `started` records of the workflows without a `finished` record, in order.
     pub fn unfinished_starts(&self) -> Result<Vec<Record>, LedgerError> {
         self.query_records(UNFINISHED, [])
     }
 
-    /// The newest `started` records, newest first, at most `limit` of them.
+    /// The newest `started` records, newest first, at most `limit`.
     pub fn recent_starts(&self, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.query_records("WHERE e.kind = 'started' ORDER BY e.seq DESC LIMIT ?1", [limit])
     }
 
-    /// The `replied` records behind position `after`, in order.
+    /// The `replied` records after position `after`, in order.
     pub fn replies_after(&self, after: Seq) -> Result<Vec<Record>, LedgerError> {
         self.query_records(
             "WHERE e.kind = 'replied' AND e.seq > ?1 ORDER BY e.seq",
@@ -269,25 +269,25 @@ impl Ledger {
         )
     }
 
-    /// Lease a workflow to this process until the lease is dropped or the process ends, however it
-    /// ends. None where another holds it.
+    /// Leases a workflow to this process until the lease is dropped or the process ends, even by a
+    /// crash. Returns None if the lease is already held.
     pub fn try_lease(&self, workflow: Seq) -> Result<Option<WorkflowLease>, LedgerError> {
         self.leases.try_lease(&self.leases.lock_guard()?, workflow)
     }
 
-    /// Whether this process has leased a workflow, through this ledger.
+    /// Whether this process has leased a workflow through this ledger handle.
     pub fn has_lease(&self, workflow: Seq) -> bool {
         self.leases.is_held(workflow)
     }
 
-    /// Writes a copy of all that is in it to another folder, as it is at this moment.
+    /// Writes a consistent copy of the whole ledger to another folder.
     pub fn copy_to(&self, home: &Path) -> Result<(), LedgerError> {
         private_files::create_folder(home).map_err(LedgerError::unusable_path(home))?;
         let copy = home.join(FILE);
         schema::copy_database(&self.file, &copy)
     }
 
-    /// The ledger's file, for messages.
+    /// The path of the ledger file, for messages.
     pub fn file_path(&self) -> &Path {
         &self.file
     }
@@ -297,7 +297,7 @@ impl Ledger {
         stored.into_iter().map(|row| row.decode(&self.file)).collect()
     }
 
-    /// The rows are collected first, so that unpacking and decoding keep nobody waiting.
+    /// Collects the rows before decoding them, so that decoding does not hold the reader lock.
     fn query_rows(&self, rest: &str, params: impl Params) -> Result<Vec<StoredRow>, LedgerError> {
         self.lock_reader()
             .prepare_cached(&format!("{RECORDS} {rest}"))
@@ -306,12 +306,12 @@ impl Ledger {
     }
 
     fn lock_reader(&self) -> MutexGuard<'_, Connection> {
-        // A reader that panicked has left no state behind in a connection.
+        // A panic leaves no half-done state behind in a reading connection.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A row of the entries, as it lies in the file.
+/// A row of the `entries` table as it is stored.
 struct StoredRow {
     seq: i64,
     at: i64,
@@ -365,7 +365,7 @@ impl StoredRow {
     }
 }
 
-/// An entry where it stands: what is said of the call right before it names that call.
+/// Fills in the call of an `answered` or `refused` entry that has none: the entry right before it.
 fn resolve_call(seq: Seq, mut entry: Entry) -> Entry {
     if let Entry::Answered { call, .. } | Entry::Refused { call, .. } = &mut entry
         && *call == Seq(0)
@@ -375,7 +375,7 @@ fn resolve_call(seq: Seq, mut entry: Entry) -> Entry {
     entry
 }
 
-/// A position as SQLite counts. Nothing stands beyond its largest number, so that stands for all.
+/// A position as an SQLite integer. Larger positions become `i64::MAX`: no entry is beyond it.
 fn to_sql(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }

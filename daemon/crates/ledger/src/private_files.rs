@@ -1,8 +1,8 @@
-//! Files and folders for their owner alone: prompts and code are kept in the ledger's folder, and who may
-//! ask the daemon.
+//! Files and folders that only their owner can access.
 //!
-//! Elsewhere than on Unix a file takes the rights of its folder, and nothing is done here: the folder of
-//! a user's data is that user's there.
+//! The ledger folder contains prompts and code, and the tokens that grant access to the daemon. On
+//! systems other than Unix this module does nothing: files take the permissions of their folder,
+//! and the data folder of a user is private there.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::FILE;
 
-/// What Vector makes in the ledger's folder. What a person writes there is theirs, and left alone.
+/// The files that Vector creates in the ledger folder. Files that the user writes are left alone.
 pub const OWN_FILES: [&str; 15] = [
     FILE,
     "ledger.sqlite-wal",
@@ -29,13 +29,13 @@ pub const OWN_FILES: [&str; 15] = [
     "captured",
 ];
 
-/// What a person writes there.
+/// The files that the user writes there.
 const USER_FILES: [&str; 2] = ["vector.toml", "models.toml"];
 
-/// Makes a folder where it is missing, with those above it.
+/// Creates a folder and its missing parents.
 ///
 /// # Errors
-/// It cannot be made.
+/// The folder cannot be created.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -44,15 +44,16 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Has a file, where these options make it, made for its owner alone.
+/// Makes files that are created with these options accessible by their owner only.
 pub fn private_options(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-/// Takes from others what they could do with what Vector has made in its folder, and with the folder
-/// where nothing else is in it. What is not the user's own stays as it is; `vector doctor` says so.
+/// Removes the access of other users to the files that Vector created in its folder, and to the
+/// folder if it contains nothing else. Files of other owners stay as they are; `vector doctor`
+/// reports them.
 pub(super) fn tighten_permissions(home: &Path) {
     for name in OWN_FILES {
         restrict(&home.join(name));
@@ -62,7 +63,7 @@ pub(super) fn tighten_permissions(home: &Path) {
     }
 }
 
-/// Whether nothing but Vector's things are in a folder.
+/// Whether a folder contains only files known to Vector.
 fn has_only_own_files(home: &Path) -> bool {
     let is_known = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {
@@ -73,7 +74,7 @@ fn has_only_own_files(home: &Path) -> bool {
     fs::read_dir(home).is_ok_and(|mut entries| entries.all(is_known))
 }
 
-/// Whether others can do anything with a file or folder; false where it is not there.
+/// Whether other users have any access to a file or folder; false if it does not exist.
 #[cfg(unix)]
 pub fn is_open(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -81,7 +82,7 @@ pub fn is_open(path: &Path) -> bool {
         .is_ok_and(|it| !it.is_symlink() && it.permissions().mode() & 0o077 != 0)
 }
 
-/// Whether others can do anything with a file or folder, which nobody looks at here.
+/// Always false: file modes are not checked on this platform.
 #[cfg(not(unix))]
 pub fn is_open(_path: &Path) -> bool {
     false

@@ -1,10 +1,10 @@
-//! The ledger's tables, and how a connection to them is opened.
+//! The tables of the ledger, and how a connection to them is opened.
 //!
-//! The tables and queries are plain SQL that PostgreSQL reads as well, with `BYTEA` for `BLOB`.
-//! SQLite's own are: the pragmas, the bodies of the triggers (`RAISE`), `sqlite_master`, and
-//! `BEGIN IMMEDIATE`, for which a server takes a lock on the table.
+//! The tables and queries are plain SQL that PostgreSQL accepts as well, with `BYTEA` for `BLOB`.
+//! Specific to SQLite are the pragmas, the bodies of the triggers (`RAISE`), `sqlite_master`, and
+//! `BEGIN IMMEDIATE`, for which a server would lock the table.
 //!
-//! It must not know entries: a row's body is text.
+//! Must not know entries: the body of a row is text here.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::{LedgerError, private_files};
 
-/// The format that this Vector writes. A change to the tables raises it.
+/// The format that this version of Vector writes. Increase it with every change to the tables.
 const FORMAT: i64 = 1;
 
-/// How long a connection waits for other processes.
+/// How long a connection waits for locks of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The triggers make the rules true by construction: whoever writes, through whatever code, cannot
-/// change a row or leave a gap. The one on insertion also stops `REPLACE`, which fires no trigger
-/// for the row that it deletes.
+/// The triggers enforce the rules at the database level: no code can change a row or leave a gap.
+/// The trigger on insertion also stops `REPLACE`, which fires no trigger for the row that it
+/// deletes.
 const TABLES: &str = "
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -64,7 +64,7 @@ CREATE TRIGGER blobs_remain BEFORE DELETE ON blobs
 BEGIN SELECT RAISE(ABORT, 'blobs are added, never deleted'); END;
 ";
 
-/// Suspends the rules by which nothing that was written changes.
+/// Drops the triggers that keep written rows from changing.
 pub(super) fn suspend_rules(tx: &Transaction) -> rusqlite::Result<()> {
     tx.execute_batch("DROP TRIGGER entries_stay; DROP TRIGGER blobs_remain;")
 }
@@ -73,12 +73,14 @@ pub(super) fn restore_rules(tx: &Transaction) -> rusqlite::Result<()> {
     tx.execute_batch(IMMUTABILITY_TRIGGERS)
 }
 
-/// What a ledger of the same format may lack that an earlier Vector made: it reads the same, slower.
+/// Indexes that a ledger of the same format from an older Vector may lack. Without them it reads
+/// the same, only slower.
 const ADDED_INDEXES: &str = "
 CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replied';
 ";
 
-/// Make the folder where it is missing, for its owner alone, and take from others what they could read.
+/// Creates the folder if it is missing, accessible by its owner only, and removes the access of
+/// other users to what is in it.
 pub(super) fn create_folder(home: &Path) -> Result<PathBuf, LedgerError> {
     let home = std::path::absolute(home).map_err(LedgerError::unusable_path(home))?;
     private_files::create_folder(&home).map_err(LedgerError::unusable_path(&home))?;
@@ -86,14 +88,14 @@ pub(super) fn create_folder(home: &Path) -> Result<PathBuf, LedgerError> {
     Ok(home)
 }
 
-/// A connection that may write, to a file that has the tables of this format.
+/// Opens a connection for writing, to a file that has the tables of this format.
 ///
-/// The caller sees to it that nobody else prepares the same file meanwhile.
+/// The caller must make sure that no other process prepares the same file meanwhile.
 pub(super) fn open_writer(file: &Path) -> Result<Connection, LedgerError> {
     create_private(file)?;
     let failed = |source| LedgerError::from_sql(file, source);
     let mut conn = connect(file).map_err(failed)?;
-    // The format is read before anything is changed: a newer file is left exactly as it is.
+    // Check the format before changing anything: a newer file must stay exactly as it is.
     check_format(&conn, file)?;
     conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -101,10 +103,10 @@ pub(super) fn open_writer(file: &Path) -> Result<Connection, LedgerError> {
     Ok(conn)
 }
 
-/// The format of a file, where that has one.
+/// The format of a file; None if it has no tables yet.
 ///
 /// # Errors
-/// It is one that this Vector does not know.
+/// The format is newer than this version of Vector.
 pub(super) fn check_format(conn: &Connection, file: &Path) -> Result<Option<i64>, LedgerError> {
     let found = read_format(conn).map_err(|source| LedgerError::from_sql(file, source))?;
     match found {
@@ -119,8 +121,8 @@ pub(super) fn check_format(conn: &Connection, file: &Path) -> Result<Option<i64>
     }
 }
 
-/// A connection that reads. It is not opened read-only, because a file in WAL mode may need its
-/// side files made before it can be read.
+/// Opens a connection for reading. It is not opened read-only, because a file in WAL mode may need
+/// its side files created before it can be read.
 pub(super) fn open_reader(file: &Path) -> Result<Connection, LedgerError> {
     let open = || {
         let conn = connect(file)?;
@@ -130,7 +132,7 @@ pub(super) fn open_reader(file: &Path) -> Result<Connection, LedgerError> {
     open().map_err(|source| LedgerError::from_sql(file, source))
 }
 
-/// A whole copy of a file, which is not there yet.
+/// Copies a ledger file to a path that does not exist yet.
 pub(super) fn copy_database(file: &Path, to: &Path) -> Result<(), LedgerError> {
     let failed = |source| LedgerError::from_sql(file, source);
     let conn = connect(file).map_err(failed)?;
@@ -141,13 +143,13 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(file)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
-    // On macOS an ordinary sync leaves the bytes in the drive's memory; elsewhere this does nothing.
+    // On macOS an ordinary sync leaves the bytes in the drive's cache. No effect elsewhere.
     conn.pragma_update(None, "fullfsync", true)?;
     conn.pragma_update(None, "foreign_keys", true)?;
     Ok(conn)
 }
 
-/// SQLite gives its side files the mode of the main one, so that is made here, for its owner alone.
+/// Creates the main file with private permissions, because SQLite gives its side files the same.
 fn create_private(file: &Path) -> Result<(), LedgerError> {
     let mut options = OpenOptions::new();
     private_files::private_options(options.append(true).create(true));
@@ -167,7 +169,7 @@ fn create_tables(tx: Transaction) -> rusqlite::Result<()> {
     tx.commit()
 }
 
-/// The file's format and which Vector made it; none in a file that has no tables yet.
+/// The format of the file and the version of Vector that wrote it; None if it has no tables yet.
 fn read_format(conn: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
     let known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
     if conn.query_row(known, [], |_| Ok(())).optional()?.is_none() {

@@ -1,4 +1,4 @@
-//! What the ledger promises, one promise a test, on real files.
+//! Tests of the ledger's promises, one promise per test, on real files.
 
 use std::sync::Barrier;
 
@@ -48,7 +48,7 @@ fn batch(workflow: Option<Seq>, entries: Vec<Entry>) -> AppendBatch {
     AppendBatch { workflow, entries, blobs: Vec::new() }
 }
 
-/// Start a workflow with one entry.
+/// Starts a workflow with one entry.
 fn begin(ledger: &Ledger) -> Seq {
     ledger.append(batch(None, vec![started()])).unwrap()[0].seq
 }
@@ -102,7 +102,7 @@ fn it_is_read_backwards_and_in_part() {
     let ledger = open(&home);
     let first = begin(&ledger);
     let second = begin(&ledger);
-    // One is so long that it is a blob.
+    // The second text is long enough to be stored as a blob.
     for text in ["one", &"two".repeat(40_000)] {
         ledger.append(batch(Some(first), vec![said(text)])).unwrap();
     }

@@ -1,9 +1,9 @@
-//! One writes at a time, and commits what others have queued meanwhile.
+//! Group commit: one thread writes at a time, and commits the batches that others have queued.
 //!
-//! A commit waits for the disk, and the wait is the same for one batch and for a hundred, so those
-//! that arrive during one commit share the next. Whoever comes first to the connection writes for
-//! all who wait; nobody has to wake a thread that only writes. Encoding, hashing and packing are
-//! done by the callers, before they queue. What entries mean is not known here.
+//! A commit waits for the disk, and the wait is the same for one batch as for a hundred, so the
+//! batches that arrive during one commit share the next. The first thread to get the connection
+//! writes for all that wait, so no dedicated writer thread has to be woken. Callers encode, hash
+//! and compress before they queue. This module must not know what entries mean.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use scene_schemas::entry::{Entry, Seq};
 use super::blobs::StoredBlob;
 use super::{LedgerError, to_sql};
 
-/// A body of more bytes than this goes to the blobs, where it is packed and kept once.
+/// A body of more bytes than this is stored as a blob, compressed and deduplicated.
 const MAX_INLINE_BODY: usize = 64 * 1024;
 
-/// A group takes no more batches once it has this many rows or bytes, so that a commit stays short.
+/// A group takes no more batches once it has this many rows or bytes, to keep commits short.
 const GROUP_ROWS: usize = 4_096;
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
 
-/// A batch that needs nothing more than a position.
+/// An encoded batch that only lacks its position.
 #[derive(Debug)]
 pub(super) struct PreparedBatch {
     workflow: Option<Seq>,
@@ -44,7 +44,7 @@ enum EncodedBody {
     Blob(Fingerprint),
 }
 
-/// Where a batch stands: its entries follow each other from `first`.
+/// The position of a written batch. Its entries have consecutive positions from `first`.
 #[derive(Debug)]
 pub(super) struct BatchReceipt {
     pub(super) first: u64,
@@ -52,7 +52,7 @@ pub(super) struct BatchReceipt {
     pub(super) workflow: Seq,
 }
 
-/// What became of a batch, once somebody has written it.
+/// The result of a batch, set once it was written.
 type BatchOutcome = Arc<OnceLock<Result<BatchReceipt, LedgerError>>>;
 
 #[derive(Debug)]
@@ -63,13 +63,13 @@ struct WriteJob {
 
 impl WriteJob {
     fn finish(self, outcome: Result<BatchReceipt, LedgerError>) {
-        // Whoever takes a job settles it once.
+        // Cannot fail: each job is finished only once.
         let _ = self.outcome.set(outcome);
     }
 }
 
 impl PreparedBatch {
-    /// Encode the entries and pack the blobs.
+    /// Encodes the entries and compresses the blobs.
     pub(super) fn new(
         workflow: Option<Seq>,
         entries: &[Entry],
@@ -105,8 +105,8 @@ impl EntryRow {
     fn new(entry: &Entry, blobs: &mut Vec<StoredBlob>) -> Result<Self, LedgerError> {
         let body = serde_json::to_string(entry).map_err(encode_failed)?;
         let kind = entry_kind(&body).to_owned();
-        // An entry that is nested too deeply to be read again would close the ledger to every
-        // reader for good: it is found out before it is written.
+        // An entry that is nested too deeply to be parsed again would make the ledger unreadable
+        // for good, so reject it before it is written.
         if nesting_depth(&body) > SAFE_DEPTH {
             serde_json::from_str::<Entry>(&body).map_err(encode_failed)?;
         }
@@ -121,15 +121,14 @@ impl EntryRow {
     }
 }
 
-/// The tag of an encoded entry, which stands first in it.
+/// The `kind` tag of an encoded entry, which is always its first field.
 fn entry_kind(body: &str) -> &str {
     body.split('"').nth(3).unwrap_or_default()
 }
 
-/// Levels of nesting that any reader of JSON takes.
+/// A nesting depth that every JSON parser accepts.
 const SAFE_DEPTH: usize = 64;
 
-/// How deeply a JSON text is nested.
 fn nesting_depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = json.bytes();
@@ -147,7 +146,7 @@ fn nesting_depth(json: &str) -> usize {
     deepest
 }
 
-/// Goes behind the quote that ends a text.
+/// Advances past the closing quote of a string.
 fn skip_text(bytes: &mut std::str::Bytes<'_>) {
     while let Some(byte) = bytes.next() {
         match byte {
@@ -162,7 +161,7 @@ fn encode_failed(error: serde_json::Error) -> LedgerError {
     LedgerError::malformed_entry(format!("an entry could not be read again ({error})"))
 }
 
-/// The connection that writes, and what waits for it.
+/// The writing connection, and the queue of batches that wait for it.
 #[derive(Debug)]
 pub(super) struct LedgerWriter {
     file: PathBuf,
@@ -170,7 +169,7 @@ pub(super) struct LedgerWriter {
     queue: Mutex<VecDeque<WriteJob>>,
 }
 
-/// Who panicked has left no state behind: a transaction that was not committed is rolled back.
+/// Ignores poisoning: a panic leaves no state behind, because an open transaction is rolled back.
 fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -180,16 +179,16 @@ impl LedgerWriter {
         Self { file, conn: Mutex::new(conn), queue: Mutex::default() }
     }
 
-    /// Queue a batch and wait until it is durable.
+    /// Queues a batch and waits until it is durable.
     pub(super) fn write_batch(&self, batch: PreparedBatch) -> Result<BatchReceipt, LedgerError> {
         let mut outcome = BatchOutcome::default();
         lock_mutex(&self.queue).push_back(WriteJob { batch, outcome: Arc::clone(&outcome) });
         let mut conn = lock_mutex(&self.conn);
         loop {
-            // Who held the connection before may have written this as well.
+            // The previous holder of the connection may have written this batch too.
             outcome = match Arc::try_unwrap(outcome).map(OnceLock::into_inner) {
                 Ok(Some(settled)) => return settled,
-                // Its writer panicked over it.
+                // The thread that wrote this batch panicked.
                 Ok(None) => return Err(LedgerError::Stopped { file: self.file.clone() }),
                 Err(still_queued) => still_queued,
             };
@@ -197,12 +196,12 @@ impl LedgerWriter {
         }
     }
 
-    /// Does something with the connection while nobody else of this process writes.
+    /// Runs `work` with the connection while no other thread of this process writes.
     pub(super) fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
         work(&mut lock_mutex(&self.conn))
     }
 
-    /// The batches that share the next commit.
+    /// Takes the batches for the next commit from the queue.
     fn next_group(&self) -> Vec<WriteJob> {
         let mut queue = lock_mutex(&self.queue);
         let (mut rows, mut bytes, mut group) = (0, 0, Vec::new());
@@ -218,7 +217,8 @@ impl LedgerWriter {
     }
 }
 
-/// Write a group and tell each caller. A batch that spoils its group fails alone.
+/// Writes a group and reports the result to each caller. If the group fails, its batches are
+/// written one by one, so that only the bad ones fail.
 fn write_group(file: &Path, conn: &mut Connection, group: Vec<WriteJob>) {
     match insert_batches(file, conn, group.iter().map(|job| &job.batch)) {
         Ok(receipts) => {
@@ -226,7 +226,7 @@ fn write_group(file: &Path, conn: &mut Connection, group: Vec<WriteJob>) {
                 job.finish(Ok(receipt));
             }
         }
-        // No batch's fault, and each would wait just as long alone.
+        // The lock is not the fault of any batch. Retrying each alone would wait just as long.
         Err(LedgerError::Locked { file }) => {
             for job in group {
                 let file = file.clone();
@@ -250,8 +250,8 @@ fn insert_batches<'a>(
     batches: impl Iterator<Item = &'a PreparedBatch>,
 ) -> Result<Vec<BatchReceipt>, LedgerError> {
     let failed = |source| LedgerError::from_sql(file, source);
-    // From its first moment this transaction is the only one that writes, in any process: the next
-    // position stays the next.
+    // An immediate transaction is the only writer in any process from its start, so the next
+    // position cannot be taken by another.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
     let mut next: i64 = tx
@@ -273,7 +273,7 @@ fn insert_batches<'a>(
     Ok(receipts)
 }
 
-/// Only `started` belongs to a workflow that has its own position.
+/// Whether a workflow exists: only its `started` entry has the position of the workflow.
 fn is_workflow(tx: &Transaction, workflow: Seq) -> rusqlite::Result<bool> {
     tx.prepare_cached("SELECT 1 FROM entries WHERE seq = ?1 AND workflow = ?1")?
         .query_row([to_sql(workflow)], |_| Ok(()))
@@ -309,7 +309,6 @@ fn insert_batch(
     Ok(BatchReceipt { first: first.unsigned_abs(), at, workflow: Seq(workflow.unsigned_abs()) })
 }
 
-/// Milliseconds since 1970-01-01 UTC.
 pub(super) fn unix_millis() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

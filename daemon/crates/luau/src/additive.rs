@@ -1,7 +1,8 @@
-//! Whether an edit of a script only adds to it: comments, and declarations that nothing uses yet.
+//! Whether an edit of a script is purely additive: comments, and declarations that nothing uses
+//! yet.
 //!
-//! Judged on tokens and on the syntax tree, never on characters. Where the parser, the compiler or
-//! this module is in doubt, the answer is no. It knows scripts alone, no proposals and no modes.
+//! Decides on tokens and the syntax tree, never on characters. If the parser, the compiler or this
+//! module is in doubt, the answer is no. It knows only scripts, not proposals or modes.
 
 use std::collections::HashSet;
 
@@ -15,13 +16,13 @@ use mlua::chunk::Compiler;
 
 use super::nesting::{self, ParsePurpose, StackSize};
 
-/// How a comment begins, behind its dashes, that tools obey: Luau's modes, selene, `StyLua`.
+/// The beginnings, after the dashes, of comments that tools obey: Luau's modes, selene, `StyLua`.
 const DIRECTIVES: [&str; 4] = ["!", "selene:", "# selene:", "stylua:"];
 
-/// Functions that reach variables by their names as text.
+/// Functions that can access variables by name at run time.
 const REACH_BY_NAME: [&str; 3] = ["getfenv", "setfenv", "loadstring"];
 
-/// Globals that a declaration must not hide from the edits that come later.
+/// Globals that a new declaration must not shadow, because later edits may use them.
 const GLOBALS: [&str; 62] = [
     "_G",
     "_VERSION",
@@ -87,28 +88,28 @@ const GLOBALS: [&str; 62] = [
     "workspace",
 ];
 
-/// Whether an edit only adds to a script. That is so where all that follows holds:
+/// Whether an edit only adds to a script, that is, whether all of the following hold:
 ///
-/// - All tokens, comments and white space of the old text are still there, in the same order.
-/// - Every other token belongs to a whole declaration of the outermost block, behind all old
-///   statements, in front of a closing `return` at most.
+/// - All tokens, comments and white space of the old text remain, in the same order.
+/// - Every other token belongs to a complete declaration in the outermost block, after all old
+///   statements except a closing `return`.
 /// - A declaration is a `local function`, a `local` whose values are constants, or a type. A
-///   constant is made of literals, arithmetic on numbers, joined strings, tables of constants, and
+///   constant consists of literals, arithmetic on numbers, joined strings, tables of constants, and
 ///   functions. It calls, indexes and reads nothing, so nothing runs and nothing can fail.
-/// - Its names occur nowhere in the old text, and are no globals.
-/// - Scripts that use `getfenv`, `setfenv` or `loadstring` take comments alone.
+/// - The declared names do not occur in the old text and are not globals.
+/// - Only comments are added to scripts that use `getfenv`, `setfenv` or `loadstring`.
 /// - No added comment is an instruction to a tool, such as `--!native`.
 ///
-/// A script without any text is as good as a new one: whatever it gets is added.
+/// A script without any text counts as new: any edit of it is additive.
 pub fn is_additive_edit(before: &str, after: &str) -> bool {
     if before == after || before.trim_ascii().is_empty() {
         return true;
     }
-    // Most edits end here, before anything is parsed.
+    // A cheap check that rules out most edits before anything is parsed.
     is_subsequence(before, after) && check_addition(before, after).is_some()
 }
 
-/// Whether all bytes of `before` stand in `after`, in order.
+/// Whether the bytes of `before` are a subsequence of those of `after`.
 fn is_subsequence(before: &str, after: &str) -> bool {
     let mut after = after.bytes();
     before.bytes().all(|byte| after.any(|other| other == byte))
@@ -133,7 +134,7 @@ fn check_addition(before: &str, after: &str) -> Option<()> {
     has_inert_comments(after, &new).then_some(())
 }
 
-/// A token, a comment, or a sign of white space.
+/// A token, a comment, or a piece of white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SourcePiece<'a> {
     kind: PieceKind,
@@ -149,18 +150,17 @@ enum PieceKind {
     Space,
 }
 
-/// A script's pieces and its tree.
+/// The pieces of a script and its syntax tree.
 struct ScriptPieces<'a> {
     pieces: Vec<SourcePiece<'a>>,
-    /// The pieces that are code.
     code: Vec<SourcePiece<'a>>,
-    /// How much code stands in front of the closing `return`.
+    /// Number of code pieces before the closing `return`.
     code_before_return: usize,
     ast: Ast,
 }
 
 impl<'a> ScriptPieces<'a> {
-    /// Reads a script; none where it is not certain that Luau reads it in the same way.
+    /// Reads a script. Returns None unless Luau certainly reads it in the same way.
     fn read(source: &'a str) -> Option<Self> {
         if has_ambiguous_bytes(source) || compile_bytecode(source).is_none() {
             return None;
@@ -185,8 +185,9 @@ impl<'a> ScriptPieces<'a> {
     }
 }
 
-/// Whether it holds signs that end a line or a text for Luau and not for the parser, or the other
-/// way round: behind a carriage return Luau runs what the parser takes for the rest of a comment.
+/// Whether the text contains characters that end a line or a string for Luau but not for the
+/// parser, or the other way round. For example, Luau runs what follows a carriage return, where the
+/// parser takes it for the rest of a comment.
 fn has_ambiguous_bytes(source: &str) -> bool {
     let mut bytes = source.bytes().peekable();
     while let Some(byte) = bytes.next() {
@@ -202,7 +203,7 @@ fn has_ambiguous_bytes(source: &str) -> bool {
     source.starts_with("#!") || source.starts_with('\u{feff}')
 }
 
-/// All pieces of a text, in order; together they are the whole text.
+/// Splits a text into pieces that together are the whole text. Returns None if it cannot be lexed.
 fn split_pieces(source: &str) -> Option<Vec<SourcePiece<'_>>> {
     let mut starts: Vec<(usize, PieceKind)> = Vec::new();
     let mut lexer = Lexer::new(source, LuaVersion::luau());
@@ -244,16 +245,17 @@ fn piece_kind(token: &Token) -> PieceKind {
     }
 }
 
-/// What Luau's compiler makes of a text.
+/// Compiles a text to bytecode. Returns None if it does not compile.
 fn compile_bytecode(source: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     Compiler::new().compile(source).ok()
 }
 
-/// Whether the compiler reads comments where the parser does: without them it makes the same.
+/// Whether the compiler sees comments where the parser does: blanking them must not change the
+/// bytecode.
 fn has_inert_comments(source: &str, outline: &ScriptPieces<'_>) -> bool {
     let mut bare = source.as_bytes().to_vec();
     let comments = outline.pieces.iter().filter(|it| it.kind == PieceKind::Comment);
-    // Modes stand in comments, and belong to what the compiler is told.
+    // Directives such as modes are comments that the compiler obeys, so keep them.
     for comment in comments.filter(|it| !is_directive(it.text)) {
         let signs = &mut bare[comment.start..comment.start + comment.text.len()];
         signs.iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
@@ -266,8 +268,8 @@ fn is_directive(comment: &str) -> bool {
     DIRECTIVES.iter().any(|it| text.starts_with(it) || text.trim_start().starts_with(it))
 }
 
-/// Whether everything of the old text stands in the new one, and what was added besides the
-/// declarations are white space and comments that no tool obeys.
+/// Checks that everything in the old text remains in the new one, and that the only other additions
+/// besides the declarations are white space and comments that no tool obeys.
 fn check_preserved(
     old: &ScriptPieces<'_>,
     new: &ScriptPieces<'_>,
@@ -291,7 +293,7 @@ fn check_preserved(
     left.next().is_none().then_some(())
 }
 
-/// Whether these tokens are whole declarations of new names, behind the old statements.
+/// Checks that these tokens are complete declarations of new names, after the old statements.
 fn check_declarations(
     old: &ScriptPieces<'_>,
     new: &ScriptPieces<'_>,
@@ -310,7 +312,7 @@ fn check_declarations(
     if kept != old_starts.len() || starts.get(kept) != Some(&first) {
         return None;
     }
-    // The closing `return` is the old one still, and not a part of what was declared.
+    // The closing `return` must be the old one, not a part of the added declarations.
     let closing = match new.ast.nodes().last_stmt() {
         Some(last) => last.start_position()?.bytes(),
         None => usize::MAX,
@@ -333,7 +335,7 @@ fn check_declarations(
     Some(())
 }
 
-/// The names that a statement declares; none where it does anything else as well.
+/// The names that a statement declares; None if it does anything else as well.
 fn declared_names(stmt: &Stmt) -> Option<Vec<&TokenReference>> {
     match stmt {
         Stmt::LocalFunction(it) if it.attributes().next().is_none() => Some(vec![it.name()]),
@@ -350,7 +352,7 @@ fn is_constant(value: &Expression) -> bool {
     constant_kind(value).is_some()
 }
 
-/// What a constant is, as far as an operator asks.
+/// The type of a constant, as far as operators need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConstantKind {
     Number,
@@ -358,7 +360,8 @@ enum ConstantKind {
     Other,
 }
 
-/// What a value is that is known before the script runs, and whose making runs nothing.
+/// The kind of a value that is known before the script runs and whose evaluation runs no code. None
+/// for all other values.
 fn constant_kind(value: &Expression) -> Option<ConstantKind> {
     use ConstantKind::{Number, Other, Text};
     match value {
@@ -406,7 +409,7 @@ fn constant_kind(value: &Expression) -> Option<ConstantKind> {
 fn is_constant_field(field: &Field) -> bool {
     match field {
         Field::NameKey { value, .. } | Field::NoKey(value) => is_constant(value),
-        // Anything else might be no key: what is not a number, and nil.
+        // Other keys may be NaN or nil, which fail at run time.
         Field::ExpressionKey { key, value, .. } => {
             matches!(key, Expression::String(_) | Expression::Number(_)) && is_constant(value)
         }

@@ -1,20 +1,20 @@
-//! Whether a script compiles, in the words of Luau's compiler.
+//! Compile errors of scripts, as Luau's compiler reports them.
 //!
-//! The byte code is thrown away and no virtual machine exists here.
+//! The bytecode is discarded, and there is no virtual machine.
 
 use std::fmt;
 
 use mlua::Error;
 use mlua::chunk::Compiler;
 
-/// What is wrong with a script, and where.
+/// A compile error or parse error and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileDiagnostic {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: u32,
-    /// The column, from 1, where it is known. The compiler does not say it.
+    /// The column number, from 1. None if it is not known; the compiler does not report it.
     pub column: Option<u32>,
-    /// What is wrong, in Luau's words.
+    /// The message as Luau words it.
     pub message: String,
 }
 
@@ -28,8 +28,8 @@ impl fmt::Display for CompileDiagnostic {
     }
 }
 
-/// What keeps a script from compiling; empty where nothing does. The compiler stops at the first
-/// error, so there is one at most.
+/// The compile errors of a script; empty if it compiles. The compiler stops at the first error, so
+/// there is at most one.
 pub fn compile_errors(source: &str) -> Vec<CompileDiagnostic> {
     match Compiler::new().compile(source) {
         Ok(_) => vec![],
@@ -38,18 +38,18 @@ pub fn compile_errors(source: &str) -> Vec<CompileDiagnostic> {
     }
 }
 
-/// The errors of `after` that an edit of `before` would be to blame for.
+/// The errors in `after` that an edit of `before` introduced.
 ///
-/// An edit is judged only where `before` compiles. In a script that is broken already the compiler
-/// sees nothing behind its first error, so an edit that repairs this one and shows the next would
-/// look like one that breaks it: there every edit is let through.
+/// Reports errors only if `before` compiles. In a broken script the compiler sees nothing after the
+/// first error, so an edit that fixes this error and reveals the next would look like one that
+/// breaks the script. Any edit of a broken script is therefore accepted.
 pub fn new_errors(before: &str, after: &str) -> Vec<CompileDiagnostic> {
     let errors = compile_errors(after);
     if errors.is_empty() || !compile_errors(before).is_empty() { vec![] } else { errors }
 }
 
-/// Reads `name:LINE: message`, where the name may be empty. What has another form is about the
-/// whole script and counts as line 1.
+/// Parses `name:LINE: message`, where the name may be empty. A message of another form applies to
+/// the whole script and gets line 1.
 fn parse_diagnostic(text: &str) -> CompileDiagnostic {
     let placed = text.split_once(": ").and_then(|(place, message)| {
         let line = place.rsplit(':').next()?.parse().ok()?;

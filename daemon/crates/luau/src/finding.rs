@@ -1,18 +1,18 @@
-//! What is wrong with a script, whoever found it: the compiler, a lint, a checker of types.
+//! Findings in a script, whether by the compiler, a lint or a type checker.
 //!
-//! Lines and columns count from 1, columns in characters (Unicode scalar values). Nothing here knows
-//! where the script stands.
+//! Lines and columns count from 1, columns in characters (Unicode scalar values). This module must
+//! not know where the script is located.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use serde::Serialize;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingSeverity {
-    /// Something was not looked at, or is worth knowing.
+    /// Something was not checked, or is worth knowing.
     Note,
     Warning,
     Error,
@@ -39,23 +39,20 @@ impl fmt::Display for FindingSeverity {
 pub enum FindingSource {
     Compiler,
     Selene,
-    /// A checker of types.
+    /// A type checker.
     Types,
-    /// Whoever read the settings.
+    /// The reader of the lint settings.
     Settings,
 }
 
-/// A part of a text, from 1; the end is behind the last character.
+/// A range of a text. Lines and columns count from 1; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineSpan {
-    /// The line it begins on.
     pub line: u32,
-    /// The column it begins at.
     pub column: u32,
-    /// The line it ends on.
     pub end_line: u32,
-    /// The column behind its last character.
+    /// The column after the last character.
     pub end_column: u32,
 }
 
@@ -63,14 +60,13 @@ impl LineSpan {
     pub const START: Self = Self { line: 1, column: 1, end_line: 1, end_column: 1 };
 }
 
-/// One thing that is wrong.
+/// A problem in a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceFinding {
-    /// How bad it is.
     pub severity: FindingSeverity,
     pub finder: FindingSource,
-    /// Its name: one of selene's, such as `undefined_variable`, or `syntax`, `type`.
+    /// The name of the rule: one of selene's, such as `undefined_variable`, or `syntax`, `type`.
     pub code: String,
     pub message: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,7 +82,7 @@ impl fmt::Display for SourceFinding {
     }
 }
 
-/// Where the lines of a text begin, to tell lines and columns.
+/// The start of each line of a text, to convert bytes to lines and columns.
 #[derive(Debug)]
 pub struct LineIndex<'a> {
     text: &'a str,
@@ -94,18 +90,19 @@ pub struct LineIndex<'a> {
 }
 
 impl<'a> LineIndex<'a> {
-    /// Looks for the line ends.
+    /// Indexes the lines of a text.
     pub fn from_text(text: &'a str) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 
-    /// How many there are; a text that ends with a line end has an empty one behind it.
+    /// Number of lines. A text that ends with a line break has an empty last line.
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// A line by its number from 1, without its end; empty where there is none.
+    /// The text of a line by its number, from 1, without the line break; empty if it does not
+    /// exist.
     pub fn line_text(&self, number: u32) -> &'a str {
         let at = number.saturating_sub(1) as usize;
         let Some(start) = self.starts.get(at) else {
@@ -115,7 +112,7 @@ impl<'a> LineIndex<'a> {
         self.text[*start..end].trim_end_matches(['\n', '\r'])
     }
 
-    /// The line and the column of a byte; what is behind the text is its end.
+    /// The line and column of a byte offset. Offsets beyond the text are clamped to its end.
     pub fn line_column(&self, byte: usize) -> (u32, u32) {
         let byte = self.text.floor_char_boundary(byte.min(self.text.len()));
         let line = self.starts.partition_point(|start| *start <= byte);
@@ -123,14 +120,14 @@ impl<'a> LineIndex<'a> {
         (line as u32, self.text[start..byte].chars().count() as u32 + 1)
     }
 
-    /// A part by its bytes.
+    /// Converts a range of bytes.
     pub fn span_from_bytes(&self, bytes: (usize, usize)) -> LineSpan {
         let (line, column) = self.line_column(bytes.0);
         let (end_line, end_column) = self.line_column(bytes.1.max(bytes.0));
         LineSpan { line, column, end_line, end_column }
     }
 
-    /// The code of a line, without the white space around it.
+    /// The range of a line without the white space around its code.
     pub fn line_span(&self, number: u32) -> LineSpan {
         let number = number.clamp(1, self.line_count() as u32);
         let line = self.line_text(number);
@@ -142,7 +139,7 @@ impl<'a> LineIndex<'a> {
         LineSpan { line: number, column, end_line: number, end_column }
     }
 
-    /// A part that somebody else claims, moved to where there is text.
+    /// Clamps a range that was reported by another tool to the text.
     pub fn clamp_span(&self, span: LineSpan) -> LineSpan {
         let place = |line: u32, column: u32| {
             let line = line.clamp(1, self.line_count() as u32);
@@ -154,10 +151,11 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// How many findings of a script are told.
+/// Maximum number of findings that are reported per script.
 pub const MAX_FINDINGS: usize = 1_000;
 
-/// Leaves out what is too many, the least severe and the last; the finding that says so.
+/// Removes the least severe and last findings above the maximum. Returns a note with their number;
+/// None if nothing was removed.
 pub fn cap_findings<T>(
     found: &mut Vec<T>,
     severity: impl Fn(&T) -> FindingSeverity,
@@ -175,8 +173,8 @@ pub fn cap_findings<T>(
     })
 }
 
-/// The findings of `after` that `before` does not hold, wherever they stand now. Of several that are
-/// the same, as many are new as there are more.
+/// The findings in `after` that are not in `before`, regardless of their position. Of identical
+/// findings, only the surplus is new.
 pub fn new_findings(before: &[SourceFinding], after: Vec<SourceFinding>) -> Vec<SourceFinding> {
     let key = |it: &SourceFinding| (it.severity, it.finder, it.code.clone(), it.message.clone());
     let mut known: HashMap<_, usize> = HashMap::new();

@@ -1,7 +1,7 @@
-//! A script as StyLua would write it, by the project's `stylua.toml`.
+//! Formats scripts with StyLua, by the project's `stylua.toml`.
 //!
-//! Two things differ from StyLua's command line: the syntax is Luau's where the settings name none, and
-//! a script keeps its line ends where they name none. `.editorconfig` is not read.
+//! Differs from the StyLua command line in two ways. If the settings do not name a syntax, it is
+//! Luau. If they do not name line endings, a script keeps its own. `.editorconfig` is not read.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -13,49 +13,47 @@ use super::compile;
 use super::finding::LineIndex;
 use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
-/// Scripts above this many bytes are not formatted: StyLua writes half a megabyte a second.
+/// Larger scripts, in bytes, are not formatted: StyLua writes about half a megabyte per second.
 const MAX_SIZE: usize = 1 << 20;
 
-/// The most that settings may say; nobody's say more.
+/// Upper limits for settings, far above any in use.
 const MAX_INDENT: usize = 64;
 const MAX_COLUMNS: usize = 10_000;
 
-/// Why a script is not formatted, and what to do.
+/// The reason a script was not formatted, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// The settings cannot be read.
     #[error("{file} cannot be read: {why}. Fix it and format again.")]
     Settings { file: String, why: String },
-    /// The compiler refuses the script.
     #[error("The script does not compile: {0}. Fix it first.")]
     DoesNotCompile(compile::CompileDiagnostic),
-    /// StyLua does not know its syntax.
+    /// The script compiles, but StyLua does not know its syntax.
     #[error(
         "StyLua does not know something in the script, which compiles: {0}. Leave it as it is, or give \
          a range of lines without it."
     )]
     NotParsed(String),
-    /// It cannot be looked at.
+    /// StyLua cannot process the script, for the reason given.
     #[error("The script {0}. Leave it as it is.")]
     CannotFormat(String),
-    /// StyLua would have changed what it means.
+    /// Formatting would have changed the meaning of the script.
     #[error("StyLua would change what the script means, so it was left as it is.")]
     ChangesMeaning,
 }
 
-/// The settings of a project: the name of their file, and what it says.
+/// The StyLua settings of a project: a file name and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyluaSettings {
     pub file: String,
-    /// Its text, or why it cannot be read.
+    /// The text of the file, or the reason it cannot be read.
     pub text: Result<String, String>,
 }
 
-/// A script's text as StyLua writes it; with a range of bytes, only the statements within it. The
-/// parser recurses: `stack` says what there is for it.
+/// Formats a script. With a range of bytes, formats only the statements within it. The parser
+/// recurses, so `stack` must be the stack size of this thread.
 ///
 /// # Errors
-/// Why it stays as it is.
+/// The reason the script was not formatted.
 pub fn format_source(
     source: &str,
     style: Option<&StyluaSettings>,
@@ -82,7 +80,7 @@ pub fn format_source(
         }
     })?;
     let range = range.map(|it| stylua_lib::Range::from_values(Some(it.start), Some(it.end)));
-    // It is somebody else's code, and must not end whoever plans.
+    // A panic in StyLua must not end the calling thread.
     let _caught = PanicGuard::begin();
     let format = || stylua_lib::format_code(source, config, range, OutputVerification::Full);
     let formatted = catch_unwind(AssertUnwindSafe(format))
@@ -105,12 +103,13 @@ thread_local! {
     static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread becomes an error that is reported: nobody has to print it.
+/// Whether a panic on this thread is caught and reported as an error, so that it need not be
+/// printed.
 pub fn is_catching_panics() -> bool {
     IS_CATCHING.get()
 }
 
-/// Until it is dropped, a panic of this thread is caught.
+/// While this exists, panics on this thread are caught.
 struct PanicGuard;
 
 impl PanicGuard {
@@ -136,7 +135,7 @@ fn parse_config(source: &str, style: Option<&StyluaSettings>) -> Result<Config, 
             };
             let text = text.as_ref().map_err(|why| wrong(why))?;
             let config: Config = toml::from_str(text).map_err(|error| wrong(error.message()))?;
-            // StyLua makes room for all the columns that it is told.
+            // StyLua allocates as many columns as the settings specify.
             if config.indent_width > MAX_INDENT {
                 return Err(wrong(&format!("indent_width is at most {MAX_INDENT}")));
             }
@@ -244,8 +243,8 @@ mod tests {
         }
     }
 
-    /// `StyLua` tries each call that holds a function in several layouts, so that one more level takes
-    /// two to three times as long: 12 of them took five seconds.
+    /// `StyLua` tries several layouts for each call with a function argument, so that each further
+    /// level takes two to three times as long: 12 levels took five seconds.
     #[test]
     fn callbacks_in_each_other_are_refused_in_time() {
         let thread = std::thread::Builder::new().stack_size(64 << 20);
@@ -260,7 +259,7 @@ mod tests {
                     format_source(&nested(open, "end) ", 20), None, None, StackSize::Large);
                 assert!(matches!(refused, Err(FormatError::CannotFormat(_))), "{open}");
             }
-            // Many of them are as long as one that is deeper.
+            // Many shallow ones take as long as one that is deeper.
             let many = nested("f(function() ", "end) ", 8).repeat(100);
             assert!(matches!(
                 format_source(&many, None, None, StackSize::Large),

@@ -1,35 +1,36 @@
-//! What the pieces of a script are to a reader's eye: keywords, texts, comments, names of some kinds.
+//! Syntax highlighting: splits lines of a script into keywords, strings, comments and names.
 //!
-//! What is shown is mostly a passage, such as the hunk of a difference. It may begin in the middle of a
-//! long string or comment, which is guessed by an end that nothing before has begun. Kinds of names are
-//! guessed as well, by what stands beside them; signs have no kind. Colours are not known here.
+//! The input is usually a passage, such as a diff hunk. It may begin in the middle of a long string
+//! or comment, which is guessed from an end bracket without a beginning. The kinds of names are
+//! guessed from adjacent tokens; operators and punctuation have no kind. This module must not know
+//! colours.
 
 use std::ops::Range;
 
 use super::index::lexer::{Token, TokenKind, tokenize};
 
-/// What a piece is.
+/// The kind of a highlighted piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HighlightKind {
     /// `local`, `then`, and so on.
     Keyword,
-    /// A string, or what an interpolated one has besides code.
+    /// A string, or the literal parts of an interpolated string.
     Text,
     Comment,
     /// A number, `true`, `false` or `nil`.
     Constant,
-    /// What every script has: `game`, `math`, `print`.
+    /// A global of every script: `game`, `math`, `print`.
     Global,
-    /// The name of a type.
     Type,
-    /// A function's name, where it is made or called.
+    /// The name of a function where it is defined or called.
     Function,
 }
 
-/// The pieces of a line, in order, each with its bytes of the line. What lies between them is plain.
+/// The pieces of a line in order, each with its byte range in the line. What is between them is
+/// plain.
 pub type LinePieces = Vec<(Range<usize>, HighlightKind)>;
 
-/// Names that every script has, in the order of bytes.
+/// Names that exist in every script, sorted bytewise.
 const GLOBALS: [&str; 73] = [
     "BrickColor",
     "CFrame",
@@ -106,7 +107,7 @@ const GLOBALS: [&str; 73] = [
     "workspace",
 ];
 
-/// The pieces of each of the lines, which stand without their ends.
+/// Highlights lines, which are passed without their line breaks.
 pub fn highlight_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<LinePieces> {
     let mut passage = String::new();
     let mut starts = Vec::new();
@@ -129,10 +130,10 @@ pub fn highlight_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<LinePiec
     spread.lines
 }
 
-/// Pieces of a passage, line by line.
+/// Collects the pieces of a passage, line by line.
 struct LineHighlighter<'a> {
     passage: &'a str,
-    /// Where each line begins.
+    /// The byte offset of each line.
     starts: Vec<usize>,
     lines: Vec<LinePieces>,
 }
@@ -141,7 +142,7 @@ impl LineHighlighter<'_> {
     fn add_piece(&mut self, range: Range<usize>, piece: HighlightKind) {
         let mut line = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
         while let Some(&start) = self.starts.get(line).filter(|start| **start < range.end) {
-            // A line ends before its end sign.
+            // Exclude the line break.
             let behind = self.starts.get(line + 1).map_or(self.passage.len(), |next| *next) - 1;
             let (from, to) = (range.start.max(start), range.end.min(behind));
             if from < to {
@@ -151,7 +152,7 @@ impl LineHighlighter<'_> {
         }
     }
 
-    /// Adds the pieces of a text that stands at a place of the passage.
+    /// Adds the pieces of a text that begins at the offset `at` of the passage.
     fn add_code(&mut self, text: &str, at: usize, tokens: &[Token]) {
         let mut known: Vec<Option<HighlightKind>> = Vec::with_capacity(tokens.len());
         let mut done = 0;
@@ -175,11 +176,11 @@ impl LineHighlighter<'_> {
     }
 }
 
-/// A token, and those beside it.
+/// A token with its neighbours.
 struct TokenContext<'a> {
     text: &'a str,
     tokens: &'a [Token],
-    /// What those before it are.
+    /// The kinds of the tokens before this one.
     earlier_kinds: &'a [Option<HighlightKind>],
     at: usize,
 }
@@ -194,7 +195,7 @@ impl TokenContext<'_> {
         range.and_then(|range| self.text.get(range)).unwrap_or_default()
     }
 
-    /// What stands so many tokens before it, and what kind of piece that is.
+    /// The token `steps` before this one, and its highlight kind.
     fn token_before(&self, steps: usize) -> (TokenKind, Option<HighlightKind>) {
         let at = self.at.checked_sub(steps);
         at.map_or((TokenKind::Eof, None), |at| (self.kind_at(at), self.earlier_kinds[at]))
@@ -258,7 +259,7 @@ impl TokenContext<'_> {
         (!is_member && GLOBALS.binary_search(&word).is_ok()).then_some(HighlightKind::Global)
     }
 
-    /// Whether a name is a keyword where it stands.
+    /// Whether a name is a keyword in its context.
     fn is_keyword(&self, word: &str, next: TokenKind) -> bool {
         match word {
             "export" => self.word_at(self.at + 1) == "type",
@@ -293,7 +294,8 @@ impl TokenContext<'_> {
     }
 }
 
-/// Where a long string or comment ends that the passage begins in, and which of the two it may be.
+/// The end of a long string or comment in which the passage begins, and which of the two it
+/// probably is. None if the passage does not begin in one.
 fn unclosed_start(passage: &str, tokens: &[Token]) -> Option<(usize, HighlightKind)> {
     let bytes = passage.as_bytes();
     let (mut open, mut at, mut token) = (0_usize, 0, 0);
@@ -321,7 +323,7 @@ fn unclosed_start(passage: &str, tokens: &[Token]) -> Option<(usize, HighlightKi
     None
 }
 
-/// Whether a place is in a string with both its quotes.
+/// Whether an offset is inside a string that has both quotes.
 fn is_quoted(token: &Token, at: usize, bytes: &[u8]) -> bool {
     let (start, last) = (token.start as usize, token.end as usize - 1);
     token.kind == TokenKind::Text
@@ -330,7 +332,8 @@ fn is_quoted(token: &Token, at: usize, bytes: &[u8]) -> bool {
         && bytes[last] == bytes[start]
 }
 
-/// What ends so: behind a comment nothing stands, and many end with `--]]`.
+/// Guesses the kind of an unclosed piece by its end: nothing follows a comment on its line, and
+/// many comments end with `--]]`.
 fn unclosed_kind(passage: &str, at: usize, end: usize) -> HighlightKind {
     let rest = passage[end..].split('\n').next().unwrap_or_default();
     let is_comment = passage[..at].ends_with("--") || rest.trim().is_empty();
@@ -347,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces as `k<local>`.
+    /// Shows pieces as `k<local>`.
     #[track_caller]
     fn check(source: &str, expected: &str) {
         let lines: Vec<&str> = source.split('\n').collect();
@@ -446,7 +449,7 @@ mod tests {
         }
     }
 
-    /// A measure for what grows with the square: a megabyte would take minutes.
+    /// Guards against quadratic time, in which a megabyte would take minutes.
     #[test]
     fn a_long_line_takes_no_time() {
         let begun = Instant::now();

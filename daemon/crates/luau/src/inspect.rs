@@ -1,19 +1,19 @@
-//! All that can be told of one script alone: whether it compiles, and if so what is suspicious in it.
+//! Inspects a single script: compile errors, or if it compiles, lints.
 
 use super::compile;
 use super::finding::{FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding};
 use super::lint::SourceLinter;
 use super::nesting::StackSize;
 
-/// What is wrong with a script, in order.
+/// The problems of a script, in order.
 pub fn inspect_source(source: &str, linter: &SourceLinter, stack: StackSize) -> Vec<SourceFinding> {
     let errors = syntax_findings(source);
     if errors.is_empty() { linter.lint_source(source, stack) } else { errors }
 }
 
-/// What keeps a script from compiling, by the compiler's verdict. The compiler says the line alone,
-/// and often the word that it stumbled on. Nothing parses the text to learn more: what does not
-/// compile may be nested without end.
+/// The compile error of a script, if any. The compiler reports only the line, and often the word at
+/// which it stopped. The text is not parsed for more detail, because text that does not compile may
+/// be nested arbitrarily deep.
 pub fn syntax_findings(source: &str) -> Vec<SourceFinding> {
     let errors = compile::compile_errors(source);
     if errors.is_empty() {
@@ -31,7 +31,7 @@ pub fn syntax_findings(source: &str) -> Vec<SourceFinding> {
     errors.into_iter().map(finding).collect()
 }
 
-/// Where the word stands that the compiler names, if that line holds it once.
+/// The position of the word that the compiler names, if it occurs exactly once in the line.
 fn error_word_span(error: &compile::CompileDiagnostic, lines: &LineIndex<'_>) -> Option<LineSpan> {
     let (_, got) = error.message.rsplit_once("got '")?;
     let word = &got[..got.rfind('\'')?];

@@ -1,7 +1,7 @@
-//! Luau source: what its compiler and parser report, lints, formatting, the security scan and the index.
+//! Luau source: compile errors, outlines, lints, formatting, the security scan and the index.
 //!
-//! Luau's compiler alone decides whether a text is a script; the parser describes what compiles. It must not know scenes,
-//! edits or proposals, and it never runs code.
+//! Only Luau's compiler decides whether a text is a script; the parser describes what compiles.
+//! Must not know scenes, edits or proposals, and never runs code.
 
 mod additive;
 mod compile;

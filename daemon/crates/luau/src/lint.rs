@@ -1,9 +1,9 @@
-//! What is suspicious in a script that compiles: names that nobody defines, values that nobody uses,
-//! members that Roblox does not have.
+//! Lints of scripts that compile: undefined names, unused values, members that Roblox does not
+//! have.
 //!
-//! The lints are selene's. What it ships of Roblox knows neither enums nor instances: enums come from
-//! the reflection database, and what is asked of an instance is not looked at. Comments such as
-//! `-- selene: allow(unused_variable)` count as selene counts them.
+//! The lints are selene's. Its Roblox library contains neither enums nor instances. Enums are added
+//! from the reflection database; the members of instances are not checked. Comments such as
+//! `-- selene: allow(unused_variable)` work as in selene.
 
 use std::cell::OnceCell;
 use std::panic::catch_unwind;
@@ -21,13 +21,13 @@ use super::finding::{
 use super::nesting::{self, MAX_NAMES, ParsePurpose, StackSize, UnfitReason};
 use super::settings::{self, LintSettings};
 
-/// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
+/// Larger scripts, in bytes, are not linted for a card: selene reads about four megabytes a second.
 const MAX_CARD_SIZE: usize = 200_000;
 
-/// Scripts above this many bytes are not linted at all: no script of Studio is half as long.
+/// Larger scripts, in bytes, are not linted at all. No script in Studio is half as long.
 const MAX_LINTED: usize = 500_000;
 
-/// Lints about style, which is not for a warning where a project does not ask for it.
+/// Style lints, which are disabled unless a project enables them.
 const STYLE_LINTS: [&str; 9] = [
     "high_cyclomatic_complexity",
     "manual_table_clone",
@@ -40,7 +40,7 @@ const STYLE_LINTS: [&str; 9] = [
     "unused_variable",
 ];
 
-/// What TestEZ defines for specs (its API reference, 0.4).
+/// The globals that TestEZ defines in specs (its API reference, 0.4).
 const TESTEZ_GLOBALS: [&str; 19] = [
     "FIXME",
     "FOCUS",
@@ -63,7 +63,7 @@ const TESTEZ_GLOBALS: [&str; 19] = [
     "xit",
 ];
 
-/// The lints, as a project wants them.
+/// The lints with the settings of a project.
 pub struct SourceLinter {
     checker: Option<Checker<Json>>,
     excluded: Vec<Regex>,
@@ -76,14 +76,14 @@ impl std::fmt::Debug for SourceLinter {
 }
 
 impl SourceLinter {
-    /// The lints where a project says nothing: those about style are left out.
+    /// The default lints for projects without settings: all except the style lints.
     pub fn default_lints() -> Self {
         let checker =
             roblox_library().and_then(|library| settings::default_checker(&STYLE_LINTS, library));
         Self { checker, excluded: Vec::new() }
     }
 
-    /// The same for specs, which find the words of TestEZ.
+    /// The default lints for specs, with the globals of TestEZ.
     pub fn with_testez() -> Self {
         let library = roblox_library().and_then(|library| {
             let words =
@@ -96,18 +96,18 @@ impl SourceLinter {
         Self { checker, excluded: Vec::new() }
     }
 
-    /// The lints by a project's `selene.toml`, and what is wrong in that.
+    /// The lints by a project's `selene.toml`, and the findings in that file.
     pub fn from_settings(settings: &LintSettings) -> (Self, Vec<SourceFinding>) {
         let read = settings::read_settings(settings);
         (Self { checker: read.checker, excluded: read.excluded }, read.findings)
     }
 
-    /// Whether a project leaves a file out. `path` has `/` between its names.
+    /// Whether the settings exclude a file. `path` has `/` as separator.
     pub fn is_excluded(&self, path: &str) -> bool {
         self.excluded.iter().any(|glob| glob.is_match(path))
     }
 
-    /// What is suspicious in a script that compiles, in order; a note where it cannot be told.
+    /// The lint findings of a script that compiles, in order. A note if it cannot be linted.
     pub fn lint_source(&self, source: &str, stack: StackSize) -> Vec<SourceFinding> {
         let not_linted = |at: LineSpan, why: String| {
             vec![SourceFinding {
@@ -157,7 +157,8 @@ impl SourceLinter {
             .into_iter()
             .filter_map(|it| Some((lint_severity(&it)?, it)))
             .collect();
-        // To tell a column takes as long as its line.
+        // Computing a column takes time proportional to its line, so cap the findings before
+        // converting them.
         counted.sort_by_key(|(_, it)| it.diagnostic.primary_label.range);
         let more = cap_findings(&mut counted, |it| it.0);
         let found = counted.into_iter().map(|(severity, it)| to_finding(severity, it, &lines));
@@ -194,17 +195,17 @@ fn to_finding(
 }
 
 thread_local! {
-    /// Made when the first script is looked at: reading the library takes longer than a script.
+    /// Built for the first script: reading the library takes longer than linting a script.
     static DEFAULT_LINTER: OnceCell<SourceLinter> = const { OnceCell::new() };
 }
 
-/// What is suspicious in a script, for its card; nothing where it does not compile, is very large, or
-/// is nested so deeply that the parser, which recurses, could leave a usual stack.
+/// The lint findings of a script for its card. Empty if the script does not compile, is very large,
+/// or is nested so deeply that the recursive parser could overflow a usual stack.
 pub fn lint_for_card(source: &str) -> Vec<SourceFinding> {
     if source.len() > MAX_CARD_SIZE || !compile::compile_errors(source).is_empty() {
         return Vec::new();
     }
-    // Lints are somebody else's code, and one that fails must not end whoever plans.
+    // A panic in a lint must not end the calling thread.
     let lint = || {
         DEFAULT_LINTER.with(|it| {
             it.get_or_init(SourceLinter::default_lints).lint_source(source, StackSize::Usual)
@@ -215,14 +216,14 @@ pub fn lint_for_card(source: &str) -> Vec<SourceFinding> {
     found
 }
 
-/// What a script finds in Roblox.
+/// The standard library of Roblox for selene.
 pub fn roblox_library() -> Option<StandardLibrary> {
     let mut globals = Map::new();
     for instance in ["game", "plugin", "script", "workspace"] {
         globals.insert(instance.to_owned(), json!({ "any": true }));
     }
-    // What selene's library says otherwise than Luau does: a message and a third number may be left out,
-    // and type functions have a library of their own.
+    // Corrections to selene's library: the message of `assert` and the third number of
+    // `vector.create` are optional, and type functions have the library `types`.
     globals.insert("types".to_owned(), json!({ "any": true }));
     let may_be_left_out = |kind: &str| json!({ "type": kind, "required": false });
     let assert = json!({ "args": [{ "type": "any" }, may_be_left_out("any")] });
@@ -256,7 +257,7 @@ pub fn roblox_library() -> Option<StandardLibrary> {
     Some(library)
 }
 
-/// A name of an enum's item that another has replaced, and that Roblox still takes.
+/// A former name of an enum item that Roblox still accepts.
 struct LegacyName<'a> {
     enum_name: &'a str,
     legacy: &'a str,
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(legacy_names().count(), 46);
         for LegacyName { enum_name, legacy, current } in legacy_names() {
             let items = &enums.get(enum_name).expect(enum_name).items;
-            // One of them has no item of today in the database.
+            // The item that replaces `DisconnectNoResponse` is missing from the database.
             assert!(items.contains_key(current) || legacy == "DisconnectNoResponse", "{current}");
         }
     }

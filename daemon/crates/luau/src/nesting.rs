@@ -1,33 +1,35 @@
-//! How deep a script is nested, so that nothing that recurses is given what it cannot bear.
+//! Limits the nesting of scripts, so that recursive parsers do not overflow their stack.
 //!
-//! It reads the very tokens that the parser of lints and formats reads, so that both see the same
-//! brackets. It is no parser: what it says holds for texts that compile, and nobody may parse others.
+//! It reads the same tokens as the parser of the lints and the formatter, so that both see the same
+//! brackets. It is not a parser: its result is valid only for text that compiles, and other text
+//! must never be parsed.
 
 use full_moon::LuaVersion;
 use full_moon::tokenizer::{InterpolatedStringKind, Lexer, LexerResult, Symbol, TokenType};
 
-/// What a usual stack bears, in the units of [`Weight::stack`]: kilobytes of a build for tests.
+/// The capacity of a usual stack, in units of [`NestingWeight::stack`]: kilobytes in a test build.
 const STACK_BUDGET: u32 = 1_300;
 
-/// How many tokens a script may count as, by [`Weight::heat`]; what is nested little is not counted.
+/// Maximum sum of all tokens, each weighted by [`NestingWeight::time`]. Shallow tokens are not
+/// counted.
 const WORK_BUDGET: u64 = 1 << 17;
 const MIN_COUNTED_TIME: u32 = 8;
 
-/// How many names and operators lints are looked for in. selene compares each with all others: 6,000
-/// take three seconds of a build for tests.
+/// Maximum number of names and operators in a script to lint. selene compares each with all others:
+/// 6,000 take three seconds in a test build.
 pub(super) const MAX_NAMES: usize = 20_000;
 
-/// How large a stack is.
+/// The stack size of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StackSize {
-    /// That of any thread: 2 MB.
+    /// The default of 2 MB.
     Usual,
     /// At least 64 MB.
     Large,
 }
 
 impl StackSize {
-    /// How many times more it bears than the usual one: less than it is larger.
+    /// The capacity as a multiple of the usual one. Deliberately less than the ratio of the sizes.
     fn capacity_factor(self) -> u32 {
         match self {
             Self::Usual => 1,
@@ -36,29 +38,29 @@ impl StackSize {
     }
 }
 
-/// Who wants to have a script parsed.
+/// The purpose of parsing a script, which determines the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParsePurpose {
-    /// Who makes outlines or scans for backdoors, and is quick.
+    /// Outlines or the security scan, which are fast.
     Outline,
     Lint,
-    /// `StyLua`, which takes more of a stack, and of time.
+    /// `StyLua`, which needs more stack and time.
     Format,
 }
 
-/// Why a text that compiles must not be parsed.
+/// The reason a text that compiles must not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnfitReason {
-    /// A parser that recurses could leave the stack, or not end for long.
+    /// A recursive parser could overflow its stack or take very long.
     TooDeep,
-    /// It is too much for lints: see [`MAX_NAMES`].
+    /// Too many names and operators for the lints; see [`MAX_NAMES`].
     TooManyNames,
-    /// The parser does not know what stands at these bytes.
+    /// The parser does not know the syntax in this range of bytes.
     UnknownSyntax(usize, usize),
 }
 
-/// Whether a script that compiles may be parsed; how many tokens it has, where it may. What cannot be
-/// told from tokens alone counts as deeper than it is.
+/// Checks whether a script that compiles may be parsed, and returns its number of tokens. Where
+/// tokens alone are ambiguous, assumes the deeper nesting.
 pub(super) fn check_nesting(
     source: &str,
     reader: ParsePurpose,
@@ -88,12 +90,12 @@ pub(super) fn check_nesting(
     Ok(count)
 }
 
-/// What something that is open costs whoever recurses: measured, at the worst.
+/// The cost of an open construct for a recursive parser, measured in the worst case.
 #[derive(Debug, Clone, Copy, Default)]
 struct NestingWeight {
     stack: u32,
-    /// Half of it is how often the time doubles that is spent on what stands inside: selene looks
-    /// several times at what an index or a branch holds, and `StyLua` tries what it holds in several
+    /// Twice the number of times that the construct doubles the time spent on its content: selene
+    /// visits the content of an index or a branch several times, and `StyLua` tries several
     /// layouts.
     time: u32,
 }
@@ -113,26 +115,26 @@ impl NestingWeight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenKind {
     Block,
-    /// The block of a function that is a value.
+    /// The block of a function expression.
     Function,
     Round,
     Curly,
-    /// Behind a `[` that belongs to a value.
+    /// After a `[` that indexes a value.
     Index,
-    /// Behind any other `[`.
+    /// After any other `[`.
     Key,
-    /// Behind a `<`, which may open types or compare.
+    /// After a `<`, which may open type arguments or be a comparison.
     Angle,
-    /// An expression in a string.
+    /// An expression in an interpolated string.
     Text,
 }
 
 struct NestingFrame {
     kind: OpenKind,
     weight: NestingWeight,
-    /// Of the operators of the expression or type that stands in it now.
+    /// The weight of the operators in the current expression or type of this frame.
     operator_weight: NestingWeight,
-    /// Expressions that began with `if` and wait for these words.
+    /// Number of `if` expressions that wait for these keywords.
     pending_then: usize,
     pending_else: usize,
 }
@@ -164,22 +166,22 @@ impl OpenKind {
 /// What may follow a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedNext {
-    /// A statement, or what goes on with a value.
+    /// The next statement, or the continuation of a value.
     Value,
-    /// What an expression or a type goes on with.
+    /// The continuation of an expression or type.
     Open,
-    /// Either, and only a parser can tell.
+    /// Either of the two; only a parser can tell.
     Either,
 }
 
 struct NestingTracker {
     reader: ParsePurpose,
-    /// Never empty: the first one is the script.
+    /// Never empty: the first frame is the script.
     frames: Vec<NestingFrame>,
-    /// Of all frames together.
+    /// The weight of all frames together.
     weight: NestingWeight,
     work: u64,
-    /// Names and operators so far.
+    /// Number of names and operators so far.
     names: usize,
     expected: ExpectedNext,
 }
@@ -198,7 +200,7 @@ impl NestingTracker {
         match token {
             TokenType::Identifier { .. } => {
                 self.names += 1;
-                // Two values without a sign between them are of two statements.
+                // Two adjacent values belong to two statements.
                 if self.expected == ExpectedNext::Value {
                     self.begin_statement();
                 }
@@ -274,13 +276,13 @@ impl NestingTracker {
                 self.add_operator(if self.reader == ParsePurpose::Format { 2 } else { 0 });
                 self.expected = ExpectedNext::Open;
             }
-            // A value, and in front of a type a part of that.
+            // A value, or before a type a part of that type.
             Symbol::Ellipsis => self.expected = ExpectedNext::Either,
             _ => self.track_word(symbol),
         }
     }
 
-    /// Takes a word, or an operator, that cannot stand between the `<` and the `>` of types.
+    /// Tracks a keyword or an operator that cannot occur between the `<` and `>` of types.
     fn track_word(&mut self, symbol: Symbol) {
         self.end_comparison();
         match symbol {
@@ -329,7 +331,7 @@ impl NestingTracker {
                 self.begin_statement();
                 self.push_frame(OpenKind::Block);
             }
-            // As an expression it has no `end`, and stays open for longer than it is.
+            // An `if` expression has no `end`, so its frame stays open for too long.
             ExpectedNext::Either => self.push_frame(OpenKind::Block),
         }
         self.expected = ExpectedNext::Open;
@@ -388,7 +390,7 @@ impl NestingTracker {
         self.expected = ExpectedNext::Open;
     }
 
-    /// Ends the innermost of its kind. What is left open in it was opened by mistake.
+    /// Closes the innermost frame of this kind. Frames still open inside it were opened by mistake.
     fn close_frame(&mut self, kind: OpenKind) {
         let same = match kind {
             OpenKind::Block => OpenKind::Function,
@@ -414,7 +416,8 @@ impl NestingTracker {
         (top.pending_then, top.pending_else) = (0, 0);
     }
 
-    /// A `<` that is still open has compared: what came behind it is of the expression around it.
+    /// Turns a `<` that is still open into a comparison, and its content into a part of the
+    /// expression around it.
     fn end_comparison(&mut self) {
         while self.top_frame().kind == OpenKind::Angle {
             let grown = std::mem::take(&mut self.top_frame().operator_weight);

@@ -1,7 +1,8 @@
-//! What a script defines, and on which lines: enough to read one function instead of a file.
+//! The outline of a script: its definitions and their lines, to read one function instead of a
+//! file.
 //!
-//! The tree is made on demand and thrown away; it takes some two hundred bytes for each byte of
-//! the source.
+//! The syntax tree is built on demand and discarded. It takes about 200 bytes for each byte of the
+//! source.
 
 use std::collections::HashMap;
 
@@ -21,59 +22,57 @@ use super::finding::LineIndex;
 use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 use super::{CompileDiagnostic, compile_errors};
 
-/// Something that a script defines under a name.
+/// A named definition in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutlineDefinition {
-    /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`. A function in a table is
-    /// called after the variable or field that holds the table, where there is one.
+    /// The name as written in the script: `spawn`, `Shop.open`, `Shop:buy`. A function in a table
+    /// is named after the variable or field that holds the table, if there is one.
     pub name: String,
     pub kind: DefinitionKind,
-    /// Its first line, from 1.
+    /// The first line, from 1.
     pub line: u32,
     pub end_line: u32,
 }
 
-/// The kinds of definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DefinitionKind {
-    /// A function in a table or a global one.
+    /// A function in a table, or a global function.
     Function,
     /// A function in a local variable.
     LocalFunction,
-    /// A function that is declared with a colon.
+    /// A function declared with a colon.
     Method,
     /// A type, exported or not, or a type function.
     Type,
-    /// A local variable of the script's outermost block that holds a table or what `require` gave.
+    /// A local variable in the outermost block that holds a table or the result of `require`.
     Local,
 }
 
-/// Why there is no outline.
+/// The reason a script has no outline.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OutlineError {
-    /// The compiler refuses the script.
     #[error("The script does not compile, so it has no outline: {0}. Read its text instead.")]
     DoesNotCompile(CompileDiagnostic),
-    /// The script compiles, but the parser does not know something in it.
+    /// The script compiles, but the parser does not know its syntax.
     #[error(
         "The script compiles, but the parser that makes outlines does not know its syntax yet: {0}. Read its text instead."
     )]
     NotParsed(CompileDiagnostic),
-    /// The parser, which recurses, could leave its stack.
+    /// The recursive parser could overflow its stack.
     #[error(
         "The script is nested too deeply for the parser that makes outlines. Read its text instead."
     )]
     TooDeep,
 }
 
-/// What a script defines, at all levels, in the order of the lines.
+/// The definitions of a script at all levels, ordered by line.
 ///
-/// The parser recurses: call it on a thread with at least 64 MB of stack. On a small one it takes
-/// the process down on nesting that Luau still accepts.
+/// The parser recurses, so call this on a thread with at least 64 MB of stack. On a small stack,
+/// nesting that Luau still accepts would crash the process.
 ///
 /// # Errors
-/// Why there is none: a sentence.
+/// The reason there is no outline.
 pub fn outline_script(source: &str) -> Result<Vec<OutlineDefinition>, OutlineError> {
     if let Some(diagnostic) = compile_errors(source).into_iter().next() {
         return Err(OutlineError::DoesNotCompile(diagnostic));
@@ -106,16 +105,16 @@ pub fn outline_script(source: &str) -> Result<Vec<OutlineDefinition>, OutlineErr
 #[derive(Default)]
 struct OutlineCollector {
     definitions: Vec<OutlineDefinition>,
-    /// The names of tables, by the byte where each starts. A table is visited after the statement
-    /// or the table that gives it a name.
+    /// The names of tables by their start byte. A table is visited after the statement or table
+    /// that names it.
     table_names: HashMap<usize, String>,
-    /// How many blocks are open; one in the outermost.
+    /// Number of open blocks; 1 in the outermost.
     block_depth: usize,
 }
 
 impl OutlineCollector {
     fn add_definition(&mut self, name: String, kind: DefinitionKind, node: &dyn Node) {
-        // The end that the parser reports for a table type leaves its closing brace out.
+        // The parser's end position of a table type excludes the closing brace.
         let end = node.tokens().filter_map(Node::end_position).max();
         let (Some(start), Some(end)) = (node.start_position(), end) else {
             return;
@@ -124,8 +123,8 @@ impl OutlineCollector {
         self.definitions.push(OutlineDefinition { name, kind, line, end_line });
     }
 
-    /// Takes note of a value that gets a name: a function is a definition, a table hands the name
-    /// on to its fields.
+    /// Handles a value that is given a name: a function becomes a definition, a table passes the
+    /// name on to its fields.
     fn bind_value(
         &mut self,
         name: String,
@@ -236,7 +235,6 @@ impl Visitor for OutlineCollector {
     }
 }
 
-/// The value without the parentheses and type assertions around it.
 fn strip_parentheses(value: &Expression) -> &Expression {
     match value {
         Expression::Parentheses { expression, .. }
@@ -258,8 +256,8 @@ fn is_require(call: &FunctionCall) -> bool {
     is_named && is_called && suffixes.next().is_none()
 }
 
-/// `a.b["c"]` as it is written, without comments and white space; none where it hangs on the result
-/// of a call.
+/// The text of `a.b["c"]` without comments and white space; None if it begins with the result of a
+/// call.
 fn variable_name(variable: &Var) -> Option<String> {
     match variable {
         Var::Name(name) => Some(name.token().to_string()),

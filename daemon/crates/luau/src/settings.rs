@@ -1,8 +1,9 @@
-//! A project's `selene.toml`, read tolerantly: what is wrong in it is told, and the rest counts.
+//! Reads a project's `selene.toml` tolerantly: reports what is wrong in it, and applies the rest.
 //!
-//! Keys, names and defaults are selene's (its book, "Configuration"). Two things differ. A file that
-//! names no standard library means Roblox's, because every script here is of Roblox. And what selene
-//! asks of Roblox's site for `std = "roblox"` is made of the reflection database instead.
+//! Keys, names and defaults are selene's (its book, "Configuration"), with two differences. A file
+//! that names no standard library uses Roblox's, because every script here runs on Roblox. And the
+//! library for `std = "roblox"`, which selene downloads from Roblox, is built from the reflection
+//! database instead.
 
 use std::collections::HashMap;
 
@@ -14,24 +15,23 @@ use serde_json::{Map, Value as Json};
 use super::finding::{FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding};
 use super::lint::roblox_library;
 
-/// The text of a `selene.toml`, and of the standard libraries beside it.
+/// The text of a `selene.toml` and of the standard libraries next to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LintSettings {
     pub text: String,
-    /// The files beside it, by the names of [`libraries`]; those that are not there are left out.
+    /// The library files by name; see [`library_names`]. Missing files are left out.
     pub libraries: HashMap<String, String>,
 }
 
-/// More faults than these are not told: each is looked for in the whole text.
+/// Maximum number of reported faults, because the whole text is searched for each.
 const MAX_FINDINGS: usize = 100;
 
-/// The reader of YAML looks at all brackets that are open at each new one.
+/// Maximum number of brackets: at each new one, the YAML parser visits all open ones.
 const MAX_BRACKETS: usize = 10_000;
 
-/// The keys that selene knows.
 const KNOWN_KEYS: [&str; 6] = ["config", "lints", "rules", "std", "exclude", "roblox-std-source"];
 
-/// The standard libraries that a `selene.toml` names and that are files beside it: `NAME.yml`.
+/// The standard libraries in a `selene.toml` that are files next to it, called `NAME.yml`.
 pub fn library_names(text: &str) -> Vec<String> {
     let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
     let names = table.get("std").and_then(toml::Value::as_str).unwrap_or_default();
@@ -39,19 +39,18 @@ pub fn library_names(text: &str) -> Vec<String> {
     named.filter(|name| !name.is_empty() && !is_builtin_library(name)).map(str::to_owned).collect()
 }
 
-/// The libraries that need no file.
+/// Whether a library needs no file.
 fn is_builtin_library(name: &str) -> bool {
     matches!(name, "roblox" | "luau" | "lua51" | "lua52" | "lua53")
 }
 
-/// What a `selene.toml` says, as far as it can be read.
+/// The readable part of a `selene.toml`, and what is wrong with it.
 pub(super) struct LintConfig {
     pub(super) checker: Option<Checker<Json>>,
     pub(super) excluded: Vec<Regex>,
     pub(super) findings: Vec<SourceFinding>,
 }
 
-/// Reads a project's settings.
 pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
     let mut reader =
         SettingsReader { lines: LineIndex::from_text(&settings.text), findings: Vec::new() };
@@ -106,7 +105,8 @@ impl SettingsReader<'_> {
         });
     }
 
-    /// The first line that holds a word: TOML does not tell where a key stands.
+    /// The first line that contains a word, because the TOML parser does not report positions of
+    /// keys.
     fn find_word(&self, word: &str) -> LineSpan {
         if self.findings.len() >= MAX_FINDINGS {
             return LineSpan::START;
@@ -143,7 +143,7 @@ impl SettingsReader<'_> {
         lints
     }
 
-    /// What lints are told besides.
+    /// The options of lints.
     fn read_lint_options(table: &toml::Table) -> HashMap<String, Json> {
         let given = table.get("config").and_then(toml::Value::as_table);
         let all = given.into_iter().flatten();
@@ -151,7 +151,7 @@ impl SettingsReader<'_> {
             .collect()
     }
 
-    /// Which files are left out.
+    /// The patterns of excluded files.
     fn read_excludes(&mut self, table: &toml::Table) -> Vec<Regex> {
         let given = table.get("exclude").and_then(toml::Value::as_array);
         let mut globs = Vec::new();
@@ -166,7 +166,7 @@ impl SettingsReader<'_> {
         globs
     }
 
-    /// The standard library: its parts laid over each other, the first over the next.
+    /// Reads the standard library, merged from its parts. Earlier parts take precedence.
     fn read_library(&mut self, names: &str, files: &HashMap<String, String>) -> StandardLibrary {
         let mut library: Option<StandardLibrary> = None;
         for name in names.split('+').map(str::trim).filter(|name| !name.is_empty()) {
@@ -215,13 +215,13 @@ impl SettingsReader<'_> {
                     Some(base) if is_builtin_library(base) => {
                         library.extend(StandardLibrary::from_name(base)?);
                     }
-                    // A base that is no library of selene's adds nothing.
+                    // An unknown base library adds nothing.
                     Some(_) | None => {}
                 }
                 Some(library)
             }
             Err(error) => {
-                // The error's own words hold the file's text, which need not be the project's.
+                // The error message may quote the file, which need not belong to the project.
                 let place = error.location().map_or_else(
                     || "its form is not right".to_owned(),
                     |it| format!("line {}, column {} does not fit", it.line(), it.column()),
@@ -236,7 +236,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// A checker of all that its lints accept: what one does not is told, and left out.
+    /// Builds a checker. Reports and drops options that their lint does not accept.
     fn build_checker(
         &mut self,
         config: CheckerConfig<Json>,
@@ -266,7 +266,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// Lints as they count where a project says nothing, with what scripts find around them.
+/// The default checker, without the lints in `passed_over`.
 pub(super) fn default_checker(
     passed_over: &[&str],
     library: StandardLibrary,
@@ -277,8 +277,8 @@ pub(super) fn default_checker(
     Checker::new(config, library).ok()
 }
 
-/// A pattern of paths: `*` within a name, `**` across them, `?` for one character, `{a,b}`. It fits a
-/// folder with all below it.
+/// Compiles a path pattern: `*` within a name, `**` across names, `?` for one character, `{a,b}`. A
+/// pattern that matches a folder also matches everything in it.
 fn compile_glob(pattern: &str) -> Option<Regex> {
     let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
     let mut regex = String::from("^");
@@ -308,13 +308,13 @@ fn compile_glob(pattern: &str) -> Option<Regex> {
     Regex::new(&regex).ok()
 }
 
-/// The object that a file's keys and values make: what a test writes by hand.
+/// Settings with this text and no libraries.
 #[cfg(test)]
 pub(super) fn settings_from_text(text: &str) -> LintSettings {
     LintSettings { text: text.to_owned(), libraries: HashMap::new() }
 }
 
-/// A library of globals alone.
+/// A library that consists only of globals.
 pub(super) fn globals_library(globals: Map<String, Json>) -> Option<StandardLibrary> {
     serde_json::from_value(serde_json::json!({ "globals": globals })).ok()
 }

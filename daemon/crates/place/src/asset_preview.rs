@@ -1,5 +1,5 @@
-//! What assets bring on trial: instances of which the class, the name and the scripts are known, and
-//! nothing else until they are inserted.
+//! Asset previews: instances of an asset that is not inserted yet. Only their classes, names and
+//! scripts are known until the asset is inserted.
 
 use rbx_dom_weak::ustr;
 use rbx_types::Variant;
@@ -8,7 +8,7 @@ use scene_schemas::command::AssetContents;
 use super::{Node, Scene};
 
 impl Scene {
-    /// Makes a part of what an asset holds that has one root, as the last child of `parent`.
+    /// Creates the preview of one subtree of an asset's contents, as the last child of `parent`.
     pub fn insert_asset_preview(
         &mut self,
         parent: Node,
@@ -19,7 +19,7 @@ impl Scene {
         for at in part.clone() {
             let node = self.tree.add(holds.class_of(at), &holds.names[at]);
             self.asset_previews.insert(node);
-            // Places of the list count from 1, and 0 is nobody.
+            // Parents are numbered from 1; 0 means no parent.
             let above = match holds.parents[at] {
                 0 => parent.0,
                 above => first + above - 1 - start,
@@ -37,8 +37,8 @@ impl Scene {
         Node(first)
     }
 
-    /// Whether an instance comes with an asset that is not inserted yet, so that nobody has seen its
-    /// properties.
+    /// Whether an instance belongs to an asset that is not inserted yet, so its properties are
+    /// unknown.
     pub fn is_asset_preview(&self, node: Node) -> bool {
         self.asset_previews.contains(&node.0)
     }

@@ -1,4 +1,4 @@
-//! Attributes and tags of an instance, which are stored as one value each.
+//! Access to the attributes and tags of an instance. Each set is stored as a single value.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ impl Scene {
         }
     }
 
-    /// The names of the instance's attributes, sorted.
+    /// Returns the names of the instance's attributes, sorted.
     pub fn attribute_names(&self, node: Node) -> Vec<String> {
         self.attributes(node).into_iter().flatten().map(|(name, _)| name).collect()
     }

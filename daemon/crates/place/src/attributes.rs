@@ -1,19 +1,19 @@
-//! Attributes as a file stores them, in one text of bytes.
+//! Parses attributes from the single byte string in which a file stores them.
 //!
-//! The reader of the rbx crates believes every length that stands there and asks for that much
-//! memory, which ends the process. So lengths are held against the bytes first.
+//! The reader of the rbx crates trusts every length in the data and allocates that much memory,
+//! which can abort the process. Lengths are therefore checked against the available bytes first.
 
 use rbx_types::Attributes;
 
 use super::bytes::ByteReader;
 
-/// Reads attributes; none where the bytes are none.
+/// Parses attributes; None if the bytes are not attributes.
 pub(super) fn parse_attributes(bytes: &[u8]) -> Option<Attributes> {
     check_length(bytes)?;
     Attributes::from_reader(bytes).ok()
 }
 
-/// Goes over all attributes; none where one of them says more than there is.
+/// Checks the lengths of all attributes; None if one exceeds the data.
 fn check_length(bytes: &[u8]) -> Option<()> {
     if bytes.is_empty() {
         return Some(());

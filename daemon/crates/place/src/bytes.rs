@@ -1,8 +1,8 @@
-//! Reading numbers and texts from the front of bytes, as far as they go.
+//! Bounds-checked reading of numbers and texts from the front of a byte slice.
 
 use std::borrow::Cow;
 
-/// What is left to read.
+/// The unread rest of a byte slice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
@@ -28,8 +28,8 @@ impl<'a> ByteReader<'a> {
         self.take_bytes(len as usize)
     }
 
-    /// Numbers of instances: each the difference from the one before it, the first bytes of all of
-    /// them first, then the second ones.
+    /// Reads instance numbers. Each is stored as the difference from its predecessor, and bytes are
+    /// interleaved: the first bytes of all numbers come first, then the second bytes, and so on.
     pub(super) fn read_referents(
         &mut self,
         count: usize,
@@ -47,8 +47,8 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-/// A text as it is shown, with `�` in the place of odd bytes. Most texts have none, and that is
-/// found sooner than the standard library looks for them.
+/// Decodes UTF-8, with `�` for invalid bytes. Most texts are valid, and `from_utf8` detects that
+/// faster than `from_utf8_lossy`.
 pub(super) fn lossy_text(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }

@@ -1,6 +1,7 @@
-//! Changes of a scene, each of them journalled so that it can be taken back exactly.
+//! Edits of a scene, each journalled so that it can be undone exactly.
 //!
-//! The hands of commands: they check what would break the tree; who plans decides all else.
+//! Commands are performed through these functions. They only refuse what would break the tree; all
+//! other decisions belong to the planner.
 
 mod storable;
 mod touched_properties;
@@ -19,20 +20,20 @@ use super::property_layout::{self, HIDDEN};
 use super::tree::ROOT;
 use super::{Node, Scene, node_of, reference_to, reflection};
 
-/// What was done, oldest first.
+/// The edits since the last saved state, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct EditJournal {
     pub(super) steps: Vec<JournalStep>,
-    /// Who points to whom, built when a deletion first asks; entries may be out of date.
+    /// Reverse index of references, built on the first query; entries may be stale.
     pub(super) pointers: Option<PointerMap>,
 }
 
-/// For each instance, who points to it by which property.
+/// For each instance, the (holder, property) pairs that refer to it.
 type PointerMap = FxHashMap<u32, Vec<(u32, Ustr)>>;
 
 #[derive(Debug)]
 pub(super) enum JournalStep {
-    /// `column` and `before` are the words of [`super::edits`].
+    /// `column` and `before` are a column number and an [`super::edits::EditSlot`].
     Stored {
         node: u32,
         column: u32,
@@ -61,17 +62,17 @@ pub(super) enum JournalStep {
     MemorySet(Option<String>),
 }
 
-/// A moment in the history of a scene.
+/// A position in the edit journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct JournalMark(usize);
 
-/// A subtree that is not part of a scene yet: what a deletion left behind.
+/// A subtree that is not part of a scene yet, such as a deleted one that is to be restored.
 #[derive(Debug)]
 pub struct DetachedSubtree(Scene);
 
 impl DetachedSubtree {
-    /// Reads what [`Scene::encode_subtree`] wrote.
+    /// Decodes the output of [`Scene::encode_subtree`].
     ///
     /// # Errors
     /// The bytes are not a model with exactly one root.
@@ -85,7 +86,7 @@ impl DetachedSubtree {
     }
 }
 
-/// Properties that name an instance for the engine and that no two instances may share.
+/// Properties that identify an instance to the engine, so no two instances may share a value.
 pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
 
 impl EditJournal {
@@ -93,7 +94,7 @@ impl EditJournal {
         self.steps.is_empty()
     }
 
-    /// Notes that something came back, which nobody knows the pointers of any more.
+    /// Records that an instance was restored. Drops the pointer map, which does not cover it.
     pub(super) fn note_restore(&mut self, node: u32) {
         self.steps.push(JournalStep::Returned { node });
         self.pointers = None;
@@ -101,12 +102,12 @@ impl EditJournal {
 }
 
 impl Scene {
-    /// This moment, to come back to.
+    /// Returns the current position in the journal, for [`Scene::rollback`].
     pub fn journal_mark(&self) -> JournalMark {
         JournalMark(self.journal.steps.len())
     }
 
-    /// Takes back everything that was done since the mark.
+    /// Undoes every edit since the mark.
     pub fn rollback(&mut self, mark: JournalMark) {
         while self.journal.steps.len() > mark.0
             && let Some(done) = self.journal.steps.pop()
@@ -115,8 +116,7 @@ impl Scene {
         }
     }
 
-    /// Says that the file that was last made is in its place, and forgets how to take back what was
-    /// done so far.
+    /// Marks the last built file as saved and clears the journal, so edits so far cannot be undone.
     pub fn forget_history(&mut self) {
         self.journal.steps.clear();
         self.saved_pieces = self.built_pieces.clone();
@@ -143,7 +143,8 @@ impl Scene {
         }
     }
 
-    /// Texts and who points to whom may have been asked while something else stood here.
+    /// Updates the text log and the pointer map after a rollback restored a value: both may have
+    /// been queried while the other value was set.
     fn note_restored_value(&mut self, node: u32, column: u32) {
         let Some(key) = self.edits.key_of(column) else { return };
         self.texts.note_property(node, key);
@@ -156,7 +157,7 @@ impl Scene {
         }
     }
 
-    /// Forgets an instance that was inserted, and all that came after it.
+    /// Removes an inserted instance and all instances with a higher number.
     fn remove_inserted(&mut self, node: u32) {
         self.tree.unlink(node);
         for gone in node..self.tree.len() {
@@ -173,7 +174,7 @@ impl Scene {
         self.tree.truncate(node);
     }
 
-    /// Gives a new subtree ids, and remembers that it came.
+    /// Assigns ids to a new subtree and journals its insertion.
     pub(super) fn attach_subtree(&mut self, root: u32) {
         let nodes: Vec<u32> = self.tree.subtree(root).collect();
         for (node, k) in nodes.into_iter().zip(self.next_new_number()..) {
@@ -188,7 +189,7 @@ impl Scene {
         self.journal.steps.push(JournalStep::Inserted { node: root });
     }
 
-    /// Makes an instance as the last child of `parent`.
+    /// Creates an instance as the last child of `parent`.
     pub fn create(&mut self, parent: Node, class: &str, name: &str) -> Node {
         let node = self.tree.add(class, name);
         self.tree.link(node, parent.0, None);
@@ -196,8 +197,8 @@ impl Scene {
         Node(node)
     }
 
-    /// Copies an instance with all below it, as the last child of `parent`. References between the
-    /// copied instances are between the copies.
+    /// Copies an instance and its descendants, as the last child of `parent`. References between
+    /// the copied instances are redirected to the copies.
     pub fn copy(&mut self, source: Node, parent: Node, name: &str) -> Node {
         let originals: Vec<u32> = self.tree.subtree(source.0).collect();
         let first = self.tree.len();
@@ -231,14 +232,15 @@ impl Scene {
         Node(first)
     }
 
-    /// A reference of an instance, to another one.
+    /// Returns the value of a reference property, redirected to another instance.
     fn remapped_pointer(&self, holder: u32, key: Ustr, to: u32) -> Option<Variant> {
         let to = reference_to(to);
         let is_content = matches!(self.variant_of(holder, key)?.as_ref(), Variant::Content(_));
         Some(if is_content { Content::from_referent(to).into() } else { to.into() })
     }
 
-    /// Sets a property of an instance that was just made; it goes with the instance.
+    /// Sets a property of a new instance without journalling it: undoing the insertion removes it
+    /// too.
     pub(super) fn set_unjournaled(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
         if value.is_none() && self.variant_of(node, key).is_none() {
             return;
@@ -248,8 +250,8 @@ impl Scene {
         self.texts.note_property(node, key);
     }
 
-    /// Brings a removed subtree back, at a place among the children of `parent` or behind them.
-    /// References out of it are empty, and an id that another instance has is left out.
+    /// Restores a deleted subtree, at a position among the children of `parent` or at the end.
+    /// References out of the subtree become empty, and ids that another instance has are dropped.
     pub fn restore_subtree(
         &mut self,
         subtree: DetachedSubtree,
@@ -268,7 +270,7 @@ impl Scene {
         Node(node)
     }
 
-    /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.
+    /// Copies subtrees of another scene, leaves their roots unlinked, and returns the first root.
     fn copy_subtrees(&mut self, from: &Self, roots: &[u32]) -> u32 {
         let first = self.tree.len();
         let is_to_xml = (from.format(), self.format()) == (FileFormat::Binary, FileFormat::Xml);
@@ -294,8 +296,8 @@ impl Scene {
         first
     }
 
-    /// Gives new instances, from a number on, what another scene's file calls them, where nobody is
-    /// called so here.
+    /// Copies the ids in another scene's file to the new instances, which start at `first`. Skips ids
+    /// that are in use here.
     fn copy_ids(&mut self, from: &Self, root: u32, first: u32) {
         if self.format() != from.format() {
             return;
@@ -309,7 +311,8 @@ impl Scene {
         }
     }
 
-    /// Whether an instance that is not deleted has an id in the file, or something points to it.
+    /// Whether an id in the file belongs to an instance that is not deleted, or is a dangling
+    /// reference.
     fn is_id_in_use(&self, id: &str, gone: &mut FxHashMap<u32, bool>) -> bool {
         match self.by_written_id(id) {
             Some(node) => !self.is_deleted(node, gone),
@@ -317,8 +320,8 @@ impl Scene {
         }
     }
 
-    /// Whether an instance is deleted, or below one that is. What was found on the way is kept, so
-    /// that a deep tree is not climbed for each of its instances.
+    /// Whether an instance or one of its ancestors is deleted. Caches the result for each ancestor,
+    /// so that a deep tree is not climbed once per instance.
     fn is_deleted(&self, node: u32, known: &mut FxHashMap<u32, bool>) -> bool {
         let (mut at, mut line) = (node, Vec::new());
         let is_gone = loop {
@@ -336,10 +339,10 @@ impl Scene {
         is_gone
     }
 
-    /// The same place in a format.
+    /// Converts the place to another format.
     ///
     /// # Errors
-    /// The format cannot hold it.
+    /// The format cannot hold a value of the place.
     pub fn convert_to(&self, format: FileFormat) -> Result<Self, CodecError> {
         let mut converted = Self::empty(format);
         let roots: Vec<u32> = self.tree.children(ROOT).collect();
@@ -352,7 +355,8 @@ impl Scene {
         Self::open(converted.encode()?.into())
     }
 
-    /// Takes the unique ids from new instances that live ones have; a deleted one may have it too.
+    /// Removes unique ids from the new instances that live instances have. Deleted ones may keep
+    /// theirs.
     fn drop_taken_ids(&mut self, root: u32) {
         let key = ustr(UNIQUE[0]);
         let id_of = |scene: &Self, node: u32| match scene.variant_of(node, key).as_deref() {
@@ -381,7 +385,7 @@ impl Scene {
         self.journal.steps.push(JournalStep::Renamed { node: node.0, before });
     }
 
-    /// Sets a stored property, an attribute (`@Key`) or the name; none takes it back to its default.
+    /// Sets a stored property, an attribute (`@Key`) or the name. None resets it to its default.
     ///
     /// # Errors
     /// The value cannot be stored under that property.
@@ -427,7 +431,7 @@ impl Scene {
         Ok(())
     }
 
-    /// A property's interned name; the one of the last edit is at hand.
+    /// Interns a property name. Keeps the last one, because edits tend to repeat it.
     fn intern_key(&mut self, property: &str) -> Ustr {
         if self.last_key.as_str() != property {
             self.last_key = ustr(property);
@@ -447,10 +451,10 @@ impl Scene {
         self.journal.steps.push(JournalStep::Stored { node: node.0, column, before });
     }
 
-    /// Gives an instance another parent, or another place among its siblings.
+    /// Moves an instance to another parent, or to another position among its siblings.
     ///
     /// # Errors
-    /// `parent` is the instance itself or below it.
+    /// `parent` is the instance itself or one of its descendants.
     pub fn move_to(&mut self, node: Node, parent: Node, index: Option<u32>) -> Result<(), Refusal> {
         if self.is_within(parent, node) {
             return refuse!(
@@ -469,7 +473,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Removes an instance with all below it. References to it become empty when the scene is
+    /// Deletes an instance and its descendants. References to it become empty when the scene is
     /// written.
     pub fn delete(&mut self, node: Node) {
         let Some(parent) = self.tree.parent(node.0) else {
@@ -481,7 +485,8 @@ impl Scene {
         self.journal.steps.push(JournalStep::Deleted { node: node.0, parent, index });
     }
 
-    /// The references from outside a subtree into it: who points, by which property, to whom.
+    /// Returns references into a subtree from outside it, as (holder, property, referenced
+    /// instance).
     pub fn references_into(&mut self, root: Node) -> Vec<(Node, String, Node)> {
         let pointers = self.journal.pointers.take().unwrap_or_else(|| self.pointer_map());
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
@@ -528,7 +533,7 @@ impl Scene {
         }
     }
 
-    /// The properties of an instance that point to another, sorted by name.
+    /// Returns the properties of an instance that refer to another, sorted by name.
     fn references_from(&self, node: u32) -> Vec<(Ustr, u32)> {
         let base = self.base_of(node);
         let mut keys = base.map_or_else(Vec::new, |base| self.file.reference_keys(base));
@@ -543,8 +548,8 @@ impl Scene {
         found
     }
 
-    /// The references from inside a subtree to instances outside of it: who points, by which
-    /// property, to whom. A node's place in the walk is its first member.
+    /// Returns references from a subtree to live instances outside it, as (position of the holder
+    /// in the subtree walk, property, referenced instance).
     pub fn references_out_of(&self, root: Node) -> Vec<(usize, String, Node)> {
         let mut found = Vec::new();
         for (at, node) in self.tree.subtree(root.0).enumerate() {
@@ -558,10 +563,10 @@ impl Scene {
         found
     }
 
-    /// A subtree as a model with one root, in the scene's format. Deleted ones can be written too.
+    /// Encodes a subtree, which may be deleted, as a model with one root in the scene's format.
     ///
     /// # Errors
-    /// The subtree holds what the format cannot.
+    /// The format cannot hold a value of the subtree.
     pub fn encode_subtree(&self, root: Node) -> Result<Vec<u8>, CodecError> {
         let mut model = Self::empty(self.format());
         let node = model.copy_subtrees(self, &[root.0]);
@@ -571,13 +576,13 @@ impl Scene {
     }
 }
 
-/// Whether something hidden has a value for a property for which another counts. That other one can
-/// go, now or later, and this one would count in its place.
+/// Whether a hidden value is overridden by another value for the same property. If that other value
+/// were removed later, the hidden one would take effect.
 pub(super) fn is_shadowed(class: &str, key: Ustr) -> bool {
     key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::script_names(class, name).is_empty())
 }
 
-/// The instance that a value points to.
+/// Returns the instance that a value refers to.
 pub(super) fn referenced_instance(value: &Variant) -> Option<u32> {
     match value {
         Variant::Ref(to) => node_of(*to),
@@ -589,7 +594,7 @@ pub(super) fn referenced_instance(value: &Variant) -> Option<u32> {
     }
 }
 
-/// A value whose references are to the copies of what they were to.
+/// Returns the value with its reference redirected to the copy, or cleared if there is none.
 fn remap_references(value: &Variant, copies: &FxHashMap<u32, u32>) -> Variant {
     let Some(to) = referenced_instance(value) else {
         return value.clone();

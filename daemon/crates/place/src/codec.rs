@@ -1,6 +1,5 @@
-//! The two formats: how they are told apart, and what can be wrong with a file.
+//! The two file formats, their detection, and the errors of reading and writing them.
 
-/// How a place is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     /// Binary files: `.rbxl` and `.rbxm`.
@@ -9,32 +8,32 @@ pub enum FileFormat {
     Xml,
 }
 
-/// Why bytes could not be read as a place, or a scene not be written.
+/// An error of reading a place or writing a scene.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// Neither of the two formats.
+    /// The bytes are in neither format.
     #[error(
         "it is neither a binary nor an XML place or model ({0}); save it from Studio as .rbxl, \
          .rbxlx, .rbxm or .rbxmx"
     )]
     NotAPlace(String),
-    /// A binary file without its end.
+    /// A binary file is truncated.
     #[error("it is truncated; save or download it again")]
     CutOff,
-    /// A file that says of itself what cannot be.
+    /// A file has an inconsistent header.
     #[error("it is damaged: its header is inconsistent; save or download it again")]
     Damaged,
-    /// The reader gave up.
+    /// The reader failed.
     #[error("it cannot be read: {0}")]
     Read(String),
-    /// The writer gave up.
+    /// The writer failed.
     #[error("{0}")]
     Write(String),
 }
 
 const BINARY_MAGIC: &[u8] = b"<roblox!";
 
-/// Tells the format from the content; a file's name may say anything.
+/// Detects the format from the content; the file name is not reliable.
 pub(super) fn detect_format(bytes: &[u8]) -> Result<FileFormat, CodecError> {
     if bytes.starts_with(BINARY_MAGIC) {
         return Ok(FileFormat::Binary);
@@ -54,8 +53,8 @@ pub(super) fn detect_format(bytes: &[u8]) -> Result<FileFormat, CodecError> {
     Err(CodecError::NotAPlace(why))
 }
 
-/// The crates whose readers are known to panic on damaged values. Such a panic is caught where it
-/// happens, so whoever prints panics can leave it out.
+/// Crates whose readers are known to panic on damaged values. Such a panic is caught at the call,
+/// so a panic hook that prints panics can skip it.
 pub const READERS: [&str; 2] = ["rbx_xml", "rbx_types"];
 
 #[cfg(test)]

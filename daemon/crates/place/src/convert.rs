@@ -1,7 +1,7 @@
-//! The file crates' variants and our values, both ways.
+//! Converts between the variants of the rbx crates and this project's values.
 //!
-//! Values name what variants number: an enum's item, the instance that a reference points to.
-//! Reading what a model wrote is another room ([`super::read`]).
+//! Values use names where variants use numbers: for enum items, and for the instance that a
+//! reference points to. [`super::read`] handles values that a model wrote.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ use super::xml;
 use super::{FileFormat, Node, Scene, node_of, reference_to};
 
 impl Scene {
-    /// A stored variant as a value. The class and property say what a number or colour means.
+    /// Converts a stored variant to a value. Class and property determine what a number or colour
+    /// means.
     pub(super) fn to_value(&self, class: &str, property: &str, variant: &Variant) -> Value {
         match variant {
             Variant::Axes(v) => Value::Axes(*v),
@@ -68,15 +69,15 @@ impl Scene {
         }
     }
 
-    /// Variants that need a closer look. Variants that a later rbx_types may add are shown as
-    /// binary data without content: they are kept in the file and cannot be edited.
+    /// Converts variants that need a closer look. A variant added by a later rbx_types is shown as
+    /// binary data without content: it is kept in the file and cannot be edited.
     fn rare_to_value(&self, variant: &Variant) -> Value {
         let Variant::Content(content) = variant else {
             return Value::Binary(Vec::new());
         };
         Value::Content(match content.value() {
             ContentType::Uri(uri) => Content::Uri(uri.clone()),
-            // An object that is gone is nothing, as it will be in the file.
+            // A reference to a deleted object becomes empty, as it will be in the file.
             ContentType::Object(referent) => self
                 .reference_target(*referent)
                 .map_or(Content::None, |target| Content::Object(Some(target))),
@@ -89,7 +90,7 @@ impl Scene {
         self.is_live(node).then(|| self.target(node))
     }
 
-    /// A value as it is stored under a property of a class.
+    /// Converts a value to the variant stored under a property of a class.
     pub(super) fn to_variant(
         &self,
         class: &str,
@@ -146,8 +147,8 @@ impl Scene {
         })
     }
 
-    /// A frame as a file will hold it. Attributes have numbers for the rotations by right angles, and
-    /// what is next to one is stored as that one.
+    /// Returns a frame as a file will hold it. Attributes encode axis-aligned rotations as numbers,
+    /// so a rotation close to one of them is stored as exactly that one.
     fn normalize_frame(mut frame: CFrame, class: &str) -> CFrame {
         let id = frame.orientation.to_basic_rotation_id().filter(|_| class.is_empty());
         if let Some(exact) = id.and_then(|id| Matrix3::from_basic_rotation_id(id).ok()) {
@@ -156,7 +157,7 @@ impl Scene {
         frame
     }
 
-    /// A stored value as it is when the file was written and is read again.
+    /// Returns a stored value as it will be after writing and rereading the file.
     pub(super) fn round_trip_value(class: &str, value: Value) -> Value {
         match value {
             Value::CFrame(v) => Value::CFrame(Self::normalize_frame(v, class)),
@@ -171,7 +172,7 @@ impl Scene {
         }
     }
 
-    /// Refuses a text that the scene's format cannot hold.
+    /// Refuses text that the scene's format cannot hold.
     pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
         match self.format() {
             FileFormat::Binary => Ok(()),
@@ -209,7 +210,7 @@ impl Scene {
         }
     }
 
-    /// A property that follows from a stored one.
+    /// Computes a derived property from the stored one.
     pub(super) fn derive_value(&self, node: Node, derived: DerivedProperty) -> Option<Value> {
         match derived {
             DerivedProperty::Enabled => match self.value(node, "Disabled")? {
@@ -231,20 +232,22 @@ impl Scene {
     }
 }
 
-/// The rotation of a frame in degrees, as Roblox's `Orientation`: applied in the order Y, X, Z.
+/// Returns the rotation of a frame in degrees, like Roblox's `Orientation`: applied in order Y, X,
+/// Z.
 fn orientation_degrees(cframe: &CFrame) -> Vector3 {
     let m = &cframe.orientation;
     let x = (-m.y.z).clamp(-1.0, 1.0).asin();
     let (y, z) = if m.y.z.abs() < 0.999_999 {
         (m.x.z.atan2(m.z.z), m.y.x.atan2(m.y.y))
     } else {
-        // Looking straight up or down, only the sum of the two other angles is known.
+        // At straight up or down, only the sum of the other two angles is defined.
         ((-m.z.x).atan2(m.x.x), 0.0)
     };
     Vector3::new(x.to_degrees(), y.to_degrees(), z.to_degrees())
 }
 
-/// Strings in attributes are stored as bytes; text is shown as text.
+/// Converts stored bytes to a value. Attributes store strings as bytes, so valid text becomes a
+/// string.
 fn binary_value(bytes: &[u8], class: &str) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) if class.is_empty() => Value::String(text.to_owned()),
@@ -252,12 +255,12 @@ fn binary_value(bytes: &[u8], class: &str) -> Value {
     }
 }
 
-/// Whether a property's colour is kept in bytes.
+/// Whether files store the colour of a property in bytes.
 fn is_color_in_bytes(class: &str, property: &str) -> bool {
     matches!(reflection::property_access(class, property), Some(PropertyAccess::Stored(found)) if found.is_color_in_bytes)
 }
 
-/// A colour in bytes, as the type that the property has for scripts.
+/// Converts a colour in bytes to the type that the property has for scripts.
 fn color_value(bytes: Color3uint8, class: &str, property: &str) -> Value {
     let is_color3 = matches!(
         reflection::property_access(class, property),

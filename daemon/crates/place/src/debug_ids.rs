@@ -1,6 +1,7 @@
-//! What Studio calls its instances, both ways.
+//! Bidirectional map between instances and Studio's debug ids.
 //!
-//! Nearly every debug id is two numbers, as `0_12345`, and is kept as such. Any other keeps its text.
+//! Nearly every debug id is a pair of numbers such as `0_12345` and is packed into one integer. All
+//! others are kept as text.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -11,14 +12,13 @@ use rustc_hash::FxHasher;
 
 use super::interner::TextInterner;
 
-/// Stands in the key of an id that is not two numbers, beside the number of its text.
+/// Flag in the key of an id kept as text; the low bits are the number of the text.
 const TEXT: u64 = 1 << 63;
-/// The key of what has no id.
+/// The key of an instance without an id.
 const NOBODY: u64 = u64::MAX;
-/// Numbers with more digits are kept as texts.
+/// Longer numbers are kept as text.
 const MAX_DIGITS: usize = 9;
 
-/// Debug ids by instance, and instances by debug id.
 #[derive(Debug, Default)]
 pub(super) struct DebugIds {
     keys: Vec<u64>,
@@ -30,7 +30,7 @@ fn hash(key: u64) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(key)
 }
 
-/// A number, where it is written as it would be written again.
+/// Parses a number; None if formatting it again would not give the same digits.
 fn parse_canonical(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > MAX_DIGITS || (digits.len() > 1 && digits[0] == b'0') {
         return None;
@@ -41,7 +41,7 @@ fn parse_canonical(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The key of an id of two numbers.
+/// Returns the key of an id that is a pair of numbers.
 fn pair_key(id: &str) -> Option<u64> {
     let id = id.as_bytes();
     let middle = id.iter().position(|byte| *byte == b'_')?;
@@ -49,14 +49,14 @@ fn pair_key(id: &str) -> Option<u64> {
 }
 
 impl DebugIds {
-    /// Makes room for more instances.
+    /// Reserves room for more instances.
     pub(super) fn reserve(&mut self, instances: usize) {
         let Self { keys, nodes, .. } = self;
         keys.reserve(instances + 1);
         nodes.reserve(instances, |node| hash(key_of(keys, *node)));
     }
 
-    /// Gives an instance an id; false where another has it.
+    /// Assigns an id to an instance; returns false if another instance has it.
     pub(super) fn assign(&mut self, node: u32, id: &str) -> bool {
         let key = pair_key(id).unwrap_or_else(|| TEXT | u64::from(self.others.intern(id)));
         let Self { keys, nodes, .. } = self;
@@ -75,14 +75,14 @@ impl DebugIds {
         true
     }
 
-    /// The instance of an id.
+    /// Returns the instance with an id.
     pub(super) fn node(&self, id: &str) -> Option<u32> {
         let text = || Some(TEXT | u64::from(self.others.find(id)?));
         let key = pair_key(id).or_else(text)?;
         self.nodes.find(hash(key), |node| key_of(&self.keys, *node) == key).copied()
     }
 
-    /// The id of an instance.
+    /// Returns the id of an instance.
     pub(super) fn get(&self, node: u32) -> Option<Cow<'_, str>> {
         match key_of(&self.keys, node) {
             NOBODY => None,
@@ -132,7 +132,7 @@ mod tests {
         }
         assert_eq!([ids.get(0), ids.get(2), ids.get(99)], [None, None, None]);
         assert_eq!(ids.node("0_2"), None);
-        // Out of order, and after room was made for many.
+        // Assign out of order, after reserving room for many.
         ids.reserve(10_000);
         assert!(ids.assign(40, "0_40") && ids.assign(30, "0_30"));
         assert_eq!(

@@ -1,25 +1,24 @@
-//! What others have worked out of a scene, kept beside it: whoever asks the same of the same scene again
-//! need not work it out again, and where the scene goes, it goes too.
+//! Cache of values that callers computed from a scene. It is dropped with the scene.
 //!
-//! What it is, and whether it still holds, is known by who put it there; [`Scene::turns`] and the
-//! texts tell.
+//! The caller that stores a value knows whether it is still valid, using [`Scene::change_count`]
+//! and [`Scene::texts_changed_since`].
 
 use std::any::Any;
 use std::cell::RefCell;
 
 use super::Scene;
 
-/// What is kept, one of a type.
+/// The cached values, one per type.
 #[derive(Debug, Default)]
 pub(super) struct DerivedCache(RefCell<Vec<Box<dyn Any + Send>>>);
 
-/// How many instances there are, and at which of the tree's changes they were counted.
+/// The change count of the tree when instances were last counted, and the number of instances.
 #[derive(Default)]
 struct InstanceCount(Option<(u64, u32)>);
 
 impl Scene {
-    /// How many instances it has; of an open place, how many are mirrored. They are counted when the
-    /// tree has changed.
+    /// Returns the number of instances; for a place open in Studio, of mirrored ones. Counts them
+    /// only after the tree has changed.
     pub fn instance_count(&self) -> u32 {
         if self.is_open_in_studio() {
             return self.mirrored_count();
@@ -34,9 +33,9 @@ impl Scene {
         })
     }
 
-    /// Works with what is kept of a type; the first time, with its default.
+    /// Calls `work` with the cached value of a type, or with its default the first time.
     pub fn with_derived<T: Any + Send + Default, R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        // It is taken out meanwhile: the work may ask for something else that is kept.
+        // Take the value out meanwhile: `work` may access another cached value.
         let at = self.derived.0.borrow().iter().position(|it| it.is::<T>());
         let taken = at.map(|at| self.derived.0.borrow_mut().swap_remove(at));
         let mut kept = taken.and_then(|it| it.downcast::<T>().ok()).unwrap_or_default();
@@ -45,8 +44,8 @@ impl Scene {
         result
     }
 
-    /// A number that is another one after each change of the tree: whoever came, went, moved or got
-    /// another name. It tells nothing of properties.
+    /// Returns a number that differs after every change of the tree: an instance was added,
+    /// removed, moved or renamed. Property changes do not affect it.
     pub fn change_count(&self) -> u64 {
         self.tree.change_count()
     }

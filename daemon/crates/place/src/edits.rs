@@ -1,33 +1,34 @@
-//! What was set since a file was read: values by class, property and instance, laid over the file.
+//! Property edits since the file was read, by class, property and instance, as an overlay on the
+//! file.
 //!
-//! Most edits give many instances the same value, so values stand in a pool and an instance holds a
-//! number. Nothing here knows what a file says.
+//! Most edits give many instances the same value, so values are stored in a pool and each instance
+//! holds an index into it. This module knows nothing about file content.
 
 use rbx_dom_weak::Ustr;
 use rbx_types::{Matrix3, Variant, VariantType, Vector3};
 use rustc_hash::FxHashMap;
 
-/// What was set for a property of an instance.
+/// The edit of a property of an instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PropertyEdit<'a> {
-    /// Nothing: the file tells.
+    /// Not edited: the value of the file applies.
     None,
-    /// It has no value of its own any more.
+    /// The stored value was removed.
     Removed,
     Set(&'a Variant),
 }
 
-/// The number of a value in the pool, or one of the two below.
+/// The index of a value in the pool, or one of the two constants below.
 pub(super) type EditSlot = u32;
-/// That nothing was set.
+/// The slot of a property that was not edited.
 pub(super) const UNTOUCHED: EditSlot = u32::MAX;
 const REMOVED: EditSlot = u32::MAX - 1;
 
-/// How many instances are on a page.
+/// The number of instances per page.
 const PAGE: usize = 64;
 
-/// A property of a class, for all instances for which it was set. Edits mostly come in runs, so
-/// the slots of instances with neighbouring numbers stand together.
+/// The edits of one property of one class. Edits mostly affect runs of instances, so slots are
+/// stored in pages of neighbouring node numbers.
 #[derive(Debug)]
 pub(super) struct EditColumn {
     pub(super) key: Ustr,
@@ -40,7 +41,7 @@ impl EditColumn {
         Self { key, pages: FxHashMap::default(), len: 0 }
     }
 
-    /// The instances for which something was set, in no order.
+    /// Returns the edited instances, unordered.
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
         self.pages.iter().flat_map(|(page, slots)| {
             let is_set = |(_, slot): &(u32, &EditSlot)| **slot != UNTOUCHED;
@@ -52,7 +53,7 @@ impl EditColumn {
         self.len == 0
     }
 
-    /// The number of the value that was set; equal numbers are equal values.
+    /// Returns the slot of an instance. Equal slots mean equal values.
     pub(super) fn slot(&self, node: u32) -> EditSlot {
         let page = self.pages.get(&(node / PAGE as u32));
         page.map_or(UNTOUCHED, |slots| slots[node as usize % PAGE])
@@ -80,7 +81,7 @@ pub(super) struct EditTable {
 }
 
 impl EditTable {
-    /// The column of a property of a class.
+    /// Returns the column of a property of a class; creates it if needed.
     pub(super) fn column_for(&mut self, class: u32, key: Ustr) -> u32 {
         let new = self.columns.len() as u32;
         let column = *self.by_key.entry((class, key)).or_insert(new);
@@ -91,12 +92,11 @@ impl EditTable {
         column
     }
 
-    /// The property of a column.
     pub(super) fn key_of(&self, column: u32) -> Option<Ustr> {
         self.columns.get(column as usize).map(|column| column.key)
     }
 
-    /// Sets what stands for a property; says what stood there.
+    /// Sets or removes the value of a property and returns the previous slot.
     pub(super) fn put_value(&mut self, column: u32, node: u32, value: Option<Variant>) -> EditSlot {
         let slot = match value {
             None => REMOVED,
@@ -115,7 +115,7 @@ impl EditTable {
         column.map_or(UNTOUCHED, |column| column.put_in_column(node, slot))
     }
 
-    /// Forgets all that was set for an instance.
+    /// Removes all edits of an instance.
     pub(super) fn forget_node(&mut self, class: u32, node: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
@@ -124,7 +124,7 @@ impl EditTable {
         }
     }
 
-    /// Sets for one instance what was set for another of the same class.
+    /// Copies all edits of an instance to another of the same class.
     pub(super) fn copy_node(&mut self, class: u32, from: u32, to: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
@@ -133,23 +133,23 @@ impl EditTable {
         }
     }
 
-    /// What was set for a property of an instance.
+    /// Returns the edit of a property of an instance.
     pub(super) fn edit_of(&self, class: u32, key: Ustr, node: u32) -> PropertyEdit<'_> {
         self.edit_of_slot(self.slot_of(class, key, node))
     }
 
-    /// The number of the value that was set for a property of an instance.
+    /// Returns the slot of a property of an instance.
     pub(super) fn slot_of(&self, class: u32, key: Ustr, node: u32) -> EditSlot {
         let column = self.by_key.get(&(class, key)).and_then(|at| self.columns.get(*at as usize));
         column.map_or(UNTOUCHED, |column| column.slot(node))
     }
 
-    /// What was set in a column for an instance.
+    /// Returns the edit of an instance in a column.
     pub(super) fn edit_in_column(&self, column: &EditColumn, node: u32) -> PropertyEdit<'_> {
         self.edit_of_slot(column.slot(node))
     }
 
-    /// The value of a number.
+    /// Returns the edit that a slot denotes.
     pub(super) fn edit_of_slot(&self, slot: EditSlot) -> PropertyEdit<'_> {
         match slot {
             UNTOUCHED => PropertyEdit::None,
@@ -158,26 +158,26 @@ impl EditTable {
         }
     }
 
-    /// The instances for which something was set, in no order, some of them more than once.
+    /// Returns the edited instances, unordered and with duplicates.
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
         self.columns.iter().flat_map(EditColumn::nodes)
     }
 
-    /// What was set for a property of a class, where something was.
+    /// Returns the column of a property of a class; None if no instance has an edit in it.
     pub(super) fn column_of_key(&self, class: u32, key: Ustr) -> Option<&EditColumn> {
         let column = self.columns.get(*self.by_key.get(&(class, key))? as usize)?;
         (!column.is_empty()).then_some(column)
     }
 
-    /// The columns of a class for which something was set.
+    /// Returns the columns of a class that hold edits.
     pub(super) fn columns_of_class(&self, class: u32) -> impl Iterator<Item = &EditColumn> {
         let columns = self.by_class.get(&class).into_iter().flatten();
         columns.filter_map(|at| self.columns.get(*at as usize)).filter(|it| !it.is_empty())
     }
 }
 
-/// Whether two values are the same to the bit, where that is quickly said. Zeros of either sign are
-/// equal and not the same.
+/// Whether two values are bitwise identical, if that is cheap to check; false otherwise. Zeros of
+/// different sign are equal but not identical.
 fn is_same(one: &Variant, other: &Variant) -> bool {
     let bits = |numbers: [f32; 3]| numbers.map(f32::to_bits);
     let vector = |it: Vector3| bits([it.x, it.y, it.z]);

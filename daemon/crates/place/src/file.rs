@@ -1,5 +1,5 @@
-//! What a scene was read from, a file in either format or an open place: what it says of an instance,
-//! and how a new file is made of it.
+//! The source of a scene: a file in either format, or a place that is open in Studio. Reads the
+//! values of instances and writes the changed file.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::splice::PieceList;
 use super::tree::InstanceTree;
 use super::xml::{self, XmlFile};
 
-/// A file that was read.
+/// The source that a scene was read from.
 #[derive(Debug)]
 pub(super) enum SourceFile {
     Binary(Box<BinaryFile>),
     Xml(Box<XmlFile>),
-    /// No file: a place that is open in Studio.
+    /// A place that is open in Studio; it has no file.
     Studio(Box<StudioMirror>),
 }
 
 impl SourceFile {
-    /// Reads a file's index.
+    /// Reads the index of a file.
     ///
     /// # Errors
     /// The bytes are not a place or model.
@@ -43,7 +43,6 @@ impl SourceFile {
         }
     }
 
-    /// A file without instances.
     pub(super) fn empty(format: FileFormat) -> (Self, InstanceTree) {
         let bytes = match format {
             FileFormat::Binary => binary::EMPTY,
@@ -51,7 +50,7 @@ impl SourceFile {
         };
         match Self::open(bytes.into()) {
             Ok(file) => file,
-            // It is known to be one; a test reads it.
+            // Cannot fail: the input is a constant, and a test reads it.
             Err(_) => unreachable!("a file without instances can be read"),
         }
     }
@@ -71,7 +70,8 @@ impl SourceFile {
         }
     }
 
-    /// The properties that it has for an instance, hidden ones too.
+    /// Returns the names of the properties that the source has for an instance, including hidden
+    /// ones.
     pub(super) fn keys_of(&self, node: u32, class: &str) -> Cow<'_, [Ustr]> {
         match self {
             Self::Binary(binary) => Cow::Borrowed(binary.keys_of(node)),
@@ -80,7 +80,7 @@ impl SourceFile {
         }
     }
 
-    /// What it has for a property of an instance.
+    /// Returns the value that the source has for a property of an instance.
     pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<Variant> {
         match self {
             Self::Binary(binary) => binary.value_of(node, key),
@@ -89,7 +89,7 @@ impl SourceFile {
         }
     }
 
-    /// What it has for some properties of an instance.
+    /// Returns the values that the source has for several properties of an instance.
     pub(super) fn values_of<const N: usize>(
         &self,
         node: u32,
@@ -101,7 +101,8 @@ impl SourceFile {
         }
     }
 
-    /// Visits what it has for all properties of an instance that can be shown.
+    /// Visits all readable values that the source has for an instance. A binary file includes hidden
+    /// properties, an XML file does not.
     pub(super) fn visit_values(
         &self,
         node: u32,
@@ -119,7 +120,7 @@ impl SourceFile {
         }
     }
 
-    /// The properties of an instance that can point to another.
+    /// Returns the properties of an instance that can refer to another instance.
     pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
         match self {
             Self::Binary(binary) => binary.reference_keys(node),
@@ -128,7 +129,7 @@ impl SourceFile {
         }
     }
 
-    /// What it has for a property that is a text.
+    /// Returns the value that the source has for a string property.
     pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
         match self {
             Self::Binary(binary) => binary.text_of(node, key).map(String::from_utf8_lossy),
@@ -137,7 +138,7 @@ impl SourceFile {
         }
     }
 
-    /// The references that it has: who points, by which property, to whom.
+    /// Returns all references of the source as (holder, property, referenced instance).
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         match self {
             Self::Binary(binary) => binary.references(),
@@ -146,7 +147,8 @@ impl SourceFile {
         }
     }
 
-    /// What it calls an instance; none where it calls it nothing that would tell it from others.
+    /// Returns the id that the source gives an instance; None if it has no id or not a distinct
+    /// one.
     pub(super) fn id_of(&self, node: u32) -> Option<Cow<'_, str>> {
         match self {
             Self::Binary(binary) => binary.referent_of(node).map(|it| Cow::Owned(it.to_string())),
@@ -155,7 +157,7 @@ impl SourceFile {
         }
     }
 
-    /// The instance that it calls by a name.
+    /// Returns the instance with an id of the source.
     pub(super) fn node_of(&self, id: &str) -> Option<u32> {
         match self {
             Self::Binary(binary) => binary.node_of(id.parse().ok()?),
@@ -164,7 +166,7 @@ impl SourceFile {
         }
     }
 
-    /// The number from which on instances that were not read are numbered.
+    /// Returns the first number for the ids of new instances.
     pub(super) fn next_number(&self) -> u32 {
         match self {
             Self::Binary(binary) => {
@@ -175,7 +177,7 @@ impl SourceFile {
         }
     }
 
-    /// Whether an instance of the file is called so, or something points to that name and to nobody.
+    /// Whether an id is in use: it belongs to an instance of the file or is a dangling reference.
     pub(super) fn is_taken(&self, id: &str) -> bool {
         match self {
             Self::Binary(binary) => id.parse().is_ok_and(|it| binary.is_taken(it)),
@@ -184,7 +186,7 @@ impl SourceFile {
         }
     }
 
-    /// What the file calls an instance of a number.
+    /// Formats a number as an id of the file.
     pub(super) fn id_of_number(&self, number: u32) -> String {
         match self {
             Self::Binary(_) | Self::Studio(_) => number.to_string(),
@@ -192,7 +194,7 @@ impl SourceFile {
         }
     }
 
-    /// Why no instance of a class can come or go; none where it can.
+    /// Returns the reason why instances of a class cannot be created or deleted; None if they can.
     pub(super) fn fixed_reason(&self, class: u32) -> Option<String> {
         match self {
             Self::Binary(binary) => binary.fixed_reason(class),
@@ -200,7 +202,8 @@ impl SourceFile {
         }
     }
 
-    /// The type of what it has for a property of a class, where a value cannot be stored beside that.
+    /// Returns the type that the file stores for a property of a class, if `value` cannot be stored
+    /// beside it.
     pub(super) fn conflicting_kind(
         &self,
         class: u32,
@@ -213,7 +216,7 @@ impl SourceFile {
         }
     }
 
-    /// What it has and nobody here understands, in a person's words.
+    /// Returns user-readable descriptions of content that this crate does not understand.
     pub(super) fn unsupported_items(&self) -> Vec<String> {
         match self {
             Self::Binary(binary) => binary.unsupported_items(),
@@ -222,10 +225,10 @@ impl SourceFile {
         }
     }
 
-    /// The file with all changes applied.
+    /// Builds the file with all changes applied.
     ///
     /// # Errors
-    /// It cannot hold what was set.
+    /// The format cannot hold a value that was set.
     pub(super) fn write(
         &self,
         changes: &SceneChanges<'_>,

@@ -1,9 +1,10 @@
-//! Fingerprints: what a plan relied on, as a hash that every target computes alike.
+//! Fingerprints: hashes of what a plan relied on, which every target computes identically.
 //!
-//! Of a script's text: SHA-256 of its UTF-8 bytes. Of an instance: SHA-256 of the compact JSON
-//! `{"class":…,"name":…,"props":{…}}` with sorted keys, where `props` holds just the properties
-//! that the plan read or wrote, defaults filled in, in the strict printed form; a property that has
-//! neither value nor default is null. Examples stand in `scene-schemas/vectors.json`.
+//! The fingerprint of a script's text is the SHA-256 of its UTF-8 bytes. The fingerprint of an
+//! instance is the SHA-256 of the compact JSON `{"class":…,"name":…,"props":{…}}` with sorted keys.
+//! `props` holds only the properties that the plan read or wrote, with defaults filled in, in the
+//! strict printed form; a property without a value or default is null. See
+//! `scene-schemas/vectors.json` for examples.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use scene_schemas::{Fingerprint, Value};
 use super::{Node, Scene, reflection};
 
 impl Scene {
-    /// The fingerprint of an instance over these properties (`Name` is always part of it).
+    /// Returns the fingerprint of an instance over these properties. `Name` is always included.
     pub fn fingerprint<'a>(
         &self,
         node: Node,
@@ -44,9 +45,9 @@ impl Scene {
         Fingerprint::hash_bytes(text.as_bytes())
     }
 
-    /// A hash over all that instances store, the order of siblings included: what tells one from
-    /// another of the same name. Left out are defaults and unknown properties, which some files store
-    /// for a whole class, references, whose numbers change from file to file, and unique ids.
+    /// Hashes all stored properties of the nodes, including their order, to distinguish instances
+    /// of the same name. Excludes defaults and unknown properties, which some files store for a
+    /// whole class; references, whose numbers differ between files; and unique ids.
     pub fn tree_fingerprint(&self, nodes: impl IntoIterator<Item = Node>) -> Fingerprint {
         let mut text = String::new();
         for node in nodes {
@@ -68,7 +69,7 @@ impl Scene {
         Fingerprint::hash_bytes(text.as_bytes())
     }
 
-    /// The fingerprint of a script's text; none for what is no script.
+    /// Returns the fingerprint of a script's text; None if the instance is not a script.
     pub fn text_fingerprint(&self, node: Node) -> Option<Fingerprint> {
         self.script_text(node).map(|text| Fingerprint::hash_bytes(text.as_bytes()))
     }

@@ -1,7 +1,7 @@
-//! A subtree laid out flat, in tree order: how whole-tree questions (selectors, differences) are
-//! answered with loops over numbers, whatever the tree's depth.
+//! A subtree as flat arrays in tree order. Whole-tree queries (selectors, diffs) become loops over
+//! indices, whatever the depth of the tree.
 //!
-//! It is a picture of one moment. It knows nothing of what is asked.
+//! It is a snapshot of the tree, and knows nothing about the queries.
 
 use super::{Node, Scene};
 
@@ -10,7 +10,7 @@ pub(super) struct FlatTree<'a> {
     pub(super) scene: &'a Scene,
     nodes: Vec<u32>,
     parents: Vec<u32>,
-    /// Behind the last instance of each subtree.
+    /// For each subtree, the index after its last instance.
     ends: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> FlatTree<'a> {
         Node(self.nodes[at])
     }
 
-    /// The number of the class of an instance, in its scene.
+    /// Returns the class number of an instance, as numbered in its scene.
     pub(super) fn class_at(&self, at: usize) -> u32 {
         self.scene.tree.class(self.nodes[at])
     }
@@ -53,7 +53,7 @@ impl<'a> FlatTree<'a> {
         self.parents[at] as usize
     }
 
-    /// The children of an instance, in order.
+    /// Returns the children of an instance, in order.
     pub(super) fn children_of(&self, at: usize) -> impl Iterator<Item = usize> {
         let end = self.ends.get(at).map_or(0, |end| *end as usize);
         let mut next = at + 1;

@@ -1,5 +1,5 @@
-//! What the file calls instances that were not read: given when they are first written, and kept from
-//! then on.
+//! Ids in the file for instances that were not read from it. They are assigned when an instance is
+//! first written and kept from then on.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use rustc_hash::FxHashMap;
 use super::file::SourceFile;
 use super::node_set::NodeSet;
 
-/// The number behind one. A binary file has 31 bits for it, and begins anew behind the last.
+/// Returns the next number. Wraps to 0 after 31 bits, the size of ids in a binary file.
 pub(super) fn next_number(number: u32) -> u32 {
     number.wrapping_add(1) & i32::MAX as u32
 }
 
-/// Ids of instances that were not read, both ways.
+/// Bidirectional map between new instances and their ids.
 #[derive(Debug, Default)]
 pub(super) struct NewIds {
     of: FxHashMap<u32, Arc<str>>,
     nodes: FxHashMap<Arc<str>, u32>,
-    /// Who had an id before the one that has it now, oldest first.
+    /// The previous holders of each id that was assigned again, oldest first.
     before: FxHashMap<Arc<str>, Vec<u32>>,
 }
 
@@ -54,8 +54,8 @@ impl NewIds {
         }
     }
 
-    /// Gives an id to those that have none, in their order: numbers above all that the file has, as
-    /// long as there are some, and never one that something in the file points to.
+    /// Assigns ids to the nodes that have none, in order. Uses numbers above all those in the file
+    /// as long as there are any, and never an id that something in the file refers to.
     pub(super) fn assign_ids(&mut self, file: &SourceFile, nodes: &NodeSet) {
         let mut number = file.next_number();
         for node in nodes.iter() {

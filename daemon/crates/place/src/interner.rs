@@ -1,15 +1,15 @@
-//! Texts that occur many times, each kept once and called by a number: names and classes.
+//! String interner for names and classes, which repeat often.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-/// Texts by their numbers, which begin at 0 and follow the order of their first mention.
+/// Interned texts, numbered from 0 in order of first use.
 #[derive(Debug, Default)]
 pub(super) struct TextInterner {
     text: String,
-    /// Where each text ends; it begins where the one before it ends.
+    /// End offset of each text; each text starts at the end of the one before it.
     ends: Vec<u32>,
     table: HashTable<u32>,
 }
@@ -19,7 +19,7 @@ fn hash(text: &str) -> u64 {
 }
 
 impl TextInterner {
-    /// The number of a text, a new one where it has none.
+    /// Returns the number of a text; interns it if it is new.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
         let Self { text: all, ends, table } = self;
         let entry = table.entry(
@@ -36,17 +36,16 @@ impl TextInterner {
         id
     }
 
-    /// The number of a text; none where nobody mentioned it.
+    /// Returns the number of a text; None if it was never interned.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
         self.table.find(hash(text), |id| self.get(*id) == text).copied()
     }
 
-    /// The text of a number.
     pub(super) fn get(&self, id: u32) -> &str {
         text_slice(&self.text, &self.ends, id)
     }
 
-    /// How many texts there are.
+    /// Returns the number of interned texts.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }

@@ -1,12 +1,12 @@
-//! Random edits of a scene: whatever was done can be taken back, paths lead back to where they came
-//! from, and files keep the order of siblings.
+//! Random edits of a scene: every edit can be rolled back, paths resolve to their instances, and
+//! files keep sibling order.
 
 use rbx_types::UniqueId;
 
 use super::diff::diff_scenes;
 use super::*;
 
-/// A small generator of random numbers, the same on every machine.
+/// A small random number generator, deterministic across machines.
 struct Dice(u64);
 
 impl Dice {
@@ -79,10 +79,10 @@ fn set(scene: &mut Scene, node: Node, dice: &mut Dice) {
     scene.set_property(node, property, value.as_ref()).unwrap();
 }
 
-/// A scene after some edits that cannot be reverted any more, with unique ids.
+/// Creates a scene with unique ids after some edits that can no longer be rolled back.
 fn start(dice: &mut Dice) -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
-    // Sometimes more siblings of one name than the index keeps in a plain list.
+    // Sometimes exceed the length of a short sibling list.
     for _ in 0..dice.roll(2) * 40 {
         scene.create(scene.root(), "Part", "A");
     }
@@ -100,7 +100,7 @@ fn start(dice: &mut Dice) -> Scene {
     Scene::decode(&scene.encode().unwrap()).unwrap()
 }
 
-/// Everything that can be asked of the tree, by instance.
+/// Returns every instance with its path and id.
 fn picture(scene: &Scene) -> Vec<(Node, String, InstanceId)> {
     scene
         .subtree(scene.root())
@@ -117,7 +117,7 @@ fn paths_lead_back(scene: &Scene) {
     }
 }
 
-/// The index of references knows what a look at every instance finds.
+/// Asserts that the reference index matches a scan of all instances.
 #[track_caller]
 fn references_are_known(scene: &mut Scene, root: Node) {
     let all: Vec<Node> = scene.descendants(scene.root()).collect();
@@ -152,7 +152,7 @@ fn whatever_was_done_can_be_taken_back() {
             let somewhere = parent(&scene, &mut dice);
             references_are_known(&mut scene, somewhere);
             if step % 7 == 0 {
-                // Writing in between must not get in the way of taking back.
+                // Encoding in between must not interfere with rollback.
                 scene.encode().unwrap();
             }
         }
@@ -213,7 +213,7 @@ fn what_is_restored_is_what_was_deleted() {
     let folder = scene.resolve(&"game.F".parse().unwrap()).unwrap();
     let bytes = scene.encode_subtree(folder).unwrap();
     let mark = scene.journal_mark();
-    // A second one beside the first cannot have its unique id.
+    // A copy next to the original cannot keep its unique id.
     let twin = scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
     let ids = |scene: &Scene, node| -> Vec<_> {
         scene.subtree(node).map(|node| scene.stored_value(node, "UniqueId")).collect()
@@ -224,7 +224,7 @@ fn what_is_restored_is_what_was_deleted() {
     scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
     let inner = scene.journal_mark();
     assert_eq!(diff_scenes(&original, &scene), []);
-    // Another order of siblings makes the storage build itself anew.
+    // Encode with a different sibling order in between.
     let other = scene.create(scene.root(), "Folder", "Other");
     scene.move_to(other, scene.root(), Some(0)).unwrap();
     scene.encode().unwrap();
@@ -237,7 +237,7 @@ fn what_is_restored_is_what_was_deleted() {
 
 #[test]
 fn thousands_of_siblings_change_one_by_one() {
-    // Quadratic work in the index would make this last for minutes.
+    // With quadratic work in the index, this would take minutes.
     let mut scene = Scene::empty(FileFormat::Binary);
     let nodes: Vec<_> =
         (0..10_000).map(|n| scene.create(scene.root(), "Part", &format!("P{n}"))).collect();
@@ -268,7 +268,8 @@ fn ids_that_a_file_does_not_have_are_not_made_up() {
     let parts = [1, 2, 3].map(|n| scene.create(scene.root(), "Part", &format!("P{n}")));
     let id = Value::UniqueId(UniqueId::new(7, 1, 1));
     scene.set_property(parts[0], "UniqueId", Some(&id)).unwrap();
-    // The other two have none, which a binary file says of each, and the storage calls a collision.
+    // The other two have no id. A binary file stores a nil id for each, which must not count as a
+    // collision.
     let file = scene.encode().unwrap();
     let [mut one, mut two] = [(); 2].map(|()| Scene::decode(&file).unwrap());
     assert_eq!(diff_scenes(&one, &two), []);

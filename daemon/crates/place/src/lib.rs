@@ -1,8 +1,9 @@
-//! Roblox places and models: a tree of instances with typed properties, read from `.rbxl`, `.rbxlx`, `.rbxm` and `.rbxmx`, or
-//! mirrored from Studio.
+//! Roblox places and models: a tree of instances with typed properties, read from `.rbxl`,
+//! `.rbxlx`, `.rbxm` and `.rbxmx` files or mirrored from Studio.
 //!
-//! Callers address instances by [`Node`]. Every change is journalled, and [`Scene::rollback`] reverts to a [`Mark`]. It must not
-//! know tools, proposals, models or files: it takes bytes and returns bytes, and allows whatever its caller asks for.
+//! Callers address instances by [`Node`]. Every change is journalled, and [`Scene::rollback`]
+//! reverts to a [`JournalMark`]. This crate must not know about tools, proposals, models or paths
+//! on disk: it takes bytes, returns bytes, and performs whatever its caller requests.
 
 mod asset_preview;
 mod attribute_access;
@@ -77,23 +78,23 @@ pub use self::splice::BytePatch;
 pub use self::studio_facts::ImplicitInstance;
 pub use self::style::StyleFile;
 
-/// An instance of a scene. It stays valid while the instance is part of the scene.
+/// Handle to an instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Node(u32);
 
-/// How a value refers to an instance of its scene.
+/// Returns the reference that points to a node; [`node_of`] is the inverse.
 fn reference_to(node: u32) -> Ref {
     Ref::some(u128::from(node) + 1)
 }
 
-/// The instance that a value refers to.
+/// Returns the node that a reference points to; None for a null reference.
 fn node_of(to: Ref) -> Option<u32> {
     let mut number = RefNumber(0);
     to.hash(&mut number);
     u32::try_from(number.0.checked_sub(1)?).ok()
 }
 
-/// Takes the number out of a reference, which shows it to hashers alone.
+/// Hasher that captures the number in a [`Ref`], which exposes it only through `Hash`.
 struct RefNumber(u128);
 
 impl Hasher for RefNumber {
@@ -108,46 +109,46 @@ impl Hasher for RefNumber {
     }
 }
 
-/// What is known of a place.
+/// A place or model: the file it was read from, its tree, and all edits since.
 #[derive(Debug)]
 pub struct Scene {
     file: SourceFile,
     tree: InstanceTree,
     edits: EditTable,
-    /// For a copy, the instance that was read and whose values it has where nothing was set.
+    /// For each copy, the instance of the file whose values apply where nothing was set.
     bases: FxHashMap<u32, u32>,
-    /// The topmost of the instances that were deleted.
+    /// The roots of the deleted subtrees.
     deleted: FxHashSet<u32>,
-    /// The instances that may have another name than the file says.
+    /// The instances whose name may differ from the file.
     renamed: FxHashSet<u32>,
-    /// What assets bring on trial: the properties of these nobody has seen.
+    /// The instances of asset previews, whose properties are unknown.
     asset_previews: FxHashSet<u32>,
     ids: NewIds,
     created: FxHashMap<u32, (Seq, u32)>,
     created_by_id: BTreeMap<(Seq, u32), u32>,
-    /// The proposal that ids without one belong to.
+    /// The proposal that `new:K` ids without a proposal number belong to.
     scope: Seq,
-    /// What is created next is called so, where it is not in its turn.
+    /// The number for the next created instance, if it is not the next in sequence.
     planned_number: Option<u32>,
     journal: EditJournal,
-    /// The property that was set last: looking its name up costs more than to compare it.
+    /// The property that was set last, because comparing names is cheaper than interning.
     last_key: Ustr,
-    /// The class, property and type of the value that was set last, which the file can hold.
+    /// The class, property and value type that [`Scene::set_property`] last found storable.
     last_storable: Option<(u32, Ustr, VariantType)>,
-    /// All such that were found so far.
+    /// All class, property and value type triples found storable so far.
     storable: FxHashSet<(u32, Ustr, VariantType)>,
-    /// Whether the classes hold a text, by their numbers, as far as somebody asked.
+    /// Per class number, whether the class is a script class; None if not computed yet.
     scripts: RefCell<Vec<Option<bool>>>,
-    /// The project's memory, where it is known.
+    /// The project's memory; None if it is not known.
     memory: Option<String>,
-    /// How the project formats scripts, where it says so.
+    /// The project's style file; None if it has none.
     style: Option<StyleFile>,
-    /// The file as it was last put in its place, and as it was last made, of the one that was read.
+    /// The file as last saved and as last built, as pieces of the file that was read.
     saved_pieces: PieceList,
     built_pieces: PieceList,
-    /// What others have worked out of it.
+    /// Values that callers computed from this scene.
     derived: DerivedCache,
-    /// Which scripts may have another text than they had.
+    /// The scripts whose text may have changed.
     texts: TextChanges,
 }
 
@@ -155,15 +156,15 @@ impl Scene {
     /// Reads a place or model.
     ///
     /// # Errors
-    /// The bytes are not a place, or one that the reader does not support.
+    /// The bytes are not a place or model, or use a feature that the reader does not support.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         Self::open(bytes.into())
     }
 
-    /// Opens a place or model: reads its tree, and everything else when it is asked for.
+    /// Opens a place or model. Reads the tree now and everything else on demand.
     ///
     /// # Errors
-    /// The bytes are not a place, or one that the reader does not support.
+    /// The bytes are not a place or model, or use a feature that the reader does not support.
     pub fn open(bytes: Arc<[u8]>) -> Result<Self, CodecError> {
         SourceFile::open(bytes).map(|(file, tree)| Self::new(file, tree))
     }
@@ -202,10 +203,10 @@ impl Scene {
         }
     }
 
-    /// Makes the file anew, in the format that it was read in; [`Scene::runs`] gives its bytes.
+    /// Rebuilds the file in its original format; [`Scene::byte_runs`] returns its bytes.
     ///
     /// # Errors
-    /// The format cannot hold what was set.
+    /// The format cannot hold a value that was set.
     pub fn rebuild_file(&mut self) -> Result<(), CodecError> {
         let Self { tree, edits, bases, renamed, deleted, .. } = self;
         let changes = SceneChanges::new(tree, edits, bases, renamed, deleted);
@@ -214,28 +215,28 @@ impl Scene {
         Ok(())
     }
 
-    /// The bytes of the file as it was last made, run by run.
+    /// Returns the bytes of the last built file, run by run.
     pub fn byte_runs(&self) -> impl Iterator<Item = &[u8]> {
         self.built_pieces.byte_runs(self.file.bytes())
     }
 
-    /// How the file that stands is made again of the one that was last made.
+    /// Returns the patch that turns the last built file back into the saved file.
     pub fn reverse_patch(&self) -> BytePatch {
         self.saved_pieces.patch_from(&self.built_pieces, self.file.bytes())
     }
 
-    /// Makes the file as it was, of the one that stands, in the place of the one that was made: for
-    /// changes that take back all that has happened since.
+    /// Sets the built file to the saved file with these reverse patches applied. The caller's changes
+    /// must revert everything that happened since those patches were recorded.
     pub fn apply_reverse_patches(&mut self, patches: &[BytePatch]) {
         self.built_pieces = patches
             .iter()
             .fold(self.saved_pieces.clone(), |stands, patch| patch.apply_to_pieces(&stands));
     }
 
-    /// Writes the scene down, in the format that it was read in.
+    /// Builds the file in its original format and returns its bytes.
     ///
     /// # Errors
-    /// The format cannot hold what was set.
+    /// The format cannot hold a value that was set.
     pub fn encode(&mut self) -> Result<Vec<u8>, CodecError> {
         self.rebuild_file()?;
         let mut bytes = Vec::with_capacity(self.built_pieces.len());
@@ -243,22 +244,22 @@ impl Scene {
         Ok(bytes)
     }
 
-    /// The format that it was read in.
+    /// Returns the format that the scene was read in.
     pub fn format(&self) -> FileFormat {
         self.file.format()
     }
 
-    /// What the file has that is kept and cannot be shown, in a person's words.
+    /// Returns user-readable descriptions of file content that is kept but cannot be shown.
     pub fn unsupported_items(&self) -> Vec<String> {
         self.file.unsupported_items()
     }
 
-    /// Why no instance of a class can be created or deleted; none where it can.
+    /// Returns the reason why instances of a class cannot be created or deleted; None if they can.
     pub fn fixed_reason(&self, class: &str) -> Option<String> {
         self.file.fixed_reason(self.tree.class_names.find(class)?)
     }
 
-    /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
+    /// Whether the scene is a place. Otherwise it is a model, whose roots may be of any class.
     pub fn is_place(&self) -> bool {
         let root = self.root();
         (0..self.count_named(root, "Workspace"))
@@ -266,12 +267,11 @@ impl Scene {
             .any(|node| self.class(node) == "Workspace")
     }
 
-    /// How many instances it has.
+    /// Returns the number of instances. Counts them on every call.
     pub fn len(&self) -> usize {
         self.descendants(self.root()).count()
     }
 
-    /// Whether it has no instances.
     pub fn is_empty(&self) -> bool {
         self.children(self.root()).next().is_none()
     }
@@ -288,12 +288,12 @@ impl Scene {
         self.tree.class_name(node.0)
     }
 
-    /// The instance's parent; none for `game`.
+    /// Returns the parent of an instance; None for `game`.
     pub fn parent(&self, node: Node) -> Option<Node> {
         self.tree.parent(node.0).map(Node)
     }
 
-    /// The instance's children, in order.
+    /// Returns the children of an instance, in order.
     pub fn children(
         &self,
         node: Node,
@@ -301,27 +301,27 @@ impl Scene {
         self.tree.children(node.0).map(Node)
     }
 
-    /// Everything below an instance, depth first, in order.
+    /// Returns all descendants of an instance, depth first, in order.
     pub fn descendants(&self, node: Node) -> impl Iterator<Item = Node> {
         self.subtree(node).skip(1)
     }
 
-    /// An instance and everything below it, depth first, in order.
+    /// Returns an instance and all its descendants, depth first, in order.
     pub fn subtree(&self, node: Node) -> impl Iterator<Item = Node> {
         self.tree.subtree(node.0).map(Node)
     }
 
-    /// Whether `node` is `ancestor` or below it.
+    /// Whether `node` is `ancestor` or one of its descendants.
     pub fn is_within(&self, node: Node, ancestor: Node) -> bool {
         self.tree.is_within(node.0, ancestor.0)
     }
 
-    /// Whether the instance is part of the place (not deleted).
+    /// Whether an instance is part of the place, i.e. not deleted.
     pub fn is_live(&self, node: Node) -> bool {
         self.tree.contains(node.0) && self.is_within(node, self.root())
     }
 
-    /// Where the instance is among its siblings, from 0.
+    /// Returns the position of an instance among its siblings, from 0.
     pub fn index(&self, node: Node) -> u32 {
         self.tree.position(node.0).unwrap_or(0) as u32
     }
@@ -330,12 +330,12 @@ impl Scene {
         self.edits.edit_of(self.tree.class(node), key, node)
     }
 
-    /// The instance that was read and whose values an instance has where nothing was set.
+    /// Returns the instance of the file whose values apply where nothing was set.
     fn base_of(&self, node: u32) -> Option<u32> {
         if node < self.tree.read_len() { Some(node) } else { self.bases.get(&node).copied() }
     }
 
-    /// A stored property of an instance, as the file crates say it.
+    /// Returns a stored property as the rbx crates represent it.
     fn variant_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, Variant>> {
         match self.edit_of(node, key) {
             PropertyEdit::Set(value) => Some(Cow::Borrowed(value)),
@@ -344,7 +344,7 @@ impl Scene {
         }
     }
 
-    /// The stored properties of an instance, hidden ones too.
+    /// Returns the names of all stored properties of an instance, including hidden ones.
     fn stored_keys(&self, node: u32) -> Vec<Ustr> {
         let is_set = |key: Ustr| matches!(self.edit_of(node, key), PropertyEdit::Set(_));
         let class = self.tree.class_name(node);
@@ -357,7 +357,8 @@ impl Scene {
         keys
     }
 
-    /// The stored properties of an instance, as the file crates say them.
+    /// Returns the stored properties of an instance, as the rbx crates represent them, without
+    /// hidden ones.
     fn properties(&self, node: Node) -> Vec<(Ustr, Variant)> {
         let mut all = Vec::new();
         if let Some(base) = self.base_of(node.0) {
@@ -376,14 +377,14 @@ impl Scene {
         all
     }
 
-    /// The classes of the scene, by their numbers.
+    /// Returns the class names of the scene, indexed by class number.
     fn class_names(&self) -> Vec<Ustr> {
         (0..self.tree.class_names.len() as u32)
             .map(|id| ustr(self.tree.class_names.get(id)))
             .collect()
     }
 
-    /// The names of the properties that are stored, sorted. Attributes and tags are among them.
+    /// Returns the names of the stored properties, sorted. Attributes and tags are among them.
     pub fn stored_names(&self, node: Node) -> Vec<&'static str> {
         let keys = self.stored_keys(node.0).into_iter().map(|key| key.as_str());
         let mut names: Vec<_> = keys.filter(|name| !name.starts_with(HIDDEN)).collect();
@@ -391,7 +392,8 @@ impl Scene {
         names
     }
 
-    /// A stored property (`Name` too); none where the file does not have it.
+    /// Returns a stored property, an attribute (`@Key`) or `Name`; None if the file does not store
+    /// it.
     pub fn stored_value(&self, node: Node, property: &str) -> Option<Value> {
         if property == "Name" {
             return Some(Value::String(self.tree.name_text(node.0).to_owned()));
@@ -403,8 +405,8 @@ impl Scene {
         Some(self.to_value(self.class(node), property, &variant))
     }
 
-    /// A property as it is in effect: the stored one, or its default. Aliases, replaced and derived
-    /// properties are looked up too.
+    /// Returns the effective value of a property: the stored value or its default. Also resolves
+    /// aliases, replaced properties and derived properties.
     pub fn value(&self, node: Node, property: &str) -> Option<Value> {
         if let Some(value) = self.stored_value(node, property) {
             return Some(value);
@@ -425,7 +427,7 @@ impl Scene {
         }
     }
 
-    /// The canonical path. Siblings of one name are numbered.
+    /// Returns the canonical path. Siblings of the same name are numbered.
     pub fn path(&self, node: Node) -> InstancePath {
         let mut segments = Vec::new();
         let mut at = node;
@@ -439,7 +441,7 @@ impl Scene {
         InstancePath { segments }
     }
 
-    /// The instance that a path names: exactly one, or a refusal that lists what is there.
+    /// Returns the one instance that a path names, or a refusal that lists the candidates.
     pub fn resolve(&self, path: &InstancePath) -> Result<Node, Refusal> {
         let mut at = self.root();
         for segment in &path.segments {
@@ -487,23 +489,22 @@ impl Scene {
         refuse!("`{path}` fits {named} siblings; say which one: {}{more}.", list.join(", "))
     }
 
-    /// How many children of that name an instance has.
+    /// Returns the number of children with a name.
     pub fn count_named(&self, parent: Node, name: &str) -> usize {
         self.tree.count_named(parent.0, name)
     }
 
-    /// The first child of that name.
+    /// Returns the first child with a name.
     pub fn find_child(&self, parent: Node, name: &str) -> Option<Node> {
         self.nth_named(parent, name, 0)
     }
 
-    /// The nth child of that name, from 0.
-    /// The child of this name with this index.
+    /// Returns the nth child with a name, from 0.
     pub fn nth_named(&self, parent: Node, name: &str, n: usize) -> Option<Node> {
         self.tree.nth_named(parent.0, name, n).map(Node)
     }
 
-    /// The stable id of an instance.
+    /// Returns the stable id of an instance.
     pub fn id(&self, node: Node) -> InstanceId {
         match self.created.get(&node.0) {
             Some((scope, k)) if *scope == self.scope => InstanceId::new_in_proposal(*k),
@@ -512,8 +513,8 @@ impl Scene {
         }
     }
 
-    /// The id that an instance has in the file as it was last made. An instance that the file does
-    /// not tell from others goes by its place in the file.
+    /// Returns the id of an instance in the last built file. An instance without a distinct id in
+    /// the file is identified by its position in the file.
     pub fn written_id(&self, node: Node) -> InstanceId {
         if node == self.root() {
             return InstanceId("game".to_owned());
@@ -528,7 +529,7 @@ impl Scene {
         }
     }
 
-    /// The instance that an id names, deleted ones included.
+    /// Returns the instance with an id, even if it is deleted.
     pub fn by_id(&self, id: &InstanceId) -> Option<Node> {
         let text = id.0.as_str();
         if text == "game" {
@@ -550,21 +551,21 @@ impl Scene {
         if let Some(place) = id.strip_prefix('#') {
             return place.parse().ok().filter(|node| *node < self.tree.read_len());
         }
-        // What was deleted may have come back under its id.
+        // Check new ids first: a deleted instance may have been restored under its old id.
         self.ids.node(id).or_else(|| self.file.node_of(id))
     }
 
-    /// What the file calls an instance.
+    /// Returns the id of an instance in the file.
     fn file_id(&self, node: u32) -> Option<Cow<'_, str>> {
         self.ids.get(node).map(Cow::Borrowed).or_else(|| self.file.id_of(node))
     }
 
-    /// How a command addresses an instance.
+    /// Returns the target by which commands address an instance.
     pub fn target(&self, node: Node) -> Target {
         Target { id: self.id(node), path: self.path(node) }
     }
 
-    /// The instance that a command addresses. Id and path must agree.
+    /// Returns the instance that a command addresses. Its id and path must agree.
     pub fn locate(&self, target: &Target) -> Result<Node, Refusal> {
         let Some(node) = self.by_id(&target.id).filter(|node| self.is_live(*node)) else {
             return refuse!("{} is gone; ask for the change again.", target.path);
@@ -579,13 +580,13 @@ impl Scene {
         Ok(node)
     }
 
-    /// The instance that an id or, where the epoch is another one, just the path names.
+    /// Resolves a path to a target, whose id is the current one.
     pub fn target_by_path(&self, path: &InstancePath) -> Result<Target, Refusal> {
         self.resolve(path).map(|node| self.target(node))
     }
 }
 
-/// "1 child", "3 children".
+/// Formats a count with its noun: "1 child", "3 children".
 pub fn count_noun(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }

@@ -1,15 +1,15 @@
-//! The project's memory, which stands beside the place: changed and taken back with it.
+//! The project's memory. It is stored beside the place, but changed and rolled back with it.
 
 use super::Scene;
 use super::change::JournalStep;
 
 impl Scene {
-    /// The project's memory, empty where there is none yet; none where it is not known here.
+    /// Returns the project's memory: empty if there is none yet, None if it is not known.
     pub fn memory(&self) -> Option<&str> {
         self.memory.as_deref()
     }
 
-    /// Says what the memory is before anything is done.
+    /// Sets the initial memory, without journalling it.
     pub fn load_memory(&mut self, text: String) {
         self.memory = Some(text);
     }

@@ -1,8 +1,9 @@
-//! The mirror of a place that is open in Studio: its tree whole, and of its properties what was asked.
+//! Mirror of a place that is open in Studio: its whole tree, and the property values requested so
+//! far.
 //!
-//! Nobody has to know beforehand what a plan will ask. What is asked and not known is noted; whoever
-//! planned finds the notes, throws the plan away, has them answered, and plans again. How the place
-//! is asked, and how changes arrive, is not known here.
+//! The reads of a plan need not be known in advance. A read of an unknown value is recorded as
+//! missing. The planner then discards the plan, fetches the missing values, and plans again. How
+//! Studio is queried and how changes arrive is outside this module.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -26,17 +27,17 @@ use super::studio_facts::StudioFacts;
 use super::tree::{InstanceTree, ROOT, TreeBuilder};
 use super::{Node, Scene};
 
-/// What stands before a debug id.
+/// Prefix of ids that are debug ids of Studio.
 pub(super) const PREFIX: &str = "studio:";
-/// The text of a script.
+/// The property that holds a script's text.
 const SOURCE: &str = "Source";
 const ATTRIBUTES: &str = "Attributes";
-/// How the wire calls all attributes.
+/// The wire name for all attributes of an instance.
 const ALL_ATTRIBUTES: &str = "@";
-/// What no plugin can read, or nobody needs from an open place.
+/// Properties that a plugin cannot read, or that are not needed from an open place.
 const UNREADABLE: [&str; 4] = ["UniqueId", "HistoryId", "Capabilities", "Sandboxed"];
 
-/// What was said does not fit what is known: the place has to be told as a whole once more.
+/// An update does not match the mirror, so a new snapshot of the place is needed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OutOfSync(String);
@@ -45,7 +46,7 @@ fn out_of_sync<T>(what: impl Into<String>) -> Result<T, OutOfSync> {
     Err(OutOfSync(what.into()))
 }
 
-/// What somebody asked and nobody knew.
+/// Facts that were requested but are not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingFacts {
     pub properties: Vec<PropertyQuery>,
@@ -55,7 +56,7 @@ pub struct MissingFacts {
 }
 
 impl MissingFacts {
-    /// Whether everything was known.
+    /// Whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.properties.is_empty()
             && self.sources.is_empty()
@@ -64,20 +65,20 @@ impl MissingFacts {
     }
 }
 
-/// What is known of an open place, beside its tree.
+/// The known state of an open place, apart from its tree.
 #[derive(Debug, Default)]
 pub(super) struct StudioMirror {
     ids: DebugIds,
-    /// None for what has no value.
+    /// Known values; None for a property without a value.
     values: FxHashMap<(u32, Ustr), Option<Variant>>,
-    /// By instance: its properties that point to another.
+    /// For each instance, its properties that refer to another.
     pointing: FxHashMap<u32, Vec<Ustr>>,
     missing: RefCell<FxHashSet<(u32, Ustr)>>,
-    /// The scripts of which the editor has a draft that is not what the place has.
+    /// The scripts whose text is an editor draft that differs from the place.
     drafts: FxHashSet<u32>,
-    /// What was told for the call that is planned.
+    /// The facts for the call being planned.
     pub(super) facts: StudioFacts,
-    /// A snapshot that is not whole yet.
+    /// A snapshot that is still being received.
     snapshot: Option<Box<PartialSnapshot>>,
     is_complete: bool,
     instances: u32,
@@ -117,7 +118,7 @@ impl StudioMirror {
         }
     }
 
-    /// The properties that an instance of a class has a value for.
+    /// Returns the properties for which an instance of a class has a value.
     pub(super) fn keys_of(&self, node: u32, class: &str) -> Vec<Ustr> {
         let all = mirrored_properties(class)
             .into_iter()
@@ -130,7 +131,7 @@ impl StudioMirror {
         self.pointing.get(&node).cloned().unwrap_or_default()
     }
 
-    /// The references that are known: who points, by which property, to whom.
+    /// Returns the known references as (holder, property, referenced instance).
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let of = |(node, keys): (&u32, &Vec<Ustr>)| {
             let node = *node;
@@ -157,7 +158,7 @@ impl StudioMirror {
     }
 }
 
-/// The properties of a class that files keep, by the names that scripts use.
+/// Returns the properties of a class that files store, by the names that scripts use.
 fn mirrored_properties(class: &str) -> Vec<&'static str> {
     let is_kept = |name: &&str| {
         let found = reflection::property_access(class, name);
@@ -168,7 +169,7 @@ fn mirrored_properties(class: &str) -> Vec<&'static str> {
     reflection::property_names(class).filter(is_kept).collect()
 }
 
-/// Where the value of a property stands, that was told by a name.
+/// Returns the stored properties that hold the value reported under a name.
 fn storage_names(class: &str, name: &str) -> Vec<&'static str> {
     match name {
         _ if name.starts_with('@') => vec![ATTRIBUTES],
@@ -177,7 +178,7 @@ fn storage_names(class: &str, name: &str) -> Vec<&'static str> {
         _ => match reflection::property_access(class, name) {
             Some(PropertyAccess::Stored(found)) => vec![found.name],
             Some(PropertyAccess::Migrated(migrated)) => migrated.to.to_vec(),
-            // A pose is turned and moved as one.
+            // `Enabled` is stored inverted; position and rotation are both stored in `CFrame`.
             Some(PropertyAccess::Derived(reflection::DerivedProperty::Enabled)) => vec!["Disabled"],
             Some(PropertyAccess::Derived(_)) => vec!["CFrame"],
             None => Vec::new(),
@@ -185,7 +186,7 @@ fn storage_names(class: &str, name: &str) -> Vec<&'static str> {
     }
 }
 
-/// A value as a property of a type has it: Luau has one type of number.
+/// Converts a value to the type of a property, because Luau has only one number type.
 fn coerce_value(class: &str, name: &str, value: Value) -> Value {
     let ty = match reflection::property_access(class, name) {
         Some(PropertyAccess::Stored(found)) => match found.ty {
@@ -212,7 +213,7 @@ fn debug_id(id: &InstanceId) -> Result<&str, OutOfSync> {
 }
 
 impl Scene {
-    /// A place that is open in Studio, of which nothing is known yet.
+    /// Creates an empty mirror of a place that is open in Studio.
     pub fn empty_studio_place() -> Self {
         Self::from_mirror(StudioMirror::default(), TreeBuilder::new(0).finish().unwrap_or_default())
     }
@@ -221,7 +222,7 @@ impl Scene {
         Self::new(SourceFile::Studio(Box::new(mirror)), tree)
     }
 
-    /// A script's text, where it is known; nobody is asked for it.
+    /// Returns a script's text if it is known. An unknown text is not recorded as missing.
     pub fn source_if_known(&self, node: Node) -> Option<Cow<'_, str>> {
         let is_known = match (&self.file, self.base_of(node.0)) {
             (SourceFile::Studio(mirror), Some(base))
@@ -234,17 +235,17 @@ impl Scene {
         if is_known { self.script_text(node) } else { None }
     }
 
-    /// Whether it is open in Studio; otherwise it is a file.
+    /// Whether the scene mirrors a place open in Studio. Otherwise it is a file.
     pub fn is_open_in_studio(&self) -> bool {
         matches!(self.file, SourceFile::Studio(_))
     }
 
-    /// Whether the whole tree was told.
+    /// Whether a complete snapshot of the tree was received. Always true for a file.
     pub fn is_tree_complete(&self) -> bool {
         self.mirror().is_none_or(|mirror| mirror.is_complete)
     }
 
-    /// How many instances an open place has.
+    /// Returns the number of instances of an open place; 0 for a file.
     pub fn mirrored_count(&self) -> u32 {
         self.mirror().map_or(0, |mirror| mirror.instances)
     }
@@ -263,7 +264,7 @@ impl Scene {
         }
     }
 
-    /// What was asked and not known since the last time, in the order of the place.
+    /// Returns and clears the facts recorded as missing since the last call, in node order.
     pub fn take_missing(&mut self) -> MissingFacts {
         let Some(mirror) = self.mirror() else {
             return MissingFacts::default();
@@ -288,10 +289,10 @@ impl Scene {
         missing
     }
 
-    /// Takes what is said of the tree. Nothing may be on trial.
+    /// Applies an update of the tree. The journal must be empty: no trial edits.
     ///
     /// # Errors
-    /// It does not fit; the place has to be told once more.
+    /// The update does not match the mirror, so a new snapshot is needed.
     pub fn update_mirror(&mut self, part: &ScenePart) -> Result<(), OutOfSync> {
         if !self.journal.is_empty() {
             return out_of_sync("something is on trial");
@@ -340,7 +341,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The instance of an id that was told.
+    /// Returns the instance with an id that Studio reported.
     fn find_mirrored(&self, id: &InstanceId) -> Result<u32, OutOfSync> {
         if id.0 == "game" {
             return Ok(ROOT);
@@ -385,10 +386,10 @@ impl Scene {
         Ok(())
     }
 
-    /// What went is kept: it may come back, and it is called as it was.
+    /// Keeps a removed instance with its id, because it may be restored.
     fn remove_mirrored(&mut self, id: &InstanceId) -> Result<(), OutOfSync> {
         let Ok(node) = self.find_mirrored(id) else {
-            // It came and went between two words.
+            // It was added and removed between two messages.
             return Ok(());
         };
         if node == ROOT {
@@ -420,10 +421,10 @@ impl Scene {
         Ok(())
     }
 
-    /// Brings back what went from an open place, which keeps it.
+    /// Restores a deleted instance of an open place; the mirror keeps deleted instances.
     ///
     /// # Errors
-    /// It is not known, or is there.
+    /// The instance is not known or not deleted.
     pub fn restore_mirrored(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
         let known = self.by_id(id).filter(|_| self.is_open_in_studio());
         let Some(node) = known.filter(|node| self.parent(*node).is_none()) else {
@@ -434,14 +435,14 @@ impl Scene {
         Ok(node)
     }
 
-    /// Says what an applied proposal's instances are called in the place.
+    /// Binds a `new:` id of an applied proposal to the instance with this id in the place.
     pub fn bind_created_id(&mut self, scope: Seq, k: u32, id: &InstanceId) {
         if let Some(node) = self.by_id(id) {
             self.created_by_id.insert((scope, k), node.0);
         }
     }
 
-    /// Takes the texts of scripts.
+    /// Records the texts of scripts.
     pub fn set_known_sources(&mut self, scripts: &[ScriptText]) {
         let source = ustr(SOURCE);
         if let Ok(mirror) = self.mirror_mut() {
@@ -462,12 +463,12 @@ impl Scene {
         }
     }
 
-    /// Whether the text of a script, as it was last told, is a draft that is not what the place has.
+    /// Whether the last reported text of a script is a draft that differs from the place.
     pub fn has_draft(&self, node: Node) -> bool {
         self.mirror().is_some_and(|mirror| mirror.drafts.contains(&node.0))
     }
 
-    /// Takes the values of properties. What was asked for and is not among them has none.
+    /// Records the values of properties. Requested properties missing from `known` have no value.
     pub fn set_known_properties(&mut self, known: &[KnownProperties], asked: &[PropertyQuery]) {
         for PropertyQuery { id, names } in asked {
             let Ok(node) = self.find_mirrored(id) else {
@@ -491,7 +492,7 @@ impl Scene {
         }
     }
 
-    /// Says that texts that were asked for cannot be told.
+    /// Records that requested texts are not available.
     pub fn mark_sources_unavailable(&mut self, asked: &[InstanceId]) {
         for id in asked {
             if let Ok(node) = self.find_mirrored(id)
@@ -505,7 +506,7 @@ impl Scene {
 }
 
 impl StudioMirror {
-    /// More instances of a snapshot.
+    /// Adds instances to the snapshot being received.
     fn add_nodes(&mut self, nodes: &NodeColumns) -> Result<(), OutOfSync> {
         let Some(snapshot) = &mut self.snapshot else {
             return out_of_sync("instances of a snapshot that had not begun");

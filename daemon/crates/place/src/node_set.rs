@@ -1,14 +1,14 @@
-//! A set of instances by their numbers, which can be walked in order and searched by halving.
+//! A set of node numbers, iterable in order and searchable by binary search.
 //!
-//! Nothing but this type searches instances so: it is sorted because there is no way to make it
-//! otherwise. It knows nothing of trees, in whose order numbers need not ascend.
+//! It is sorted by construction, and only this type may binary search nodes. It knows nothing about
+//! trees, whose order need not be ascending.
 
-/// Instances, each once, by ascending numbers.
+/// Node numbers, distinct and ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct NodeSet(Vec<u32>);
 
 impl NodeSet {
-    /// Adds an instance. Quick where its number is above all others.
+    /// Adds an instance. Cheap if its number is above all others.
     pub(super) fn insert(&mut self, node: u32) {
         if self.0.last().is_none_or(|last| *last < node) {
             self.0.push(node);

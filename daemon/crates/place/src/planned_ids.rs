@@ -1,23 +1,23 @@
-//! What a proposal calls what it creates: `new:K`, in the order in which it does.
+//! Ids of the instances that a proposal creates: `new:K`, numbered in order of creation.
 
 use scene_schemas::entry::Seq;
 
 use super::Scene;
 
 impl Scene {
-    /// From now on `new:K` means what this proposal creates.
+    /// Makes `new:K` ids refer to the instances created by this proposal from now on.
     pub fn begin_scope(&mut self, scope: Seq) {
         self.scope = scope;
         self.planned_number = None;
     }
 
-    /// What is created next is called `new:K`, and not as it would be in its turn: what was created
-    /// before it is somewhere else.
+    /// Sets the number of the next created instance. Needed if preceding instances of the proposal
+    /// were created in another scene, so that counting would give another number.
     pub fn set_next_number(&mut self, k: u32) {
         self.planned_number = Some(k);
     }
 
-    /// The number that the next created instance of this proposal gets.
+    /// Returns the number that the next created instance of this proposal gets.
     pub fn next_new_number(&self) -> u32 {
         if let Some(k) = self.planned_number {
             return k;

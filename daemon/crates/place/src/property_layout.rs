@@ -1,8 +1,8 @@
-//! From what a file has under a name to what scripts call a property, for one class or instance.
+//! Maps the property names in a file to the properties that scripts use, for one class or instance.
 //!
-//! Files have properties under old names, in older types, or replaced by others since; the rules
-//! are those of the rbx crates, except that nothing is refused: a value of a type that nobody
-//! expects is shown as it is.
+//! Files store properties under old names, in older types, or replaced by others since. The rules
+//! are those of the rbx crates, except that nothing is refused: a value of an unexpected type is
+//! shown as it is.
 
 use std::collections::hash_map::Entry;
 
@@ -18,22 +18,23 @@ use super::attributes;
 use super::reflection::{self, StoredNameKind};
 use super::xml;
 
-/// Before the names of what a file has and no edit can name: it is kept, and copied with the rest.
+/// Prefix of names in a file that no edit can address. Their values are kept and copied with the
+/// rest.
 pub(super) const HIDDEN: char = '\u{1}';
 
-/// Where the value of a property stands in a file, and what makes it of what stands there.
+/// The source of a property's value in a file, and its conversion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ValueSource {
-    /// Which of the things that the file has for the class or instance.
+    /// Index of the source among those that the file has for the class or instance.
     pub(super) at: u32,
-    /// The type that it should have; none where nobody knows.
+    /// The expected type; None if it is not known.
     pub(super) want: Option<VariantType>,
-    /// How an older property is translated.
+    /// The translation of the value of a replaced property.
     pub(super) migration: Option<&'static PropertyMigration<'static>>,
 }
 
 impl ValueSource {
-    /// The property's value, of what stands in the file.
+    /// Converts the stored value to the property's value.
     pub(super) fn convert_value(&self, stored: Variant) -> Option<Variant> {
         let value = match self.want {
             Some(want) => convert_variant(stored, want),
@@ -46,18 +47,18 @@ impl ValueSource {
     }
 }
 
-/// The properties of a class or an instance, and where they stand.
+/// The properties of a class or an instance, and their sources.
 #[derive(Debug, Default)]
 pub(super) struct PropertyLayout {
     sources: UstrMap<ValueSource>,
-    /// The properties in the order of the file.
+    /// The properties in file order.
     order: Vec<Ustr>,
-    /// The properties by what they stand on, sorted by it.
+    /// The properties by source index, sorted.
     names_by_source: Vec<(u32, Ustr)>,
 }
 
 impl PropertyLayout {
-    /// Takes the names that a file has, in its order.
+    /// Builds the layout from the names in a file, in file order.
     pub(super) fn from_names<'a>(class: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut layout = Self::default();
         let names: Vec<&str> = names.into_iter().collect();
@@ -88,7 +89,8 @@ impl PropertyLayout {
         layout
     }
 
-    /// Of two that mean the same property, the later one counts.
+    /// Adds a property stored under one of its own names. If several sources set it, the last one
+    /// wins.
     fn add_direct(&mut self, name: &str, source: ValueSource) {
         let name = ustr(name);
         if self.sources.insert(name, source).is_none() {
@@ -96,7 +98,8 @@ impl PropertyLayout {
         }
     }
 
-    /// A property of the past counts for those that stand for it now and are not there.
+    /// Adds the properties that replaced an old one, unless they have a source. A direct source
+    /// overrides this one.
     fn add_replaced(&mut self, source: ValueSource, names: &[&str]) {
         for name in names {
             let name = ustr(name);
@@ -111,12 +114,12 @@ impl PropertyLayout {
         self.sources.get(&name)
     }
 
-    /// The properties, hidden ones too.
+    /// Returns the properties, including hidden ones.
     pub(super) fn names(&self) -> &[Ustr] {
         &self.order
     }
 
-    /// The properties that something in the file stands for.
+    /// Returns the properties whose value comes from a source.
     pub(super) fn names_at(&self, at: u32) -> impl Iterator<Item = Ustr> {
         let first = self.names_by_source.partition_point(|(it, _)| *it < at);
         let behind = self.names_by_source.get(first..).unwrap_or_default();
@@ -124,8 +127,8 @@ impl PropertyLayout {
     }
 }
 
-/// A value of a binary file for an XML file, which tells texts from other bytes: what nothing is known
-/// of is a text where it can be one.
+/// Converts a value of a binary file for an XML file, which distinguishes text from other bytes.
+/// Bytes of an unknown property become text if possible.
 pub(super) fn to_xml_value(class: &str, key: Ustr, value: Variant) -> Variant {
     let name = key.trim_start_matches(HIDDEN);
     let Variant::BinaryString(bytes) = &value else {
@@ -140,7 +143,7 @@ pub(super) fn to_xml_value(class: &str, key: Ustr, value: Variant) -> Variant {
     }
 }
 
-/// A stored value as a type; as it is where there is no way.
+/// Converts a stored value to a type; returns it unchanged if there is no conversion.
 pub(super) fn convert_variant(value: Variant, want: VariantType) -> Variant {
     let converted = match (&value, want) {
         (Variant::BinaryString(bytes), want) => from_bytes(bytes.as_ref(), want),

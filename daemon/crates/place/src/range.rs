@@ -1,7 +1,7 @@
-//! Numbers that Roblox takes for a property, as far as its reference says, and values that are outside.
+//! Valid ranges of numeric properties, as far as Roblox's reference states them.
 //!
-//! Roblox changes most of them to the nearest that it takes, without a word. What is done about a value
-//! that is outside is decided elsewhere.
+//! Roblox silently clamps most values to the range. How an out-of-range value is handled is decided
+//! by the caller.
 
 use std::sync::LazyLock;
 
@@ -12,14 +12,14 @@ use scene_schemas::Value;
 
 use super::reflection;
 
-/// The least and the greatest number that a property takes.
+/// The inclusive range of numbers that a property accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueRange {
     least: f64,
     greatest: f64,
 }
 
-/// By class and property.
+/// The ranges of `ranges.txt`, by class and property.
 static RANGES: LazyLock<FxHashMap<(&str, &str), ValueRange>> = LazyLock::new(|| {
     let lines = include_str!("ranges.txt").lines().filter(|line| !line.starts_with('#'));
     let range = |line: &'static str| {
@@ -32,7 +32,7 @@ static RANGES: LazyLock<FxHashMap<(&str, &str), ValueRange>> = LazyLock::new(|| 
 });
 
 impl ValueRange {
-    /// What is known of a property of a class, its superclasses' included.
+    /// Returns the range of a property of a class or of its superclasses; None if it is not known.
     pub fn for_property(class: &str, property: &str) -> Option<Self> {
         let database = reflection::database();
         let classes = database.superclasses_iter(reflection::find_class(class)?);
@@ -40,7 +40,7 @@ impl ValueRange {
         if found.is_some() {
             return found.copied();
         }
-        // A transparency is a share, whatever has it.
+        // A transparency is a fraction, in any class.
         let is_number = matches!(
             reflection::declared_type(class, property),
             Some(DataType::Value(VariantType::Float32 | VariantType::Float64))
@@ -50,13 +50,14 @@ impl ValueRange {
     }
 
     fn contains(self, number: f64) -> bool {
-        // Values have 32 bits, which 0.001 is not quite.
+        // Compare as f32, the width of the values: as f64, 0.001 would not equal its f32 form.
         let number = number as f32;
         (self.least as f32..=self.greatest as f32).contains(&number)
     }
 }
 
-/// What is wrong with a value of a property, as the end of a sentence; none where nothing is known.
+/// Describes what is wrong with a value, as the end of a sentence. None if the value is in range or
+/// the range is not known.
 pub fn out_of_range(class: &str, property: &str, value: &Value) -> Option<String> {
     let numbers = numbers_of(value);
     if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
@@ -70,7 +71,7 @@ pub fn out_of_range(class: &str, property: &str, value: &Value) -> Option<String
     Some(format!("{each} is from {least} to {greatest} in Roblox, and {shown} is not"))
 }
 
-/// The numbers of a value that a range or an infinity would be about.
+/// Returns the numbers of a value that must be finite and in range.
 fn numbers_of(value: &Value) -> Vec<f64> {
     let all = |numbers: &[f32]| numbers.iter().map(|it| f64::from(*it)).collect();
     match value {
@@ -117,7 +118,7 @@ mod tests {
             ("Camera", "FieldOfView", number(70.0), false),
             ("Part", "CFrame", Value::Float32(f32::NAN), true),
             ("NumberValue", "Value", Value::Float64(f64::INFINITY), true),
-            // Nothing is known of these.
+            // Ranges that are not known.
             ("NumberValue", "Value", Value::Float64(-1e30), false),
             ("ClassOfTomorrow", "Transparency", number(17.0), false),
             ("Humanoid", "WalkSpeed", number(-1.0), false),

@@ -1,4 +1,5 @@
-//! Stored properties as the file crates represent them, several at once, for callers that read many and keep none.
+//! Stored properties as the rbx crates represent them, read several at once, for callers that read
+//! many properties and keep none.
 
 use std::borrow::Cow;
 
@@ -13,8 +14,8 @@ impl Scene {
         self.variant_of(node.0, key)
     }
 
-    /// Some stored properties of one instance, each in its place; an item of a file is read once for
-    /// all of them.
+    /// Returns several stored properties of an instance, in the order of `keys`. Parses an XML item
+    /// only once for all of them.
     pub fn raw_variants<const N: usize>(
         &self,
         node: Node,

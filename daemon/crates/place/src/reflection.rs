@@ -1,8 +1,7 @@
-//! What Roblox says of classes, properties and enums: the bundled reflection database, asked in the
-//! words of tools.
+//! Queries on the bundled reflection database: Roblox's classes, properties and enums.
 //!
-//! The database knows no methods, events or documentation. A newer database in the user's home is
-//! deliberately not read: the same input must give the same fingerprints everywhere.
+//! The database has no methods, events or documentation. A newer database in the user's home
+//! directory is deliberately ignored: the same input must give the same fingerprints everywhere.
 
 use rbx_reflection::{
     ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertyMigration,
@@ -15,13 +14,13 @@ pub fn database() -> &'static ReflectionDatabase<'static> {
     rbx_reflection_database::get_bundled()
 }
 
-/// A class of this name, where there is one.
+/// Returns the class with a name; None if there is none.
 pub fn find_class(name: &str) -> Option<&'static ClassDescriptor<'static>> {
     database().classes.get(name)
 }
 
-/// Whether instances of a class count as instances of another, as `IsA` says. An unknown class is
-/// only itself.
+/// Whether a class is another class or inherits from it, like `IsA`. An unknown class is only
+/// itself and an `Instance`.
 pub fn is_a(name: &str, ancestor: &str) -> bool {
     name == ancestor
         || ancestor == "Instance"
@@ -30,17 +29,17 @@ pub fn is_a(name: &str, ancestor: &str) -> bool {
         })
 }
 
-/// Whether a class holds a script's text in `Source`.
+/// Whether instances of a class hold script text in `Source`.
 pub fn is_script(name: &str) -> bool {
     is_a(name, "LuaSourceContainer")
 }
 
-/// Whether a class is a service: made by the engine, one of each, directly below `game`.
+/// Whether a class is a service: a singleton that the engine creates directly below `game`.
 pub fn is_service(name: &str) -> bool {
     find_class(name).is_some_and(|class| class.tags.contains(&ClassTag::Service))
 }
 
-/// A class that an edit may create.
+/// Returns a class that an edit may create.
 pub fn creatable_class(name: &str) -> Result<&'static ClassDescriptor<'static>, Refusal> {
     let Some(found) = find_class(name) else {
         let near = did_you_mean(name, database().classes.keys().copied());
@@ -61,37 +60,37 @@ pub fn creatable_class(name: &str) -> Result<&'static ClassDescriptor<'static>, 
 /// A property as the file formats store it.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredProperty {
-    /// The name under which it is stored.
+    /// The name in files.
     pub name: &'static str,
     pub ty: &'static DataType<'static>,
-    /// Colours that a file holds in bytes are rounded when they are set, so that a fingerprint is
-    /// the same before and after the file.
+    /// Whether files store the colour in bytes. Such colours are rounded when they are set, so that
+    /// a fingerprint is the same before and after saving.
     pub is_color_in_bytes: bool,
 }
 
-/// How a property that an edit names is reached.
+/// How a property named by an edit is accessed.
 #[derive(Debug, Clone, Copy)]
 pub enum PropertyAccess {
-    /// It is stored under this name.
+    /// The property is stored under this name.
     Stored(StoredProperty),
-    /// It was replaced by other properties, which all take the translated value.
+    /// The property was replaced by others, all of which get the translated value.
     Migrated(MigratedProperty),
-    /// It is not stored; another property holds it in another form.
+    /// The property is not stored; another property holds it in another form.
     Derived(DerivedProperty),
 }
 
-/// A property of the past and what stands for it now.
+/// A deprecated property and its replacements.
 #[derive(Debug, Clone, Copy)]
 pub struct MigratedProperty {
-    /// The properties that stand for it, at least one.
+    /// The replacements, at least one.
     pub to: &'static [&'static str],
-    /// How a value is translated.
+    /// The translation of a value.
     pub migration: &'static PropertyMigration<'static>,
-    /// The type that it had.
+    /// The type of the deprecated property.
     pub ty: &'static DataType<'static>,
 }
 
-/// Properties that follow from a stored one.
+/// Properties that are computed from a stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DerivedProperty {
     /// `Position` of a part or attachment: the position in `CFrame`.
@@ -103,7 +102,7 @@ pub enum DerivedProperty {
     Enabled,
 }
 
-/// The descriptor of a property of a class, or of its superclasses.
+/// Returns the descriptor of a property of a class, including inherited ones.
 fn property_descriptor(
     class_name: &str,
     property: &str,
@@ -111,7 +110,7 @@ fn property_descriptor(
     find_property(class_name, property).map(|(_, found)| found)
 }
 
-/// All property names of a class, its superclasses' included.
+/// Returns all property names of a class, including inherited ones.
 pub fn property_names(class_name: &str) -> impl Iterator<Item = &'static str> {
     find_class(class_name)
         .into_iter()
@@ -119,7 +118,7 @@ pub fn property_names(class_name: &str) -> impl Iterator<Item = &'static str> {
         .flat_map(|class| class.properties.keys().copied())
 }
 
-/// How a property is reached, where it is one of the class and is kept in files.
+/// Returns how a property is accessed; None if the class does not have it or files do not store it.
 pub fn property_access(class_name: &str, property: &str) -> Option<PropertyAccess> {
     let found = property_descriptor(class_name, property)?;
     match &found.kind {
@@ -161,20 +160,20 @@ fn derived_property(class_name: &str, property: &str) -> Option<DerivedProperty>
     }
 }
 
-/// What a name that stands in a file means.
+/// The meaning of a property name found in a file.
 #[derive(Debug, Clone, Copy)]
 pub enum StoredNameKind {
     /// A property, under the name that scripts use, and its type.
     Shown(&'static str, VariantType),
-    /// A property of the past, of this type; others stand for it now.
+    /// A deprecated property of this type, replaced by others.
     Replaced(VariantType, &'static PropertyMigration<'static>),
-    /// A property that is not kept in files; older files may have it.
+    /// A property that is no longer stored; older files may have it.
     Hidden,
-    /// Reflection does not know it.
+    /// A property that reflection does not know.
     Unknown,
 }
 
-/// What a name that stands in a file means for a class.
+/// Returns the meaning for a class of a property name found in a file.
 pub fn classify_name(class_name: &str, stored: &str) -> StoredNameKind {
     let Some((class, found)) = find_property(class_name, stored) else {
         return StoredNameKind::Unknown;
@@ -198,7 +197,7 @@ pub fn classify_name(class_name: &str, stored: &str) -> StoredNameKind {
     }
 }
 
-/// The properties that a name that stands in a file has a value for.
+/// Returns the properties whose value a name in a file provides.
 pub fn script_names(class_name: &str, stored: &str) -> Vec<&'static str> {
     match classify_name(class_name, stored) {
         StoredNameKind::Shown(name, _) => vec![name],
@@ -207,7 +206,8 @@ pub fn script_names(class_name: &str, stored: &str) -> Vec<&'static str> {
     }
 }
 
-/// The name and type under which files have a property; none where reflection does not know it.
+/// Returns the name and type under which files store a property; None if reflection does not know
+/// it or files do not store it.
 pub fn stored_name(class_name: &str, property: &str) -> Option<(&'static str, VariantType)> {
     let (class, found) = find_property(class_name, property)?;
     let PropertyKind::Canonical { serialization } = &found.kind else {
@@ -223,8 +223,8 @@ pub fn stored_name(class_name: &str, property: &str) -> Option<(&'static str, Va
     }
 }
 
-/// A property of a class or of its superclasses, with the class that has it. A class that nobody
-/// knows has what all instances have.
+/// Finds a property of a class, including inherited ones, and the class that declares it. An
+/// unknown class has the properties of `Instance`.
 fn find_property(
     class_name: &str,
     property: &str,
@@ -234,14 +234,14 @@ fn find_property(
         .find_map(|class| Some((class, class.properties.get(property)?)))
 }
 
-/// The type that reflection declares for a property, by whatever name; none where the class or the
+/// Returns the declared type of a property, under any of its names; None if the class or the
 /// property is not known.
 pub fn declared_type(class_name: &str, property: &str) -> Option<&'static DataType<'static>> {
     find_class(class_name)?;
     property_descriptor(class_name, property).map(|found| &found.data_type)
 }
 
-/// How a property may be written by an edit.
+/// Returns how an edit may write a property.
 pub fn writable_access(class_name: &str, property: &str) -> Result<PropertyAccess, Refusal> {
     match property {
         "Parent" => return refuse!("`Parent` is changed with move_instance."),
@@ -285,12 +285,12 @@ pub fn writable_access(class_name: &str, property: &str) -> Result<PropertyAcces
     refuse!("`{property}` of {class_name} cannot be set: {why}.")
 }
 
-/// The default of a stored property; none where reflection knows no default.
+/// Returns the default of a stored property; None if reflection has no default.
 pub fn default_of(class_name: &str, property: &str) -> Option<&'static Variant> {
     database().find_default_property(find_class(class_name)?, property)
 }
 
-/// The number of an enum's item.
+/// Returns the number of an enum item.
 pub fn enum_value(enum_type: &str, item: &str) -> Result<u32, Refusal> {
     let Some(found) = database().enums.get(enum_type) else {
         let near = did_you_mean(enum_type, database().enums.keys().copied());
@@ -309,13 +309,13 @@ pub fn enum_value(enum_type: &str, item: &str) -> Result<u32, Refusal> {
     })
 }
 
-/// The name of an enum's item; the first in the alphabet where several share a number.
+/// Returns the name of an enum item. If several share the number, the alphabetically first.
 pub fn enum_name(enum_type: &str, value: u32) -> Option<&'static str> {
     let items = &database().enums.get(enum_type)?.items;
     items.iter().filter(|(_, number)| **number == value).map(|(name, _)| *name).min()
 }
 
-/// The type of a stored property, in Roblox's words.
+/// Returns the name of a property type in Roblox's terms.
 pub fn type_name(ty: &DataType<'_>) -> String {
     match ty {
         DataType::Enum(name) => format!("Enum.{name}"),

@@ -1,7 +1,7 @@
-//! A scene that somebody builds, rather than reads from a file: instances that are known from the
-//! start, with ids of the builder's own, and their properties.
+//! Builds a scene from known instances instead of a file: instances with caller-chosen ids, and
+//! their properties.
 //!
-//! Nothing here is journalled: there is no time before it to go back to.
+//! Nothing here is journalled, because there is no earlier state to roll back to.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use super::property_layout::convert_variant;
 use super::reflection::{self, StoredNameKind};
 use super::{Node, Scene, node_of, reference_to};
 
-/// A property that was written under some name, as scenes and files have it: the names that stand for
-/// it now, each with the value. Nothing where no file keeps it.
+/// Converts a property, under any of its names, to the form that files store: the current names,
+/// each with the value. Empty if files do not store the property.
 pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Variant)> {
     match reflection::classify_name(class, name) {
         StoredNameKind::Shown(name, ty) => {
@@ -39,18 +39,18 @@ pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Vari
     }
 }
 
-/// The number in a reference; none in one to nothing.
+/// Returns the node number in a reference; None for a null reference.
 pub fn referent_number(to: Ref) -> Option<u32> {
     node_of(to)
 }
 
-/// How a value refers to an instance of its scene.
+/// Returns the reference that points to a node of the scene.
 pub fn reference_of(node: Node) -> Ref {
     reference_to(node.0)
 }
 
 impl Scene {
-    /// Adds an instance, as the last child of `parent`, that is known under an id: `ref:` and this.
+    /// Adds an instance with the id `ref:` followed by `id`, as the last child of `parent`.
     pub fn add_known_instance(&mut self, parent: Node, class: &str, name: &str, id: &str) -> Node {
         let node = self.tree.add(class, name);
         self.tree.link(node, parent.0, None);
@@ -58,12 +58,13 @@ impl Scene {
         Node(node)
     }
 
-    /// Says what value an instance has under a name that [`stored_form`] gives.
+    /// Sets a property under a name returned by [`stored_form`].
     pub fn set_known_property(&mut self, node: Node, name: &str, value: Variant) {
         self.set_unjournaled(node.0, ustr(name), Some(value));
     }
 
-    /// The properties that a file has for an instance, attributes, tags and a script's text among them.
+    /// Returns all stored properties of an instance, including attributes, tags and a script's
+    /// text.
     pub fn stored_variants(&self, node: Node) -> Vec<(String, Variant)> {
         let stored = self.properties(node).into_iter();
         stored.map(|(name, value)| (name.as_str().to_owned(), value)).collect()
@@ -73,7 +74,7 @@ impl Scene {
         self.variant_of(node.0, ustr(property)).map(Cow::into_owned)
     }
 
-    /// The instance that a value of this scene refers to.
+    /// Returns the instance that a reference in this scene points to.
     pub fn referenced_node(&self, to: Ref) -> Option<Node> {
         node_of(to).filter(|node| self.tree.contains(*node)).map(Node)
     }

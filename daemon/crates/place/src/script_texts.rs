@@ -1,8 +1,8 @@
-//! The texts of scripts, and which of them may be others than they were: whoever keeps what texts say
-//! need not look at all of them again.
+//! Script texts, and a log of the scripts whose text may have changed, so that caches of text
+//! contents need not reread all of them.
 //!
-//! The log is short, and says too much rather than too little: a script that is in it may have the
-//! text that it had. What came to the tree or left it is told by [`Scene::turns`], not here.
+//! The log is bounded and conservative: a logged script may have its old text. Instances added to
+//! or removed from the tree are reported by [`Scene::change_count`], not here.
 
 use std::borrow::Cow;
 
@@ -14,19 +14,19 @@ use super::{Node, Scene, reflection};
 
 const SOURCE: &str = "Source";
 
-/// So many changes are remembered at most. Who has missed more looks at all texts.
+/// Maximum length of the log. Callers that missed more must reread all texts.
 const LOG: usize = 4096;
 
-/// Whose text may have changed, the oldest first.
+/// The instances whose text may have changed, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct TextChanges {
-    /// How many are not remembered any more.
+    /// The number of entries dropped from the log.
     dropped_count: u64,
     changed_nodes: Vec<Node>,
 }
 
 impl TextChanges {
-    /// Something was set for a property of an instance.
+    /// Logs an instance if the edited property is its text.
     pub(super) fn note_property(&mut self, node: u32, key: Ustr) {
         if key.as_str() == SOURCE {
             self.note_text(node);
@@ -41,7 +41,7 @@ impl TextChanges {
         self.changed_nodes.push(Node(node));
     }
 
-    /// From here on, whoever has looked before looks at all texts.
+    /// Invalidates all earlier marks, so that callers reread all texts.
     fn reset(&mut self) {
         self.dropped_count += self.changed_nodes.len() as u64 + 1;
         self.changed_nodes.clear();
@@ -53,7 +53,6 @@ impl TextChanges {
 }
 
 impl Scene {
-    /// Whether the instance is a script.
     pub fn is_script(&self, node: Node) -> bool {
         let class = self.tree.class(node.0);
         let mut scripts = self.scripts.borrow_mut();
@@ -81,36 +80,35 @@ impl Scene {
         }
     }
 
-    /// Replaces a script's text.
     pub fn set_source(&mut self, node: Node, text: String) {
         self.store_value(node, ustr(SOURCE), Some(Variant::String(text)));
     }
 
-    /// This moment, for [`Scene::texts_since`].
+    /// Returns the current position in the log, for [`Scene::texts_changed_since`].
     pub fn text_mark(&self) -> u64 {
         self.texts.current_mark()
     }
 
-    /// The instances that may have another text than at a moment, some of them more than once; some of
-    /// them are gone, and numbers of those that are may be others' now. None where that is too long ago.
+    /// Returns the instances whose text may have changed since a mark; None if the mark is too old.
+    /// The list may hold duplicates and removed instances, whose numbers may have been reused.
     pub fn texts_changed_since(&self, moment: u64) -> Option<&[Node]> {
         let known = usize::try_from(moment.checked_sub(self.texts.dropped_count)?).ok()?;
         self.texts.changed_nodes.get(known..)
     }
 
-    /// An instance goes whose number another one will have.
+    /// Logs a removed instance, because another instance will reuse its number.
     pub(super) fn note_removed_text(&mut self, node: u32) {
         if self.is_script(Node(node)) {
             self.texts.note_text(node);
         }
     }
 
-    /// Studio told a text, or that it is another one.
+    /// Logs a text that Studio sent or reported as changed.
     pub(super) fn note_mirrored_text(&mut self, node: u32) {
         if self.journal.is_empty() {
             self.texts.note_text(node);
         } else {
-            // Copies that are on trial have the text of what they were made of.
+            // Trial copies share the text of their original, so one log entry is not enough.
             self.texts.reset();
         }
     }

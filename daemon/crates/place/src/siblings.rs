@@ -1,16 +1,17 @@
-//! Instances in an order that changes: an instance's children, or those of one name.
+//! An ordered, editable list of instances: the children of an instance, or those with one name.
 //!
-//! A short list is searched member by member. A long one leaves gaps where members went and counts
-//! them in a Fenwick tree, so that tens of thousands can come and go one by one.
+//! A short list is searched linearly. A long one leaves gaps where members were removed and counts
+//! the taken slots in a Fenwick tree, so that tens of thousands can be added and removed one by
+//! one.
 
 use rustc_hash::FxHashMap;
 
 use super::tree::NONE;
 
-/// Lists up to this length are searched member by member.
+/// Lists up to this length are searched linearly.
 const SHORT: usize = 16;
 
-/// Instances, each at most once, in their order.
+/// Distinct instances, in order.
 #[derive(Debug, Clone)]
 pub(super) enum SiblingList {
     Short(Vec<u32>),
@@ -19,10 +20,10 @@ pub(super) enum SiblingList {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct LongList {
-    /// The members, with [`NONE`] where one went or may come.
+    /// The members, with [`NONE`] in unused slots.
     slots: Vec<u32>,
     slot_of: FxHashMap<u32, u32>,
-    /// Fenwick tree over the slots that are taken; its first element stands for nothing.
+    /// Fenwick tree over the taken slots; its first element is unused.
     sums: Vec<u32>,
 }
 
@@ -50,7 +51,7 @@ impl SiblingList {
         }
     }
 
-    /// How many members come before this one.
+    /// Returns the number of members before this one.
     pub(super) fn position(&self, member: u32) -> Option<usize> {
         match self {
             Self::Short(members) => members.iter().position(|it| *it == member),
@@ -84,7 +85,7 @@ impl SiblingList {
         }
     }
 
-    /// Puts a member at a position; behind all others where there are not that many.
+    /// Inserts a member at a position, or at the end if the list is shorter.
     pub(super) fn insert(&mut self, at: usize, member: u32) {
         if at >= self.len() {
             return self.push(member);
@@ -139,7 +140,7 @@ impl LongList {
         let slot = self.slots.len();
         self.slots.push(member);
         self.slot_of.insert(member, slot as u32);
-        // The new element of the tree covers the slots behind the last power of two below it.
+        // The new element covers the slots above the last power of two below it.
         let at = slot + 1;
         let (mut sum, mut below) = (1, slot);
         let floor = at - (at & at.wrapping_neg());
@@ -155,7 +156,7 @@ impl LongList {
             return self.push(member);
         };
         let Some(gap) = at.checked_sub(1).filter(|gap| self.slots[*gap] == NONE) else {
-            // Room for one more before each member, and for as many as there are right here.
+            // Leave one gap before each member, and one per member at the insertion point.
             let spread = |slots: &[u32]| -> Vec<u32> {
                 slots.iter().filter(|it| **it != NONE).flat_map(|it| [NONE, *it]).collect()
             };
@@ -187,7 +188,7 @@ impl LongList {
         }
     }
 
-    /// How many of the slots before this one are taken.
+    /// Returns how many of the slots before this one are taken.
     fn count_taken_before(&self, slot: usize) -> usize {
         let (mut at, mut sum) = (slot, 0);
         while at > 0 {
@@ -213,7 +214,7 @@ impl LongList {
     }
 }
 
-/// The members in their order.
+/// Iterates over the members in order.
 #[derive(Debug, Clone)]
 pub(super) struct SiblingIter<'a> {
     slots: std::slice::Iter<'a, u32>,
@@ -221,7 +222,7 @@ pub(super) struct SiblingIter<'a> {
 }
 
 impl<'a> SiblingIter<'a> {
-    /// The members of a list without gaps.
+    /// Iterates over a list without gaps.
     pub(super) fn from_slice(members: &'a [u32]) -> Self {
         Self { slots: members.iter(), left: members.len() }
     }

@@ -1,49 +1,50 @@
-//! A still of a place: names, classes, the tree, and the texts of modules; for whoever looks at it on
-//! another thread while the place goes on.
+//! Immutable snapshot of a scene: the tree, names, classes and the texts of modules. Another thread
+//! can read it while the scene changes.
 
 use std::collections::HashMap;
 
 use super::{Node, Scene};
 
-/// A place as it was at one moment.
+/// The state of a scene at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SceneSnapshot {
     instances: Vec<SnapshotInstance>,
 }
 
-/// An instance of a still.
+/// An instance of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotInstance {
     pub name: Box<str>,
     pub class: Box<str>,
-    /// Its parent; none for the root.
+    /// Number of the parent; None for the root.
     pub parent: Option<u32>,
     pub children: Vec<u32>,
-    /// Its text, where it is a ModuleScript whose text is known.
+    /// The script text, if the instance is a ModuleScript whose text is known.
     pub text: Option<Box<str>>,
-    /// Its path, where it has a text.
+    /// The path, set only if `text` is.
     pub path: Option<Box<str>>,
 }
 
 impl SceneSnapshot {
-    /// An instance by its number; the root is 0.
+    /// Returns an instance by its number; the root is 0.
     pub fn get(&self, at: u32) -> Option<&SnapshotInstance> {
         self.instances.get(at as usize)
     }
 
-    /// How many instances there are.
+    /// Returns the number of instances.
     pub fn len(&self) -> usize {
         self.instances.len()
     }
 
-    /// Whether there is none, which no scene's still is.
+    /// Whether there are no instances. A snapshot of a scene always has the root.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
 }
 
 impl Scene {
-    /// A still of all of it, and the numbers in it of some instances.
+    /// Takes a snapshot of the whole scene. Also returns the numbers in it of the instances in
+    /// `of`.
     pub fn take_snapshot(&self, of: &[Node]) -> (SceneSnapshot, Vec<u32>) {
         let mut numbers: HashMap<Node, u32> = HashMap::new();
         let mut still = SceneSnapshot::default();

@@ -1,22 +1,22 @@
-//! New bytes as pieces of old ones: how an edit is written without copying what it did not touch,
-//! and how the very bytes of before are found again.
+//! Piece lists: a new file as runs of the original bytes and new bytes. An edit is written without
+//! copying unchanged bytes, and a patch can restore the exact previous bytes.
 
 use std::ops::Range;
 
 /// A run of bytes of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FilePiece {
-    /// Bytes of the file that was read.
+    /// A range of the file that was read.
     Original(Range<usize>),
     New(Vec<u8>),
 }
 
-/// A file, in pieces of the one that was read.
+/// A file as a list of pieces of the file that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PieceList(Vec<FilePiece>);
 
 impl PieceList {
-    /// The file that was read.
+    /// Returns the piece list of the unchanged file.
     pub(super) fn whole_file(len: usize) -> Self {
         Self(vec![FilePiece::Original(0..len)])
     }
@@ -41,7 +41,7 @@ impl PieceList {
         }
     }
 
-    /// Puts bytes before a byte of the file that was read, where it is kept.
+    /// Inserts bytes before an offset of the original file, if the byte at that offset is kept.
     pub(super) fn insert_at(&mut self, offset: usize, bytes: Vec<u8>) {
         let stands = |piece: &FilePiece| matches!(piece, FilePiece::Original(range) if range.contains(&offset));
         let Some(at) = self.0.iter().position(stands) else {
@@ -57,7 +57,7 @@ impl PieceList {
         }
     }
 
-    /// The bytes, run by run.
+    /// Returns the bytes, run by run.
     pub(super) fn byte_runs<'a>(&'a self, read: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         self.0.iter().map(|piece| match piece {
             FilePiece::Original(range) => read.get(range.clone()).unwrap_or_default(),
@@ -73,7 +73,7 @@ impl PieceList {
         self.0.iter().map(len).sum()
     }
 
-    /// Some of its bytes, added to another.
+    /// Appends a range of this file to another piece list.
     fn copy_range(&self, part: Range<usize>, to: &mut Self) {
         let mut at = 0;
         for piece in &self.0 {
@@ -93,7 +93,8 @@ impl PieceList {
         }
     }
 
-    /// Where the bytes of the file that was read stand in this one, sorted by where they were.
+    /// Returns the kept ranges of the original file with their offsets in this file, sorted by
+    /// range.
     fn original_ranges(&self) -> Vec<(Range<usize>, usize)> {
         let (mut found, mut at) = (Vec::new(), 0);
         for piece in &self.0 {
@@ -106,12 +107,13 @@ impl PieceList {
             };
         }
         found.sort_unstable_by_key(|(range, _)| range.start);
-        // `made_of` searches them by their ends: no byte is kept twice.
+        // `patch_from` binary searches the ranges by their ends, so no byte may be kept twice.
         debug_assert!(found.is_sorted_by(|(one, _), (next, _)| one.end <= next.start));
         found
     }
 
-    /// How this file is made of another, where both are made of the file that was read.
+    /// Returns the patch that turns `other` into this file. Both must derive from the same
+    /// original.
     pub(super) fn patch_from(&self, other: &Self, read: &[u8]) -> BytePatch {
         let (kept, mut patch) = (other.original_ranges(), BytePatch::default());
         for piece in &self.0 {
@@ -140,17 +142,14 @@ impl PieceList {
     }
 }
 
-/// How a file is made of another.
+/// A patch that rebuilds one file from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BytePatch(PieceList);
 
 const MAGIC: &[u8] = b"vector patch 1\n";
 
 impl BytePatch {
-    /// The file that the patch leads to.
-    ///
-    /// # Errors
-    /// It is a patch of something else.
+    /// Applies the patch to a file; None if the patch does not fit it.
     pub fn apply(&self, file: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for piece in &self.0.0 {
@@ -162,8 +161,7 @@ impl BytePatch {
         Some(bytes)
     }
 
-    /// The file that it leads to, of the one that was read, where what it is applied to is made of
-    /// that as well.
+    /// Applies the patch to a piece list. The result is a piece list of the same original file.
     pub(super) fn apply_to_pieces(&self, file: &PieceList) -> PieceList {
         let mut made = PieceList::default();
         for piece in &self.0.0 {
@@ -175,8 +173,8 @@ impl BytePatch {
         made
     }
 
-    /// The patch as bytes: a first line, then for each piece a byte that says which it is and two
-    /// numbers of 64 bits (start and end), or one (length) with the new bytes behind it.
+    /// Serializes the patch: a magic line, then for each piece a kind byte, followed by either two
+    /// 64-bit numbers (start and end of a kept range) or one (length) and the new bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         for piece in &self.0.0 {
@@ -196,7 +194,7 @@ impl BytePatch {
         bytes
     }
 
-    /// Reads what [`Patch::to_bytes`] wrote; none where it did not.
+    /// Parses the output of [`BytePatch::to_bytes`]; None if the bytes are not a patch.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         fn read_number(rest: &mut &[u8]) -> Option<usize> {
             let (eight, behind) = rest.split_first_chunk::<8>()?;

@@ -1,5 +1,5 @@
-//! What Studio tells for one plan, beside what the mirror keeps of the place: it counts for the call
-//! that asked it, and is asked anew for the next.
+//! Facts that Studio reported for a single plan, beside the mirrored place. They are valid only for
+//! the call that requested them, and requested again for the next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,36 +11,37 @@ use scene_schemas::refusal::{Refusal, refuse};
 
 use super::{Scene, SourceFile};
 
-/// What was told for the call that is planned.
+/// The facts for the call being planned.
 #[derive(Debug, Default)]
 pub(super) struct StudioFacts {
-    /// By its number, what an asset holds, or why that cannot be told.
+    /// By asset number, the contents of the asset, or the reason why they are not available.
     assets: BTreeMap<u64, Result<AssetContents, String>>,
     missing: RefCell<BTreeSet<u64>>,
-    /// What is selected: at most a few of them, and how many there are.
+    /// The selected instances (at most a few of them) and the number of all selected instances.
     selection: Option<(Vec<InstanceId>, u32)>,
     is_selection_missing: Cell<bool>,
-    /// Whom the call means, whatever is selected.
+    /// The instance that the call refers to, which overrides the selection.
     implicit_target: Option<ImplicitTarget>,
 }
 
-/// What a call means that leaves out its path.
+/// The instance that a call without a path refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImplicitInstance {
     One(ImplicitTarget),
-    /// Nobody can tell: so many are selected in Studio.
+    /// Not a single instance: this many are selected in Studio. 0 if the selection is empty or not
+    /// known, or the selected instance is gone.
     Many(u32),
-    /// The place is a file, where nothing is selected.
+    /// The place is a file, which has no selection.
     File,
 }
 
 impl StudioFacts {
-    /// The assets that were asked for and are not known.
+    /// Returns and clears the assets that were requested but are not known.
     pub(super) fn missing_assets(&self) -> Vec<u64> {
         self.missing.take().into_iter().collect()
     }
 
-    /// Whether the selection was asked for and is not known.
+    /// Returns and clears whether the selection was requested but is not known.
     pub(super) fn is_selection_missing(&self) -> bool {
         self.is_selection_missing.take()
     }
@@ -54,32 +55,32 @@ impl Scene {
         }
     }
 
-    /// Forgets what was told for the call before.
+    /// Clears the facts of the previous call.
     pub fn forget_facts(&mut self) {
         if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts = StudioFacts::default();
         }
     }
 
-    /// Says whom the next call means where it leaves out its path; none where the selection tells.
+    /// Sets the instance that the next call refers to if it has no path. None to use the selection.
     pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
         if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts.implicit_target = meant;
         }
     }
 
-    /// Takes what is selected, and how many instances that are.
+    /// Records the selected instances, and how many are selected in total.
     pub fn set_selection(&mut self, ids: &[InstanceId], count: u32) {
         if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts.selection = Some((ids.to_vec(), count));
         }
     }
 
-    /// Whom a call means that leaves out its path. Where nobody has told what is selected, that is
-    /// noted, and the plan is made again.
+    /// Returns the instance that a call without a path refers to. An unknown selection is recorded
+    /// as missing, so that the call is replanned once it is known.
     ///
     /// # Errors
-    /// What was meant is gone.
+    /// The implicit target no longer exists.
     pub fn implicit_instance(&self) -> Result<ImplicitInstance, Refusal> {
         let Some(facts) = self.facts() else {
             return Ok(ImplicitInstance::File);
@@ -111,10 +112,11 @@ impl Scene {
         })
     }
 
-    /// What an asset holds. Where nobody has told yet, that is noted, and the plan is made again.
+    /// Returns the contents of an asset. Unknown contents are recorded as missing, so that the call
+    /// is replanned once they are known.
     ///
     /// # Errors
-    /// It cannot be told, or the place is a file.
+    /// The contents are not available or not known yet, or the place is a file.
     pub fn asset_contents(&self, asset: u64) -> Result<AssetContents, Refusal> {
         let Some(facts) = self.facts() else {
             return refuse!(
@@ -133,7 +135,7 @@ impl Scene {
         }
     }
 
-    /// Takes what an asset holds, or why that cannot be told.
+    /// Records the contents of an asset, or the reason why they are not available.
     pub fn set_asset_contents(&mut self, asset: u64, told: Result<AssetContents, String>) {
         if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts.assets.insert(asset, told);

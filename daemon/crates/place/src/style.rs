@@ -1,23 +1,22 @@
-//! A file of settings that stands beside the place, as the shell has read it: how scripts are formatted.
+//! The settings file beside the place that configures script formatting, as read by the caller.
 
 use super::Scene;
 
-/// A file of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyleFile {
-    /// Its name, for who has to mend it.
+    /// The file name, shown to the user who has to fix the file.
     pub file: String,
-    /// What it says, or why it cannot be read.
+    /// The file's content, or the reason it cannot be read.
     pub text: Result<String, String>,
 }
 
 impl Scene {
-    /// The settings, where there are some.
+    /// Returns the settings file; None if there is none.
     pub fn style(&self) -> Option<&StyleFile> {
         self.style.as_ref()
     }
 
-    /// Says what they are. No change of the place depends on it.
+    /// Sets the settings file. No edit of the place depends on it.
     pub fn set_style(&mut self, style: Option<StyleFile>) {
         self.style = style;
     }

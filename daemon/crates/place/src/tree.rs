@@ -1,7 +1,7 @@
-//! The tree: who is whose child, of which class and by which name, in arrays of numbers.
+//! The instance tree: parents, children, classes and names, in arrays indexed by node number.
 //!
-//! What was read stays as it was read; what changes is laid over it, so that opening a file costs a
-//! few arrays and nothing per instance. It knows nothing of properties or files.
+//! The tree that was read is never modified; changes overlay it. Opening a file therefore costs a
+//! few arrays and no allocation per instance. This module knows nothing about properties or files.
 
 use std::cell::RefCell;
 
@@ -13,37 +13,37 @@ use super::siblings::{SiblingIter, SiblingList};
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const ROOT: u32 = 0;
 
-/// Parents with fewer children are searched child by child.
+/// Below this number of children, lookups by name scan the children instead of an index.
 const FEW: usize = 8;
 
-/// Instances by their numbers; 0 is `game`, and those that were read come first.
+/// Instances by node number. 0 is `game`, and the instances of the file come first.
 #[derive(Debug, Default)]
 pub(super) struct InstanceTree {
     parents: Vec<u32>,
     classes: Vec<u32>,
     names: Vec<u32>,
-    /// Where the children of each instance that was read begin in `children`; one more at the end.
+    /// For each instance of the file, the start of its children in `children`, plus one end entry.
     first: Vec<u32>,
     children: Vec<u32>,
-    /// The children of instances where they differ from what was read, or may.
+    /// The children of each parent whose child list differs, or may differ, from the file.
     changed: FxHashMap<u32, SiblingList>,
     pub(super) class_names: TextInterner,
     pub(super) name_texts: TextInterner,
     named: RefCell<FxHashMap<u32, FxHashMap<u32, SiblingList>>>,
-    /// How often something moved or got another name.
+    /// Counts moves and renames.
     turns: u64,
 }
 
-/// A tree that is being read: all its instances, then who is whose child.
+/// A tree under construction: first all its instances, then their parents.
 #[derive(Debug)]
 pub(super) struct TreeBuilder {
     tree: InstanceTree,
-    /// Child and parent, siblings in their order.
+    /// Pairs of child and parent, siblings in order.
     pairs: Vec<(u32, u32)>,
 }
 
 impl TreeBuilder {
-    /// A tree of `game` alone, with room for a number of instances that a file was seen to have.
+    /// Creates a tree that holds only `game`, with room for the number of instances in the file.
     pub(super) fn new(instances: usize) -> Self {
         let mut tree = InstanceTree::default();
         tree.parents.reserve(instances + 1);
@@ -63,7 +63,7 @@ impl TreeBuilder {
         self.tree.name_texts.intern(name)
     }
 
-    /// Adds an instance, and says its number.
+    /// Adds an instance and returns its number.
     pub(super) fn add(&mut self, class: u32, name: u32) -> u32 {
         let number = self.tree.parents.len() as u32;
         self.tree.parents.push(NONE);
@@ -78,24 +78,24 @@ impl TreeBuilder {
         }
     }
 
-    /// Room for a number of links that a file was seen to have.
+    /// Reserves room for the number of parent links in the file.
     pub(super) fn reserve_links(&mut self, links: usize) {
         self.pairs.reserve_exact(links);
     }
 
-    /// Makes an instance the last child of another.
     pub(super) fn link(&mut self, child: u32, parent: u32) {
         self.pairs.push((child, parent));
     }
 
-    /// Adds an instance as the last child of one that is there.
+    /// Adds an instance as the last child of an existing one. Used with [`Self::finish_hung`].
     pub(super) fn append_child(&mut self, class: u32, name: u32, parent: u32) -> u32 {
         let number = self.add(class, name);
         self.tree.parents[number as usize] = parent;
         number
     }
 
-    /// The tree, where every instance was hung and none was linked: nothing else has to be seen to.
+    /// Returns the tree, if every instance was added with [`Self::append_child`] and none with
+    /// [`Self::link`]. Skips the checks of [`Self::finish`].
     pub(super) fn finish_hung(self) -> InstanceTree {
         let mut tree = self.tree;
         let parents = std::mem::take(&mut tree.parents);
@@ -105,8 +105,8 @@ impl TreeBuilder {
         tree
     }
 
-    /// The tree; none where an instance has two parents. What does not hang together with `game` has
-    /// no parent, and is not part of the place.
+    /// Returns the tree; None if an instance has two parents. Instances not connected to `game` get
+    /// no parent and are not part of the place.
     pub(super) fn finish(self) -> Option<InstanceTree> {
         let Self { mut tree, pairs } = self;
         let len = tree.parents.len();
@@ -124,10 +124,10 @@ impl TreeBuilder {
 }
 
 impl InstanceTree {
-    /// Lays down who is whose child, of so many instances: child and parent, siblings in their order.
+    /// Stores the links of `len` instances, given as pairs of child and parent, siblings in order.
     fn set_links(&mut self, len: usize, links: impl Iterator<Item = (u32, u32)> + Clone) {
-        // Counted two places further on: the first place behind each parent moves as its children come,
-        // and stands in the end where the next one's begin.
+        // Counting sort, with counts offset by two: the entry after each parent is its write
+        // cursor, which ends at the start of the next parent's children.
         let mut first = vec![0_u32; len + 2];
         let mut count = 0;
         for (_, parent) in links.clone() {
@@ -167,7 +167,7 @@ impl InstanceTree {
         }
     }
 
-    /// How many numbers are taken, those of deleted instances too.
+    /// Returns the number of node numbers in use, including those of deleted instances.
     pub(super) fn len(&self) -> u32 {
         self.parents.len() as u32
     }
@@ -176,7 +176,7 @@ impl InstanceTree {
         (node as usize) < self.parents.len()
     }
 
-    /// How many instances were read, with `game`.
+    /// Returns the number of instances that were read, including `game`.
     pub(super) fn read_len(&self) -> u32 {
         self.first.len().saturating_sub(1) as u32
     }
@@ -201,7 +201,7 @@ impl InstanceTree {
         self.name_texts.get(self.name(node))
     }
 
-    /// The children that an instance was read with.
+    /// Returns the children of an instance as read from the file.
     pub(super) fn read_children(&self, node: u32) -> &[u32] {
         let at = |n: usize| self.first.get(n).map(|at| *at as usize);
         let range = at(node as usize).zip(at(node as usize + 1));
@@ -215,14 +215,14 @@ impl InstanceTree {
         }
     }
 
-    /// The instances that were read and whose children are not what was read.
+    /// Returns the instances of the file whose children differ from the file.
     pub(super) fn changed_parents(&self) -> impl Iterator<Item = u32> {
         let differs =
             |node: &u32| !self.children(*node).eq(self.read_children(*node).iter().copied());
         self.changed.keys().copied().filter(move |node| *node < self.read_len() && differs(node))
     }
 
-    /// Where an instance is among its siblings, from 0.
+    /// Returns the position of an instance among its siblings, from 0.
     pub(super) fn position(&self, node: u32) -> Option<usize> {
         let parent = self.parent(node)?;
         match self.changed.get(&parent) {
@@ -239,7 +239,7 @@ impl InstanceTree {
         self.changed.entry(parent).or_default()
     }
 
-    /// Adds an instance without a parent, and says its number.
+    /// Adds an instance without a parent and returns its number.
     pub(super) fn add(&mut self, class: &str, name: &str) -> u32 {
         let (class, name) = (self.class_names.intern(class), self.name_texts.intern(name));
         self.parents.push(NONE);
@@ -248,7 +248,7 @@ impl InstanceTree {
         self.len() - 1
     }
 
-    /// Forgets the instances from a number on, which nobody is linked to any more.
+    /// Removes the instances from number `len` on. No remaining instance may link to them.
     pub(super) fn truncate(&mut self, len: u32) {
         for node in len..self.len() {
             self.changed.remove(&node);
@@ -259,12 +259,13 @@ impl InstanceTree {
         self.names.truncate(len as usize);
     }
 
-    /// A number that is another one after each change of the tree, also one that takes back another.
+    /// Returns a number that differs after every change of the tree, including changes that undo
+    /// another.
     pub(super) fn change_count(&self) -> u64 {
         self.turns
     }
 
-    /// Takes an instance off its parent.
+    /// Removes an instance from its parent.
     pub(super) fn unlink(&mut self, node: u32) {
         let Some(parent) = self.parent(node) else {
             return;
@@ -287,7 +288,7 @@ impl InstanceTree {
         }
     }
 
-    /// Puts an instance without a parent below one, at a place among its children or behind them.
+    /// Inserts a parentless instance into `parent`, at a position among its children or at the end.
     pub(super) fn link(&mut self, node: u32, parent: u32, at: Option<usize>) {
         self.turns += 1;
         let siblings = self.siblings_mut(parent);
@@ -298,7 +299,7 @@ impl InstanceTree {
         self.enter_group(parent, node, is_last);
     }
 
-    /// Enters a child into the group of its name, where its parent's children have been grouped.
+    /// Adds a child to the group of its name, if the children of its parent are indexed by name.
     fn enter_group(&mut self, parent: u32, node: u32, is_last: bool) {
         let name = self.name(node);
         let Some(mut groups) = self.named.get_mut().remove(&parent) else {
@@ -308,7 +309,7 @@ impl InstanceTree {
         if is_last || group.len() == 0 {
             group.push(node);
         } else {
-            // Found by halving: the group is in the siblings' order.
+            // Binary search, because the group is in sibling order.
             let siblings = self.siblings_mut(parent);
             let place = |node| siblings.position(node);
             let here = place(node);
@@ -339,7 +340,7 @@ impl InstanceTree {
         }
     }
 
-    /// Asks a question of the children of one name, which must not ask another.
+    /// Calls `ask` with the children of one name. `ask` must not call this function again.
     fn with_group<T>(&self, parent: u32, name: u32, ask: impl FnOnce(&SiblingList) -> T) -> T {
         let none = SiblingList::default();
         let children = self.children(parent);
@@ -358,7 +359,7 @@ impl InstanceTree {
         ask(groups.get(&name).unwrap_or(&none))
     }
 
-    /// How many children have a name.
+    /// Returns the number of children with a name.
     pub(super) fn count_named(&self, parent: u32, name: &str) -> usize {
         let Some(name) = self.name_texts.find(name) else {
             return 0;
@@ -366,13 +367,14 @@ impl InstanceTree {
         self.with_group(parent, name, super::siblings::SiblingList::len)
     }
 
-    /// The nth child of a name, from 0.
+    /// Returns the nth child with a name, from 0.
     pub(super) fn nth_named(&self, parent: u32, name: &str, n: usize) -> Option<u32> {
         let name = self.name_texts.find(name)?;
         self.with_group(parent, name, |group| group.nth(n))
     }
 
-    /// Which of its siblings of the same name an instance is, from 1; none where it is the only one.
+    /// Returns the ordinal of an instance among siblings of the same name, from 1; None if it is
+    /// unique.
     pub(super) fn ordinal(&self, node: u32) -> Option<u32> {
         let parent = self.parent(node)?;
         self.with_group(parent, self.name(node), |group| match group.len() {
@@ -381,17 +383,17 @@ impl InstanceTree {
         })
     }
 
-    /// An instance and all below it, depth first, in order.
+    /// Returns an instance and all its descendants, depth first, in order.
     pub(super) fn subtree(&self, node: u32) -> SubtreeWalk<'_> {
         SubtreeWalk { tree: self, stack: vec![node] }
     }
 
-    /// Whether `node` is `ancestor` or below it.
+    /// Whether `node` is `ancestor` or one of its descendants.
     pub(super) fn is_within(&self, node: u32, ancestor: u32) -> bool {
         std::iter::successors(Some(node), |at| self.parent(*at)).any(|at| at == ancestor)
     }
 
-    /// An instance's children and all below them, children before their parents, in order.
+    /// Returns all descendants of an instance in order, children before their parents.
     pub(super) fn post_order(&self, root: u32) -> impl Iterator<Item = u32> {
         let mut stack = vec![self.children(root)];
         let mut path: Vec<u32> = Vec::new();
@@ -409,7 +411,7 @@ impl InstanceTree {
     }
 }
 
-/// A walk over a subtree.
+/// Depth-first iterator over a subtree.
 #[derive(Debug, Clone)]
 pub(super) struct SubtreeWalk<'a> {
     tree: &'a InstanceTree,

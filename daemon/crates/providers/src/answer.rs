@@ -1,8 +1,9 @@
-//! What a model answers, in no wire's words: the contract between the wires and the loop.
+//! A model's answer, independent of the wire format: the contract between the wire formats and the
+//! agent loop.
 //!
-//! An answer comes as parts while it is read, and ends with how it ended. Calls are the last parts
-//! before the end: until the terminal event was read nobody is given one, so a stream that breaks
-//! off runs nothing. What may run of a whole answer says `Answer::runnable`.
+//! An answer arrives in parts, and the last part says how it ended. Calls are the last parts before
+//! that end. No call is emitted before the terminal event was read, so a stream that breaks off
+//! runs nothing. [`ModelAnswer::runnable_calls`] returns the calls of an answer that may run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,17 +12,17 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-/// A wire: how requests and answers are spelled.
+/// A wire format: how requests and answers are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WireFormat {
     #[serde(rename = "anthropic_messages")]
     Anthropic,
-    /// OpenAI's Chat Completions, which many others speak too.
+    /// OpenAI's Chat Completions, which many other providers use too.
     OpenaiChat,
     OpenaiResponses,
     Gemini,
-    /// Converse of AWS Bedrock.
+    /// AWS Bedrock's Converse.
     #[serde(rename = "bedrock_converse")]
     Bedrock,
     #[serde(rename = "ollama_chat")]
@@ -38,7 +39,7 @@ impl WireFormat {
         Self::Ollama,
     ];
 
-    /// Its name, as recorded responses have it.
+    /// Returns its name, as recorded responses use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic_messages",
@@ -68,88 +69,88 @@ impl FromStr for WireFormat {
     }
 }
 
-/// A wire that there is not.
+/// The name of a wire format that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no wire {0:?}: it is one of {list}", list = WireFormat::ALL.map(WireFormat::name).join(", "))]
 pub struct UnknownWireFormat(pub String);
 
-/// A part of an answer, in the order in which it is told.
+/// A part of an answer, in the order of emission.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerPart {
-    /// More of the text.
+    /// More text of the message.
     Text(String),
-    /// More of the reasoning, for a person to see.
+    /// More of the reasoning, for display to the user.
     Reasoning(String),
-    /// A call. All come after the terminal event was read, just before `End`; those of a truncated
-    /// answer are told too, and may not run.
+    /// A call. All calls are emitted after the terminal event was read, just before `End`. Calls of
+    /// a truncated answer are emitted too, but may not run.
     Call(CalledTool),
-    /// What it cost; once, just before the calls.
+    /// The token usage. Emitted at most once, just before the calls.
     Usage(TokenUsage),
-    /// How it ended. Always the last part, and always there.
+    /// The end of the answer. Always the last part, and always present.
     End(AnswerEnd),
 }
 
-/// A call that the model made.
+/// A call made by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalledTool {
-    /// Its id as the wire gave it. Not all do, and some give two calls the same.
+    /// The id that the wire gave it. Some wires give none, and some give two calls the same id.
     pub id: Option<String>,
-    /// The tool; empty where the wire left it out.
+    /// The tool name; empty if the wire left it out.
     pub name: String,
-    /// Its arguments. No arguments at all are an empty object, broken ones never are.
+    /// The arguments. Missing arguments are an empty object; malformed ones never are.
     pub args: Result<Json, MalformedArguments>,
-    /// Whether it carries a signature that has to be replayed.
+    /// Whether the call carries a signature that has to be replayed.
     pub is_signed: bool,
 }
 
-/// Arguments that are no JSON.
+/// Call arguments that are not JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments are not JSON: {why}")]
 pub struct MalformedArguments {
-    /// What the model wrote.
+    /// The text that the model wrote.
     pub text: String,
-    /// What is wrong with it, and where.
+    /// The parse error and its position.
     pub why: String,
 }
 
-/// What an answer cost, in tokens.
+/// Token usage of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenUsage {
-    /// The input, as the wire counts it: without or with what a cache held.
+    /// Input tokens as the wire counts them, which may include or exclude cached ones.
     pub input: u64,
-    /// The output, as the wire counts it: without or with the reasoning.
+    /// Output tokens as the wire counts them, which may include or exclude reasoning.
     pub output: u64,
-    /// The whole prompt, with all that a cache held or took.
+    /// All prompt tokens, including those read from or written to a cache.
     pub prompt: u64,
-    /// All that was generated, with the reasoning.
+    /// All generated tokens, including reasoning.
     pub generated: u64,
-    /// Of the prompt: what was read from a cache.
+    /// The part of the prompt that was read from a cache.
     pub cache_read: u64,
-    /// Of the prompt: what was written to a cache.
+    /// The part of the prompt that was written to a cache.
     pub cache_write: u64,
-    /// Of what was generated: the reasoning.
+    /// The part of the generated tokens that is reasoning.
     pub reasoning: u64,
 }
 
-/// How an answer ended.
+/// The way an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerOutcome {
     Ok,
-    /// It broke off before its terminal event.
+    /// The answer broke off before its terminal event.
     Incomplete,
-    /// The token limit cut a call. Asking the same again would give the same.
+    /// The token limit cut a call. The same request would end the same way.
     Truncated,
-    /// The provider's safety or the model refused, by the way in which the answer ended.
+    /// The provider's safety filter or the model refused, as the stop reason says.
     Refused,
-    /// It is whole and there is no message in it.
+    /// The answer is whole but has no message.
     Empty,
-    /// The model made something that its own provider could not read.
+    /// The model generated something that its own provider could not parse.
     ModelError,
-    /// The provider reported an error after it had begun to answer.
+    /// The provider reported an error after the answer had begun.
     ErrorInBody,
-    /// The provider refused the request, or could not serve it.
+    /// The provider rejected the request, or could not serve it.
     HttpError,
-    /// What came cannot be read as this wire.
+    /// The body cannot be parsed in this wire format.
     Error,
 }
 
@@ -169,41 +170,40 @@ impl AnswerOutcome {
     }
 }
 
-/// What went wrong, and what can be done about it.
+/// The details of a failed answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProviderFailure {
-    /// The HTTP status, where it is an error.
+    /// The HTTP status; None if the status was not an error.
     pub status: Option<u16>,
-    /// The provider's own word for the kind of error: `overloaded_error`.
+    /// The provider's name for the kind of error, for example `overloaded_error`.
     pub kind: Option<String>,
-    /// A sentence, the provider's own where there is one.
+    /// A sentence; the provider's own if it sent one.
     pub message: String,
-    /// Whether the same request may well succeed later.
+    /// Whether the same request may succeed later.
     pub is_retryable: bool,
-    /// How long the provider asks to wait.
+    /// The delay that the provider asks for.
     pub retry_after: Option<Duration>,
-    /// Whether the request has to become shorter.
+    /// Whether the request is too long for the model.
     pub is_context_overflow: bool,
-    /// Whether what was paid for, or is given freely, is used up.
+    /// Whether the paid or free quota is used up.
     pub is_quota_exhausted: bool,
 }
 
-/// The end of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerEnd {
     pub outcome: AnswerOutcome,
-    /// The reason in the wire's own word: `end_turn`, `tool_calls`, `STOP`.
+    /// The stop reason in the wire's terms: `end_turn`, `tool_calls`, `STOP`.
     pub stop_reason: Option<String>,
-    /// Whether the token limit ended it.
+    /// Whether the token limit ended the answer.
     pub is_limited: bool,
-    /// What the model says instead of doing it, where the wire tells that apart from text.
+    /// The model's refusal, for wires that report it separately from the text.
     pub refusal: Option<String>,
-    /// What went wrong; none for `Outcome::Ok`.
+    /// None for [`AnswerOutcome::Ok`].
     pub failure: Option<ProviderFailure>,
-    /// What has to go back as it came with the next request, if anything does: for wires with
-    /// blocks, parts or items a list of all of them in their order, calls included; for Chat
-    /// Completions an object with the members that the assistant's message has to have. Opaque to
-    /// everybody but its own wire.
+    /// Data that the next request has to repeat unchanged, if any. For wires with blocks, parts or
+    /// items, this is the list of all of them in order, including calls. For Chat Completions, it
+    /// is an object with the fields that the assistant's message needs. Opaque to everything except
+    /// its own wire.
     pub replay: Option<Json>,
 }
 
@@ -212,13 +212,13 @@ pub struct ModelAnswer {
     pub text: String,
     pub reasoning: String,
     pub calls: Vec<CalledTool>,
-    /// What it cost, where that was said.
+    /// None if the provider did not report it.
     pub usage: Option<TokenUsage>,
     pub end: AnswerEnd,
 }
 
 impl ModelAnswer {
-    /// Puts the parts together. Parts without an end are an answer that broke off.
+    /// Joins parts to an answer. Parts without an end are an answer that broke off.
     pub fn from_parts(parts: impl IntoIterator<Item = AnswerPart>) -> Self {
         let mut answer = Self {
             text: String::new(),
@@ -246,7 +246,7 @@ impl ModelAnswer {
         answer
     }
 
-    /// The calls that may run: those of an answer that is whole.
+    /// Returns the calls that may run. Empty if the answer did not end properly.
     pub fn runnable_calls(&self) -> &[CalledTool] {
         if self.end.outcome == AnswerOutcome::Ok { &self.calls } else { &[] }
     }
@@ -256,7 +256,7 @@ impl ModelAnswer {
         self.end.outcome == AnswerOutcome::Refused || self.end.refusal.is_some()
     }
 
-    /// Whether it is whole and says nothing.
+    /// Whether the answer has no text, no calls and no refusal.
     pub fn is_silent(&self) -> bool {
         self.text.trim().is_empty() && self.calls.is_empty() && self.end.refusal.is_none()
     }

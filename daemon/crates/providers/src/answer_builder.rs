@@ -1,7 +1,8 @@
-//! An answer while it is read: what all wires gather, and the rules for how it ends.
+//! Builds an answer from a response: the state that all wire formats share, and the rules for how
+//! an answer ends.
 //!
-//! The rules stand here once: nothing is called before the terminal event, a call that the token
-//! limit cut is truncated, and broken arguments are told with what is wrong with them.
+//! The rules are here only: no call is emitted before the terminal event, a call that the token
+//! limit cut is truncated, and malformed arguments are reported with their error.
 
 use serde_json::Value as Json;
 
@@ -10,47 +11,45 @@ use super::answer::{
     TokenUsage,
 };
 
-/// A message with more calls than this is cut off: each is looked for among all others while it comes,
-/// and no model makes so many.
+/// The most calls of one message. A longer message is cut off, because each new call is searched
+/// for among all earlier ones, and no real model makes so many.
 pub(super) const MAX_CALLS: usize = 256;
 
-/// How a wire says that a message is finished.
+/// The kind of end that a wire reports for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FinishKind {
     Done,
-    /// The token limit, or the end of the window.
+    /// The token limit. Some wires report a full window like this too.
     TokenLimit,
-    /// The window of the model was full.
     WindowFull,
-    /// Safety, a filter, or the model refused.
+    /// The provider's safety filter or the model refused.
     Refused,
-    /// The model made something unreadable; another try may go well.
+    /// The model generated something unreadable. A retry may succeed.
     ModelError,
 }
 
-/// The arguments of a call while they come.
+/// The arguments of a call, while they are received.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ArgumentBuffer {
-    /// As text that has to be JSON in the end.
+    /// JSON text, which may be incomplete until the end.
     Text(String),
     Json(Json),
 }
 
-/// A call while it comes.
+/// A call, while it is received.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PartialCall {
-    /// What the wire counts it by.
+    /// The wire's index of the call.
     pub(super) index: Option<u64>,
-    /// Its id; empty while there is none.
+    /// Empty while it is unknown.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) args: ArgumentBuffer,
-    /// Whether it carries a signature.
     pub(super) is_signed: bool,
 }
 
 impl PartialCall {
-    /// A call without arguments.
+    /// Creates a call without arguments.
     pub(super) fn new(id: &str, name: &str) -> Self {
         Self {
             index: None,
@@ -61,11 +60,11 @@ impl PartialCall {
         }
     }
 
-    /// Adds to its arguments: more text, or all of them as a value.
+    /// Adds to the arguments: a piece of text, or the whole value.
     pub(super) fn push_arguments(&mut self, more: &Json) {
         match (more, &mut self.args) {
             (Json::String(more), ArgumentBuffer::Text(text)) => text.push_str(more),
-            // Text behind a value: what it is cannot be known.
+            // Text after a whole value cannot be interpreted, so keep all of it as text.
             (Json::String(more), ArgumentBuffer::Json(value)) if !more.is_empty() => {
                 self.args = ArgumentBuffer::Text(format!("{value}{more}"));
             }
@@ -74,7 +73,8 @@ impl PartialCall {
         }
     }
 
-    /// Whether its arguments are a JSON object that is closed, so that nothing of it can be missing.
+    /// Whether the arguments are a complete JSON object, so that nothing of the call can be
+    /// missing.
     pub(super) fn is_closed(&self) -> bool {
         match &self.args {
             ArgumentBuffer::Json(_) => true,
@@ -102,7 +102,7 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Arguments that came as text. None at all, or `null`, are an empty object.
+/// Parses arguments received as text. Blank text or `null` is an empty object.
 fn parse_arguments(text: &str) -> Result<Json, MalformedArguments> {
     if is_blank(text) {
         return Ok(Json::Object(serde_json::Map::new()));
@@ -114,18 +114,18 @@ fn parse_arguments(text: &str) -> Result<Json, MalformedArguments> {
     }
 }
 
-/// An answer while it is read.
+/// An answer, while it is received.
 #[derive(Debug, Default)]
 pub(super) struct AnswerBuilder {
     pending_parts: Vec<AnswerPart>,
-    /// The calls, in their order.
+    /// The calls, in order.
     pub(super) calls: Vec<PartialCall>,
     pub(super) usage: Option<TokenUsage>,
-    /// The reason for which it ended, in the wire's word.
+    /// The stop reason in the wire's terms.
     pub(super) stop_reason: Option<String>,
-    /// Whether there is a message at all, be it an empty one.
+    /// Whether there is a message at all, even an empty one.
     pub(super) has_message: bool,
-    /// Whether no byte that is still to come matters.
+    /// Whether all further bytes can be ignored.
     pub(super) is_over: bool,
     finish: Option<FinishKind>,
     refusal: String,
@@ -148,7 +148,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// More of a refusal that is told apart from the text.
+    /// Adds to a refusal that the wire reports separately from the text.
     pub(super) fn push_refusal(&mut self, text: &str) {
         self.has_message = true;
         self.refusal.push_str(text);
@@ -162,7 +162,7 @@ impl AnswerBuilder {
         &mut self.calls[last]
     }
 
-    /// Ends a message that already has as many calls as one may have.
+    /// Fails the answer if it already has the maximum number of calls.
     pub(super) fn check_call_count(&mut self, calls: usize) {
         if calls >= MAX_CALLS {
             let message = format!("the answer makes more than {MAX_CALLS} tool calls");
@@ -173,7 +173,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Finishes the message, for a reason where the wire names one. A later reason does not replace one that makes the message fail.
+    /// Finishes the message, with a stop reason if the wire names one. A later reason does not
+    /// replace one that makes the message fail.
     pub(super) fn finish(&mut self, stop: &str, finish: FinishKind) {
         if matches!(self.finish, Some(FinishKind::Refused | FinishKind::ModelError)) {
             return;
@@ -187,12 +188,12 @@ impl AnswerBuilder {
         self.finish.is_some()
     }
 
-    /// An error that the provider reported in its answer.
+    /// Ends the answer with an error that the provider reported in it.
     pub(super) fn set_failure(&mut self, failure: ProviderFailure) {
         self.end_with(AnswerOutcome::ErrorInBody, failure);
     }
 
-    /// Bytes that cannot be read: a transport may give them better another time.
+    /// Ends the answer because its bytes cannot be parsed. A retry may succeed.
     pub(super) fn fail_retryable(&mut self, message: String) {
         self.end_with(
             AnswerOutcome::Error,
@@ -200,18 +201,18 @@ impl AnswerBuilder {
         );
     }
 
-    /// What went wrong, and as what it counts. The first that is told stays.
+    /// Ends the answer with a failure. The first failure wins.
     pub(super) fn end_with(&mut self, outcome: AnswerOutcome, failure: ProviderFailure) {
         self.is_over = true;
         self.failure.get_or_insert((outcome, failure));
     }
 
-    /// What has to be replayed.
+    /// Sets the data that the next request has to repeat.
     pub(super) fn set_replay(&mut self, replay: Json) {
         self.replay = Some(replay);
     }
 
-    /// The parts that can be told already.
+    /// Takes the parts that can be emitted already.
     pub(super) fn take_parts(&mut self) -> Vec<AnswerPart> {
         std::mem::take(&mut self.pending_parts)
     }
@@ -284,29 +285,29 @@ impl AnswerBuilder {
         }
     }
 
-    /// Whether a call may lack its end.
+    /// Whether a call may be incomplete.
     fn has_cut_call(&self) -> bool {
         self.calls.iter().any(|call| !call.is_closed())
     }
 }
 
-/// The text of a member; empty where it has none.
+/// Returns the text of a member; empty if it is missing or not a string.
 pub(super) fn member_text<'a>(value: &'a Json, name: &str) -> &'a str {
     value.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
-/// The elements of a member that is a list.
+/// Returns the elements of a member; empty if it is missing or not an array.
 pub(super) fn member_list<'a>(value: &'a Json, name: &str) -> &'a [Json] {
     value.get(name).and_then(Json::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A member that is a count.
+/// Returns a member that is a nonnegative number, as an integer.
 pub(super) fn member_count(value: &Json, name: &str) -> Option<u64> {
     let value = value.get(name)?;
     value.as_u64().or_else(|| value.as_f64().filter(|it| *it >= 0.0).map(|it| it as u64))
 }
 
-/// Adds a text to a member of an object, which may not be there yet.
+/// Appends to a string member of an object, and creates it if needed.
 pub(super) fn append_text(value: &mut Json, name: &str, more: &str) {
     match value.get_mut(name) {
         Some(Json::String(text)) => text.push_str(more),

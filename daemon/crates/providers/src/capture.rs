@@ -1,17 +1,17 @@
-//! Whole replies of providers in files, for whoever looks for a fault in how they are read.
+//! Stores whole provider replies in files, for debugging of the decoders.
 //!
-//! It is off unless a person switches it on in their own settings. The files are for their owner
-//! alone, go after some days, whether or not it is still on, and nobody serves them.
+//! It is off unless the user enables it in their own settings. Only the owner can read the files.
+//! They are removed after some days, even when capturing is off again, and they are never served.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The folder in Vector's folder.
+/// The name of the folder in Vector's folder.
 const CAPTURE_FOLDER: &str = "captured";
 
-/// Where replies are kept, and for how long.
+/// The folder for replies, and how long they are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyCapture {
     folder: PathBuf,
@@ -19,12 +19,12 @@ pub struct ReplyCapture {
 }
 
 impl ReplyCapture {
-    /// In a home, for so long.
+    /// Creates a capture in Vector's folder `home`.
     pub fn new(home: &Path, retention: Duration) -> Self {
         Self { folder: home.join(CAPTURE_FOLDER), retention }
     }
 
-    /// Removes the files that are too old.
+    /// Removes the files that are older than the retention.
     pub fn remove_expired(&self) {
         let Ok(files) = fs::read_dir(&self.folder) else {
             return;
@@ -33,16 +33,16 @@ impl ReplyCapture {
             let modified = file.metadata().and_then(|it| it.modified()).ok();
             let age = modified.and_then(|at| SystemTime::now().duration_since(at).ok());
             if age.is_some_and(|age| age >= self.retention) {
-                // What cannot be removed now is tried again the next time.
+                // If a file cannot be removed now, the next call tries again.
                 let _ = fs::remove_file(file.path());
             }
         }
     }
 
-    /// Keeps a reply: its status, and its body as it came.
+    /// Stores a reply: its status, and its body as received.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write_reply(&self, model: &str, status: u16, body: &[u8]) -> io::Result<()> {
         self.remove_expired();
         let mut builder = DirBuilder::new();

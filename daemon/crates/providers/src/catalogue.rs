@@ -1,8 +1,8 @@
-//! Which providers and models there are: how they are spoken to, how much they hold and what they
-//! cost. It is data (`models.toml`), over which a user's own file is laid.
+//! The catalogue of providers and models: wire formats, limits and prices. It is data
+//! (`models.toml`), which a user's own file can extend and override.
 //!
-//! A model that is not listed can be named all the same: its window is then taken to be small, and its
-//! price is not known.
+//! A model that is not listed can be named all the same. Its window is then assumed to be small,
+//! and its price is unknown.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use vector_core::prompt::ThinkingEffort;
 
 use super::answer::{TokenUsage, WireFormat};
 
-/// What Vector brings along.
+/// The catalogue that is built into Vector.
 const BUILTIN_MODELS: &str = include_str!("models.toml");
 
-/// The window of a model that nobody has described, in tokens.
+/// The assumed window of an unlisted model, in tokens.
 pub const UNKNOWN_WINDOW: u32 = 32_768;
 
-/// The longest answer of a model that nobody has described, in tokens.
+/// The assumed output limit of an unlisted model, in tokens.
 pub const UNKNOWN_OUTPUT: u32 = 4_096;
 
-/// What is said otherwise by some who speak OpenAI's Chat Completions.
+/// Variants of OpenAI's Chat Completions, for providers that differ in some fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatDialect {
@@ -32,47 +32,45 @@ pub enum ChatDialect {
     Plain,
 }
 
-/// How a model is told to think.
+/// The way a model's thinking is controlled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingStyle {
     #[default]
     None,
     Effort,
-    /// By a number of tokens.
+    /// By a token budget.
     Budget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderService {
     pub name: String,
-    /// How it is spoken to.
     pub wire: WireFormat,
-    /// And with which accent.
     pub dialect: ChatDialect,
-    /// Where it is, without a slash at the end.
+    /// Without a trailing slash.
     pub base_url: String,
-    /// The variables that may hold its key. It needs none where there are none.
+    /// The environment variables that may hold its key. Empty if it needs no key.
     pub key_variables: Vec<String>,
-    /// The model that is taken where none is named.
+    /// The model that is used if only the provider is named.
     pub default_model: Option<String>,
 }
 
-/// US dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
     pub input: f64,
-    /// What is written, thoughts included.
+    /// The price of generated tokens, including reasoning.
     pub output: f64,
-    /// What is read from the cache; as `input` where absent.
+    /// The price of tokens read from the cache; `input` if absent.
     pub cache_read: Option<f64>,
-    /// What is written to the cache; as `input` where absent.
+    /// The price of tokens written to the cache; `input` if absent.
     pub cache_write: Option<f64>,
 }
 
 impl ModelPrice {
-    /// What an answer cost.
+    /// Returns the cost of an answer in US dollars.
     pub fn cost_of(&self, usage: &TokenUsage) -> f64 {
         let cached = usage.cache_read + usage.cache_write;
         let plain = usage.prompt.saturating_sub(cached);
@@ -87,31 +85,29 @@ impl ModelPrice {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "what a model can has no order")]
 pub struct CatalogueModel {
-    /// The name of its provider.
     pub provider: String,
     pub id: String,
-    /// How many tokens a request and its answer may have.
+    /// The token limit of a request and its answer together.
     pub window: u32,
-    /// How many of them the answer may have.
+    /// The token limit of the answer.
     pub output: u32,
-    /// What it costs, where that is known.
+    /// None if unknown.
     pub price: Option<ModelPrice>,
-    /// How it is told to think.
     pub thinking: ThinkingStyle,
-    /// The words for how hard, from the least to the most.
+    /// The names of its effort levels, from the lowest to the highest.
     pub efforts: Vec<String>,
-    /// Whether a request has to say what is kept.
+    /// Whether requests have to mark what is to be cached.
     pub should_mark_cache: bool,
-    /// Whether it can call tools; one that cannot writes its calls as XML.
+    /// Whether it supports tool calls. A model without them writes its calls as XML.
     pub has_tools: bool,
-    /// Whether it can see pictures; one that cannot is sent none.
+    /// Whether it accepts pictures. Others are sent none.
     pub has_vision: bool,
-    /// Whether it is listed at all.
+    /// Whether it is in the catalogue.
     pub is_listed: bool,
 }
 
 impl CatalogueModel {
-    /// A model that nobody has described.
+    /// Creates an unlisted model, with cautious limits.
     pub fn new_unlisted(provider: &str, id: &str) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -128,14 +124,14 @@ impl CatalogueModel {
         }
     }
 
-    /// The model's word for an effort. `max` is the last of its words; one that it has not is the
-    /// hardest that it has.
+    /// Returns the model's name for an effort. The last name is used for `max` and for every effort
+    /// that the model does not have.
     pub fn effort_name(&self, effort: ThinkingEffort) -> Option<&str> {
         let own = self.efforts.iter().find(|word| word.as_str() == effort.name());
         own.or(self.efforts.last()).map(String::as_str)
     }
 
-    /// The tokens that an effort may think for.
+    /// Returns the thinking budget of an effort, in tokens.
     pub fn thinking_budget(&self, effort: ThinkingEffort) -> u32 {
         let budget = match effort {
             ThinkingEffort::Low => 1_024,
@@ -147,18 +143,18 @@ impl CatalogueModel {
     }
 }
 
-/// All that is known.
+/// All known providers and models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalogue {
-    /// The providers; of those with a key, the first is taken where nobody has chosen.
+    /// The providers. If the user chose none, the first one with a key is used.
     pub services: Vec<ProviderService>,
-    /// The models, by their provider.
+    /// The models, sorted by provider.
     pub models: Vec<CatalogueModel>,
-    /// The user's own file, and whether it was there.
+    /// The user's own file, and whether it exists.
     pub user_file: Option<(PathBuf, bool)>,
 }
 
-/// The order in which keys that exist choose a provider.
+/// The order in which providers with a key are chosen.
 const PROVIDER_ORDER: [&str; 6] =
     ["anthropic", "openai", "gemini", "openrouter", "nvidia", "bedrock"];
 
@@ -216,7 +212,8 @@ fn unknown_output() -> u32 {
 }
 
 impl Catalogue {
-    /// What Vector brings along, with a user's file over it. `Err` is a sentence about the user's file.
+    /// Loads the built-in catalogue, overridden by the user's file. The error is a sentence about
+    /// the user's file.
     pub fn from_user_file(user: Option<&str>) -> Result<Self, String> {
         let mut table: Table =
             BUILTIN_MODELS.parse().map_err(|error| format!("models.toml: {error}"))?;
@@ -244,12 +241,11 @@ impl Catalogue {
         Ok(Self { models: models.collect(), services, user_file: None })
     }
 
-    /// The provider of this name.
     pub fn find_service(&self, name: &str) -> Option<&ProviderService> {
         self.services.iter().find(|service| service.name == name)
     }
 
-    /// The model of a provider; one that is not listed is taken to be small.
+    /// Returns a model of a provider. If it is not listed, its limits are assumed to be small.
     pub fn find_model(&self, provider: &str, id: &str) -> CatalogueModel {
         let is = |model: &&CatalogueModel| model.provider == provider && model.id == id;
         self.models
@@ -292,7 +288,7 @@ fn build_model(provider: &str, id: String, file: FileModel) -> CatalogueModel {
     }
 }
 
-/// Lays one table over another, field by field.
+/// Merges `over` into `under`, field by field.
 fn overlay_table(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -302,7 +298,7 @@ fn overlay_table(under: &mut Table, over: Table) {
     }
 }
 
-/// An error of the TOML reader, on one line.
+/// Formats a TOML error on one line.
 pub(super) fn error_line(error: &toml::de::Error) -> String {
     error.message().replace('\n', " ")
 }

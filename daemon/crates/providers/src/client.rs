@@ -1,7 +1,7 @@
-//! A model that is asked: the request, the way there and back, and the answer as it is read.
+//! A client for one model: builds requests, sends them, and decodes the answers as they arrive.
 //!
-//! It keeps nothing between two requests but its connections. What an answer means for the work is
-//! decided elsewhere.
+//! It keeps nothing between two requests except its connections. What an answer means for the
+//! workflow is decided elsewhere.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,18 +21,18 @@ use super::model_choice::{ChoiceError, ChosenModel, ModelChoice, choose_model};
 use super::request::ModelHttpRequest;
 use super::retry::RetryVerdict;
 
-/// What is heard while a model is asked.
+/// An event during a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientEvent {
-    /// More of its text.
+    /// More of the answer's text.
     Text(String),
-    /// More of its reasoning.
+    /// More of the answer's reasoning.
     Reasoning(String),
-    /// Something of the way.
+    /// A notice of the transport.
     Notice(HttpNotice),
 }
 
-/// A model that can be asked.
+/// A client for one chosen model.
 #[derive(Debug)]
 pub struct ModelClient {
     chosen_model: ChosenModel,
@@ -42,10 +42,10 @@ pub struct ModelClient {
 }
 
 impl ModelClient {
-    /// A client for a model.
+    /// Creates a client for a model.
     ///
     /// # Errors
-    /// This machine cannot ask at all.
+    /// The HTTP client cannot be set up on this machine.
     pub fn new(
         chosen: ChosenModel,
         waits: WaitLimits,
@@ -59,17 +59,18 @@ impl ModelClient {
         &self.chosen_model
     }
 
-    /// Its name, as `PROVIDER/MODEL`.
+    /// Returns its name, as `PROVIDER/MODEL`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.chosen_model.service.name, self.chosen_model.model.id)
     }
 
-    /// What is sent for the next message of a conversation.
+    /// Builds the request for the next message of a conversation.
     pub fn build_request(&self, prompt: &ModelPrompt) -> ModelHttpRequest {
         ModelHttpRequest::new(prompt, &self.chosen_model)
     }
 
-    /// What an answer cost in US dollars, where that is known. What runs on this machine costs nothing.
+    /// Returns the cost of an answer in US dollars; None if the price is unknown. Models on this
+    /// machine are free if they need no key.
     pub fn cost_in_dollars(&self, usage: &TokenUsage) -> Option<f64> {
         match self.chosen_model.model.price {
             Some(price) => Some(price.cost_of(usage)),
@@ -77,26 +78,26 @@ impl ModelClient {
         }
     }
 
-    /// Whether it runs on this machine.
+    /// Whether the model runs on this machine.
     pub fn is_local(&self) -> bool {
         super::model_choice::is_local(&self.chosen_model.service.base_url)
     }
 
-    /// Whether it asks for no money: it runs on this machine, and needs no key.
+    /// Whether the model is free: it runs on this machine, and needs no key.
     pub fn is_free(&self) -> bool {
         super::model_choice::is_local(&self.chosen_model.service.base_url)
             && self.chosen_model.credential == Credential::None
     }
 
-    /// Whether it is known what it costs.
+    /// Whether its cost is known.
     pub fn is_priced(&self) -> bool {
         self.chosen_model.model.price.is_some() || self.is_free()
     }
 
-    /// Asks, and reads the answer to its end. `hear` is told of it meanwhile.
+    /// Sends a request and reads the answer to its end. `hear` receives the events meanwhile.
     ///
     /// # Errors
-    /// There is no answer to be read, or it was cancelled.
+    /// There is no answer to read, or the request was cancelled.
     pub async fn send_request(
         &self,
         request: &ModelHttpRequest,
@@ -128,15 +129,15 @@ impl ModelClient {
     }
 }
 
-/// An answer that is being read.
+/// Decodes one answer while it arrives.
 struct AnswerReader<'a, T> {
     request: &'a ModelHttpRequest,
     emit: &'a T,
     decoder: Option<ResponseDecoder>,
     parts: Vec<AnswerPart>,
-    /// Where the reply is kept, and whose it is.
+    /// The capture for the reply, and the model's name for its file.
     capture: Option<(&'a ReplyCapture, String)>,
-    /// The status and the body, where they are kept.
+    /// The status and the body of the reply, if it is captured.
     raw_reply: (u16, Vec<u8>),
 }
 
@@ -177,7 +178,8 @@ impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReader<'_, T> {
 
     fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict {
         if let Some((capture, model)) = &self.capture {
-            // Whoever looks for a fault misses a file, and nobody else is told.
+            // A capture that fails only means that a debugging file is missing, so it is not
+            // reported.
             let body = self.request.credential.scrub_bytes(std::mem::take(&mut self.raw_reply.1));
             let _ = capture.write_reply(model, self.raw_reply.0, &body);
         }
@@ -204,19 +206,19 @@ impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReader<'_, T> {
     }
 }
 
-/// The models of a task: one for each thing that it does, often the same. Connections are kept from
-/// one request to the next, by the threads that belong to it.
+/// The models of a task: one for each action, often the same one. They share a runtime, so
+/// connections are kept from one request to the next.
 #[derive(Debug, Clone)]
 pub struct TaskModels {
-    /// Who edits, and answers.
+    /// The model that edits and answers.
     pub edit: Arc<ModelClient>,
     pub plan: Arc<ModelClient>,
-    /// What counts for all of them.
+    /// The settings that apply to all of them.
     pub config: Arc<ModelConfig>,
     threads: Arc<RequestThreads>,
 }
 
-/// The threads that wait for answers.
+/// The runtime that requests run on.
 #[derive(Debug)]
 struct RequestThreads {
     handle: Handle,
@@ -225,7 +227,8 @@ struct RequestThreads {
 
 impl Drop for RequestThreads {
     fn drop(&mut self) {
-        // The last to let go may be one of them, which must not wait for itself.
+        // The last owner may be a thread of the runtime itself, which must not wait for its own
+        // end.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -233,37 +236,33 @@ impl Drop for RequestThreads {
 }
 
 impl TaskModels {
-    /// Waits for an answer here, as [`Client::ask`] does.
-    ///
-    /// # Errors
-    /// There is no answer to be read.
+    /// Runs `work` on this thread until it completes, within the runtime of the task.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.threads.handle.block_on(work)
     }
 
-    /// Lets something be done meanwhile.
+    /// Runs `work` in the background.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.threads.handle.spawn(work));
     }
 
-    /// Whether these are the same as others, asked in the same way.
+    /// Whether these are the same models with the same settings.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.config == other.config
             && self.edit.chosen_model == other.edit.chosen_model
             && self.plan.chosen_model == other.plan.chosen_model
     }
 
-    /// What may be spent.
     pub fn spending_caps(&self) -> SpendingCaps {
         self.config.caps
     }
 }
 
-/// Who answers, by the settings of a home and of a project; none is the offline planner. `said` is
-/// what a person says for this run.
+/// Loads the models from the settings of Vector's folder `home` and of a project; None is the
+/// offline planner. `said` is the user's choice for this run.
 ///
 /// # Errors
-/// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
+/// A sentence about a wrong setting, or about the reason the chosen model cannot be used.
 pub fn load_models(
     home: &Path,
     project: Option<&Path>,
@@ -274,7 +273,7 @@ pub fn load_models(
     load_models_with(home, project, said, env, &KeyStore::new(env, chain))
 }
 
-/// The same with keys that are known.
+/// Like [`load_models`], with a given key store.
 pub(super) fn load_models_with(
     home: &Path,
     project: Option<&Path>,

@@ -1,8 +1,9 @@
-//! The settings of `vector.toml`: one table of all of them, read from Vector's folder, then from the
-//! project's, then from the environment; what comes later counts.
+//! The settings of `vector.toml`. They are read from Vector's folder, then from the project's
+//! folder, then from the environment; later ones override earlier ones.
 //!
-//! A file with a setting that does not exist is refused, with the nearest name. A project's file comes
-//! with the project, so it may choose a model and lower a cap, but never say where keys are sent.
+//! A file with an unknown setting is refused, and the error suggests the nearest name. A project's
+//! file comes with the project, so it may choose a model and lower a cap, but must not decide where
+//! keys are sent.
 
 mod settings;
 
@@ -21,49 +22,47 @@ use self::settings::{SettingWriter, from_days};
 use super::answer::WireFormat;
 use super::catalogue::{Catalogue, error_line};
 
-/// The name of the files.
+/// The name of the settings files.
 pub const FILE: &str = "vector.toml";
 
-/// The name of the file that is laid over the catalogue, in Vector's folder.
+/// The name of the user's file that overrides the catalogue, in Vector's folder.
 pub const MODELS_FILE: &str = "models.toml";
 
-/// Reads a variable of the environment.
+/// Reads an environment variable.
 pub type EnvReader<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Where a value comes from; later ones count.
+/// The origin of a value. Later ones override earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueOrigin {
     /// `vector.toml` in Vector's folder.
     Home,
     /// `vector.toml` in the project's folder.
     Project,
-    /// A variable of the environment.
+    /// An environment variable.
     Environment,
 }
 
-/// What a model is asked for. Each may have a model of its own.
+/// The actions that a model is used for. Each can have its own model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModelAction {
-    /// To make a plan.
     Plan,
     Edit,
-    /// To sum up what happened.
+    /// Summarise what happened.
     Summarise,
-    /// To look over what was done.
+    /// Review what was done.
     Review,
 }
 
-/// What is set of a provider.
+/// The settings of one provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderOverrides {
     pub base_url: Option<String>,
-    /// How it is spoken to.
     pub wire: Option<WireFormat>,
-    /// The region of AWS.
+    /// The AWS region.
     pub region: Option<String>,
 }
 
-/// How much may be spent, in US dollars.
+/// Spending caps, in US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpendingCaps {
     pub day: Option<f64>,
@@ -73,37 +72,37 @@ pub struct SpendingCaps {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
-    /// `PROVIDER/MODEL`, `PROVIDER` or `offline`, and who said so.
+    /// `PROVIDER/MODEL`, `PROVIDER` or `offline`, and the origin of that choice.
     pub model: Option<(String, ValueOrigin)>,
-    /// How hard models think.
+    /// The thinking effort of all models.
     pub effort: Option<ThinkingEffort>,
-    /// How long an answer may be, in tokens.
+    /// The output limit, in tokens.
     pub max_output: Option<u32>,
-    /// How long a provider may keep silent before its answer begins.
+    /// How long a provider may take until its answer begins.
     pub first_byte_timeout: Duration,
-    /// How long it may keep silent afterwards.
+    /// How long a provider may pause within an answer.
     pub stall_timeout: Duration,
-    /// How often a request is sent again.
+    /// How often a failed request is retried.
     pub retries: u32,
     /// How many messages a model may write in one workflow.
     pub turn_limit: u32,
-    /// How much may be spent.
     pub caps: SpendingCaps,
-    /// More scripts, or subtrees, than this are touched only after the person has confirmed it.
+    /// Changes to more scripts or subtrees than this need an extra confirmation by the user.
     pub scope_limit: u32,
-    /// Whether what was built needs a script before a model may say that it is done.
+    /// Whether a build needs a script before the model may call it done.
     pub needs_script: bool,
-    /// Whether whole replies are kept in files, to look for faults.
+    /// Whether whole replies are stored in files, for debugging.
     pub is_capture_on: bool,
-    /// For how many days.
+    /// How many days captured replies are kept.
     pub capture_days: u32,
-    /// How long what a disconnected agent proposed waits for a decision; none where that has no end.
+    /// How long the proposals of a disconnected agent wait for a decision; None if they wait
+    /// forever.
     pub pending_limit: Option<Duration>,
-    /// After how many days of silence a task is erased; never where absent.
+    /// After how many days of silence a task is erased; None if it never is.
     pub forget_days: Option<u32>,
     pub routes: BTreeMap<ModelAction, String>,
     pub efforts: BTreeMap<ModelAction, ThinkingEffort>,
-    /// What is set of providers.
+    /// The settings of single providers.
     pub providers: BTreeMap<String, ProviderOverrides>,
 }
 
@@ -131,8 +130,8 @@ impl Default for ModelConfig {
     }
 }
 
-/// A setting of one provider: its name, its variable (behind `VECTOR_` and the provider's name) and
-/// what it is.
+/// The settings that each provider has: name, suffix of the variable (after `VECTOR_` and the
+/// provider's name), and description.
 pub const PROVIDER_SETTINGS: [(&str, &str, &str); 3] = [
     (
         "base_url",
@@ -143,7 +142,7 @@ pub const PROVIDER_SETTINGS: [(&str, &str, &str); 3] = [
     ("region", "REGION", "the region of AWS"),
 ];
 
-/// The names of the wires.
+/// The names of the wire formats.
 pub const WIRES: [(&str, WireFormat); 6] = [
     ("anthropic_messages", WireFormat::Anthropic),
     ("openai_chat", WireFormat::OpenaiChat),
@@ -153,14 +152,14 @@ pub const WIRES: [(&str, WireFormat); 6] = [
     ("ollama_chat", WireFormat::Ollama),
 ];
 
-/// An effort by its name.
+/// Parses an effort name.
 pub fn parse_effort(text: &str) -> Result<ThinkingEffort, String> {
     let found = ThinkingEffort::ALL.into_iter().find(|effort| effort.name() == text);
     found.ok_or_else(|| format!("`{text}` is not an effort: low, medium, high or max"))
 }
 
-/// The catalogue and the settings of a home, and of a project where there is one. `Err` is a sentence
-/// that says what is wrong, where, and what to do.
+/// Loads the catalogue and the settings of Vector's folder `home`, and of a project if there is
+/// one. The error is a sentence that says what is wrong, where, and what to do.
 pub fn load_config(
     home: &Path,
     project: Option<&Path>,
@@ -195,12 +194,12 @@ fn read_optional(file: &Path) -> Result<Option<String>, String> {
 }
 
 impl ModelConfig {
-    /// Lays a file over what is set.
+    /// Applies the settings of a file over the current ones.
     fn overlay_file(&mut self, text: &str, origin: ValueOrigin) -> Result<(), String> {
         let table: Table = text.parse().map_err(|error| error_line(&error))?;
         let (before, scope) = (self.caps, self.scope_limit);
         for (key, value) in flatten_table(table) {
-            // What a project says of its files is read with them.
+            // The list of generated files is read together with the project's files.
             if key == GENERATED_KEY {
                 continue;
             }
@@ -216,7 +215,7 @@ impl ModelConfig {
                 project: least(self.caps.project, before.project),
                 workflow: least(self.caps.workflow, before.workflow),
             };
-            // A project that was downloaded must not widen what a model may touch without a question.
+            // A downloaded project must not widen what a model may change without confirmation.
             self.scope_limit = self.scope_limit.min(scope);
         }
         Ok(())
@@ -318,7 +317,7 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// What the environment says.
+    /// Applies the settings from the environment.
     fn apply_environment(
         &mut self,
         env: EnvReader<'_>,
@@ -361,7 +360,7 @@ impl ModelConfig {
         Ok(())
     }
 
-    /// Lays what is set of providers over the catalogue.
+    /// Applies the settings of providers to the catalogue.
     fn apply_to_catalogue(&self, catalogue: &mut Catalogue) -> Result<(), String> {
         for (name, set) in &self.providers {
             let known: Vec<String> = catalogue.services.iter().map(|it| it.name.clone()).collect();
@@ -385,13 +384,13 @@ impl ModelConfig {
     }
 }
 
-/// The variable of a provider's setting.
+/// Returns the variable for a provider's setting.
 pub fn provider_variable(provider: &str, suffix: &str) -> String {
     let name = provider.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     format!("VECTOR_{name}_{suffix}")
 }
 
-/// The files that another tool writes, as `vector.toml` of a project names them.
+/// The key in a project's `vector.toml` for files that another tool generates.
 const GENERATED_KEY: &str = "generated";
 
 fn unknown_setting(key: &str) -> String {
@@ -403,7 +402,7 @@ fn unknown_setting(key: &str) -> String {
     format!("there is no setting `{key}`.{near} docs/models.md has all of them.")
 }
 
-/// The values of a file by their whole names. An empty table sets nothing.
+/// Flattens a table to values with their full names. An empty table sets nothing.
 fn flatten_table(table: Table) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for (key, value) in table {

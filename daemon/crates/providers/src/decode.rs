@@ -1,7 +1,7 @@
-//! From the bytes of a response to the parts of an answer: which reader, and which wire.
+//! Decodes the bytes of a response to the parts of an answer, by framing and wire format.
 //!
-//! The wire is declared by whoever asked. The content type says how its bytes are framed, and the
-//! first bytes correct it where they contradict, for servers and proxies label their bodies wrongly.
+//! The caller declares the wire format. The content type declares the framing, but the first bytes
+//! override it if they contradict, because servers and proxies often label their bodies wrongly.
 
 use std::fmt;
 
@@ -15,20 +15,20 @@ use super::lines::LineSplitter;
 use super::sse::{SseEvent, SseReader};
 use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 
-/// What of an error's body is read.
+/// The size limit of an error's body.
 const MAX_ERROR_BYTES: usize = 1 << 20;
-/// What of an answer that is no stream is read.
+/// The size limit of an answer that is not a stream.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// What a wire knows of its answers.
+/// Decodes answers of one wire format.
 pub(super) trait AnswerDecoder: fmt::Debug + Send {
-    /// An event of a stream; its name is empty where the framing has none.
+    /// Handles an event of a stream. The name is empty if the framing has no names.
     fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder);
 
-    /// An answer that is no stream.
+    /// Handles an answer that is not a stream.
     fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder);
 
-    /// Whatever there is to do when no more bytes come.
+    /// Handles the end of the response.
     fn handle_end(&mut self, _draft: &mut AnswerBuilder) {}
 }
 
@@ -41,22 +41,22 @@ pub struct ResponseDecoder {
     builder: AnswerBuilder,
 }
 
-/// How the bytes are framed.
+/// The framing of the bytes.
 #[derive(Debug)]
 enum ResponseFraming {
-    /// Not known before more of the first bytes are there.
+    /// Not yet known; the first bytes are kept until it can be detected.
     Unknown(Vec<u8>),
     Sse(SseReader),
     Lines(LineSplitter),
     EventStream(EventStream),
-    /// One JSON value; or several, where the content type hides a stream.
+    /// One JSON value, or several if the content type hides a stream.
     Whole(Vec<u8>),
     /// The body of an error.
     Failed(Vec<u8>),
 }
 
 impl ResponseDecoder {
-    /// A decoder for a response of which the head is there.
+    /// Creates a decoder for a response whose head was received.
     pub fn new(wire: WireFormat, head: ResponseHead) -> Self {
         let decoder: Box<dyn AnswerDecoder> = match wire {
             WireFormat::Anthropic => Box::<anthropic::answer::AnthropicDecoder>::default(),
@@ -77,7 +77,7 @@ impl ResponseDecoder {
         Self { wire, head, decoder, framing, builder: AnswerBuilder::default() }
     }
 
-    /// The parts that these bytes complete. They may be split anywhere.
+    /// Decodes the next bytes, which may be split anywhere. Returns the parts that they complete.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Vec<AnswerPart> {
         if !self.is_over() {
             self.read_bytes(bytes);
@@ -85,12 +85,12 @@ impl ResponseDecoder {
         self.builder.take_parts()
     }
 
-    /// Whether no byte that is still to come matters: the connection can be closed.
+    /// Whether all further bytes can be ignored, so that the connection can be closed.
     pub fn is_over(&self) -> bool {
         self.builder.is_over
     }
 
-    /// The last parts, when no more bytes come; `Part::End` is the last of them.
+    /// Returns the remaining parts at the end of the response. The last one is [`AnswerPart::End`].
     pub fn finish(mut self) -> Vec<AnswerPart> {
         if !self.builder.is_over {
             self.close_stream();
@@ -146,7 +146,7 @@ impl ResponseDecoder {
         }
     }
 
-    /// What has to be done with the rest when no more bytes come.
+    /// Handles the remaining bytes at the end of the response.
     fn close_stream(&mut self) {
         if let ResponseFraming::Unknown(first) = &mut self.framing {
             let first = std::mem::take(first);
@@ -154,7 +154,8 @@ impl ResponseDecoder {
         }
         match &mut self.framing {
             ResponseFraming::Unknown(_) | ResponseFraming::EventStream(_) => {}
-            // The last event may lack its blank line. What is no JSON was cut off, not garbled.
+            // The last event may lack its blank line. If it is not whole JSON, it was cut off
+            // rather than garbled, so drop it.
             ResponseFraming::Sse(sse) => {
                 if let Some(event) = sse.finish().filter(|event| is_complete_json(&event.data)) {
                     self.handle_events(&[event]);
@@ -193,7 +194,7 @@ impl ResponseDecoder {
         }
         match serde_json::from_str(data) {
             Ok(data) => self.handle_json(name, &data),
-            // Plain words under the name of an error are one.
+            // Plain text in an `error` event is an error message.
             Err(_) if name == "error" => {
                 self.builder.set_failure(failure::from_object(&Json::from(data), &self.head));
             }
@@ -217,7 +218,7 @@ impl ResponseDecoder {
         let values: Result<Vec<Json>, _> =
             serde_json::Deserializer::from_slice(body).into_iter().collect();
         match values {
-            // A stream of Gemini's that is no SSE is one list.
+            // A Gemini stream without SSE framing is one array.
             Ok(values) if matches!(values.as_slice(), [Json::Array(_)]) => {
                 let events = values[0].as_array().into_iter().flatten();
                 events.for_each(|event| self.handle_json("", event));
@@ -249,7 +250,7 @@ impl ResponseDecoder {
     }
 }
 
-/// Whether a body is a page for people: somebody else answers at that address.
+/// Whether a body is a web page: then the URL does not belong to the provider's API.
 fn is_html_page(content_type: &str, body: &[u8]) -> bool {
     content_type.to_ascii_lowercase().starts_with("text/html")
         || body.trim_ascii_start().starts_with(b"<")
@@ -259,7 +260,7 @@ fn is_complete_json(data: &str) -> bool {
     data.trim() == "[DONE]" || serde_json::from_str::<Json>(data).is_ok_and(|it| it.is_object())
 }
 
-/// The framing, as soon as it can be told.
+/// Detects the framing from the content type and the first bytes. None if more bytes are needed.
 fn detect_framing(wire: WireFormat, content_type: &str, bytes: &[u8]) -> Option<ResponseFraming> {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
@@ -283,7 +284,7 @@ fn detect_framing(wire: WireFormat, content_type: &str, bytes: &[u8]) -> Option<
     if fields.iter().any(|field| bytes.starts_with(field)) {
         return Some(ResponseFraming::Sse(SseReader::default()));
     }
-    // With more bytes it may become one.
+    // With more bytes, this may still become an SSE field.
     let may_become = fields.iter().any(|field| field.starts_with(bytes));
     (!may_become).then(|| ResponseFraming::Whole(Vec::new()))
 }

@@ -1,14 +1,14 @@
 //! A reader of AWS's binary event stream.
 //!
-//! A message: the length of all, the length of the headers and their checksum (4 bytes each, big
-//! endian), headers, payload, and the checksum of all before it. Both checksums are CRC-32 as in
-//! gzip, and both are verified before anything is given out. Source:
+//! A message consists of its total length, the length of its headers and the checksum of both
+//! lengths (4 bytes each, big endian), then headers, payload, and the checksum of all bytes before
+//! it. Checksums are CRC-32 as in gzip, and both are verified before a message is returned. Source:
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html>.
 
-/// The prelude: two lengths and their checksum.
+/// The size of the prelude: two lengths and their checksum.
 const PRELUDE_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 4;
-/// AWS itself allows 24 MB.
+/// The size limit of a message. AWS itself allows 24 MB.
 const MAX_MESSAGE_BYTES: usize = 24 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,27 +18,24 @@ pub(super) struct StreamMessage {
 }
 
 impl StreamMessage {
-    /// The value of a header that is a string.
+    /// Returns the value of a string header.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Why the bytes are no event stream.
+/// The reason the bytes are not an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StreamError {
-    /// A checksum does not fit.
     #[error("a checksum of the event stream does not fit: it was damaged on its way")]
     Checksum,
-    /// The lengths make no sense.
     #[error("a message of the event stream has lengths that cannot be")]
     Length,
-    /// The headers make no sense.
     #[error("a message of the event stream has headers that cannot be read")]
     Headers,
 }
 
-/// Reads messages from bytes that are split anywhere. After an error it gives nothing more.
+/// Reads messages from bytes that are split anywhere. After an error, it returns no more messages.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     bytes: Vec<u8>,
@@ -46,7 +43,7 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// The messages that end within these bytes, and what is wrong with what comes after them.
+    /// Returns the messages that end within these bytes, and the error in the bytes after them.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> (Vec<StreamMessage>, Option<StreamError>) {
         let mut messages = Vec::new();
         if self.error.is_some() {
@@ -76,7 +73,7 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The first message and its length; none while it is not all there.
+/// Reads the first message and its length. None if it is incomplete.
 fn read_message(bytes: &[u8]) -> Result<Option<(StreamMessage, usize)>, StreamError> {
     let (Some(all), Some(headers), Some(sum)) =
         (read_u32(bytes, 0), read_u32(bytes, 4), read_u32(bytes, 8))
@@ -103,7 +100,7 @@ fn read_message(bytes: &[u8]) -> Result<Option<(StreamMessage, usize)>, StreamEr
     Ok(Some((StreamMessage { headers, payload: payload.to_vec() }, all)))
 }
 
-/// The headers that are strings.
+/// Reads the headers, and returns those that are strings.
 fn string_headers(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
@@ -113,13 +110,13 @@ fn string_headers(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
         let length = match kind {
             // True, false.
             0 | 1 => 0,
-            // A byte, a short, an integer, a long, a moment, a UUID.
+            // A byte, a short, an integer, a long, a timestamp, a UUID.
             2 => 1,
             3 => 2,
             4 => 4,
             5 | 8 => 8,
             9 => 16,
-            // Bytes, a string.
+            // A byte array, a string.
             6 | 7 => {
                 let length = take_bytes(&mut bytes, 2)?;
                 usize::from(u16::from_be_bytes(length.try_into().ok()?))
@@ -157,7 +154,7 @@ const CRC_TABLE: [u32; 256] = {
     table
 };
 
-/// CRC-32 as in gzip.
+/// Computes CRC-32 as in gzip.
 fn compute_crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |sum, byte| CRC_TABLE[(sum as u8 ^ byte) as usize] ^ (sum >> 8))
 }
@@ -166,7 +163,7 @@ fn compute_crc32(bytes: &[u8]) -> u32 {
 pub(super) mod tests {
     use super::*;
 
-    /// A message with these string headers.
+    /// Encodes a message with these string headers.
     pub(in super::super) fn written(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
         let mut all_headers = Vec::new();
         for (name, value) in headers {

@@ -1,7 +1,8 @@
-//! Errors as providers tell them: before an answer with an HTTP status, in its place, or within it.
+//! Parses provider errors: an HTTP error status, an error in place of an answer, or an error within
+//! it.
 //!
-//! The words that they use are many, and are gathered here. What is not recognised is taken for what
-//! its status says. Nothing is retried here.
+//! Providers use many different words, which are all collected here. An unrecognised error is
+//! classified by its status. This module does not retry anything.
 
 use std::sync::LazyLock;
 
@@ -12,31 +13,31 @@ use super::answer::{ProviderFailure, WireFormat};
 use super::answer_builder::{member_list, member_text};
 use super::retry_after;
 
-/// What is known of a response before its body.
+/// The head of a response: status and headers.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseHead {
     pub status: u16,
-    /// The headers, each with its value; names in any case.
+    /// Names and values of the headers. Names may be in any case.
     pub headers: Vec<(String, String)>,
-    /// When it came, in milliseconds since 1970: for hints that are dates, where the response does
-    /// not say itself when it was sent.
+    /// The time of receipt, in milliseconds since 1970. It is the reference for retry hints that
+    /// are dates, if the response has no date header.
     pub received_at: Option<u64>,
 }
 
 impl ResponseHead {
-    /// The value of a header; empty where it is absent.
+    /// Returns the value of a header; empty if it is absent.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(it, _)| it.eq_ignore_ascii_case(name));
         found.map_or("", |(_, value)| value.trim())
     }
 
-    /// The content type; empty where it is absent.
+    /// Returns the content type; empty if it is absent.
     pub fn content_type(&self) -> &str {
         self.header("content-type")
     }
 }
 
-/// The error that stands in the place of an answer or of an event: the whole of it.
+/// Returns `data` if it is an error in place of an answer or an event.
 pub(super) fn find_error<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
     let error = match &data["error"] {
         Json::Null => false,
@@ -48,17 +49,17 @@ pub(super) fn find_error<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
     is_error.then_some(data)
 }
 
-/// A response whose status is an error.
+/// Parses a response with an error status.
 pub(super) fn from_response(head: &ResponseHead, body: &[u8]) -> ProviderFailure {
     let body: Json = serde_json::from_slice(body)
         .unwrap_or_else(|_| Json::from(String::from_utf8_lossy(body).into_owned()));
     build_failure(&body, head, Some(head.status))
 }
 
-/// The kind of a failure where no provider answered, but somebody who serves pages.
+/// The kind of failure if a web server answered with a page instead of the provider.
 pub const PAGE_KIND: &str = "page";
 
-/// A page in the place of an answer: asking again brings the same.
+/// Builds the failure for a web page in place of an answer. It is not retryable.
 pub(super) fn from_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> ProviderFailure {
     const SHOWN: usize = 80;
     let kind = match head.content_type() {
@@ -75,18 +76,18 @@ pub(super) fn from_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> P
     }
 }
 
-/// An error that came although the status was none.
+/// Parses an error in a response whose status was not an error.
 pub(super) fn from_object(body: &Json, head: &ResponseHead) -> ProviderFailure {
     build_failure(body, head, None)
 }
 
-/// What an error says of itself.
+/// The details in an error's body.
 #[derive(Debug, Default)]
 struct ErrorDetails {
     kind: Option<String>,
     code: Option<String>,
     message: String,
-    /// What an upstream provider said.
+    /// The message of an upstream provider.
     upstream_message: String,
 }
 
@@ -140,7 +141,7 @@ fn parse_status(code: &str) -> Option<u16> {
     code.parse().ok().filter(|code| (400..600).contains(code))
 }
 
-/// Finds the words in the envelopes that are in use.
+/// Finds the details in the known error envelopes.
 fn error_details(body: &Json) -> ErrorDetails {
     let first = |values: &[&Json]| values.iter().find_map(|value| scalar_text(value));
     match (body, &body["error"]) {
@@ -189,13 +190,14 @@ fn error_details(body: &Json) -> ErrorDetails {
     }
 }
 
-/// The beginning of a body that is no JSON, on one line, without the markup of a page.
+/// Returns the beginning of a body that is not JSON, on one line and without HTML markup.
 fn shorten_body(text: &str) -> String {
     let text = MARKUP_PATTERN.as_ref().map_or(text.into(), |tags| tags.replace_all(text, " "));
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
-/// AWS names the kind in a header or beside the message, with an address behind or in front of it.
+/// Returns the kind of an AWS error. AWS puts it in a header or beside the message, and may add a
+/// URL after it or a namespace before it.
 fn aws_kind(head: &ResponseHead, body: &Json) -> Option<String> {
     let named = match head.header("x-amzn-errortype") {
         "" => member_text(body, "__type"),
@@ -211,7 +213,7 @@ type WordPattern = LazyLock<Option<Regex>>;
 static MARKUP_PATTERN: WordPattern =
     LazyLock::new(|| Regex::new(r"(?s)<(?:style|script).*?</(?:style|script)>|<[^>]*>").ok());
 
-/// How providers say that a request is too long for the model.
+/// Messages that say a request is too long for the model.
 static OVERFLOW_PATTERN: WordPattern = LazyLock::new(|| {
     let said = [
         // Anthropic, also through Bedrock.
@@ -242,13 +244,13 @@ static OVERFLOW_PATTERN: WordPattern = LazyLock::new(|| {
     Regex::new(&format!("(?is){}", said.join("|"))).ok()
 });
 
-/// How they say that it is longer than what they take in a minute: waiting does not help.
+/// Messages that say a request exceeds the tokens per minute. Waiting does not help.
 static TOO_LARGE_PATTERN: WordPattern = LazyLock::new(|| {
     let said = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
     Regex::new(&format!("(?is){said}")).ok()
 });
 
-/// How providers say that somebody has to pay, or to wait for another day.
+/// Messages that say the quota is used up, or an account has to be paid.
 static QUOTA_PATTERN: WordPattern = LazyLock::new(|| {
     let said = [
         r"insufficient (?:credit|balance|fund|quota)",
@@ -260,11 +262,11 @@ static QUOTA_PATTERN: WordPattern = LazyLock::new(|| {
     Regex::new(&format!("(?is){}", said.join("|"))).ok()
 });
 
-/// Quotas that come back by themselves, and not soon.
+/// Quotas that reset by themselves, but not soon.
 static DAILY_PATTERN: WordPattern =
     LazyLock::new(|| Regex::new(r"(?i)per[ _-]?(?:day|week|month)|\bdaily\b").ok());
 
-/// How errors without a kind say that they pass.
+/// Words of temporary errors, for errors without a kind.
 static TRANSIENT_PATTERN: WordPattern = LazyLock::new(|| {
     let said = [
         "overload",
@@ -289,7 +291,8 @@ fn matches_pattern(pattern: &WordPattern, words: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(words))
 }
 
-/// A word without what differs from wire to wire: `throttlingException` and `THROTTLING`.
+/// Normalizes an error kind, so that the spellings of all wires compare equal:
+/// `throttlingException` and `THROTTLING`.
 fn normalize_kind(kind: &str) -> String {
     let mut kind: String = kind.chars().filter(char::is_ascii_alphanumeric).collect();
     kind.make_ascii_lowercase();
@@ -302,7 +305,7 @@ fn normalize_kind(kind: &str) -> String {
 }
 
 impl ErrorDetails {
-    /// Whether its kind or its code is one of these.
+    /// Whether its kind or its code is one of `kinds`.
     fn has_kind(&self, kinds: &[&str]) -> bool {
         let given = [&self.kind, &self.code];
         given.into_iter().flatten().any(|kind| kinds.contains(&normalize_kind(kind).as_str()))
@@ -319,9 +322,9 @@ fn is_overflow(status: Option<u16>, said: &ErrorDetails, words: &str) -> bool {
     ];
     match status {
         _ if matches_pattern(&TOO_LARGE_PATTERN, words) => true,
-        // The request as a whole is too large: it, too, has to become shorter.
+        // The request is too large in bytes. It has to become shorter too.
         Some(413) => true,
-        // Too many tokens in a minute are another matter.
+        // These are not overflows: 429 may report too many tokens per minute.
         Some(401 | 403 | 404 | 429) => false,
         _ => said.has_kind(&KINDS) || matches_pattern(&OVERFLOW_PATTERN, words),
     }
@@ -342,7 +345,8 @@ fn is_quota(body: &Json, said: &ErrorDetails, words: &str, has_hint: bool) -> bo
     if said.has_kind(&KINDS) || matches_pattern(&QUOTA_PATTERN, words) {
         return true;
     }
-    // Google says "current quota" of what comes back within the minute, too: its details tell.
+    // Google says "current quota" even if it resets within a minute. Only the details tell the
+    // difference.
     let details = member_list(&body["error"], "details");
     let violations = details.iter().flat_map(|detail| member_list(detail, "violations"));
     let is_daily = violations.into_iter().any(|violation| {

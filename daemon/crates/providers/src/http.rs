@@ -1,8 +1,7 @@
-//! The way to a provider and back: sent again where that helps, read as it comes, and ended at any
-//! moment.
+//! The HTTP transport to a provider: retries, timeouts, streaming and cancellation.
 //!
-//! What the bytes mean is a [`Reader`]'s business. No text of an error holds a key: what comes from
-//! elsewhere is scrubbed. Redirects are not followed, for the key would go along.
+//! A [`ResponseReader`] interprets the bytes. Error texts never contain a key: text from outside is
+//! scrubbed. Redirects are not followed, because the key would be sent along.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,39 +17,38 @@ use super::model_choice::is_local;
 use super::request::ModelHttpRequest;
 use super::retry::{self, RetryVerdict};
 
-/// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most that is read of one answer.
+/// The size limit of an answer.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// What a provider sent, piece by piece. Each try has a reader of its own.
+/// Receives a provider's response piece by piece. Each attempt gets a new reader.
 pub trait ResponseReader {
-    /// The status and the headers (lower-case names), before anything else.
+    /// Receives the status and the headers (lower-case names), before anything else.
     fn read_head(&mut self, status: u16, headers: &[(String, String)]);
-    /// The next bytes of the body, split anywhere. False where no more of them matter.
+    /// Receives the next bytes of the body, split anywhere. Returns false if no more are needed.
     fn read_bytes(&mut self, bytes: &[u8]) -> bool;
-    /// The end of the body, or why there will be no more of it.
+    /// Handles the end of the body. `cut` is the reason if it ended early.
     fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict;
 }
 
-/// How long, how often.
+/// Timeouts and retries of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitLimits {
-    /// How long until an answer begins.
+    /// How long to wait until an answer begins.
     pub first_byte: Duration,
-    /// How long an answer that began may pause.
+    /// How long a started answer may pause.
     pub stall: Duration,
-    /// After which silences somebody is told.
+    /// The silences after which a notice is emitted.
     pub notice_delays: [Duration; 2],
-    /// How often it is sent again.
+    /// How often a failed request is retried.
     pub retries: u32,
-    /// The first pause before that.
+    /// The pause before the first retry.
     pub first_pause: Duration,
 }
 
 impl WaitLimits {
-    /// As the settings say.
+    /// Takes the limits from the settings.
     pub fn from_config(config: &ModelConfig) -> Self {
         Self {
             first_byte: config.first_byte_timeout,
@@ -62,48 +60,45 @@ impl WaitLimits {
     }
 }
 
-/// What somebody may want to be told meanwhile.
+/// A notice during a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HttpNotice {
-    /// Nothing came for so long.
+    /// Nothing was received for this long.
     Stalled(Duration),
-    /// It is sent again after a pause. What was read of the last try is void.
+    /// The request is retried after a pause. Everything read in the failed attempt is void.
     Retrying {
-        /// Which try failed, from 1.
+        /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// How long the pause is.
         delay: Duration,
         reason: String,
     },
 }
 
-/// A switch that ends a request at any moment. Its clones are one switch.
+/// A switch that cancels a request at any moment. Clones share one switch.
 #[derive(Debug, Clone, Default)]
 pub struct CancelSwitch(Arc<(AtomicBool, Notify)>);
 
 impl CancelSwitch {
-    /// A switch that is not thrown.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Throws it, for good.
+    /// Cancels the request for good.
     pub fn cancel(&self) {
         self.0.0.store(true, Ordering::SeqCst);
         self.0.1.notify_waiters();
     }
 
-    /// Whether it was thrown.
     pub fn is_cancelled(&self) -> bool {
         self.0.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until it is thrown.
+    /// Waits until the switch is cancelled.
     pub async fn wait_until_cancelled(&self) {
         loop {
             let told = self.0.1.notified();
             tokio::pin!(told);
-            // Before the look at the switch, so that nothing is missed between the two.
+            // Register before the check, so that no notification is missed between the two.
             told.as_mut().enable();
             if self.is_cancelled() {
                 return;
@@ -113,46 +108,44 @@ impl CancelSwitch {
     }
 }
 
-/// Why there is no answer to be read.
+/// The reason there is no answer to read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     #[error("it was cancelled")]
     Cancelled,
-    /// The answer did not begin in time.
     #[error(
         "{host} did not begin to answer within {seconds} s; \
          `first_byte_seconds` in vector.toml is how long it may take"
     )]
     TimedOut {
         host: String,
-        /// How long it had, in seconds.
+        /// The timeout, in seconds.
         seconds: u64,
     },
     #[error("{host} was not reached: {reason}")]
     Unreachable { host: String, reason: String },
-    /// It answered that it is somewhere else.
+    /// The provider answered with a redirect.
     #[error(
         "{host} answered {status} and sends elsewhere, which is not followed: the key would go along. \
          Set the provider's `base_url` in vector.toml to its current address"
     )]
     Redirected { host: String, status: u16 },
-    /// This machine cannot ask at all.
+    /// Requests cannot be sent from this machine, or the request is invalid.
     #[error("no request can be sent: {0}")]
     SetupFailed(String),
 }
 
-/// An answer that was read to its end, for better or worse.
+/// A response that was read to its end, successful or not.
 #[derive(Debug)]
 pub struct HttpAnswer<R> {
-    /// Who has read it.
+    /// The reader of the last attempt.
     pub reader: R,
-    /// What became of it.
     pub verdict: RetryVerdict,
-    /// How often it was asked.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
-/// A client for one provider.
+/// An HTTP client for one provider.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: Client,
@@ -161,9 +154,9 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// A client for the provider at this address. It keeps its connections.
+    /// Creates a client for the provider at `base_url`. It keeps its connections.
     pub fn new(base_url: &str) -> Result<Self, HttpError> {
-        // A second call finds it installed, which is as good.
+        // An error means that a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let is_local = is_local(base_url);
         let mut builder = Client::builder()
@@ -172,23 +165,24 @@ impl HttpClient {
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")));
         if is_local {
-            // What runs on this machine is not asked through somebody else's.
+            // Requests to this machine must not go through a proxy.
             builder = builder.no_proxy();
         }
         if base_url.starts_with("http://") {
-            // No certificates are looked for where none are used.
+            // Skip loading the certificates, since they are not used.
             builder = builder.tls_certs_only([]);
         }
         let client =
             builder.build().map_err(|error| HttpError::SetupFailed(innermost_cause(&error)))?;
         let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-        // A name and a password before the host are nobody's business.
+        // Leave out credentials in the URL, because the host is shown in errors.
         let host = rest.split('/').next().unwrap_or_default();
         let host = host.rsplit('@').next().unwrap_or_default().to_owned();
         Ok(Self { client, host, is_local })
     }
 
-    /// Sends a request until it is answered, or cannot be. `notice` is told what happens meanwhile.
+    /// Sends a request until it is answered or has failed for good. `notice` receives the notices
+    /// meanwhile.
     pub async fn send_with_retries<R: ResponseReader + Send>(
         &self,
         request: &ModelHttpRequest,
@@ -221,11 +215,11 @@ impl HttpClient {
         }
     }
 
-    /// What an error of the way means for another try.
+    /// Returns the verdict for a transport error.
     fn error_verdict(&self, error: &HttpError) -> RetryVerdict {
         let retryable = match error {
             HttpError::TimedOut { .. } => true,
-            // A server on this machine that is not there will not be there in a second.
+            // A server on this machine that is not running will not be running a second later.
             HttpError::Unreachable { .. } => !self.is_local,
             _ => false,
         };
@@ -272,7 +266,7 @@ impl HttpClient {
     }
 }
 
-/// Reads the body to its end; what comes back is why it ended too early.
+/// Reads the body to its end. Returns the reason if it ended early.
 async fn read_body(
     response: &mut Response,
     waits: &WaitLimits,
@@ -305,7 +299,7 @@ async fn read_body(
     }
 }
 
-/// Waits for something, and tells of the silence; none when it took too long.
+/// Awaits `work`, and emits notices of silence. None if it took longer than `most`.
 async fn wait_with_notice<T>(
     work: impl Future<Output = T>,
     most: Duration,
@@ -332,7 +326,8 @@ async fn wait_with_notice<T>(
     }
 }
 
-/// The headers of a request; those with keys are marked, so that nobody prints them.
+/// Builds the headers of a request. All values are marked as sensitive, so that they are not
+/// printed in debug output.
 fn header_map(request: &ModelHttpRequest) -> Result<HeaderMap, HttpError> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut headers = HeaderMap::new();
@@ -347,13 +342,14 @@ fn header_map(request: &ModelHttpRequest) -> Result<HeaderMap, HttpError> {
     Ok(headers)
 }
 
-/// Headers as a reader takes them.
+/// Converts the headers of a response for the reader.
 fn header_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
-/// The innermost cause of an error: the others only say that something went wrong. No address.
+/// Returns the innermost cause of an error, since the outer ones hold no details. It contains no
+/// URL.
 fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

@@ -1,9 +1,9 @@
-//! Where keys come from, and the type that they live in: it prints `***`, and nothing else shows it.
+//! API keys: where they are read from, and the type that holds them.
 //!
-//! The environment counts before the keychain, so that a shell or a CI job can use a key of its own.
-//! The keychain is the system's: Keychain Services on macOS, the Credential Manager on Windows, the
-//! Secret Service elsewhere where Vector was built with `--features secret-service`. Nothing is ever
-//! written to a file.
+//! The environment overrides the keychain, so that a shell or a CI job can use its own key. The
+//! keychain is Keychain Services on macOS, the Credential Manager on Windows, and elsewhere the
+//! Secret Service if Vector was built with `--features secret-service`. A key prints as `***`, and
+//! is never written to a file.
 
 use std::fmt;
 
@@ -11,29 +11,29 @@ use super::answer::WireFormat;
 use super::catalogue::ProviderService;
 use super::config::EnvReader;
 
-/// A key. It has no way out but [`Secret::expose`].
+/// An API key. Only [`SecretKey::expose`] returns its text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey(String);
 
 impl SecretKey {
-    /// Takes a key; white space around it, which a paste brings along, is no part of it.
+    /// Creates a key. White space around it, as from pasting, is removed.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }
 
-    /// The key itself, for the header of a request and for nothing else.
+    /// Returns the key, for the header of a request and for nothing else.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether it can stand in a header at all.
+    /// Whether the key can be sent in a header.
     pub fn is_usable(&self) -> bool {
         !self.0.is_empty() && self.0.bytes().all(|byte| byte.is_ascii_graphic())
     }
 
-    /// A text without this key in it: what a server says may repeat what it was sent.
+    /// Replaces this key in a text. A server's message may repeat what it received.
     pub fn scrub_text(&self, text: &str) -> String {
-        // A shorter one would be found by chance.
+        // A shorter key would match by chance.
         if self.0.len() < 6 { text.to_owned() } else { text.replace(&self.0, "***") }
     }
 }
@@ -44,25 +44,25 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// What a request is signed with.
+/// The credential that authenticates a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     None,
-    /// A key, sent in a header.
+    /// A key that is sent in a header.
     Key(SecretKey),
-    /// A key of AWS, which signs and is not sent.
+    /// An AWS key, which signs requests and is not sent.
     Aws {
         id: String,
         secret: SecretKey,
-        /// What goes with a key that expires.
+        /// The session token of a temporary key.
         session: Option<SecretKey>,
-        /// The region that it signs for.
+        /// The region that is signed for.
         region: String,
     },
 }
 
 impl Credential {
-    /// All that must never be shown.
+    /// Returns everything that must never be shown.
     pub fn secret_keys(&self) -> Vec<&SecretKey> {
         match self {
             Self::None => vec![],
@@ -73,14 +73,15 @@ impl Credential {
         }
     }
 
-    /// A body without any of them. One that has none stays as it is, whatever bytes it is of.
+    /// Removes all secrets from a body. A body without secrets stays unchanged, even if it is not
+    /// UTF-8.
     pub fn scrub_bytes(&self, body: Vec<u8>) -> Vec<u8> {
         let text = String::from_utf8_lossy(&body);
         let scrubbed = self.scrub_text(&text);
         if scrubbed == text { body } else { scrubbed.into_bytes() }
     }
 
-    /// A text without any of them.
+    /// Removes all secrets from a text.
     pub fn scrub_text(&self, text: &str) -> String {
         self.secret_keys()
             .into_iter()
@@ -88,12 +89,12 @@ impl Credential {
     }
 }
 
-/// Where a credential was found.
+/// The place a credential was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// In this variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// In the system's keychain.
+    /// The system's keychain.
     Keychain,
     NotNeeded,
 }
@@ -109,31 +110,32 @@ impl fmt::Display for CredentialSource {
 }
 
 pub trait Keychain {
-    /// Whether this build has one at all; it may be locked all the same.
+    /// Whether this build has a keychain. It may still be locked.
     fn is_available(&self) -> bool {
         true
     }
-    /// The key of a provider, where there is one. `Err` is why nobody can tell.
+    /// Returns the key of a provider; None if there is none. The error says why the keychain cannot
+    /// be read.
     fn get(&self, provider: &str) -> Result<Option<SecretKey>, String>;
-    /// Keeps a key, in place of the one before.
+    /// Stores a key, replacing the previous one.
     fn set(&self, provider: &str, key: &SecretKey) -> Result<(), String>;
-    /// Forgets a key; whether there was one.
+    /// Removes a key. Returns false if there was none.
     fn remove(&self, provider: &str) -> Result<bool, String>;
 }
 
-/// The keys that there are: the environment's, then a keychain's.
+/// The available keys: from the environment, then from a keychain.
 pub struct KeyStore<'a> {
     env: EnvReader<'a>,
     keychain: &'a dyn Keychain,
     holder: KeyHolder,
 }
 
-/// Whose keys they are: what to do about a missing one depends on it.
+/// The process that uses the keys. The hint for a missing key depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyHolder {
-    /// The process that says so, at a terminal.
+    /// A command in a terminal.
     Terminal,
-    /// A daemon that runs, by its process.
+    /// A running daemon, with its process id.
     Daemon(u32),
 }
 
@@ -142,7 +144,7 @@ impl<'a> KeyStore<'a> {
         Self { env, keychain, holder: KeyHolder::Terminal }
     }
 
-    /// The same, of a daemon that runs as this process.
+    /// Uses the keys for a daemon with this process id.
     #[must_use]
     pub fn for_daemon(self, process: u32) -> Self {
         Self { holder: KeyHolder::Daemon(process), ..self }
@@ -152,7 +154,8 @@ impl<'a> KeyStore<'a> {
         self.keychain
     }
 
-    /// What a provider is asked with. `Err` is a sentence about what is missing and where it goes.
+    /// Finds the credential for a provider. The error is a sentence about what is missing and where
+    /// to set it.
     pub fn find_credential(
         &self,
         service: &ProviderService,
@@ -168,7 +171,7 @@ impl<'a> KeyStore<'a> {
             return Ok(found);
         }
         if service.key_variables.is_empty() {
-            // A server of one's own may ask for a key all the same.
+            // A self-hosted server may need a key all the same.
             let own = super::config::provider_variable(&service.name, "API_KEY");
             let key = self.key_from_variable(&own)?;
             return Ok(key.map_or((Credential::None, CredentialSource::NotNeeded), |key| {
@@ -189,7 +192,7 @@ impl<'a> KeyStore<'a> {
         }
     }
 
-    /// What to do about a missing key.
+    /// Returns the hint for a missing key.
     fn missing_key_hint(&self, name: &str, variable: &str, has_keychain: bool) -> String {
         let keychain =
             if has_keychain { format!("`vector key set {name}`, or ") } else { String::new() };
@@ -224,7 +227,8 @@ impl<'a> KeyStore<'a> {
             return Err("AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not".to_owned());
         };
         let session = self.key_from_variable("AWS_SESSION_TOKEN")?;
-        // Where the address names a region, however that was set, it is what is signed for.
+        // If the URL contains a region, requests must be signed for that region, wherever else one
+        // is set.
         let host = service.base_url.strip_prefix("https://bedrock-runtime.");
         let named = host.and_then(|host| host.split('.').next()).map(str::to_owned);
         let region = named
@@ -247,10 +251,10 @@ mod system {
 
     use super::{Keychain, SecretKey, SystemKeychain};
 
-    /// The name under which the keychain lists them.
+    /// The service name of the entries in the keychain.
     const SERVICE: &str = "vector";
 
-    /// The error without what it may hold of a key.
+    /// Formats an error without the parts that may contain a key.
     fn redact_error(error: &Error) -> String {
         match error {
             Error::BadEncoding(_) | Error::BadDataFormat(..) => {

@@ -1,6 +1,8 @@
-//! Language models, and the offline planner: a provider turns a prompt into one message and keeps no state between two.
+//! Language model providers and the offline planner. A provider turns a prompt into one message,
+//! and keeps no state between messages.
 //!
-//! It must not know tools, scenes, targets or the ledger; whether a requested call is allowed is decided elsewhere.
+//! It must not know tools, scenes, targets or the ledger. Whether a requested call is allowed is
+//! decided elsewhere.
 
 pub mod answer;
 mod answer_builder;
@@ -45,7 +47,7 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// The name by which a person chooses it.
+    /// Returns the name by which the user chooses it.
     pub fn name(&self) -> String {
         match self {
             Self::Offline => model_choice::OFFLINE.to_owned(),

@@ -1,14 +1,15 @@
-//! A reader of lines: JSON values one below the other, as Ollama streams them.
+//! A line reader for newline-separated JSON values, as Ollama streams them.
+//!
+//! It does not parse the JSON.
 
-/// The longest line in bytes. Longer ones are no answer of a model.
+/// The longest line in bytes. A longer one cannot be a model's answer.
 pub(super) const LONGEST: usize = 32 << 20;
 
-/// A line that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a line of the answer is longer than {} MB", LONGEST >> 20)]
 pub(super) struct LineTooLong;
 
-/// Cuts bytes into lines that end in LF, CR or CRLF, however the bytes are split.
+/// Splits bytes into lines that end in LF, CR or CRLF. The bytes may be split anywhere.
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
     line: Vec<u8>,
@@ -17,8 +18,8 @@ pub(super) struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// The lines that end within these bytes, without their ends. Bytes that are no UTF-8 become
-    /// U+FFFD; a byte order mark in front of the first line is dropped.
+    /// Returns the lines that end within these bytes, without their line ends. Invalid UTF-8
+    /// becomes U+FFFD, and a byte order mark at the start of the first line is dropped.
     pub(super) fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, LineTooLong> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
@@ -39,7 +40,7 @@ impl LineSplitter {
         Ok(lines)
     }
 
-    /// What stands behind the last end, if anything does.
+    /// Returns the text after the last line end; None if there is none.
     pub(super) fn finish(&mut self) -> Option<String> {
         (!self.line.is_empty()).then(|| self.take_line())
     }

@@ -1,7 +1,8 @@
-//! Which model answers: what a person says, then the setting, then the first provider that has a key.
+//! Chooses the model: the user's choice for this run first, then the settings, then the first
+//! provider that has a key.
 //!
-//! What was chosen and cannot be used is an error with its reason. Nobody else is asked in its place,
-//! and the offline planner answers only where it was chosen, or where there is no key at all.
+//! If a chosen model cannot be used, that is an error with its reason; no other model takes its
+//! place. The offline planner answers only if it was chosen, or if there is no key at all.
 
 use scene_schemas::refusal::did_you_mean;
 use vector_core::prompt::ThinkingEffort;
@@ -19,36 +20,32 @@ pub enum ModelChoice {
     Model(Box<ChosenModel>),
 }
 
-/// A model, and all that it takes to ask it.
+/// A chosen model, with everything that requests to it need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenModel {
     pub service: ProviderService,
     pub model: CatalogueModel,
-    /// What it is asked with.
     pub credential: Credential,
-    /// Where that was found.
     pub credential_source: CredentialSource,
-    /// How hard it is to think.
     pub effort: Option<ThinkingEffort>,
     pub reason: ChoiceReason,
 }
 
-/// Who chose a model.
+/// The reason a model was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChoiceReason {
-    /// The person, for this run.
+    /// The user chose it for this run.
     Requested,
-    /// The table of models by action.
+    /// The setting `routes`, which assigns models to actions.
     Route,
     Setting(ValueOrigin),
-    /// It is the first with a key.
+    /// It is the first provider with a key.
     FirstKey,
-    /// There is no key.
     NoKey,
 }
 
 impl ChoiceReason {
-    /// The reason in words.
+    /// Returns the reason as a phrase for messages.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Requested => "as you said",
@@ -62,12 +59,13 @@ impl ChoiceReason {
     }
 }
 
-/// Why nobody can be asked.
+/// The reason the chosen model cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ChoiceError(pub String);
 
-/// Chooses. `said` is what a person says for this run: `PROVIDER/MODEL`, `PROVIDER` or `offline`.
+/// Chooses a model. `said` is the user's choice for this run: `PROVIDER/MODEL`, `PROVIDER` or
+/// `offline`.
 pub fn choose_model(
     said: Option<&str>,
     action: Option<ModelAction>,
@@ -106,7 +104,7 @@ pub fn choose_model(
     }
 }
 
-/// The first provider that has a key, with its usual model.
+/// Chooses the first provider that has a key, with its default model.
 fn choose_first_keyed(
     catalogue: &Catalogue,
     keys: &KeyStore<'_>,
@@ -132,7 +130,7 @@ fn choose_first_keyed(
     })
 }
 
-/// The provider and the model of a name.
+/// Returns the provider and the model of a name.
 fn find_named_model<'a>(
     name: &str,
     catalogue: &'a Catalogue,
@@ -159,7 +157,7 @@ fn find_named_model<'a>(
     Ok((service, catalogue.find_model(provider, id)))
 }
 
-/// What a provider is asked with, where it can be asked at all.
+/// Finds the credential for a provider, and checks that the provider can be used with it.
 pub fn find_credential(
     service: &ProviderService,
     keys: &KeyStore<'_>,
@@ -175,11 +173,11 @@ pub fn find_credential(
     Ok((credential, found))
 }
 
-/// Whether an address is this machine's.
+/// Whether a URL points to this machine.
 pub(super) fn is_local(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // What stands before an `@` is no host.
+    // Text before an `@` is not part of the host.
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

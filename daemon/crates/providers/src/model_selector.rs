@@ -1,7 +1,8 @@
-//! Who answers in a daemon: the models of its settings, with the keys that it has.
+//! Selects the models of a daemon, by its settings and the keys that it has.
 //!
-//! A key is the daemon's own by its environment or the keychain, or was handed over by a person's terminal.
-//! What was handed over stays in memory: it is in no file, no log and no answer.
+//! A key comes from the daemon's environment, from the keychain, or from the user's terminal, which
+//! hands it over. Handed-over keys stay in memory: they never appear in a file, a log or a
+//! response.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,29 +16,29 @@ use super::config::{self, ModelAction};
 use super::keys::{CredentialSource, KeyStore, SecretKey, SystemKeychain};
 use super::model_choice::{ModelChoice, OFFLINE, choose_model, find_credential};
 
-/// Says who answers, wherever that is set.
+/// Selects the models for a task.
 pub trait ModelSelector: Send + Sync {
-    /// Who answers; none is the offline planner. `said` is whom a person has chosen.
+    /// Selects the models; None is the offline planner. `said` is the user's choice.
     ///
     /// # Errors
-    /// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
+    /// A sentence about a wrong setting, or about the reason the chosen model cannot be used.
     fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String>;
 
-    /// Whom a person can choose, the one first who answers where nobody has chosen.
+    /// Lists the models that the user can choose, beginning with the default.
     fn list_choices(&self) -> Vec<String>;
 
-    /// Which providers can be asked; never a key.
+    /// Returns which providers can be used, without the keys themselves.
     fn provider_keys(&self) -> ProviderKeys {
         ProviderKeys { answers: OFFLINE.to_owned(), ..ProviderKeys::default() }
     }
 
-    /// Takes keys that are missing; whether there were any.
+    /// Accepts keys that were missing. Returns whether any of them was new.
     fn accept_keys(&self, _handed: KeyHandover) -> bool {
         false
     }
 }
 
-/// The offline planner, and nobody else.
+/// A selector that only offers the offline planner.
 #[derive(Debug)]
 pub struct OfflineSelector;
 
@@ -54,18 +55,19 @@ impl ModelSelector for OfflineSelector {
     }
 }
 
-/// The models of a home, by its settings, the daemon's environment, the system's keychain and the keys that
-/// were handed over.
+/// Selects models by the settings in Vector's folder, the daemon's environment, the system's
+/// keychain and the handed-over keys.
 #[derive(Debug)]
 pub struct HomeModelSelector {
     home: PathBuf,
-    /// The last ones, whose connections are kept.
+    /// The models selected last. Their connections are reused.
     cached_models: Mutex<Option<TaskModels>>,
-    /// The keys that were handed over, by their variables.
+    /// The handed-over keys, by variable.
     handed_keys: Mutex<BTreeMap<String, SecretKey>>,
 }
 
-/// What goes with a key of AWS, and comes from one place with it or not at all.
+/// Variables that belong to an AWS key. They are accepted only if the daemon has no AWS key itself,
+/// so that parts of different keys are never mixed.
 const AWS_VARIABLES: [&str; 5] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -74,7 +76,7 @@ const AWS_VARIABLES: [&str; 5] = [
     "AWS_DEFAULT_REGION",
 ];
 
-/// The variables that may hold a key, or go with one.
+/// Returns the variables that may hold a key or belong to one.
 pub fn key_variables(catalogue: &Catalogue) -> Vec<String> {
     let services = catalogue.services.iter();
     let own = services.clone().map(|service| config::provider_variable(&service.name, "API_KEY"));
@@ -99,7 +101,7 @@ impl HomeModelSelector {
         }
     }
 
-    /// What a variable holds: the daemon's own counts before what was handed over.
+    /// Returns the value of a variable. The daemon's environment overrides handed-over keys.
     fn find_variable(&self, name: &str) -> Option<String> {
         env_variable(name).or_else(|| {
             let handed = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +136,7 @@ impl ModelSelector for HomeModelSelector {
                 format!("{}/{}", chosen.service.name, chosen.model.id)
             }
             Ok(ModelChoice::Offline(_)) => OFFLINE.to_owned(),
-            // What was chosen and cannot be asked stays chosen: asking says why.
+            // A chosen model that cannot be used stays the default. Using it reports the reason.
             Err(_) => config.model.as_ref().map_or(OFFLINE, |(name, _)| name).to_owned(),
         };
         let usable = catalogue.models.iter().filter(|model| {

@@ -1,9 +1,9 @@
-//! Requests that others sent, as cases: the same conversation, spelled by us, has the same paths of
-//! keys and the same types.
+//! Compares our requests with recorded requests of other clients: for the same conversation, both
+//! have the same key paths with the same types.
 //!
-//! A recorded request is read back into a prompt, which is spelled anew, and the sets of
-//! `path type` of both are compared. What only one side has stands below with its reason; a row that
-//! nobody needs any more fails too.
+//! A recorded request is parsed into a prompt, which is encoded again, and the sets of `path type`
+//! of both are compared. Each difference needs a row with its reason in the table below. A row that
+//! is not needed any more fails the test too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,8 @@ use super::catalogue::{CatalogueModel, ChatDialect, ThinkingStyle};
 use super::config::WIRES;
 use super::request::request_body;
 
-/// What only one side says: the wire, whose it is, the beginning of the path, and why.
+/// An allowed difference: the wire, the side that has it, the beginning of the path, and the
+/// reason.
 type Row = (&'static str, Side, &'static str, &'static str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +144,7 @@ const ALLOWED: &[Row] = &[
     ("ollama_chat", Side::Theirs, ".format", OTHERS),
 ];
 
-/// One exchange of the shared cases.
+/// One exchange of the shared recordings.
 struct Recorded {
     id: String,
     wire: WireFormat,
@@ -175,11 +176,11 @@ fn recorded() -> Vec<Recorded> {
         .collect()
 }
 
-/// A prompt that grows message by message.
+/// Builds a prompt message by message.
 #[derive(Default)]
 struct Builder {
     prompt: ModelPrompt,
-    /// What came with the next call and goes back as it came.
+    /// Data that is replayed with the next call.
     replay: Vec<Json>,
 }
 
@@ -213,7 +214,7 @@ impl Builder {
         });
     }
 
-    /// What came of a call, found by its id or its tool's name.
+    /// Sets the result of a call, which is found by its id or its tool's name.
     fn outcome(&mut self, of: &Json, value: Json) {
         let turn = self.prompt.turns.iter_mut().find_map(|turn| match turn {
             PromptTurn::Called { id, tool, outcome, .. }
@@ -239,7 +240,7 @@ fn list<'a>(json: &'a Json, key: &str) -> impl Iterator<Item = &'a Json> {
     json[key].as_array().into_iter().flatten()
 }
 
-/// A text that may be said as a list of texts; none where it is more than text.
+/// Returns a text that may be given as a list of texts. None if it holds anything else.
 fn text(content: &Json) -> Option<String> {
     match content {
         Json::Null => Some(String::new()),
@@ -372,13 +373,14 @@ fn responses(request: &Json, to: &mut Builder) -> Option<()> {
     Some(())
 }
 
-/// The first number at one of these places.
+/// Returns the first number at one of these places.
 fn number(request: &Json, places: &[&str]) -> Option<u32> {
     let number = places.iter().find_map(|place| request.pointer(place)?.as_u64());
     number.and_then(|number| u32::try_from(number).ok())
 }
 
-/// What the same conversation is in our words; none where it is more than Vector says.
+/// Encodes the same conversation as Vector does. None if it holds something that Vector cannot
+/// express.
 fn ours(case: &Recorded) -> Option<Json> {
     let request = &case.request;
     let mut to = Builder::default();
@@ -417,7 +419,7 @@ fn ours(case: &Recorded) -> Option<Json> {
     Some(request_body(&prompt, &model, case.wire, case.accent))
 }
 
-/// All paths with their types.
+/// Collects all paths with their types.
 fn paths(json: &Json, at: &str, to: &mut BTreeSet<String>) {
     let kind = match json {
         Json::Null => "null",

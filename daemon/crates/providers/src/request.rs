@@ -1,7 +1,7 @@
-//! What is sent to a provider: the address, the headers and the body of one request.
+//! Builds a request to a provider: the URL, the headers and the body.
 //!
-//! The body is a pure function of the conversation, one file per wire. The key is put in when the
-//! request goes out, and shown nowhere.
+//! The body is a pure function of the conversation, with one module per wire format. The key is
+//! added when the request is sent, and never shown.
 
 use std::fmt;
 
@@ -15,20 +15,20 @@ use super::model_choice::ChosenModel;
 use super::sigv4;
 use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 
-/// The version of Anthropic's wire.
+/// The version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 #[derive(Clone)]
 pub struct ModelHttpRequest {
     pub url: String,
-    /// How its key is sent.
+    /// Determines how the key is sent.
     pub wire: WireFormat,
     pub credential: Credential,
     pub body: Vec<u8>,
 }
 
 impl fmt::Debug for ModelHttpRequest {
-    /// Not what it says: prompts are nobody's business but the provider's.
+    /// Leaves out the body: prompts are only meant for the provider.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { url, wire, body, .. } = self;
         write!(f, "Request({wire:?}, {url}, {} bytes)", body.len())
@@ -36,7 +36,7 @@ impl fmt::Debug for ModelHttpRequest {
 }
 
 impl ModelHttpRequest {
-    /// The request for the next message of a conversation.
+    /// Builds the request for the next message of a conversation.
     pub fn new(prompt: &ModelPrompt, chosen: &ChosenModel) -> Self {
         let ChosenModel { service, model, credential, .. } = chosen;
         Self {
@@ -47,7 +47,7 @@ impl ModelHttpRequest {
         }
     }
 
-    /// What it says, for whoever only wants to read it.
+    /// Builds the body only, for callers that just want to read it.
     pub fn encode_body(
         prompt: &ModelPrompt,
         service: &ProviderService,
@@ -56,7 +56,8 @@ impl ModelHttpRequest {
         request_body(prompt, model, service.wire, service.dialect).to_string().into_bytes()
     }
 
-    /// Its headers. A signature holds for some minutes: `at` is now, in seconds since 1970.
+    /// Returns the headers. A signature is valid for a few minutes; `at` is the current time in
+    /// seconds since 1970.
     pub fn signed_headers(&self, at: u64) -> Vec<(String, String)> {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
@@ -89,13 +90,13 @@ impl ModelHttpRequest {
     }
 }
 
-/// The host and the path of an address.
+/// Splits a URL into its host and its path.
 fn split_url(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find('/').map_or((rest, "/"), |at| rest.split_at(at))
 }
 
-/// Where a model is asked.
+/// Returns the URL for requests to a model.
 pub(super) fn model_url(service: &ProviderService, model: &CatalogueModel) -> String {
     let base = &service.base_url;
     match service.wire {
@@ -115,7 +116,7 @@ pub(super) fn model_url(service: &ProviderService, model: &CatalogueModel) -> St
     }
 }
 
-/// What a model is sent.
+/// Builds the body of a request.
 pub(super) fn request_body(
     prompt: &ModelPrompt,
     model: &CatalogueModel,

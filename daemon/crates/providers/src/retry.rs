@@ -1,35 +1,35 @@
-//! When a request is sent again, and after how long.
+//! Decides whether a failed request is retried, and after which pause.
 //!
-//! Pure: the dice are thrown by who asks.
+//! The functions are pure: the caller provides the random numbers.
 
 use std::time::Duration;
 
-/// The first pause, before it is doubled.
+/// The first pause, which is then doubled.
 pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest pause that nobody asked for.
+/// The longest pause that Vector chooses itself.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// The longest pause that a provider may ask for. Behind it a person is told instead.
+/// The longest pause that a provider may request. For a longer one, the user is informed instead.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
-/// What became of a request, as far as it matters for sending it again.
+/// The result of a request, as far as it matters for a retry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetryVerdict {
-    /// Whether it was answered as it should be.
     pub is_ok: bool,
-    /// Whether the same request may be answered next time.
+    /// Whether the same request may succeed next time.
     pub is_retryable: bool,
-    /// When, where the provider says so.
+    /// The pause that the provider requested, if any.
     pub retry_after: Option<Duration>,
-    /// Whether it was too long for the model: it must become shorter, not be sent again.
+    /// Whether the request was too long for the model. It then has to become shorter, and is not
+    /// retried.
     pub is_context_overflow: bool,
     /// What went wrong, as a sentence.
     pub reason: String,
 }
 
-/// The pause before the next try; none where there is to be none. `tried` counts from 1, `dice` is
-/// any number.
+/// Returns the pause before the next attempt; None if there must be none. `tried` is the number of
+/// attempts so far, from 1. `dice` is a random number.
 pub fn retry_pause(
     verdict: &RetryVerdict,
     tried: u32,
@@ -42,14 +42,14 @@ pub fn retry_pause(
         return None;
     }
     if let Some(asked) = verdict.retry_after {
-        // Never earlier, and not all at the same moment.
+        // Never earlier than requested, and with jitter, so that clients do not retry all at once.
         return (asked <= MAX_RETRY_AFTER).then(|| asked + scale_duration(first / 4, dice));
     }
     let whole = first.saturating_mul(1 << (tried - 1).min(16)).min(MAX_PAUSE);
     Some(whole / 2 + scale_duration(whole / 2, dice))
 }
 
-/// A part of a time.
+/// Scales a duration by `dice`.
 fn scale_duration(whole: Duration, dice: u32) -> Duration {
     whole.mul_f64(f64::from(dice) / f64::from(u32::MAX))
 }

@@ -1,6 +1,7 @@
-//! How long a provider asks to wait: every way in which they say it.
+//! Parses how long a provider asks to wait, in all the forms that providers use.
 //!
-//! Pure: a date is held against the response's own date, or against the moment that it came.
+//! The functions are pure: dates are relative to the response's own date, or to the time of its
+//! receipt.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use serde_json::Value as Json;
 use super::answer_builder::{member_count, member_list, member_text};
 use super::failure::ResponseHead;
 
-/// No hint is longer: what says more means something else.
+/// The longest valid hint. A larger number must mean something else.
 const MAX_HINT_SECONDS: f64 = 366.0 * 86_400.0;
 
-/// The hint of a response, from the most exact to the least.
+/// Returns the delay that a response asks for. The most exact hint wins.
 pub(super) fn find_retry_after(
     head: &ResponseHead,
     body: &Json,
@@ -40,7 +41,7 @@ pub(super) fn find_retry_after(
     Some(Duration::from_millis((seconds * 1_000.0).round() as u64))
 }
 
-/// A number of seconds, a duration, or a date.
+/// Parses a number of seconds, a duration, or a date, and returns seconds from `now`.
 fn parse_moment(value: &str, now: Option<f64>) -> Option<f64> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Some(seconds);
@@ -48,7 +49,7 @@ fn parse_moment(value: &str, now: Option<f64>) -> Option<f64> {
     parse_duration(value).or_else(|| Some((parse_date(value)? - now?).max(0.0)))
 }
 
-/// Reads Google's `RetryInfo` detail.
+/// Parses Google's `RetryInfo` detail.
 fn parse_retry_info(error: &Json) -> Option<f64> {
     let mut infos = member_list(error, "details")
         .iter()
@@ -63,7 +64,7 @@ fn parse_retry_info(error: &Json) -> Option<f64> {
     }
 }
 
-/// Members that some have in the body.
+/// Reads the retry fields that some providers put in the body.
 fn parse_body_member(value: &Json) -> Option<f64> {
     let number = |name: &str| match &value[name] {
         Json::Number(number) => number.as_f64(),
@@ -77,7 +78,7 @@ fn parse_body_member(value: &Json) -> Option<f64> {
         .or_else(|| number("resets_in_seconds"))
 }
 
-/// "Please try again in 1m30.5s.", "Retry after 26 seconds".
+/// Finds a sentence like "Please try again in 1m30.5s." or "Retry after 26 seconds".
 fn parse_sentence(words: &str) -> Option<f64> {
     static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let asked = r"(?i)(?:\b(?:try|retry|retrying)\b[^.\n\d]{0,40}?\b(?:in|after)|retry-after|\bwait(?: for)?)[: ]+(?:about |at least |approximately )?(\d[^\n]*)";
@@ -88,8 +89,8 @@ fn parse_sentence(words: &str) -> Option<f64> {
     Some(seconds)
 }
 
-/// The headers that say when a limit is filled up again: of those that are used up the last, and
-/// where none says how much remains, the last of all.
+/// Returns the latest reset time in the rate limit headers: of the limits that are used up, or if
+/// none says so, of those that do not report what remains.
 fn find_limit_reset(head: &ResponseHead, beneath: &Json, now: Option<f64>) -> Option<f64> {
     let beneath = beneath.as_object().into_iter().flatten();
     let beneath = beneath.filter_map(|(name, value)| {
@@ -124,7 +125,7 @@ fn find_limit_reset(head: &ResponseHead, beneath: &Json, now: Option<f64>) -> Op
     used_up.or(unknown)
 }
 
-/// As `moment`, where large numbers are seconds or milliseconds since 1970.
+/// Like `parse_moment`, but large numbers are seconds or milliseconds since 1970.
 fn parse_instant(value: &str, now: Option<f64>) -> Option<f64> {
     match value.parse::<f64>() {
         Ok(number) if number > 1e11 => Some((number / 1_000.0 - now?).max(0.0)),
@@ -133,13 +134,14 @@ fn parse_instant(value: &str, now: Option<f64>) -> Option<f64> {
     }
 }
 
-/// A duration like `6m0s`, `120ms` or `1 hour 5 minutes`, in seconds: nothing else may stand there.
+/// Parses a duration like `6m0s`, `120ms` or `1 hour 5 minutes` to seconds. The text must contain
+/// nothing else.
 fn parse_duration(value: &str) -> Option<f64> {
     let (seconds, rest) = take_duration(value.trim())?;
     rest.trim().is_empty().then_some(seconds)
 }
 
-/// The duration that a text begins with, and the rest of it.
+/// Parses the duration that a text begins with, and returns the rest of the text.
 fn take_duration(text: &str) -> Option<(f64, &str)> {
     let (mut total, mut rest, mut is_found) = (0.0, text, false);
     loop {
@@ -169,7 +171,7 @@ fn unit_seconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// A date in seconds since 1970: as HTTP has them (RFC 9110, all three forms) or RFC 3339.
+/// Parses a date to seconds since 1970: an HTTP date (RFC 9110, all three forms) or RFC 3339.
 fn parse_date(value: &str) -> Option<f64> {
     let value = value.trim();
     if let Some((day, time)) = value
@@ -193,7 +195,7 @@ fn parse_date(value: &str) -> Option<f64> {
         }
     }
     let year = year?;
-    // Two digits are of this century, for these dates lie ahead.
+    // Two-digit years are in this century, because these dates are in the future.
     let year = if year < 100 { year + 2_000 } else { year };
     Some(days_since_epoch(year, month?, day?)? as f64 * 86_400.0 + time?)
 }
@@ -213,7 +215,7 @@ fn parse_rfc3339(day: &str, time: &str) -> Option<f64> {
     Some(days as f64 * 86_400.0 + parse_clock(time)? - offset)
 }
 
-/// Hours, minutes and seconds, in seconds.
+/// Parses hours, minutes and seconds, and returns seconds.
 fn parse_clock(text: &str) -> Option<f64> {
     let numbers: Option<Vec<f64>> = text.split(':').map(|it| it.parse().ok()).collect();
     let [hours, minutes, seconds] = numbers?.try_into().ok()?;
@@ -226,12 +228,12 @@ fn parse_month(word: &str) -> Option<i64> {
     MONTHS.match_indices(&word).map(|(at, _)| at).find(|at| at % 3 == 0).map(|at| at as i64 / 3 + 1)
 }
 
-/// The days since 1970 of a date, in the calendar of today.
+/// Returns the number of days from 1970 to a date of the Gregorian calendar.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // The year begins in March, so that the day that comes and goes is its last.
+    // Count years from March, so that the leap day is the last day of the year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leaps = year / 4 - year / 100 + year / 400;
     Some(year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468)

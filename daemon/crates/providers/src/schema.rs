@@ -1,15 +1,15 @@
-//! The JSON schemas of tools, as each wire takes them.
+//! Adapts the JSON schemas of tools to each wire format.
 //!
-//! The tools' own schemas stay as they are printed. What a wire refuses is said otherwise or left
-//! out: the tools check their arguments in any case.
+//! The tools' own schemas stay unchanged. Keywords that a wire rejects are rewritten or left out,
+//! because the tools check their arguments in any case.
 
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::PromptTool;
 
-/// How deep references are followed; a schema that names itself would have no end.
+/// The depth limit for inlined references, since a recursive schema has no end.
 const MAX_REF_DEPTH: usize = 12;
 
-/// The schema as it is, of an object in any case: all that most wires ask for.
+/// Returns the schema as that of an object, which is all that most wires require.
 pub(super) fn object_schema(schema: &Json) -> Json {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.entry("type").or_insert_with(|| json!("object"));
@@ -17,7 +17,7 @@ pub(super) fn object_schema(schema: &Json) -> Json {
     Json::Object(schema)
 }
 
-/// A tool as Chat Completions has it, and Ollama after it.
+/// Encodes a tool for Chat Completions and Ollama.
 pub(super) fn function_tool(tool: &PromptTool) -> Json {
     json!({
         "type": "function",
@@ -29,8 +29,8 @@ pub(super) fn function_tool(tool: &PromptTool) -> Json {
     })
 }
 
-/// At the top only `type`, `properties` and `required`: Amazon's own models take nothing else there.
-/// <https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html>
+/// Reduces the top level to `type`, `properties` and `required`: Amazon's own models accept nothing
+/// else there. <https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html>
 pub(super) fn minimal_schema(schema: &Json) -> Json {
     let mut schema = inline_references(&object_schema(schema), &Map::new(), 0);
     if let Some(map) = schema.as_object_mut() {
@@ -39,17 +39,17 @@ pub(super) fn minimal_schema(schema: &Json) -> Json {
     schema
 }
 
-/// The schema by OpenAI's rules of strictness, where it keeps them as it is meant: each object closed,
-/// each property required. A looser one is none: to require what is optional would change what the
-/// model sends. <https://platform.openai.com/docs/guides/function-calling#strict-mode>
+/// Returns the schema under OpenAI's strict rules: each object closed, each property required. None
+/// if that would change its meaning, because requiring an optional property changes what the model
+/// sends. <https://platform.openai.com/docs/guides/function-calling#strict-mode>
 pub(super) fn strict_schema(schema: &Json) -> Option<Json> {
     let mut schema = inline_references(&object_schema(schema), &Map::new(), 0);
     close_objects(&mut schema);
     is_strict(&schema).then_some(schema)
 }
 
-/// Says of objects with named properties that they have no others: the tools refuse those, and their
-/// schemas need not say so to anybody else.
+/// Closes objects with named properties. The tools reject other properties anyway, but their
+/// schemas need not say so for other wires.
 fn close_objects(schema: &mut Json) {
     let Some(map) = schema.as_object_mut() else {
         return;
@@ -69,7 +69,7 @@ fn close_objects(schema: &mut Json) {
     }
 }
 
-/// What strict schemas may say, besides `properties`.
+/// The keywords that a strict schema may contain, besides `properties`.
 const STRICT_KEYWORDS: [&str; 16] = [
     "type",
     "description",
@@ -116,13 +116,13 @@ fn has_type(schema: &Json, kind: &str) -> bool {
     }
 }
 
-/// The schema in the words of OpenAPI 3.0 that Gemini reads.
+/// Converts a schema to the OpenAPI 3.0 subset that Gemini reads.
 /// <https://ai.google.dev/api/caching#Schema>
 pub(super) fn gemini_schema(schema: &Json) -> Json {
     openapi_subset(&inline_references(&object_schema(schema), &Map::new(), 0))
 }
 
-/// What is kept as it is.
+/// The keywords that are copied unchanged.
 const OPENAPI_KEYWORDS: [&str; 11] = [
     "title",
     "description",
@@ -139,7 +139,7 @@ const OPENAPI_KEYWORDS: [&str; 11] = [
 
 fn openapi_subset(schema: &Json) -> Json {
     let Some(map) = schema.as_object() else {
-        // `true`: anything goes.
+        // `true`: any value.
         return json!({});
     };
     let mut out = Map::new();
@@ -184,7 +184,7 @@ fn type_names(map: &Map<String, Json>) -> Vec<String> {
     }
 }
 
-/// Formats that Gemini does not know are refused, and so is an `enum` of anything but strings.
+/// Gemini rejects unknown formats, and an `enum` of anything except strings.
 fn convert_format_and_enum(
     map: &Map<String, Json>,
     kind: Option<&str>,
@@ -211,7 +211,7 @@ fn convert_format_and_enum(
     }
 }
 
-/// `oneOf` is said as `anyOf`, and null among them as `nullable`.
+/// Converts `oneOf` to `anyOf`, and a null alternative to `nullable`.
 fn merge_alternatives(map: &Map<String, Json>, out: &mut Map<String, Json>) {
     let lists = ["anyOf", "oneOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
     let (nulls, mut others): (Vec<_>, Vec<_>) =
@@ -242,7 +242,7 @@ fn convert_properties(map: &Map<String, Json>, out: &mut Map<String, Json>) {
     }
 }
 
-/// The schema without references: each stands where it is named.
+/// Inlines all references of a schema.
 fn inline_references(schema: &Json, outer: &Map<String, Json>, depth: usize) -> Json {
     let Some(map) = schema.as_object() else {
         return match schema {
@@ -269,7 +269,7 @@ fn inline_references(schema: &Json, outer: &Map<String, Json>, depth: usize) -> 
         let value = match key.as_str() {
             "$ref" | "$defs" | "definitions" | "$schema" => continue,
             "enum" | "const" | "default" | "required" | "examples" => value.clone(),
-            // The keys below are names, not words of the schema.
+            // These keys are property names, not schema keywords.
             "properties" => match value {
                 Json::Object(properties) => properties
                     .iter()

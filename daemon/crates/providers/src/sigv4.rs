@@ -1,7 +1,8 @@
-//! AWS's Signature Version 4 of one request, for those who have no bearer key of Bedrock.
+//! Signs a request with AWS Signature Version 4, for users without a Bedrock API key.
 //!
-//! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>. Only
-//! what a POST without a query needs. It must not read the clock: the time is given.
+//! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>. It
+//! covers only what a POST without a query needs. It must not read the clock: the caller passes the
+//! time.
 
 use std::fmt::Write as _;
 
@@ -17,16 +18,16 @@ pub(super) struct SigningRequest<'a> {
     pub(super) method: &'a str,
     /// As in the `Host` header.
     pub(super) host: &'a str,
-    /// As it is sent, with its escapes.
+    /// As sent, percent-encoded.
     pub(super) path: &'a str,
-    /// Other headers that are signed: lower-case names, in their order.
+    /// Other headers to sign: lower-case names, sorted.
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
-    /// The time, in seconds since 1970.
+    /// In seconds since 1970.
     pub(super) signed_at: u64,
 }
 
-/// What it is signed with.
+/// The AWS key, and the scope of the signature.
 pub(super) struct SigningKey<'a> {
     pub(super) id: &'a str,
     pub(super) secret: &'a SecretKey,
@@ -35,7 +36,7 @@ pub(super) struct SigningKey<'a> {
     pub(super) service: &'a str,
 }
 
-/// The headers that are added to the request.
+/// Returns the headers that have to be added to the request.
 pub(super) fn sign_request(
     request: &SigningRequest<'_>,
     key: &SigningKey<'_>,
@@ -69,7 +70,7 @@ pub(super) fn sign_request(
     added
 }
 
-/// The key of a day, a region and a service.
+/// Derives the signing key of a day, a region and a service.
 fn derive_day_key(key: &SigningKey<'_>, day: &str) -> Vec<u8> {
     let first = format!("AWS4{}", key.secret.expose());
     [day, key.region, key.service, "aws4_request"]
@@ -78,7 +79,7 @@ fn derive_day_key(key: &SigningKey<'_>, day: &str) -> Vec<u8> {
 }
 
 fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
-    // HMAC takes keys of any length: this cannot fail, and an empty signature would only be refused.
+    // HMAC accepts keys of any length, so this cannot fail. An empty signature would be rejected.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return Vec::new();
     };
@@ -93,12 +94,12 @@ fn to_hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The path with its escapes escaped once more, as all services but S3 want it.
+/// Percent-encodes the encoded path once more, as all services except S3 require.
 fn escape_twice(path: &str) -> String {
     path.split('/').map(escape_segment).collect::<Vec<_>>().join("/")
 }
 
-/// A segment of a path, with all escaped that is not unreserved.
+/// Percent-encodes all characters of a path segment that are not unreserved.
 pub(super) fn escape_segment(segment: &str) -> String {
     let escape = |byte: u8| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -110,7 +111,7 @@ pub(super) fn escape_segment(segment: &str) -> String {
     segment.bytes().map(escape).collect()
 }
 
-/// A time as `20150830T123600Z`.
+/// Formats a time as `20150830T123600Z`.
 fn amz_timestamp(at: u64) -> String {
     let UtcMoment { year, month, day, hour, minute, second } = UtcMoment::from_seconds(at);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
@@ -178,7 +179,7 @@ mod tests {
         );
     }
 
-    /// The example of AWS's page on how a signing key is derived.
+    /// The example of AWS's page on deriving a signing key.
     #[test]
     fn the_key_of_a_day_is_derived_as_aws_does() {
         let secret = SecretKey::new(SECRET);

@@ -1,17 +1,17 @@
 //! A reader of server-sent events.
 //!
-//! As <https://html.spec.whatwg.org/multipage/server-sent-events.html> has it, but for two things:
-//! what stands after the last blank line is given out at the end, for some servers leave that line
-//! out; and a field `error` is an event of that name, for so llama.cpp told its errors. Reconnection
-//! is absent: an answer that broke off is asked for anew.
+//! It follows <https://html.spec.whatwg.org/multipage/server-sent-events.html>, with two
+//! exceptions. An event without its final blank line is returned at the end, because some servers
+//! leave that line out. A field `error` is an event of that name, because llama.cpp reported its
+//! errors like this. There is no reconnection: a broken answer is requested again.
 
 use super::lines::{LONGEST, LineSplitter, LineTooLong};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SseEvent {
-    /// Its name; empty where it has none.
+    /// The event's name; empty if it has none.
     pub(super) name: String,
-    /// Its data; several lines are joined with LF.
+    /// The event's data. Several lines are joined with LF.
     pub(super) data: String,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct SseReader {
 }
 
 impl SseReader {
-    /// The events that end within these bytes.
+    /// Returns the events that end within these bytes.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, LineTooLong> {
         let mut events = Vec::new();
         for line in self.lines.push_bytes(bytes)? {
@@ -37,7 +37,7 @@ impl SseReader {
         Ok(events)
     }
 
-    /// The event that was begun and not ended, with half a line where the bytes broke off in one.
+    /// Returns the last event if it has no blank line after it. Its last line may be incomplete.
     pub(super) fn finish(&mut self) -> Option<SseEvent> {
         if let Some(line) = self.lines.finish() {
             self.read_field(&line).ok()?;
@@ -63,7 +63,7 @@ impl SseReader {
                 }
             }
             "event" => value.clone_into(&mut self.event.name),
-            // Comments have no name; `id` and `retry` are for reconnecting.
+            // Comments have no field name, and `id` and `retry` are for reconnecting.
             _ => {}
         }
         Ok(())

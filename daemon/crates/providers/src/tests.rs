@@ -1,5 +1,5 @@
-//! What the tests of the wires share, and what holds for all of them: nothing is called by a
-//! stream that broke off, whatever its bytes are.
+//! Shared helpers for tests of the wire formats, and properties of all of them: a stream that broke
+//! off runs no call, whatever its bytes are.
 
 use serde_json::{Value as Json, json};
 
@@ -13,7 +13,7 @@ fn decoder(wire: WireFormat, content_type: &str) -> ResponseDecoder {
     ResponseDecoder::new(wire, ResponseHead { status: 200, headers, received_at: None })
 }
 
-/// Decodes bytes that come in one piece.
+/// Decodes bytes that arrive in one piece.
 pub(super) fn decoded(wire: WireFormat, content_type: &str, bytes: &[u8]) -> ModelAnswer {
     pieces(wire, content_type, std::iter::once(bytes))
 }
@@ -36,7 +36,7 @@ fn written_sse(events: &[Json]) -> Vec<u8> {
     events.iter().flat_map(|it| format!("event: x\ndata: {it}\n\n").into_bytes()).collect()
 }
 
-/// Decodes a stream of events, whole and byte by byte.
+/// Decodes a stream of events, once whole and once byte by byte.
 pub(super) fn sse(wire: WireFormat, events: &[Json]) -> ModelAnswer {
     let bytes = written_sse(events);
     let answer = decoded(wire, "text/event-stream; charset=utf-8", &bytes);
@@ -45,12 +45,12 @@ pub(super) fn sse(wire: WireFormat, events: &[Json]) -> ModelAnswer {
     answer
 }
 
-/// Decodes an answer that is no stream.
+/// Decodes an answer that is not a stream.
 pub(super) fn whole(wire: WireFormat, body: &Json) -> ModelAnswer {
     decoded(wire, "application/json", body.to_string().as_bytes())
 }
 
-/// A stream with a call: without, then with its end.
+/// A stream with a call: the bytes before its end, and its end.
 struct Stream {
     wire: WireFormat,
     content_type: &'static str,
@@ -169,7 +169,7 @@ fn a_stream_that_is_cut_anywhere_before_its_end_calls_nothing() {
     }
 }
 
-/// The same in every run.
+/// A random generator that gives the same numbers in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -215,7 +215,7 @@ fn no_bytes_make_it_panic_or_call_what_was_cut() {
         let content_type = if chance.below(4) == 0 { other } else { stream.content_type };
         let size = 1 + chance.below(40);
         let answer = pieces(wire, content_type, bytes.chunks(size));
-        // Nothing that is put in here can be an end by chance.
+        // The inserted bytes cannot form an end by chance.
         assert!(!cut || answer.runnable_calls().is_empty(), "seed {seed}: {answer:?}");
     }
 }
@@ -286,7 +286,7 @@ fn it_is_over_as_soon_as_nothing_more_matters() {
         decoder.push_bytes(&begun);
         assert!(!decoder.is_over(), "{wire}");
         decoder.push_bytes(&end);
-        // Gemini has no end but that of the bytes.
+        // Gemini has no end except that of the bytes.
         assert_eq!(decoder.is_over(), wire != WireFormat::Gemini, "{wire}");
         assert_eq!(decoder.push_bytes(b"\xff{}]"), []);
     }

@@ -1,7 +1,7 @@
-//! A prompt as a talk between two sides that take turns: what all wires share before they spell it.
+//! Converts a prompt to alternating messages, the common basis of all wire encodings.
 //!
-//! Several of them refuse two messages of one side in a row, so these are joined here. No wire's
-//! words stand here.
+//! Several wires reject two messages of one side in a row, so these are joined here. Nothing here
+//! is specific to a wire.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,36 +14,36 @@ use super::catalogue::CatalogueModel;
 /// A message of one side.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PromptMessage<'a> {
-    /// What the model is told: what came of its call, then words.
+    /// A message to the model: the result of its call, then texts.
     Person { tool_result: Option<ToolResult<'a>>, texts: Vec<Cow<'a, str>> },
-    /// What the model said: words, then a call.
+    /// A message of the model: texts, then a call.
     Model { texts: Vec<&'a str>, call: Option<ModelCall<'a>> },
 }
 
-/// A call that the model made.
+/// A call made by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ModelCall<'a> {
-    /// Its id: the provider's, or one of ours.
+    /// The provider's id, or one that Vector assigned.
     pub(super) id: String,
     pub(super) tool: &'a str,
     pub(super) args: &'a Json,
-    /// What goes back as it came, where this model sent it.
+    /// The data to replay. Only set if this model made the call.
     pub(super) replay: Option<&'a Json>,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolResult<'a> {
     pub(super) id: String,
     pub(super) tool: &'a str,
-    /// What came of it.
     pub(super) outcome: &'a CallOutcome,
-    /// The picture that goes with it, as a PNG in base64: where the model sees, the last of the talk.
+    /// The picture in the result, as a base64 PNG. Only the last picture of the conversation is
+    /// set, and only for models with vision.
     pub(super) picture: Option<&'a str>,
 }
 
 impl ToolResult<'_> {
-    /// The outcome as text, for wires that know nothing else.
+    /// Returns the outcome as text, for wires that can express nothing else.
     pub(super) fn to_text(&self) -> String {
         match self.outcome {
             CallOutcome::Done(Json::String(text)) => text.clone(),
@@ -52,7 +52,7 @@ impl ToolResult<'_> {
         }
     }
 
-    /// The outcome as text, for wires that say beside it that it is a refusal.
+    /// Returns the outcome as text, for wires that mark a refusal separately.
     pub(super) fn to_plain_text(&self) -> String {
         match self.outcome {
             CallOutcome::Refused(why) => why.clone(),
@@ -60,7 +60,7 @@ impl ToolResult<'_> {
         }
     }
 
-    /// The outcome as an object, for wires that take no other shape.
+    /// Returns the outcome as an object, for wires that only accept objects.
     pub(super) fn to_object(&self) -> Json {
         match self.outcome {
             CallOutcome::Done(value) => json!({ "result": self.without_picture(value) }),
@@ -68,18 +68,17 @@ impl ToolResult<'_> {
         }
     }
 
-    /// An answer without its picture.
+    /// Returns an answer without its picture.
     fn without_picture<'a>(&self, answer: &'a Json) -> Cow<'a, Json> {
         without_picture(answer, self.picture.is_some())
     }
 
-    /// Whether it was refused.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self.outcome, CallOutcome::Refused(_))
     }
 }
 
-/// The conversation, beginning with the person, one side after the other.
+/// Builds the conversation as alternating messages, beginning with the user.
 pub(super) fn build_messages<'a>(
     prompt: &'a ModelPrompt,
     model: &CatalogueModel,
@@ -95,7 +94,7 @@ pub(super) fn build_messages<'a>(
     let mut ids = BTreeSet::new();
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
-            // Several wires refuse a text of nothing.
+            // Several wires reject an empty text.
             PromptTurn::Asked(text) | PromptTurn::Said(text) if text.trim().is_empty() => {}
             PromptTurn::Asked(text) => match sides.last_mut() {
                 Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
@@ -110,8 +109,8 @@ pub(super) fn build_messages<'a>(
             },
             PromptTurn::Called { id, tool, args, outcome, replay } => {
                 let given = id.as_deref().map(clean_call_id).filter(|id| ids.insert(id.clone()));
-                // Two calls of one id would be refused, so the later one gets another, and what goes
-                // back as it came would still name the first.
+                // Wires reject two calls with the same id, so the later one gets a new id. Its
+                // replay is dropped, because it contains the old id.
                 let is_given = given.is_some() || id.is_none();
                 let own = (index..).map(|n| format!("call_{n}"));
                 let id = given.or_else(|| own.into_iter().find(|id| ids.insert(id.clone())));
@@ -133,21 +132,23 @@ pub(super) fn build_messages<'a>(
         }
     }
     if let Some(PromptMessage::Model { .. }) = sides.last() {
-        // Several wires take a talk that ends with the model for its own half sentence.
+        // Several wires would continue a conversation that ends with the model's message as an
+        // unfinished sentence.
         sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from("Go on.")] });
     }
     if let Some(now) = &prompt.now {
         match sides.last_mut() {
             Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(now)),
             _ => {
-                sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from(now)] });
+                sides
+                    .push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from(now)] });
             }
         }
     }
     sides
 }
 
-/// The picture that came of a turn, and which turn that is.
+/// Returns the picture in a turn's result.
 fn turn_picture(turn: &PromptTurn) -> Option<&str> {
     match turn {
         PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } => picture_data(answer),
@@ -155,8 +156,8 @@ fn turn_picture(turn: &PromptTurn) -> Option<&str> {
     }
 }
 
-/// The last block of a message that the next request repeats, for wires that mark what is kept:
-/// behind it stands only what holds now.
+/// Returns the last block of a message that the next request repeats, for wires with cache marks.
+/// Only the text for the current moment comes after it.
 pub(super) fn last_cacheable_block<'a>(
     prompt: &ModelPrompt,
     blocks: &'a mut [Json],
@@ -166,17 +167,17 @@ pub(super) fn last_cacheable_block<'a>(
     blocks.get_mut(last)
 }
 
-/// An id that each wire takes: one provider's may have characters that another refuses.
+/// Restricts an id to characters that every wire accepts.
 fn clean_call_id(id: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
     id.chars().map(keep).collect()
 }
 
-/// What is replayed of a message that is a list of blocks, and what we know of it besides: the
-/// blocks in their order, with the call that was taken and no other.
+/// Merges the replayed blocks of a message with its known content. The blocks keep their order. Of
+/// the calls, only the one that was executed is kept.
 ///
-/// `is_call` knows the wire's blocks of calls, `is_taken` the one among them that was taken;
-/// `is_text` its texts. What the replay lacks is added: texts in front of the call, the call last.
+/// `is_call` identifies the wire's call blocks, `is_same_call` the executed one among them, and
+/// `is_text` its texts. Missing content is added: texts before the call, the call last.
 pub(super) fn replay_blocks(
     replay: Option<&Json>,
     texts: Vec<Json>,
@@ -213,13 +214,13 @@ pub(super) fn replay_blocks(
     blocks
 }
 
-/// How a wire's blocks are told apart.
+/// The block types of a wire.
 #[allow(clippy::struct_field_names, reason = "each is a predicate")]
 pub(super) struct ReplayedBlocks {
     pub(super) is_call: fn(&Json) -> bool,
-    /// A text that is no thought.
+    /// A text that is not a thought.
     pub(super) is_text: fn(&Json) -> bool,
-    /// Whether a block is this call.
+    /// Whether a block is the given call.
     pub(super) is_same_call: fn(&Json, &Json) -> bool,
 }
 

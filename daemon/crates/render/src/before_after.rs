@@ -1,4 +1,4 @@
-//! A place before and after a change, seen from one place.
+//! A place before and after a change, drawn from the same viewpoint.
 
 use scene_schemas::refusal::{Refusal, refuse};
 
@@ -8,18 +8,16 @@ use super::png::Picture;
 use super::solid::SolidSet;
 use super::view::{ViewDirection, ViewFrame};
 
-/// Which of the two.
+/// The side of a before/after comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeSide {
-    /// As it is before.
     Before,
-    /// As it is with it.
     #[default]
     After,
 }
 
 impl ChangeSide {
-    /// The side of a name.
+    /// Parses the name of a side.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "before" => Some(Self::Before),
@@ -29,7 +27,7 @@ impl ChangeSide {
     }
 }
 
-/// A place before and after a change. What differs is marked in both.
+/// A place before and after a change. Solids that differ are marked on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeforeAfter {
     before: SolidSet,
@@ -37,7 +35,7 @@ pub struct BeforeAfter {
 }
 
 impl BeforeAfter {
-    /// Both, with what differs marked; none where nothing does. They have to be of one scene.
+    /// Compares two states of the same scene and marks what differs. Returns None if nothing does.
     pub fn from_solids(mut before: SolidSet, mut after: SolidSet) -> Option<Self> {
         mark_changes(&mut before, &mut after);
         (before.is_marked() || after.is_marked()).then_some(Self { before, after })
@@ -50,10 +48,11 @@ impl BeforeAfter {
         }
     }
 
-    /// Draws one of them. Both show the same part of the world, and what does not change looks the same in both.
+    /// Draws one side. Both sides show the same part of the world, and what does not change looks
+    /// the same on both.
     ///
     /// # Errors
-    /// There is nothing to see.
+    /// There is nothing to draw.
     pub fn draw_side(
         &self,
         when: ChangeSide,

@@ -1,11 +1,12 @@
-//! What differs between a place before and after: by how it looks, whatever was done to it.
+//! Compares a place before and after a change by what is visible, regardless of the edits made.
 
 use rustc_hash::FxHashMap;
 use vector_place::Node;
 
 use super::solid::{ChangeMark, Solid, SolidSet};
 
-/// Marks what came, what went, and what looks otherwise. Both have to be of one scene.
+/// Marks solids that were added or removed, or that look different. Both sets must come from the
+/// same scene.
 pub(super) fn mark_changes(before: &mut SolidSet, after: &mut SolidSet) {
     let mut known: FxHashMap<Node, usize> =
         before.all.iter().zip(0..).map(|(solid, at)| (solid.node, at)).collect();

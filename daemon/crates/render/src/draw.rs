@@ -1,4 +1,4 @@
-//! From solids to points: the camera, the light, what hides what, and what is highlighted.
+//! Draws solids to pixels: camera, light, occlusion, and highlighting of changes.
 
 use super::ground::GroundGrid;
 use super::label;
@@ -8,27 +8,27 @@ use super::raster::{FaceCorner, NOBODY, SampleBand, mix_colors};
 use super::solid::{ChangeMark, Solid, SolidSet};
 use super::view::{ViewDirection, ViewFrame, WorldBox};
 
-/// How many rows of the picture are drawn at once.
+/// Number of pixel rows that are drawn at once.
 const BAND: usize = 32;
-/// How much of the picture stays free at each side.
+/// The fraction of the picture that stays empty on each side.
 const MARGIN: f64 = 0.07;
-/// From where light comes: to the right, upwards, towards whoever looks.
+/// The direction to the light source: right, up, towards the viewer.
 const LIGHT: [f64; 3] = [-0.3, 0.6, 0.74];
-/// The light that is everywhere, and that from there.
+/// The strength of the ambient light and of the directional light.
 const AMBIENT: f64 = 0.58;
 const DIRECT: f64 = 0.45;
-/// How dark edges are, and from which width on, in samples.
+/// The maximum darkness of edges, of 255. Solids narrower than `THIN` samples have no edges, those
+/// wider than `WIDE` have full ones.
 const EDGES: f64 = 120.0;
 const THIN: f64 = 6.0;
 const WIDE: f64 = 30.0;
-/// How much of a change shines through what hides it.
+/// The opacity of a change that is hidden behind other solids, of 255.
 const THROUGH: u8 = 84;
-/// How much of the colour of a change is over what changes; its outline has it whole.
+/// The opacity of the mark colour over a changed solid, of 255. The outline is fully opaque.
 const TINT: u8 = 70;
-/// How much of an invisible part is seen that changes.
+/// The minimum opacity of a changed solid that is transparent, of 255.
 const GHOST: u8 = 120;
 
-/// The colour of a mark.
 pub(super) fn colour_of(mark: ChangeMark) -> [u8; 3] {
     match mark {
         ChangeMark::None => [128, 128, 128],
@@ -38,14 +38,14 @@ pub(super) fn colour_of(mark: ChangeMark) -> [u8; 3] {
     }
 }
 
-/// How the world becomes a picture.
+/// The projection from the world to the picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PictureCamera {
     pub(super) view: ViewDirection,
     axes: [[f64; 3]; 3],
     middle: [f64; 3],
     pub(super) scale: f64,
-    /// The middle of the picture, in points.
+    /// The center of the picture, in pixels.
     at: [f64; 2],
 }
 
@@ -59,7 +59,7 @@ impl PictureCamera {
         let (width, height) = (f64::from(size.0), f64::from(size.1));
         let [across, along] =
             frame.extents.map(|(low, high)| (low + (high - low) / 2.0, high - low));
-        // How near things are is told from the middle of what is shown.
+        // Depth is measured from the center of what is shown.
         let WorldBox { low, high } = frame.bounds;
         let middle = [0, 1, 2].map(|axis| f64::from(low[axis] + (high[axis] - low[axis]) / 2.0));
         let places = [across.0, along.0, dot_product(axes[2], middle)];
@@ -72,24 +72,24 @@ impl PictureCamera {
         Self { view, axes, middle, scale, at: [width / 2.0, height / 2.0] }
     }
 
-    /// A direction of the world, as it is seen.
+    /// Rotates a direction from world to view axes.
     pub(super) fn rotate_direction(&self, direction: [f64; 3]) -> [f64; 3] {
         self.axes.map(|axis| dot_product(axis, direction))
     }
 
-    /// A place in the world, in points of the picture, and how near it is.
+    /// Projects a point of the world to pixel coordinates and a depth. Larger depths are nearer.
     fn project_point(&self, place: [f32; 3]) -> [f64; 3] {
         let away = [0, 1, 2].map(|axis| f64::from(place[axis]) - self.middle[axis]);
         let [right, up, near] = self.rotate_direction(away);
         [self.at[0] + right * self.scale, self.at[1] - up * self.scale, near]
     }
 
-    /// Where a point of the picture lies in the plane through the middle of what it shows.
+    /// The world point at a pixel, on the view plane through the center of what is shown.
     pub(super) fn point_on_plane(&self, x: f64, y: f64) -> [f64; 3] {
         self.unproject_point(x, y, 0.0)
     }
 
-    /// The place of the world that is seen at a point of the picture, that near.
+    /// The world point at a pixel and a depth.
     fn unproject_point(&self, x: f64, y: f64, near: f64) -> [f64; 3] {
         let seen = [(x - self.at[0]) / self.scale, (self.at[1] - y) / self.scale, near];
         [0, 1, 2].map(|axis| {
@@ -99,33 +99,33 @@ impl PictureCamera {
     }
 }
 
-/// A solid as it is drawn.
+/// A solid as it is drawn, with its change mark applied.
 struct DrawnSolid<'a> {
     solid: &'a Solid,
     number: u32,
     colour: [u8; 3],
     opacity: u8,
-    /// Its width in samples.
+    /// The width in samples.
     wide: f64,
-    /// How near it is.
+    /// The depth of the center; larger is nearer.
     near: f64,
 }
 
-/// What has no mark, as it is drawn.
+/// How solids without a change mark are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnmarkedStyle {
-    /// In its own colours.
+    /// In their own colours.
     Own,
-    /// Pale: something else changes, here or on the other side.
+    /// Pale, because another solid changes on this side or the other.
     Pale,
 }
 
-/// Draws what is in a frame.
+/// Draws the solids in a frame.
 pub fn draw_solids(solids: &SolidSet, size: (u32, u32), frame: ViewFrame) -> Picture {
     draw_side(solids, size, frame, UnmarkedStyle::Own)
 }
 
-/// The same, of one side of a change.
+/// Draws one side of a change.
 pub(super) fn draw_side(
     solids: &SolidSet,
     size: (u32, u32),
@@ -149,17 +149,17 @@ struct DrawingRun<'a> {
     ground: GroundGrid,
     meshes: MeshSet,
     drawn: Vec<DrawnSolid<'a>>,
-    /// How strong the edges of each solid are.
+    /// The edge strength of each solid.
     edges: Vec<u8>,
-    /// What became of each.
+    /// The change mark of each solid.
     marks: Vec<ChangeMark>,
     is_marked: bool,
-    /// Which solids are the ground on which the others stand.
+    /// Whether each solid is part of the ground below the others.
     is_ground: Vec<bool>,
-    /// By band: what hides all behind it; then the rest, the farthest first.
+    /// The solids in each band: the opaque ones, then the translucent ones from back to front.
     bands: Vec<(Vec<u32>, Vec<u32>)>,
     band: SampleBand,
-    /// Samples a point, along each side.
+    /// Samples per pixel along each axis.
     fine: usize,
     size: (usize, usize),
     scratch: Vec<FaceCorner>,
@@ -185,7 +185,8 @@ impl<'a> DrawingRun<'a> {
         let mut drawn: Vec<DrawnSolid> = all
             .map(|(solid, number)| DrawnSolid::new(solid, number, &camera, scale, rest))
             .collect();
-        // What is small is drawn first: of faces in one plane it is the one that is seen.
+        // Draw small solids first: of two faces in the same plane, the one drawn first stays
+        // visible.
         drawn.sort_by(|one, other| {
             one.wide.total_cmp(&other.wide).then(one.number.cmp(&other.number))
         });
@@ -213,7 +214,7 @@ impl<'a> DrawingRun<'a> {
         drawing
     }
 
-    /// Finds in which bands each solid is seen.
+    /// Assigns each solid to the bands in which it is visible.
     fn sort_bands(&mut self) {
         let (width, height) = (self.size.0 as f64, self.size.1 as f64);
         for (at, drawn) in (0..).zip(&self.drawn) {
@@ -244,7 +245,7 @@ impl<'a> DrawingRun<'a> {
         }
     }
 
-    /// Draws a band, with a point more on either side for the edges.
+    /// Draws a band, with an extra pixel row above and below so that edges are complete.
     fn draw_band(&mut self, at: usize, top: usize) {
         let fine = self.fine as i64;
         self.band.clear_at((top as i64 - 1) * fine);
@@ -280,7 +281,7 @@ impl<'a> DrawingRun<'a> {
         }
     }
 
-    /// Visits the faces of a solid.
+    /// Calls `visit` for each face of a solid, with the face in samples, its number and its solid.
     fn visit_faces(
         &mut self,
         at: u32,
@@ -306,7 +307,7 @@ impl<'a> DrawingRun<'a> {
         }
     }
 
-    /// Makes points of the band's samples.
+    /// Averages the samples of a band into pixels.
     fn downsample(&self, picture: &mut Picture, top: usize) {
         let (fine, width) = (self.fine, self.band.width);
         let count = (fine * fine) as u32;
@@ -328,7 +329,7 @@ impl<'a> DrawingRun<'a> {
         }
     }
 
-    /// A point's colour, with the lines of the grid where it is of the ground.
+    /// The colour of a pixel, with grid lines over it if it shows the ground.
     fn color_with_grid(&self, x: usize, y: usize, sample: usize, colour: [u8; 3]) -> [u8; 3] {
         let (face, near) = self.band.sample_at(sample);
         if face == NOBODY || !self.is_ground[face as usize >> 3] {
@@ -356,7 +357,7 @@ impl<'a> DrawnSolid<'a> {
                 (dim_color(solid.colour), solid.opacity)
             }
             ChangeMark::None => (solid.colour, solid.opacity),
-            // What is new or changes is seen in its own colour too: that may be what was asked for.
+            // Keep the original colour recognizable, because it may be the requested change.
             mark @ (ChangeMark::Added | ChangeMark::Changed) => {
                 (mix_colors(solid.colour, colour_of(mark), TINT), solid.opacity.max(GHOST))
             }
@@ -369,18 +370,18 @@ impl<'a> DrawnSolid<'a> {
     }
 }
 
-/// What does not change, where something does.
+/// The pale colour of a solid that does not change while others do.
 fn dim_color(colour: [u8; 3]) -> [u8; 3] {
     let [r, g, b] = colour.map(u32::from);
     let grey = ((77 * r + 150 * g + 29 * b) >> 8) as u8;
     mix_colors(mix_colors([grey; 3], colour, 50), [236, 238, 242], 165)
 }
 
-/// A solid's corners in the picture.
+/// A solid projected into the picture, in samples.
 struct ProjectedSolid {
     at: [f64; 3],
     half: [[f64; 3]; 3],
-    /// For light: along the same axes, shorter where the solid is longer.
+    /// For normals: along the axes of `half`, with reciprocal lengths.
     normal: [[f64; 3]; 3],
     bent: [f64; 3],
     scale: f64,
@@ -438,7 +439,7 @@ fn cross_product(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
     })
 }
 
-/// How much light comes to what faces this way.
+/// The light on a surface with this normal.
 fn light_of_normal(normal: [f64; 3]) -> f64 {
     let length = dot_product(normal, normal).sqrt();
     let direct = if length > 0.0 { dot_product(normal, LIGHT) / length } else { 0.0 };

@@ -1,6 +1,6 @@
-//! Letters of five by seven points, for what is written on a picture.
+//! A pixel font of 5 by 7 pixels for the labels on a picture.
 
-/// Rows of a letter, the highest first; the leftmost point is the highest of five bits.
+/// The rows of a letter from top to bottom. The leftmost pixel is the highest of five bits.
 type LetterRows = [u8; 7];
 
 const DIGITS: [LetterRows; 10] = [
@@ -49,7 +49,7 @@ const X: LetterRows = [17, 17, 10, 4, 10, 17, 17];
 const Y: LetterRows = [17, 17, 17, 10, 4, 4, 4];
 const Z: LetterRows = [31, 1, 2, 4, 8, 16, 31];
 
-/// A letter; a gap for what there is none of.
+/// The rows of a letter; blank if the font does not have it.
 pub(super) fn letter_rows(letter: char) -> LetterRows {
     match letter {
         '0'..='9' => DIGITS[letter as usize - '0' as usize],

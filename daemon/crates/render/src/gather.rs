@@ -1,7 +1,8 @@
-//! From a scene to solids: which instances are parts, and what each looks like.
+//! Converts a scene to solids: which instances are parts, and how each of them looks.
 //!
-//! Properties are read as they are stored, and defaults are those of reflection. Meshes, unions and
-//! textures are assets, which nobody here can read: what has one is the box around it.
+//! Properties are read as stored, with the defaults of the reflection database. Meshes, unions and
+//! textures are assets that cannot be read here, so mesh and union parts become their bounding
+//! boxes.
 
 use std::borrow::Cow;
 
@@ -13,20 +14,21 @@ use vector_place::{Node, Scene, reflection};
 
 use super::solid::{ChangeMark, Solid, SolidSet, SolidShape};
 
-/// Parts that are more transparent are not seen.
+/// Parts with this transparency or more are invisible.
 const INVISIBLE: f32 = 0.99;
-/// Positions and sizes beyond are nobody's work: Roblox itself loses its way long before.
+/// Parts with larger positions or sizes count as broken. Roblox itself becomes unusable long
+/// before.
 const FAR: f32 = 1e12;
 
-/// Of an open place, Studio has to tell what each part looks like: of more it is not asked.
+/// Maximum number of parts in a place that is open in Studio, which has to report the look of each.
 const MOST_TOLD: usize = 20_000;
 
-/// What a class is to a picture.
+/// The role of a class in a picture.
 #[derive(Clone, Copy)]
 enum ClassKind {
-    /// A part of this shape.
+    /// A part of a fixed shape.
     Part(SolidShape),
-    /// A part that says its shape itself.
+    /// A part with a shape property.
     Shaped,
     /// A part whose shape is an asset.
     Asset,
@@ -34,7 +36,6 @@ enum ClassKind {
     Other,
 }
 
-/// The names of the properties that are read.
 struct PropertyKeys {
     cframe: Ustr,
     size: Ustr,
@@ -47,7 +48,7 @@ struct PropertyKeys {
     grid: Ustr,
 }
 
-/// What the parts of a class have in common.
+/// The defaults of a class.
 #[derive(Clone, Copy)]
 struct ClassInfo {
     kind: ClassKind,
@@ -62,7 +63,7 @@ struct SolidGatherer<'a> {
     solids: SolidSet,
 }
 
-/// The solids of an instance and of all below it; of a whole place, what stands in its Workspace.
+/// The solids of an instance and all its descendants; for a whole place, those in its Workspace.
 pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
     let keys = PropertyKeys {
         cframe: ustr("CFrame"),
@@ -83,7 +84,7 @@ pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
     gathering.solids
 }
 
-/// Whether Studio can be asked for all that is seen, where the place is open there.
+/// Fails if the place is open in Studio and has too many parts to read from there.
 ///
 /// # Errors
 /// There are too many parts.
@@ -102,7 +103,7 @@ pub fn check_part_limit(scene: &Scene, root: Node) -> Result<(), Refusal> {
     )
 }
 
-/// What is seen of an instance: of a place, its Workspace.
+/// The root of what is visible of an instance: for a place, its Workspace.
 pub fn visible_root(scene: &Scene, root: Node) -> Node {
     let is_workspace = |node: &Node| scene.class(*node) == "Workspace";
     let workspace = || scene.children(root).find(is_workspace);
@@ -186,19 +187,19 @@ impl<'a> SolidGatherer<'a> {
         to_vector(self.raw_value(node, key)?.as_ref())
     }
 
-    /// What a part wears in the place of its own shape.
+    /// The mesh child that replaces the shape of a part.
     fn find_mesh(&self, part: Node) -> Option<Node> {
         let is_mesh = |class: &str| matches!(class, "SpecialMesh" | "BlockMesh" | "CylinderMesh");
         self.scene.children(part).find(|child| is_mesh(self.scene.class(*child)))
     }
 
-    /// By the numbers of `Enum.MeshType`.
+    /// The look of a mesh child, by the values of `Enum.MeshType`.
     fn mesh_look(&self, mesh: Node, size: Vector3) -> PartLook {
         let (shape, boxed) = match self.scene.class(mesh) {
             "BlockMesh" => (SolidShape::Block, false),
             "CylinderMesh" => (SolidShape::Column, false),
             _ => match self.raw_value(mesh, self.keys.mesh).as_deref().and_then(to_number) {
-                // A head, unless something else is said.
+                // `Head` is the default mesh type.
                 None | Some(0) => (SolidShape::Column, false),
                 Some(1 | 6) => (SolidShape::Block, false),
                 Some(2) => (SolidShape::Wedge, false),
@@ -209,7 +210,7 @@ impl<'a> SolidGatherer<'a> {
                 Some(_) => (SolidShape::Block, true),
             },
         };
-        // The scale of an asset is not that of the part.
+        // The scale of a mesh asset does not refer to the size of the part, so ignore it.
         let scale = self.vector_value(mesh, self.keys.scale).filter(|_| !boxed);
         let scale = scale.unwrap_or(Vector3::new(1.0, 1.0, 1.0));
         let size = Vector3::new(size.x * scale.x, size.y * scale.y, size.z * scale.z);
@@ -218,7 +219,8 @@ impl<'a> SolidGatherer<'a> {
         PartLook { shape, size, offset, is_boxed: boxed }
     }
 
-    /// Whether terrain has any. Of an open place nobody can tell, and it may.
+    /// Whether the terrain is not empty. In a place that is open in Studio this is unknown, so it
+    /// is assumed.
     fn has_terrain(&self, node: Node) -> bool {
         self.scene.is_open_in_studio()
             || match self.raw_value(node, self.keys.grid).as_deref() {
@@ -228,17 +230,17 @@ impl<'a> SolidGatherer<'a> {
     }
 }
 
-/// The shape of a part, where it stands for its part.
+/// The shape in which a part is drawn.
 struct PartLook {
     shape: SolidShape,
     size: Vector3,
-    /// From the part's middle, along its own axes.
+    /// Offset from the center of the part, along the part's own axes.
     offset: [f32; 3],
     is_boxed: bool,
 }
 
 impl PartLook {
-    /// A shape whose size is not known yet.
+    /// A look without a size, which the caller sets later.
     fn of_shape(shape: SolidShape, is_boxed: bool) -> Self {
         Self { shape, size: Vector3::new(0.0, 0.0, 0.0), offset: [0.0; 3], is_boxed }
     }
@@ -272,7 +274,7 @@ fn to_number(value: &Variant) -> Option<u32> {
     }
 }
 
-/// By the numbers of `Enum.PartType`.
+/// The shape for a value of `Enum.PartType`.
 fn shape_by_number(shape: Option<&Variant>) -> SolidShape {
     match shape.and_then(to_number) {
         Some(0) => SolidShape::Ball,
@@ -283,11 +285,11 @@ fn shape_by_number(shape: Option<&Variant>) -> SolidShape {
     }
 }
 
-/// A transparency that is no number hides nothing.
+/// Converts a transparency to an opacity. NaN counts as opaque.
 fn to_opacity(transparency: Option<&Variant>) -> u8 {
     match transparency {
         Some(Variant::Float32(it)) if *it >= INVISIBLE => 0,
-        // What is nearly invisible is still seen a little.
+        // Keep a nearly invisible part slightly visible.
         Some(Variant::Float32(it)) if *it > 0.0 => (255.0 * (1.0 - it)).max(12.0) as u8,
         _ => 255,
     }
@@ -301,7 +303,7 @@ fn color_bytes(colour: &Variant) -> Option<[u8; 3]> {
     }
 }
 
-/// Parts that are round are as wide as they are high.
+/// Shrinks the size of round parts, which are as wide as they are high.
 fn round_size(shape: SolidShape, size: Vector3) -> Vector3 {
     match shape {
         SolidShape::Ball => {
@@ -316,7 +318,8 @@ fn round_size(shape: SolidShape, size: Vector3) -> Vector3 {
     }
 }
 
-/// Where a part's middle is, and half of it along each of its axes; none where that is nowhere.
+/// The center of a part and its half extents along each of its own axes. None if a coordinate is
+/// not finite or too large.
 fn place_box(cframe: &CFrame, look: &PartLook) -> Option<([f32; 3], [[f32; 3]; 3])> {
     let CFrame { position, orientation: rows } = cframe;
     let axes = [

@@ -1,4 +1,4 @@
-//! What is behind everything: a plain colour, and a grid in the plane on which things stand.
+//! The background: a plain colour, and a grid in the plane of the ground.
 
 use super::draw::PictureCamera;
 use super::raster::{SampleBand, mix_colors};
@@ -7,29 +7,29 @@ use super::view::ViewDirection;
 const PLAIN: [u8; 3] = [246, 247, 249];
 const LINE: [u8; 3] = [222, 226, 232];
 const STRONG: [u8; 3] = [202, 208, 217];
-/// The lines through the origin: where the second axis is 0, and where the first is.
+/// The lines through the origin: where the second axis of the plane is 0, and where the first is.
 const FIRST: [u8; 3] = [224, 150, 150];
 const SECOND: [u8; 3] = [150, 170, 226];
-/// Lines are at least so many points apart.
+/// Minimum distance of lines, in pixels.
 const APART: f64 = 26.0;
-/// How much of a line is seen on what is ground itself.
+/// The opacity of a line on a solid that is ground itself, of 255.
 const FAINT: u8 = 18;
-/// What is darker has light lines, of 765.
+/// Grounds with a colour sum below this, of 765, get light lines.
 const MIDDLING: u32 = 360;
-/// One in so many is stronger.
+/// Every line whose number is a multiple of this is stronger.
 const GROUP: f64 = 5.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GroundGrid {
-    /// How far lines are apart, in studs.
+    /// The distance between lines, in studs.
     step: f64,
-    /// Which axes of the world lie in its plane.
+    /// The world axes that span the plane.
     axes: [usize; 2],
-    /// Where the plane is.
+    /// The height of the plane.
     floor: f64,
 }
 
-/// The least of 1, 2, 5, 10, 20, … that is not less.
+/// The smallest of 1, 2, 5, 10, 20, … that is at least `least`.
 pub(super) fn round_up_step(least: f64) -> f64 {
     let mut ten = 1.0;
     while ten * 10.0 <= least && ten < 1e15 {
@@ -44,7 +44,7 @@ impl GroundGrid {
         Self { step: round_up_step(APART / camera.scale), axes, floor }
     }
 
-    /// Fills a band. What is behind everything is the same in all samples of a point.
+    /// Fills a band. The background is computed once per pixel, not per sample.
     pub(super) fn draw_band(&self, band: &mut SampleBand, camera: &PictureCamera, fine: usize) {
         let width = band.width;
         for row in (0..band.rows).step_by(fine) {
@@ -63,7 +63,7 @@ impl GroundGrid {
     fn color_at(&self, camera: &PictureCamera, x: f64, y: f64) -> [u8; 3] {
         let mut place = camera.point_on_plane(x, y);
         if camera.view == ViewDirection::Iso {
-            // Along the line of sight, down to the floor; all its parts are alike.
+            // Move down along the line of sight to the floor. Its three components are equal.
             let down = self.floor - place[1];
             place = place.map(|part| part + down);
         }
@@ -71,8 +71,8 @@ impl GroundGrid {
         self.draw_lines(camera, place, PLAIN, colours)
     }
 
-    /// A colour with the lines that go through a place: those through the origin, the strong ones, and
-    /// the others.
+    /// Draws the lines through a place over a colour. `colours` holds, for each axis, the colours
+    /// of the line through the origin, of strong lines, and of other lines.
     fn draw_lines(
         &self,
         camera: &PictureCamera,
@@ -84,7 +84,7 @@ impl GroundGrid {
         for (axis, [own, strong, usual]) in self.axes.into_iter().zip(colours) {
             let at = place[axis];
             let line = (at / self.step).round();
-            // How much of the point the line covers; seen from above or aslant, lines are as wide.
+            // The fraction of the pixel that the line covers. Lines are equally wide in all views.
             let covered = 1.0 - ((at - line * self.step) / wide).abs();
             if covered > 0.0 {
                 let is_strong = line % GROUP == 0.0;
@@ -99,7 +99,7 @@ impl GroundGrid {
         under
     }
 
-    /// The colour of a solid that is ground itself: the lines go over it.
+    /// The colour of a solid that is ground itself, with the lines over it.
     pub(super) fn overlay_lines(
         &self,
         camera: &PictureCamera,

@@ -1,4 +1,5 @@
-//! What is written on a picture: how long a stud is, which way the axes run, and what colours mean.
+//! Labels on a picture: a scale bar, the directions of the axes, and a legend of the change
+//! colours.
 
 use super::draw::{PictureCamera, colour_of};
 use super::font;
@@ -9,18 +10,18 @@ use super::view::ViewDirection;
 
 const INK: [u8; 3] = [52, 58, 70];
 const PAPER: [u8; 3] = [255, 255, 255];
-/// How much of what is below it a label hides.
+/// The opacity of the background of a label, of 255.
 const PAPER_OPACITY: u8 = 205;
-/// The colours of the axes, as everybody has them.
+/// The axes in their conventional colours.
 const AXES: [(char, [u8; 3]); 3] =
     [('X', [206, 64, 58]), ('Y', [66, 152, 72]), ('Z', [54, 104, 206])];
-/// Pictures of fewer points a side have no labels.
+/// Pictures with a shorter side below this many pixels have no labels.
 const LEAST: u32 = 200;
-/// Letters of five points, and one between.
+/// The distance between letters: five pixels, and one of spacing.
 const ADVANCE: i64 = 6;
 const HEIGHT: i64 = 7;
 
-/// Writes all of it.
+/// Writes all labels.
 pub(super) fn write_labels(picture: &mut Picture, solids: &SolidSet, camera: &PictureCamera) {
     let side = picture.width.min(picture.height);
     if side < LEAST {
@@ -34,11 +35,11 @@ pub(super) fn write_labels(picture: &mut Picture, solids: &SolidSet, camera: &Pi
 
 struct LabelPen<'a> {
     picture: &'a mut Picture,
-    /// How many points a point of a letter is wide.
+    /// Picture pixels per font pixel.
     size: i64,
 }
 
-/// How wide a text is, in points of its letters.
+/// The width of a text, in font pixels.
 fn text_width(text: &str) -> i64 {
     text.chars().count() as i64 * ADVANCE - 1
 }
@@ -64,7 +65,7 @@ impl LabelPen<'_> {
         }
     }
 
-    /// How long a round number of studs is, at the lower left.
+    /// Draws a scale bar with a round number of studs at the lower left.
     fn draw_ruler(&mut self, camera: &PictureCamera) {
         let size = self.size;
         let wanted = f64::from(self.picture.width) * 0.12 / camera.scale;
@@ -86,7 +87,7 @@ impl LabelPen<'_> {
         }
     }
 
-    /// Which way the axes run, at the lower right.
+    /// Draws the directions of the axes at the lower right.
     fn draw_axes(&mut self, camera: &PictureCamera) {
         let size = self.size as f64;
         let long = 16.0 * size;
@@ -141,7 +142,7 @@ impl LabelPen<'_> {
         }
     }
 
-    /// What the colours of changes mean, at the upper left.
+    /// Draws the legend of the change colours at the upper left.
     fn draw_legend(&mut self, solids: &SolidSet) {
         let marks = [
             (ChangeMark::Added, "added"),

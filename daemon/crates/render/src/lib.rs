@@ -1,9 +1,11 @@
-//! Pictures of a place: its parts as a software renderer draws them, the same on every machine.
+//! Pictures of a place, drawn by a software renderer that gives the same result on every machine.
 //!
-//! Boxes, wedges, balls and cylinders are drawn as they are, meshes and unions as the boxes around
-//! them. What a picture leaves out it says. There is no terrain, no texture, no material, no light of
-//! the place and no vanishing point: a picture shows what stands where, how large it is, and what
-//! changes. It must not know proposals or who asks for a picture: it takes a scene and returns pixels.
+//! Boxes, wedges, balls and cylinders are drawn exactly, meshes and unions as their bounding boxes.
+//! There is no terrain, no texture, no material, no lighting of the place and no perspective: a
+//! picture shows the positions and sizes of parts, and what changes. The omissions are listed with
+//! the picture.
+//!
+//! Must not know proposals or clients: it takes a scene and returns pixels.
 
 mod before_after;
 mod compare;
@@ -19,7 +21,7 @@ mod solid;
 mod view;
 mod visible_changes;
 
-/// How many points a side of a picture has at least.
+/// Minimum side length of a picture, in pixels.
 pub const LEAST_SIDE: u32 = 64;
 pub const MOST_SIDE: u32 = 4096;
 

@@ -1,16 +1,17 @@
-//! The shapes as corners and faces, in a box from -1 to 1.
+//! Shapes as corners and faces, in a box from -1 to 1.
 //!
-//! Round ones are made of halved edges: no sine is asked, which not all machines round alike.
+//! Round shapes are built by halving edges. Sine and cosine are avoided, because not all machines
+//! round them alike.
 
 use super::solid::SolidShape;
 
-/// A side of a solid: its corners, seen from outside against the clock.
+/// A face of a solid, with its corners in counterclockwise order seen from outside.
 #[derive(Debug, Clone)]
 pub(super) struct MeshFace {
     pub(super) corners: Vec<u16>,
-    /// Faces of one number have no edge between them.
+    /// There is no edge between faces of the same number.
     pub(super) side: u8,
-    /// Whether it is a piece of something round.
+    /// Whether the face is a piece of a round surface.
     pub(super) is_round: bool,
 }
 
@@ -18,14 +19,15 @@ pub(super) struct MeshFace {
 pub(super) struct ShapeMesh {
     pub(super) corners: Vec<[f64; 3]>,
     pub(super) faces: Vec<MeshFace>,
-    /// The axes around which its round faces are round.
+    /// 1 for each axis along which the round faces are curved, otherwise 0. A corner multiplied by
+    /// this is the normal there.
     pub(super) bent: [f64; 3],
 }
 
-/// How finely round shapes are drawn; each is twice as fine as the one before.
+/// Number of detail levels of round shapes; each is twice as fine as the previous one.
 pub(super) const FINENESS: usize = 4;
 
-/// All shapes, each in every fineness.
+/// The meshes of all shapes at every detail level.
 #[derive(Debug)]
 pub(super) struct MeshSet(Vec<[ShapeMesh; FINENESS]>);
 
@@ -35,7 +37,7 @@ impl MeshSet {
         Self(SolidShape::ALL.map(all).to_vec())
     }
 
-    /// A shape that is so many points wide.
+    /// The mesh of a shape at the detail level for its width in pixels.
     pub(super) fn mesh_for(&self, shape: SolidShape, wide: f64) -> &ShapeMesh {
         let fineness = match wide {
             wide if wide < 5.0 => 0,
@@ -55,7 +57,7 @@ fn build_mesh(shape: SolidShape, fineness: u32) -> ShapeMesh {
         SolidShape::Pyramid => pyramid_mesh([0.0, 1.0, 0.0]),
         SolidShape::Ball => ball_mesh(fineness),
         SolidShape::Cylinder => cylinder_mesh(fineness, |along, [a, b]| [along, a, b]),
-        // Turned round, so that the outside stays outside.
+        // Rotating the axes cyclically keeps the faces counterclockwise.
         SolidShape::Column => cylinder_mesh(fineness, |along, [a, b]| [b, along, a]),
     }
 }
@@ -70,7 +72,7 @@ fn flat_mesh(corners: &[[f64; 3]], faces: &[&[u16]]) -> ShapeMesh {
     ShapeMesh { corners: corners.to_vec(), faces, bent: [0.0; 3] }
 }
 
-/// The corners at the bottom, as the shapes that stand on one have them.
+/// The bottom corners, which all shapes with a flat base share.
 const BOTTOM: [[f64; 3]; 4] =
     [[-1.0, -1.0, -1.0], [1.0, -1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]];
 
@@ -94,14 +96,14 @@ fn pyramid_mesh(tip: [f64; 3]) -> ShapeMesh {
     flat_mesh(&corners, &[&[0, 1, 2, 3], &[3, 2, 4], &[2, 1, 4], &[1, 0, 4], &[0, 3, 4]])
 }
 
-/// A point on the unit ball in the direction of the middle between two.
+/// The point on the unit sphere in the direction of the midpoint of two points.
 fn midpoint_on_ball(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
     let sum = [0, 1, 2].map(|axis| one[axis] + other[axis]);
     let length = sum.iter().map(|part| part * part).sum::<f64>().sqrt();
     sum.map(|part| part / length)
 }
 
-/// An octahedron whose edges are halved so often.
+/// An octahedron whose edges are halved `fineness + 1` times.
 fn ball_mesh(fineness: u32) -> ShapeMesh {
     let tips = [
         [1.0, 0.0, 0.0],
@@ -165,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// The volume that the faces enclose: positive where they are seen from outside against the clock.
+    /// The enclosed volume; positive if the faces are counterclockwise seen from outside.
     fn volume(mesh: &ShapeMesh) -> f64 {
         let at = |corner: &u16| mesh.corners[*corner as usize];
         let mut sum = 0.0;

@@ -1,21 +1,21 @@
-//! A picture as points, and as the bytes of a PNG.
+//! A picture as pixels, and its encoding as PNG.
 
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
 use scene_schemas::refusal::Refusal;
 
 use super::raster::mix_colors;
 
-/// The colour between two pictures.
+/// The colour of the seam between two pictures.
 const SEAM: [u8; 3] = [120, 126, 138];
-/// How many points that is wide.
+/// The width of the seam, in pixels.
 const SEAM_WIDTH: u32 = 2;
 
-/// A picture: red, green and blue of each point, row by row.
+/// A picture: the red, green and blue of each pixel, row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// How many points it is wide.
+    /// The width in pixels.
     pub width: u32,
-    /// How many it is high.
+    /// The height in pixels.
     pub height: u32,
     pub points: Vec<[u8; 3]>,
 }
@@ -33,7 +33,7 @@ impl Picture {
         }
     }
 
-    /// Puts a colour over a point; nothing where there is none.
+    /// Blends a colour over a pixel. Does nothing outside of the picture.
     pub(super) fn blend_pixel(&mut self, x: i64, y: i64, colour: [u8; 3], opacity: u8) {
         let inside = |at: i64, len: u32| usize::try_from(at).ok().filter(|at| *at < len as usize);
         if let Some((x, y)) = inside(x, self.width).zip(inside(y, self.height)) {
@@ -42,7 +42,7 @@ impl Picture {
         }
     }
 
-    /// Two pictures of one height side by side.
+    /// Joins two pictures side by side, cut to the lower height.
     #[must_use]
     pub fn join_beside(&self, other: &Self) -> Self {
         let height = self.height.min(other.height);
@@ -60,10 +60,10 @@ impl Picture {
         both
     }
 
-    /// The bytes of a PNG.
+    /// Encodes the picture as PNG.
     ///
     /// # Errors
-    /// It has no points.
+    /// The picture has no pixels.
     pub fn to_png(&self) -> Result<Vec<u8>, Refusal> {
         let mut bytes = Vec::new();
         self.encode_png(&mut bytes).map_err(|error| {
@@ -77,7 +77,7 @@ impl Picture {
         encoder.set_color(ColorType::Rgb);
         encoder.set_depth(BitDepth::Eight);
         encoder.set_compression(Compression::Balanced);
-        // Planes of one colour are shortest as they are.
+        // Areas of a single colour compress best without a filter.
         encoder.set_filter(Filter::NoFilter);
         let mut writer = encoder.write_header()?;
         writer.write_image_data(self.points.as_flattened())?;

@@ -1,9 +1,9 @@
-//! Faces as samples: several of them make a point of the picture, so that edges are smooth.
+//! Rasterizes faces to samples. Several samples make up a pixel, for smooth edges.
 //!
-//! A picture is drawn band by band, and a band fits into a cache. Only sums, products, quotients and
-//! roots decide about a sample, which every machine rounds alike.
+//! A picture is drawn band by band, so that a band fits into a cache. Only sums, products,
+//! quotients and roots determine a sample, because every machine rounds those alike.
 
-/// A corner of a face: its place among the samples, how near it is, and how much light it gets.
+/// A corner of a face: its position in samples, its depth (larger is nearer), and its light.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FaceCorner {
     pub(super) x: f64,
@@ -14,26 +14,26 @@ pub(super) struct FaceCorner {
 
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// How much nearer something has to be to hide what was drawn before it, in studs: faces in one plane
-/// would be mixed otherwise.
+/// How much nearer a face must be to hide what was drawn before it, in studs. Without this, faces
+/// in the same plane would mix.
 const NEARER: f32 = 0.004;
 
-/// Some rows of samples.
+/// A band of sample rows.
 #[derive(Debug)]
 pub(super) struct SampleBand {
     pub(super) width: usize,
-    /// The row that is its first.
+    /// The row of the picture at which the band begins.
     pub(super) top: i64,
     pub(super) rows: usize,
     pub(super) colours: Vec<[u8; 3]>,
     depths: Vec<f32>,
-    /// Whose face is seen.
+    /// The number of the visible opaque face at each sample.
     faces: Vec<u32>,
-    /// Whose face is seen that hides not all.
+    /// The number of the visible translucent face at each sample.
     translucent_faces: Vec<u32>,
 }
 
-/// How a value changes from sample to sample.
+/// A value that changes linearly from sample to sample.
 #[derive(Debug, Clone, Copy)]
 struct ValueSlope {
     at: f64,
@@ -55,7 +55,7 @@ impl SampleBand {
         }
     }
 
-    /// Makes it empty, and another one.
+    /// Clears the band and moves it to another row.
     pub(super) fn clear_at(&mut self, top: i64) {
         self.top = top;
         self.depths.fill(f32::NEG_INFINITY);
@@ -63,7 +63,7 @@ impl SampleBand {
         self.translucent_faces.fill(NOBODY);
     }
 
-    /// Draws a face that hides what is behind it.
+    /// Draws an opaque face.
     pub(super) fn draw_face(&mut self, corners: &[FaceCorner], face: u32, colour: [u8; 3]) {
         let Self { colours, depths, faces, .. } = self;
         let is_flat = corners.iter().all(|corner| corner.light == corners[0].light);
@@ -77,7 +77,7 @@ impl SampleBand {
         });
     }
 
-    /// Draws a face through which one sees.
+    /// Draws a translucent face.
     pub(super) fn draw_translucent(
         &mut self,
         corners: &[FaceCorner],
@@ -109,7 +109,8 @@ impl SampleBand {
         });
     }
 
-    /// Draws an outline around solids: `colour` says which one, by a face's number, and how wide.
+    /// Draws an outline of `wide` samples around solids. `colour` returns the colour for a face
+    /// number; None for no outline.
     pub(super) fn draw_outline(&mut self, wide: usize, colour: impl Fn(u32) -> Option<[u8; 3]>) {
         let (width, rows) = (self.width, self.rows);
         for row in wide..rows.saturating_sub(wide) {
@@ -127,7 +128,8 @@ impl SampleBand {
         }
     }
 
-    /// Darkens what is nearer where faces meet; `strength` says how much, by a face's number.
+    /// Darkens the nearer side of edges between faces. `strength` returns the strength for a face
+    /// number.
     pub(super) fn darken_edges(&mut self, strength: impl Fn(u32) -> u8) {
         for row in 1..self.rows.saturating_sub(1) {
             for column in 1..self.width.saturating_sub(1) {
@@ -149,16 +151,16 @@ impl SampleBand {
         }
     }
 
-    /// Whose face is seen at a sample, and how near it is.
+    /// The number of the visible face at a sample, and its depth.
     pub(super) fn sample_at(&self, at: usize) -> (u32, f32) {
         (self.faces[at], self.depths[at])
     }
 }
 
-/// The colour of edges, and that of the edges of what is dark itself.
+/// The colour of edges, and of edges on dark faces.
 const EDGE: [u8; 3] = [28, 32, 44];
 const LIGHT_EDGE: [u8; 3] = [214, 219, 228];
-/// What is darker is dark, of 765.
+/// Colours with a sum below this, of 765, count as dark.
 const DARK: u32 = 270;
 
 fn darken(colour: [u8; 3], strength: u8) -> [u8; 3] {
@@ -170,7 +172,7 @@ fn darken(colour: [u8; 3], strength: u8) -> [u8; 3] {
     }
 }
 
-/// A colour, with so much of another over it.
+/// Blends a colour over another.
 pub(super) fn mix_colors(under: [u8; 3], over: [u8; 3], opacity: u8) -> [u8; 3] {
     let opacity = u32::from(opacity);
     let mix = |axis: usize| {
@@ -183,8 +185,7 @@ fn light_color(colour: [u8; 3], light: f64) -> [u8; 3] {
     colour.map(|part| (f64::from(part) * light + 0.5).clamp(0.0, 255.0) as u8)
 }
 
-/// Which way a face is turned: twice its area as it is seen, from those of its corners that are far
-/// apart.
+/// Twice the signed area of a face in the picture, by three of its corners that are far apart.
 fn signed_area([a, b, c]: [FaceCorner; 3]) -> f64 {
     (b.x - a.x) * (c.y - a.y) - (c.x - a.x) * (b.y - a.y)
 }
@@ -196,7 +197,7 @@ fn slope_of([a, b, c]: [FaceCorner; 3], area: f64, of: impl Fn(FaceCorner) -> f6
     ValueSlope { at: of(a) - right * a.x - down * a.y, right, down }
 }
 
-/// Visits the samples of a face that is turned this way, with how near each is and its light.
+/// Visits the samples of a front face, with the depth and the light of each. Skips back faces.
 fn scan_samples(
     width: usize,
     top: i64,
@@ -207,7 +208,7 @@ fn scan_samples(
     let third = corners.len() / 3;
     let spread = [0, third.max(1), 2 * third.max(1)].map(|at| corners[at]);
     let area = signed_area(spread);
-    // Rows run downwards: what is seen from outside runs with the clock there.
+    // Rows grow downwards, so front faces are clockwise here and have a negative area.
     if area.is_nan() || area > -1e-9 {
         return;
     }
@@ -231,12 +232,12 @@ fn scan_samples(
     }
 }
 
-/// From where to where a face reaches at a height.
+/// The left and right end of a face in a row.
 fn row_span(corners: &[FaceCorner], y: f64) -> (f64, f64) {
     let (mut left, mut right) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut before = corners[corners.len() - 1];
     for corner in corners {
-        // Both faces at an edge see it from the same end.
+        // Interpolate from the upper end, so that both faces at an edge compute the same value.
         let (upper, lower) =
             if before.y <= corner.y { (before, *corner) } else { (*corner, before) };
         if upper.y <= y && y < lower.y {

@@ -1,15 +1,15 @@
-//! What a picture is drawn from: solids in a row, with their colours, and what was left out.
+//! The input of the renderer: solids with their colours, and what was left out.
 //!
-//! A solid knows nothing of its instance but its number: many of them have to fit into little memory,
-//! and another thread can draw them while the scene goes on.
+//! A solid knows nothing of its instance but the node. This keeps it small, and another thread can
+//! draw solids while the scene changes.
 
 use vector_place::Node;
 
-/// What a solid looks like, in a box of its size.
+/// The shape of a solid, in a box of its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SolidShape {
     Block,
-    /// The ellipsoid in it.
+    /// The ellipsoid that fills the box.
     Ball,
     /// A cylinder along X.
     Cylinder,
@@ -17,14 +17,14 @@ pub enum SolidShape {
     Column,
     /// A slope that rises towards +Z.
     Wedge,
-    /// A pyramid whose tip stands over the corner at +X and -Z.
+    /// A pyramid whose apex is above the corner at +X and -Z.
     CornerWedge,
-    /// A pyramid whose tip stands over the middle.
+    /// A pyramid whose apex is above the center.
     Pyramid,
 }
 
 impl SolidShape {
-    /// All of them, in the order of their numbers.
+    /// All shapes, in the order of their discriminants.
     pub const ALL: [Self; 7] = [
         Self::Block,
         Self::Ball,
@@ -36,81 +36,77 @@ impl SolidShape {
     ];
 }
 
-/// What became of a solid.
+/// How a change affects a solid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ChangeMark {
     #[default]
     None,
     Added,
-    /// It looks otherwise, or stands elsewhere.
+    /// It looks different, or its position differs.
     Changed,
     Removed,
 }
 
-/// Something that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solid {
     pub node: Node,
-    /// What it looks like.
     pub shape: SolidShape,
-    /// Its middle, in studs.
+    /// The center, in studs.
     pub at: [f32; 3],
-    /// Half of it along each of its own axes, in the world.
+    /// The half extents along each of its own axes, as world vectors.
     pub half: [[f32; 3]; 3],
     /// Red, green and blue.
     pub colour: [u8; 3],
-    /// How much of what is behind it it hides; 0 is invisible.
+    /// The opacity, of 255; 0 is invisible.
     pub opacity: u8,
-    /// What became of it.
     pub mark: ChangeMark,
 }
 
 impl Solid {
-    /// How far it reaches from its middle along the axes of the world.
+    /// The half extents of the bounding box along the world axes.
     pub(super) fn half_extents(&self) -> [f32; 3] {
         [0, 1, 2].map(|axis| self.half.iter().map(|half| half[axis].abs()).sum())
     }
 
-    /// Whether it is seen: what changes is shown even where it is invisible.
+    /// Whether the solid is drawn. A changed solid is drawn even if it is invisible.
     pub(super) fn is_visible(&self) -> bool {
         self.opacity > 0 || self.mark != ChangeMark::None
     }
 }
 
-/// What is not in a picture.
+/// What a picture leaves out or simplifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PictureOmissions {
-    /// Terrain, which is not drawn.
+    /// Whether there is terrain, which is not drawn.
     pub has_terrain: bool,
-    /// How many parts are transparent altogether.
+    /// Number of fully transparent parts.
     pub invisible: u32,
-    /// How many have a position or size that is no number.
+    /// Number of parts with an invalid position or size.
     pub broken: u32,
-    /// How many are drawn as the box around them: meshes and unions.
+    /// Number of parts that are drawn as their bounding box: meshes and unions.
     pub boxed: u32,
 }
 
-/// All that is drawn.
+/// The solids of a picture.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SolidSet {
     /// In the order of the place.
     pub all: Vec<Solid>,
-    /// What is not among them, or not as it is.
     pub omissions: PictureOmissions,
 }
 
 impl SolidSet {
-    /// How many there are of a mark.
+    /// Number of solids with this mark.
     pub fn count_mark(&self, mark: ChangeMark) -> usize {
         self.all.iter().filter(|solid| solid.mark == mark).count()
     }
 
-    /// Whether something is marked.
+    /// Whether any solid is marked.
     pub fn is_marked(&self) -> bool {
         self.all.iter().any(|solid| solid.mark != ChangeMark::None)
     }
 
-    /// What is left out, as sentences for a person; none where all is drawn.
+    /// The omissions as sentences for the user; empty if everything is drawn.
     pub fn omission_notes(&self) -> Vec<String> {
         let PictureOmissions { has_terrain: terrain, invisible, broken, boxed } = self.omissions;
         let parts = |n: u32| if n == 1 { "1 part".to_owned() } else { format!("{n} parts") };

@@ -1,4 +1,4 @@
-//! The renderer on scenes that nobody would build, and what it takes for the same.
+//! Tests of the renderer on unusual scenes, and of which scenes give the same picture.
 
 use rbx_types::{CFrame, Color3uint8, Matrix3, Variant, Vector3};
 use scene_schemas::Value;
@@ -87,7 +87,7 @@ fn a_rotation_that_is_none_is_drawn_all_the_same() {
     turned([[0.0; 3]; 3]);
     turned([[1.0; 3]; 3]);
     turned([[1e9, 3.0, 0.0], [0.0, 1e-9, 0.0], [5.0, 0.0, 1.0]]);
-    // Mirrored, a box is the box that it was.
+    // A mirrored box looks the same.
     let straight = turned([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
     let mirrored = turned([[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
     assert_eq!(mirrored, straight);
@@ -156,7 +156,7 @@ fn the_ground_and_what_stands_far_away_do_not_make_the_rest_small() {
     assert!(grounded[0] < 1.5 * alone[0], "{grounded:?}, {alone:?}");
     stage.part([4.0; 3], [1e9, 1e9, 1e9]);
     assert_eq!(reach(&frame(&stage)), grounded);
-    // Two alone are both seen.
+    // Of only two parts, neither counts as a stray.
     let mut stage = Stage::new();
     stage.part([4.0; 3], [0.0; 3]);
     stage.part([4.0; 3], [1000.0, 0.0, 0.0]);
@@ -200,7 +200,7 @@ fn what_does_not_change_looks_the_same_on_both_sides() {
         let sides = BeforeAfter::from_solids(before.clone(), after.clone()).unwrap();
         let [before, after] = [ChangeSide::Before, ChangeSide::After]
             .map(|it| sides.draw_side(it, ViewDirection::Front, SIZE).unwrap());
-        // What comes or goes stands in the middle, and the other to the left of it.
+        // The added or removed part is in the middle, and the unchanged one to the left of it.
         let row = (SIZE.1 / 2 * SIZE.0) as usize;
         let differ = |at: &usize| before.points[row + at] != after.points[row + at];
         let columns: Vec<usize> = (0..SIZE.0 as usize).filter(differ).collect();

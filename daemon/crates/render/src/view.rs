@@ -1,7 +1,7 @@
-//! From where a picture is taken, and which part of the world is in it.
+//! The direction of view, and the part of the world that is shown.
 //!
-//! Views have no vanishing point: what is as large looks as large, and can be measured. The numbers of
-//! each are written down here, so that every machine draws the same.
+//! Views have no perspective, so that sizes can be compared and measured. Their numbers are written
+//! out here, so that every machine draws the same picture.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -14,7 +14,7 @@ pub enum ViewDirection {
     /// From the corner at +X, +Y and +Z.
     #[default]
     Iso,
-    /// What Roblox calls the front: towards +Z, with X to the left.
+    /// The front in Roblox's sense: looking towards +Z, with X to the left.
     Front,
 }
 
@@ -29,12 +29,12 @@ impl ViewDirection {
         }
     }
 
-    /// The view of a name.
+    /// Parses the name of a view.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|view| view.name() == name)
     }
 
-    /// What is to the right, upwards, and towards whoever looks.
+    /// The world directions that point right, up and towards the viewer.
     pub(super) fn axes(self) -> [[f64; 3]; 3] {
         match self {
             Self::Top => [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]],
@@ -48,41 +48,42 @@ impl ViewDirection {
     }
 }
 
-/// Which part of the world a picture shows.
+/// The part of the world that a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ViewFrame {
     view: ViewDirection,
-    /// How far it reaches along what is to the right and what is upwards, in studs.
+    /// The range along the right axis and along the up axis, in studs.
     pub(super) extents: [(f64, f64); 2],
-    /// The box in the world around what it shows.
+    /// The bounding box of what is shown.
     pub(super) bounds: WorldBox,
 }
 
-/// A box in the world.
+/// An axis-aligned box in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WorldBox {
     pub(super) low: [f32; 3],
     pub(super) high: [f32; 3],
 }
 
-/// No picture shows less, in studs.
+/// Minimum size of what a picture shows, in studs.
 const LEAST: f32 = 4.0;
-/// What changes is shown with so much around it: a part of its size, and so many studs at least.
+/// The margin around a change: a fraction of its size, and a minimum in studs.
 const AROUND: (f32, f32) = (0.5, 10.0);
-/// One in so many may stand far away from all others, on either side.
+/// One in this many solids may be far away from all others, on either side.
 const STRAY: usize = 50;
-/// How far away that is, in the size of where the others are.
+/// How far away that is, as a multiple of the extent of the others.
 const AWAY: f32 = 4.0;
-/// What is so many times as large as all that is smaller is the ground, or the sky.
+/// A solid this many times as large as the bounds of all smaller ones is the ground or the sky.
 const GROUND: f32 = 2.5;
-/// Where fewer stand on it, more of it is shown.
+/// If fewer solids than this are on the ground, more of the ground is shown.
 const STANDING: usize = 4;
-/// How much of the ground is shown around what stands on it, in the size of that; and around few.
+/// The margin of ground around the solids on it, as a multiple of their extent: for many solids,
+/// and for few.
 const ROOM: (f32, f32) = (0.1, 1.5);
 
 impl ViewFrame {
-    /// What a picture of these shows: what changes and what is around it; where nothing does, all but
-    /// what is far away from the rest, or holds it. None where nothing is seen.
+    /// Frames the changes and their surroundings. Without changes, frames everything except strays
+    /// and the ground or sky. Returns None if nothing is visible.
     pub fn enclose_solids(sides: &[&SolidSet], view: ViewDirection) -> Option<Self> {
         let all = || sides.iter().flat_map(|side| &side.all);
         let marked: Vec<&Solid> = all().filter(|solid| solid.mark != ChangeMark::None).collect();
@@ -97,13 +98,12 @@ impl ViewFrame {
         Some(Self { view, extents: seen, bounds: around })
     }
 
-    /// From where it is seen.
     pub(super) fn view(&self) -> ViewDirection {
         self.view
     }
 }
 
-/// From where to where solids reach along an axis.
+/// The range of solids along an axis.
 fn extent_along(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
     let along =
         |place: [f32; 3]| -> f64 { (0..3).map(|at: usize| axis[at] * f64::from(place[at])).sum() };
@@ -130,13 +130,13 @@ impl WorldBox {
         Self { low, high }
     }
 
-    /// The longest of its sides.
+    /// The longest side, at least `LEAST`.
     fn longest_side(&self) -> f32 {
         let sides = [0, 1, 2].map(|axis| self.high[axis] - self.low[axis]);
         sides.into_iter().fold(LEAST, f32::max)
     }
 
-    /// Whether it reaches under all of another.
+    /// Whether this box covers another in X and Z.
     pub(super) fn is_below(&self, other: &Self) -> bool {
         let reaches =
             |axis: usize| self.low[axis] <= other.low[axis] && self.high[axis] >= other.high[axis];
@@ -144,7 +144,7 @@ impl WorldBox {
     }
 }
 
-/// Those that do not stand far away from nearly all others.
+/// Removes the solids that are far away from nearly all others.
 fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
     let strays = if solids.len() < 2 * STANDING { 0 } else { (solids.len() / STRAY).max(1) };
     if strays == 0 {
@@ -168,8 +168,8 @@ fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
     solids
 }
 
-/// Those that are not the ground on which the others stand, the box around them, and how much room
-/// is left around that.
+/// Removes the ground and the sky. Returns the remaining solids, their bounds, and the margin
+/// around them.
 fn without_ground(mut solids: Vec<&Solid>) -> Option<(Vec<&Solid>, WorldBox, f32)> {
     let size = |solid: &&Solid| WorldBox::of_solid(solid).longest_side();
     solids.sort_by(|one, other| size(one).total_cmp(&size(other)));

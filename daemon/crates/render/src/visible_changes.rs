@@ -1,14 +1,14 @@
-//! Whether a proposal changes something that a picture shows, by what its card says: nobody has to
-//! open the place for it.
+//! Whether a proposal changes something that a picture shows, judged by its preview alone, without
+//! opening the place.
 
 use scene_schemas::proposal::{Change, Preview, Row};
 use vector_place::reflection::{is_a, is_script};
 
-/// The properties that are seen.
+/// The properties that affect a picture.
 const SEEN: [&str; 8] =
     ["CFrame", "Color", "MeshType", "Offset", "Scale", "Shape", "Size", "Transparency"];
 
-/// Whether it may be seen. Whatever holds other instances may hold parts.
+/// Whether the change may be visible. A class that can contain other instances may contain parts.
 pub fn has_geometry(preview: &Preview) -> bool {
     preview.more_rows > 0 || preview.rows.iter().any(is_visible_row)
 }

@@ -1,18 +1,18 @@
-//! Files of a project, read up to a size: whoever made the project need not be trusted with the memory
-//! of this machine.
+//! Size-limited reading of project files: a project from an untrusted source must not be able to
+//! exhaust the memory of this machine.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest file of a project that is read.
+/// The size of the largest project file that is read, in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// Reads a file of bounded size.
+/// Reads a file of limited size.
 ///
 /// # Errors
-/// As [`std::fs::read`]; `FileTooLarge` where it has more than [`MAX_FILE`] bytes, of which none is
-/// read.
+/// Fails like [`std::fs::read`], and with `FileTooLarge` if the file has more than
+/// [`MAX_FILE_BYTES`] bytes. In that case no content is returned.
 pub(super) fn read_file(file: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(file)?;
     let length = file.metadata()?.len();
@@ -20,7 +20,7 @@ pub(super) fn read_file(file: &Path) -> io::Result<Vec<u8>> {
         return Err(too_large_error(length));
     }
     let mut bytes = Vec::with_capacity(length as usize);
-    // It may grow while it is read.
+    // The file may grow while it is read.
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         length if length > MAX_FILE_BYTES => Err(too_large_error(length)),
@@ -45,7 +45,7 @@ mod tests {
     fn a_file_is_read_up_to_the_bound() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.luau");
-        // Without content on the disk.
+        // A sparse file: it takes no space on the disk.
         File::create(&file).unwrap().set_len(MAX_FILE_BYTES).unwrap();
         assert_eq!(read_file(&file).unwrap().len() as u64, MAX_FILE_BYTES);
         File::create(&file).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();

@@ -1,5 +1,5 @@
-//! From snapshots to a tree: every instance gets its number and a key of its own, and what refers to
-//! another one gets the other's number.
+//! Assembly of snapshots into a tree: assigns instance numbers and unique keys, and resolves
+//! references to instance numbers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,27 +11,27 @@ use super::tree::{
     InstanceNote, InstanceOrigin, ProjectInstance, ProjectTree, instance_of, reference_to,
 };
 
-/// The attribute by which an instance is called in references.
+/// The attribute that holds the id by which references name an instance.
 const ID_ATTRIBUTE: &str = "Rojo_Id";
-/// What stands before the property in the attributes that refer.
+/// The prefix of attributes that set a reference property; the property name follows.
 const TARGET_PREFIX: &str = "Rojo_Target_";
 
-/// A tree that grows, of snapshots and of what stays of the tree before.
+/// A tree under construction, from new snapshots and from parts of the previous tree.
 #[derive(Debug, Default)]
 pub(super) struct TreeBuilder {
     pub(super) instances: Vec<ProjectInstance>,
     pub(super) notes: Vec<InstanceNote>,
-    /// The numbers of those that are new.
+    /// The numbers of the new instances.
     pub(super) new: Vec<u32>,
-    /// The numbers of those that stayed under another key, and the key that they had.
+    /// The numbers of kept instances whose key changed, each with its previous key.
     pub(super) renamed: Vec<(u32, String)>,
-    /// Whether something was to stay twice: then this is no tree.
+    /// Whether an instance would have been kept twice, so that the tree is invalid.
     pub(super) is_inconsistent: bool,
-    /// The hashes of the keys that are taken.
+    /// The hashes of the keys in use.
     key_hashes: FxHashSet<u64>,
 }
 
-/// What may stay: the instances of the tree before, until they are taken.
+/// The instances of the previous tree that may be kept; each can be taken once.
 #[derive(Debug, Default)]
 pub(super) struct PreviousInstances {
     instances: Vec<Option<(ProjectInstance, InstanceNote)>>,
@@ -46,7 +46,7 @@ impl PreviousInstances {
         self.instances.into_iter().flatten().map(|(instance, _)| instance)
     }
 
-    /// The number behind the last instance of a subtree.
+    /// Returns the number after the last instance of a subtree.
     fn subtree_end(&self, root: u32) -> u32 {
         let mut last = root;
         while let Some(Some((instance, _))) = self.instances.get(last as usize)
@@ -59,8 +59,8 @@ impl PreviousInstances {
 }
 
 impl TreeBuilder {
-    /// Adds a snapshot with all below it; `model` is the number of the root of the model file that it
-    /// is part of.
+    /// Adds a snapshot with its subtree. `model` is the number of the root of the model file that
+    /// the snapshot belongs to.
     pub(super) fn add_snapshot(
         &mut self,
         mut snapshot: InstanceSnapshot,
@@ -109,7 +109,7 @@ impl TreeBuilder {
         }
     }
 
-    /// Adds an instance that stays as it was, with all below it: their numbers are shifted.
+    /// Adds an unchanged instance with its subtree, and shifts their numbers.
     fn keep_subtree(&mut self, root: u32, parent: u32, stock: &mut PreviousInstances) {
         let shift = (self.instances.len() as u32).wrapping_sub(root);
         for number in root..stock.subtree_end(root) {
@@ -143,8 +143,8 @@ impl TreeBuilder {
         }
     }
 
-    /// A key that no instance has, and what it was where it had to be changed: of one file that is
-    /// mounted twice, the second is another.
+    /// Returns a unique key, and the original key if it had to be changed. A file that is mounted
+    /// twice yields the same key twice, for example.
     fn unique_key(&mut self, key: String, base: Option<String>) -> (String, Option<String>) {
         let hash = |key: &str| {
             let mut hasher = DefaultHasher::new();
@@ -166,7 +166,7 @@ impl TreeBuilder {
     }
 }
 
-/// Gives a reference, and what refers in a content, another number.
+/// Replaces the instance number in a reference, or in a `Content` that is a reference.
 pub(super) fn renumber_reference(value: &mut Variant, other: impl Fn(u32) -> Option<Ref>) {
     let to = |to: Ref| instance_of(to).and_then(&other);
     match value {
@@ -180,8 +180,8 @@ pub(super) fn renumber_reference(value: &mut Variant, other: impl Fn(u32) -> Opt
     }
 }
 
-/// Sets the properties that refer by attributes, of the ids that the instances have; gives the
-/// instances that refer so.
+/// Sets the properties that attributes declare as references, by the ids of their targets. Returns
+/// the instances that have such attributes.
 pub(super) fn resolve_references(tree: &mut ProjectTree) -> Vec<u32> {
     let mut called: FxHashMap<String, Option<u32>> = FxHashMap::default();
     let mut targets = Vec::new();
@@ -194,7 +194,7 @@ pub(super) fn resolve_references(tree: &mut ProjectTree) -> Vec<u32> {
             .and_then(|attributes| attribute_text(attributes, ID_ATTRIBUTE))
             .or(note.id.as_deref());
         if let Some(id) = id {
-            // An id that two instances have refers to none.
+            // An id that two instances share refers to neither.
             called.entry(id.to_owned()).and_modify(|to| *to = None).or_insert(Some(number));
         }
         for (name, _) in attributes.into_iter().flat_map(Attributes::iter) {

@@ -1,7 +1,7 @@
-//! Files of data as text that Roblox has: JSON, TOML and YAML become the text of a module, a table of
-//! translations becomes JSON.
+//! Conversion of data files: JSON, TOML and YAML become module source, and a CSV table becomes the
+//! JSON of a localization table.
 //!
-//! The text is Rojo's to the byte, so that what was built by it does not differ.
+//! The output matches Rojo's byte for byte, so that it does not differ from what Rojo built.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 use super::jsonc;
 
-/// How deep YAML may be nested.
+/// The maximum nesting depth of YAML.
 const MAX_DEPTH: usize = 128;
 
-/// How many values YAML may have once each alias stands for what it means: a short file can mean
-/// billions.
+/// The maximum number of YAML values after aliases are expanded. Without a limit, a short file
+/// could expand to billions of values.
 const MAX_VALUES: usize = 1_000_000;
 
-/// The text of a script or a text file.
+/// Returns the text of a script or text file.
 pub(super) fn script_text(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it so".to_owned())
 }
 
-/// The text of a module that gives what a JSON file has.
+/// Returns the source of a module that returns the data of a JSON file.
 pub(super) fn json_module(bytes: &[u8]) -> Result<String, String> {
     let value = jsonc::read_json(bytes)?;
     Ok(write_module(|text| write_json(&value, 0, text)))
 }
 
-/// The text of a module that gives what a TOML file has.
+/// Returns the source of a module that returns the data of a TOML file.
 pub(super) fn toml_module(bytes: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     let table: toml::Table = text
@@ -39,7 +39,7 @@ pub(super) fn toml_module(bytes: &[u8]) -> Result<String, String> {
     Ok(write_module(|text| write_toml(&toml::Value::Table(table), 0, text)))
 }
 
-/// The text of a module that gives what a YAML file has.
+/// Returns the source of a module that returns the data of a YAML file.
 pub(super) fn yaml_module(bytes: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     check_yaml(text)?;
@@ -54,10 +54,11 @@ pub(super) fn yaml_module(bytes: &[u8]) -> Result<String, String> {
     result.map(|()| text)
 }
 
-/// Refuses what the loader, which calls itself and writes aliases out, would not survive.
+/// Refuses YAML that would exhaust the loader, which is recursive and expands aliases.
 fn check_yaml(text: &str) -> Result<(), String> {
     let mut parser = Parser::new_from_str(text);
-    // The values of each anchor, and of what is open: with its anchor.
+    // The number of values below each anchor, and for each open collection its count so far and its
+    // anchor.
     let mut anchored: FxHashMap<usize, usize> = FxHashMap::default();
     let mut open: Vec<(usize, usize)> = vec![(0, 0)];
     loop {
@@ -151,7 +152,7 @@ fn write_toml(value: &toml::Value, indent: usize, text: &mut String) {
     }
 }
 
-/// The greatest whole number that Luau has exactly, as Rojo counts.
+/// The largest integer that Luau represents exactly, by Rojo's definition.
 const MAX_SAFE_INTEGER: i64 = 1 << 53;
 
 fn write_yaml(value: &Yaml, indent: usize, text: &mut String) -> Result<(), String> {
@@ -266,7 +267,7 @@ fn is_identifier(key: &str) -> bool {
         && !KEYWORDS.contains(&key)
 }
 
-/// A row of a table of translations, as Roblox writes it.
+/// A row of a localization table in Roblox's JSON format.
 #[derive(Debug, Default, serde::Serialize)]
 struct TranslationRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,7 +281,7 @@ struct TranslationRow<'a> {
     values: BTreeMap<&'a str, &'a str>,
 }
 
-/// The contents of a `LocalizationTable`, of a CSV file.
+/// Returns the `Contents` of a `LocalizationTable` from a CSV file.
 pub(super) fn translation_table(bytes: &[u8]) -> Result<String, String> {
     let wrong = |error: csv::Error| format!("it is not a table of comma-separated values: {error}");
     let mut reader = csv::Reader::from_reader(bytes);

@@ -1,7 +1,9 @@
-//! Files of a project that another tool writes: what is changed in them is lost when that tool runs again.
+//! Detection of project files that another tool generates: a change to such a file is lost when the
+//! tool runs again.
 //!
-//! Only clear signs count: the settings of the tools beside the project file, the line that roblox-ts puts at
-//! the top of its output, and what `vector.toml` says. A folder that only looks generated is not.
+//! Only clear signs count: the settings of tools next to the project file, the header that
+//! roblox-ts writes into its output, and entries in `vector.toml`. A folder that merely looks
+//! generated does not count.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,22 +15,21 @@ use serde_json::Value as Json;
 
 use super::jsonc;
 
-/// How much of a settings file is read, in bytes.
+/// The maximum number of bytes that is read from a settings file.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// A file that another tool writes.
+/// A file that another tool generates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
-    /// The file, from the project's folder and with `/`.
+    /// The path of the file, relative to the project folder and with `/`.
     pub file: String,
-    /// The tool that writes it.
     pub tool: String,
-    /// What is to be changed instead.
+    /// What to change instead.
     pub source: String,
 }
 
 impl GeneratedFile {
-    /// What a card says of it.
+    /// Formats the warning that a card shows.
     pub fn to_warning(&self) -> String {
         let Self { file, tool, source } = self;
         format!(
@@ -37,7 +38,7 @@ impl GeneratedFile {
     }
 }
 
-/// Where a tool writes, and what it reads.
+/// The output of a tool, and its source.
 #[derive(Debug, PartialEq, Eq)]
 struct OutputRule {
     /// A folder or a file.
@@ -48,15 +49,15 @@ struct OutputRule {
 
 #[derive(Debug, PartialEq, Eq)]
 enum SourceRule {
-    /// TypeScript in this folder, in the same tree.
+    /// TypeScript below this folder, in the same tree structure.
     TypeScript(String),
-    /// The same tree in this folder.
+    /// The same tree structure below this folder.
     SameTree(String),
-    /// Something else, in words.
+    /// Something else, described in words.
     Description(&'static str),
 }
 
-/// Those of some files that another tool writes.
+/// Returns those of the given files that another tool generates.
 pub(super) fn generated_files(folder: &Path, files: &[String]) -> Vec<GeneratedFile> {
     if files.is_empty() {
         return Vec::new();
@@ -91,7 +92,8 @@ impl OutputRule {
     }
 }
 
-/// The rest of a path below a folder, or nothing where it is that itself.
+/// Returns the rest of a path below a folder; empty if the path is the folder itself, None if it is
+/// outside.
 fn strip_folder<'a>(file: &'a str, output: &str) -> Option<&'a str> {
     match file.strip_prefix(output)? {
         "" => Some(""),
@@ -99,7 +101,7 @@ fn strip_folder<'a>(file: &'a str, output: &str) -> Option<&'a str> {
     }
 }
 
-/// The TypeScript file that was compiled to a Luau file.
+/// Returns the TypeScript file that was compiled to a Luau file.
 fn find_typescript_source(folder: &Path, root: &str, below: &str) -> String {
     let stem = below.strip_suffix(".luau").or_else(|| below.strip_suffix(".lua")).unwrap_or(below);
     let (parent, name) = stem.rsplit_once('/').map_or(("", stem), |(parent, name)| (parent, name));
@@ -128,7 +130,7 @@ fn output_rules(folder: &Path) -> Vec<OutputRule> {
     rules
 }
 
-/// What `vector.toml` says: `[[generated]]` with `files`, `source` and `by`.
+/// Reads the rules in `vector.toml`: `[[generated]]` with `files`, `source` and `by`.
 fn configured_rules(folder: &Path) -> Vec<OutputRule> {
     #[derive(Deserialize)]
     struct GeneratedSettings {
@@ -142,7 +144,7 @@ fn configured_rules(folder: &Path) -> Vec<OutputRule> {
         by: Option<String>,
     }
     let text = read_bounded(&folder.join("vector.toml")).unwrap_or_default();
-    // What is wrong with the file is said by whoever reads all of its settings.
+    // Faults of the file are reported by the code that reads all of its settings.
     let stated: GeneratedSettings =
         toml::from_str(&text).unwrap_or(GeneratedSettings { generated: Vec::new() });
     let rule = |rule: GeneratedRule| {
@@ -158,7 +160,8 @@ fn configured_rules(folder: &Path) -> Vec<OutputRule> {
     stated.generated.into_iter().filter_map(rule).collect()
 }
 
-/// Where roblox-ts writes, by `tsconfig.json` of a project that has its packages.
+/// Returns the outputs of roblox-ts, if `tsconfig.json` belongs to a project that uses its
+/// packages.
 fn roblox_ts_rules(folder: &Path) -> Vec<OutputRule> {
     let Some(text) = read_bounded(&folder.join("tsconfig.json")) else {
         return Vec::new();
@@ -194,7 +197,7 @@ fn roblox_ts_rules(folder: &Path) -> Vec<OutputRule> {
     rules
 }
 
-/// A file that says at its top that roblox-ts has compiled it.
+/// Recognizes a file by the header that roblox-ts writes.
 fn roblox_ts_output(folder: &Path, file: &str) -> Option<GeneratedFile> {
     let mut start = [0; 64];
     let length = File::open(folder.join(file)).ok()?.read(&mut start).ok()?;
@@ -205,7 +208,7 @@ fn roblox_ts_output(folder: &Path, file: &str) -> Option<GeneratedFile> {
     })
 }
 
-/// Where darklua writes, by the commands of the project: `darklua process SOURCE OUTPUT`.
+/// Returns the outputs of darklua, from commands of the form `darklua process SOURCE OUTPUT`.
 fn darklua_rules(folder: &Path) -> Vec<OutputRule> {
     let scripts = |text: &str| -> Vec<String> {
         let package = jsonc::read_json(text.as_bytes()).unwrap_or_default();
@@ -227,7 +230,7 @@ fn darklua_rules(folder: &Path) -> Vec<OutputRule> {
     lines.filter_map(parse_darklua).collect()
 }
 
-/// What one command says of where darklua writes.
+/// Parses one command as a darklua command.
 fn parse_darklua(line: &str) -> Option<OutputRule> {
     let mut words = line.split_whitespace().skip_while(|word| !word.ends_with("darklua")).skip(1);
     if words.next()? != "process" {
@@ -251,7 +254,8 @@ fn parse_darklua(line: &str) -> Option<OutputRule> {
     }
 }
 
-/// A path that leads into the project's folder, with `/` and without a mark of the folder itself.
+/// Normalizes a path inside the project folder to `/` separators without a leading `./`. Returns
+/// None for any other path.
 fn normalize_inner_path(path: &str) -> Option<String> {
     let path = path.replace('\\', "/");
     let path = path.trim_start_matches("./").trim_end_matches('/');
@@ -271,7 +275,7 @@ fn read_bounded(file: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A project with these files.
+    /// Creates a project with the given files.
     fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

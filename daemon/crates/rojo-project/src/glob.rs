@@ -1,7 +1,7 @@
-//! Rules of a project file that go by globs: which files are left out, and what others are read as.
+//! The glob rules of a project file: which files are ignored, and how others are read.
 //!
-//! A glob is relative to the folder of the project file. `*` matches over `/`, as in the crate that
-//! Rojo and this use.
+//! A glob is relative to the folder of the project file. `*` also matches `/`, as in the crate that
+//! both Rojo and this module use.
 
 use std::path::{Path, PathBuf};
 
@@ -15,15 +15,15 @@ use super::middleware::FileMiddleware;
 pub(super) struct IgnoreGlob {
     base: PathBuf,
     glob: GlobMatcher,
-    /// Whether it takes back what one before it ignores.
+    /// Whether the glob re-includes what an earlier glob ignores.
     is_negated: bool,
 }
 
 impl IgnoreGlob {
-    /// Reads a glob; `!` before it takes back, `\!` is a `!`.
+    /// Parses a glob. A leading `!` negates it; a leading `\!` is a literal `!`.
     ///
     /// # Errors
-    /// It is no glob.
+    /// Fails if the glob is invalid.
     pub(super) fn new(text: &str, base: &Path) -> Result<Self, String> {
         let (is_negated, glob) = match text.strip_prefix('!') {
             Some(rest) => (true, rest),
@@ -42,7 +42,7 @@ impl PartialEq for IgnoreGlob {
     }
 }
 
-/// Whether a path is ignored: the last glob that matches it decides.
+/// Whether a path is ignored. The last glob that matches it decides.
 pub(super) fn is_ignored(rules: &[IgnoreGlob], path: &Path) -> bool {
     let matches = |rule: &&IgnoreGlob| {
         path.strip_prefix(&rule.base).is_ok_and(|suffix| rule.glob.is_match(suffix))
@@ -61,10 +61,11 @@ pub(super) struct SyncRule {
 }
 
 impl SyncRule {
-    /// Reads a rule.
+    /// Parses a rule.
     ///
     /// # Errors
-    /// It has no glob or no use, or one that Rojo does not know.
+    /// Fails if the rule lacks `pattern` or `use`, if a glob is invalid, or if Rojo does not know
+    /// the `use`.
     pub(super) fn from_json(json: &Json, base: &Path) -> Result<Self, String> {
         let text = |field: &str| json.get(field).and_then(Json::as_str);
         let (Some(pattern), Some(usage)) = (text("pattern"), text("use")) else {
@@ -82,7 +83,7 @@ impl SyncRule {
         })
     }
 
-    /// Whether it is for a file.
+    /// Whether the rule applies to a file.
     pub(super) fn matches(&self, path: &Path) -> bool {
         path.strip_prefix(&self.base).is_ok_and(|suffix| {
             self.include.is_match(suffix)
@@ -90,7 +91,7 @@ impl SyncRule {
         })
     }
 
-    /// The name of the instance that a file of this name is.
+    /// Returns the name of the instance for a file with this name.
     pub(super) fn instance_name<'a>(&self, file_name: &'a str) -> &'a str {
         match &self.suffix {
             Some(suffix) => file_name.strip_suffix(suffix.as_str()).unwrap_or(file_name),

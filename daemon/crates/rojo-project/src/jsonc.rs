@@ -1,29 +1,29 @@
-//! JSON as Rojo reads it: with comments, trailing commas and keys without quotes.
+//! JSON as Rojo reads it: with comments, trailing commas and unquoted keys.
 //!
-//! The parser is the one that Rojo uses, so that both take the same files. How deep values may be
-//! nested is limited here: the parser calls itself.
+//! This is the parser that Rojo uses, so that both accept the same files. The parser is recursive,
+//! so the nesting depth is limited here.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value as Json;
 
-/// How deep arrays and objects may be nested.
+/// The maximum nesting depth of arrays and objects.
 const MAX_DEPTH: usize = 128;
 
-/// Reads a file.
+/// Parses a file.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// Returns the fault as the end of a sentence.
 pub fn read_json(bytes: &[u8]) -> Result<Json, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     let value = parse_with_ranges(text)?.ok_or_else(|| "it has no value".to_owned())?;
     Ok(value.into())
 }
 
-/// Reads a text, with the places in it where each value stands; none where it has no value.
+/// Parses a text and keeps the source range of each value. Returns None if the text has no value.
 ///
 /// # Errors
-/// As for [`read`].
+/// Fails like [`read_json`].
 pub fn parse_with_ranges(text: &str) -> Result<Option<Value<'_>>, String> {
     if is_too_deep(text) {
         return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
@@ -51,7 +51,7 @@ fn is_too_deep(text: &str) -> bool {
     false
 }
 
-/// The last byte of the string that begins at a byte.
+/// Returns the index of the last byte of the string that begins at `start`.
 fn find_string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -65,7 +65,8 @@ fn find_string_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-/// The last byte of the comment that begins at a slash; the slash where none does.
+/// Returns the index of the last byte of the comment that begins at the slash at `start`, or
+/// `start` if no comment begins there.
 fn find_comment_end(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start..];
     let found = match rest.get(1) {

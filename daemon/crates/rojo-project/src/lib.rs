@@ -1,9 +1,10 @@
-//! Rojo projects: read as Rojo 7.7 reads them, but tolerantly (a wrong file is a
-//! [`ProjectDiagnostic`], and everything else is there), written, watched, and mapped to sources.
+//! Rojo projects: reading, writing, watching, and mapping instances to their source files.
 //!
-//! Reading goes `project` -> `reader` (by `glob`, `middleware`, `meta`, `model`, `data`, `value`) -> `snapshot` -> `build_tree`
-//! -> `tree` -> `scene`. An update starts from the `previous_tree`. It must not know Studio, the ledger or who approved
-//! a proposal.
+//! Reading follows Rojo 7.7 but is tolerant: a faulty file becomes a [`ProjectDiagnostic`], and the
+//! rest of the project is still read. The order is `open_project` -> `project` -> `nodes` and
+//! `reader` (using `glob`, `listing`, `middleware`, `meta`, `model`, `data`, `value`) -> `snapshot`
+//! -> `build_tree` -> `tree` -> `scene`. An update starts from `previous_tree`. The crate must not
+//! know Studio, the ledger, or who approved a proposal.
 
 mod bounded_read;
 mod build_tree;

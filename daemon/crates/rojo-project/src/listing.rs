@@ -1,15 +1,15 @@
-//! What stands in a folder, in Rojo's order.
+//! The entries of a folder, in Rojo's order.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What an entry of a folder is.
+/// The kind of a folder entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
     File,
     Folder,
     Link,
-    /// A pipe, a socket, a device.
+    /// A pipe, socket or device.
     Other,
 }
 
@@ -26,7 +26,7 @@ impl EntryKind {
         }
     }
 
-    /// What stands at a path; none where nothing does.
+    /// Returns the kind of the entry at a path; None if nothing is there.
     pub(super) fn at_path(path: &Path) -> Option<Self> {
         Some(Self::from_file_type(std::fs::symlink_metadata(path).ok()?.file_type()))
     }
@@ -42,7 +42,7 @@ impl FolderListing {
     /// Lists a folder.
     ///
     /// # Errors
-    /// The system does not let it be read.
+    /// Fails if the folder cannot be read.
     pub(super) fn read_folder(folder: &Path) -> std::io::Result<Self> {
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(folder)? {
@@ -53,7 +53,7 @@ impl FolderListing {
         Ok(Self { entries })
     }
 
-    /// A list that knows of some files alone.
+    /// Builds a listing that contains only the given files.
     pub(super) fn from_files(names: &[OsString]) -> Self {
         let mut entries: Vec<_> =
             names.iter().map(|name| (name.clone(), EntryKind::File)).collect();
@@ -61,7 +61,7 @@ impl FolderListing {
         Self { entries }
     }
 
-    /// Whether the folder has an entry of that name.
+    /// Whether the folder has an entry with this name.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.entries.binary_search_by(|(entry, _)| entry.as_os_str().cmp(name.as_ref())).is_ok()
     }

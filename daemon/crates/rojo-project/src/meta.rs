@@ -1,11 +1,12 @@
-//! Meta files: `NAME.meta.json` beside the files `NAME.*`, `init.meta.json` in a folder.
+//! Meta files: `NAME.meta.json` next to the files `NAME.*`, and `init.meta.json` in a folder.
 
 use serde_json::{Map, Value as Json};
 
 use super::jsonc;
 use super::snapshot::InstanceSnapshot;
 
-/// Applies the text of a meta file. What is wrong with it goes to `faults`, and the rest holds.
+/// Applies the text of a meta file. Faults are added to `faults`; the rest of the file still
+/// applies.
 pub(super) fn apply_meta(
     bytes: &[u8],
     is_folder: bool,
@@ -46,6 +47,6 @@ pub(super) fn apply_meta(
     if id.is_some() && snapshot.id.is_some() {
         faults.push("its `id` is the second that the instance is given".to_owned());
     }
-    // Rojo takes an id back where the second of two meta files has none.
+    // If two meta files apply and the second has no id, Rojo drops the id of the first.
     snapshot.id = id;
 }

@@ -1,6 +1,7 @@
-//! What a file is read as, by its name: the rules that hold where a project has no own.
+//! The default rules for reading a file by its name; a project may override them.
 //!
-//! The table is Rojo's; it calls each way of reading a middleware, and projects name them so.
+//! The table is Rojo's. Rojo calls each way of reading a middleware, and project files use these
+//! names.
 
 /// A way of reading a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub(super) enum FileMiddleware {
 /// The kinds of scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScriptKind {
-    /// Of the class that `emitLegacyScripts` says.
+    /// The class depends on `emitLegacyScripts`.
     Server,
-    /// Of the class that `emitLegacyScripts` says.
+    /// The class depends on `emitLegacyScripts`.
     Client,
     Module,
     Plugin,
@@ -39,7 +40,7 @@ const CLIENT: u32 = 2;
 const PLUGIN: u32 = 3;
 
 impl ScriptKind {
-    /// Its class, and its `RunContext` where one is stored.
+    /// Returns the class, and the `RunContext` if one is stored.
     pub(super) fn class_and_context(
         self,
         emit_legacy_scripts: bool,
@@ -57,7 +58,7 @@ impl ScriptKind {
     }
 }
 
-/// The files that say what a folder is, in the order in which they are looked for.
+/// The files that define the class of a folder, in the order of precedence.
 pub(super) const INIT_FILES: [(&str, FileMiddleware); 9] = [
     ("init.luau", FileMiddleware::Script(ScriptKind::Module)),
     ("init.lua", FileMiddleware::Script(ScriptKind::Module)),
@@ -83,7 +84,8 @@ pub(super) const LISTED_INIT_FILES: [&str; 9] = [
     "init.csv",
 ];
 
-/// By the end of the name; the first that fits. The end is cut off for the instance's name.
+/// The middleware for each file name suffix; the first match applies. The instance name does not
+/// include the suffix.
 const BY_SUFFIX: [(&str, FileMiddleware); 21] = [
     (".server.lua", FileMiddleware::Script(ScriptKind::Server)),
     (".server.luau", FileMiddleware::Script(ScriptKind::Server)),
@@ -109,7 +111,7 @@ const BY_SUFFIX: [(&str, FileMiddleware); 21] = [
 ];
 
 impl FileMiddleware {
-    /// The way of reading that a project calls so.
+    /// Returns the middleware with this name in project files.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "csv" => Self::Csv,
@@ -134,12 +136,13 @@ impl FileMiddleware {
         })
     }
 
-    /// What a file of this name is read as where no rule of a project is for it, and the name of the
-    /// instance.
+    /// Returns the default middleware for a file name and the name of the instance. Returns None
+    /// for meta files and unknown suffixes.
     pub(super) fn from_file_name(file_name: &str) -> Option<(Self, &str)> {
         let (suffix, middleware) = BY_SUFFIX.iter().find(|(end, _)| file_name.ends_with(end))?;
         let is_meta = *middleware == Self::Json && is_meta(file_name);
-        // Rojo takes the stem where it does not name the end: a file `.lua` is called so.
+        // For other kinds, Rojo takes the file stem instead of removing the suffix: a file `.lua`
+        // gets the name `.lua`.
         let name = match middleware {
             Self::Project | Self::JsonModel | Self::Json => strip_suffix(file_name, suffix),
             Self::Script(ScriptKind::Server | ScriptKind::Client | ScriptKind::Plugin) => {
@@ -151,7 +154,7 @@ impl FileMiddleware {
     }
 }
 
-/// Whether a file of this name says something about others.
+/// Whether a file with this name is a meta file, which adds settings to other files.
 pub(super) fn is_meta(file_name: &str) -> bool {
     file_name.ends_with(".meta.json") || file_name.ends_with(".meta.jsonc")
 }
@@ -160,7 +163,7 @@ fn strip_suffix<'a>(file_name: &'a str, suffix: &str) -> &'a str {
     file_name.strip_suffix(suffix).unwrap_or(file_name)
 }
 
-/// A file's name without what stands behind its last dot.
+/// Returns a file name without its last extension.
 pub(super) fn file_stem(file_name: &str) -> &str {
     match file_name.rfind('.') {
         None | Some(0) => file_name,

@@ -1,4 +1,4 @@
-//! Model files: `.model.json`, and Roblox's own `.rbxm` and `.rbxmx`.
+//! Reading of model files: `.model.json`, and Roblox's own `.rbxm` and `.rbxmx`.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::jsonc;
 use super::snapshot::{InstanceSnapshot, SnapshotChild};
 use super::tree::{InstanceOrigin, reference_to};
 
-/// How deep instances may stand in one another.
+/// The maximum nesting depth of instances.
 const MAX_DEPTH: usize = 500;
 
-/// A model file that is read.
+/// A model file that is being read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ModelReader<'a> {
     pub(super) file: &'a Path,
@@ -24,7 +24,7 @@ pub(super) struct ModelReader<'a> {
 }
 
 impl ModelReader<'_> {
-    /// Reads a `.model.json`; an empty one is nothing.
+    /// Reads a `.model.json`. Returns None for an empty file.
     pub(super) fn read_json(
         &self,
         bytes: &[u8],
@@ -116,7 +116,7 @@ impl ModelReader<'_> {
         Some(snapshot)
     }
 
-    /// Reads a model of Roblox's, which has to have one root.
+    /// Reads a model in one of Roblox's own formats. It must have exactly one root.
     pub(super) fn read_roblox_model(
         &self,
         bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! The nodes of a project file: what one says itself, laid over what stands at its `$path`.
+//! The nodes of a project file: the settings of a node, applied on top of the instance at its
+//! `$path`.
 
 use std::path::Path;
 
@@ -30,7 +31,7 @@ impl ProjectReader<'_> {
         }
     }
 
-    /// The instances of a project.
+    /// Reads the instances of a parsed project.
     pub(super) fn read_nodes(
         &mut self,
         place: &RealPath,
@@ -113,7 +114,7 @@ impl ProjectReader<'_> {
         Some(snapshot)
     }
 
-    /// What stands at the `$path` of a node.
+    /// Reads the instance at the `$path` of a node.
     fn read_mounted(&mut self, at: &NodePosition<'_>, path: &Path) -> Option<InstanceSnapshot> {
         let full = normalize_path(&at.place.path.with_file_name("").join(path));
         self.mounts.push((self.entry.clone(), full.clone()));
@@ -136,7 +137,8 @@ impl ProjectReader<'_> {
         self.read_entry(&place, kind, None, at.rules)
     }
 
-    /// The class of a node, of what it says, what stands at its `$path`, and what its name means.
+    /// Determines the class of a node from its `$className`, the instance at its `$path`, and its
+    /// name.
     fn resolve_class(
         &mut self,
         at: &NodePosition<'_>,
@@ -187,14 +189,14 @@ impl ProjectReader<'_> {
     }
 }
 
-/// Where in a project a node stands.
+/// The position of a node in a project file.
 struct NodePosition<'a> {
     place: &'a RealPath,
     rules: &'a FileRules,
     names: Vec<String>,
 }
 
-/// The class that a node's name means below an instance of a class.
+/// Returns the class that a node's name implies below a parent of a class.
 fn infer_class<'a>(name: &'a str, parent: &str) -> Option<&'a str> {
     let is_meant = match parent {
         "DataModel" => reflection::is_service(name),

@@ -1,4 +1,5 @@
-//! Opening a project: which file it is, how far it reaches, and reading it as a whole or again.
+//! Opening of a project: locating its project file, determining its boundary, and full or
+//! incremental reading.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,25 +16,23 @@ use super::reader::{FileRules, ProjectReader, RealPath, normalize_path};
 use super::snapshot::InstanceSnapshot;
 use super::tree::{ProjectDiagnostic, ProjectInstance, ProjectTree};
 
-/// A project file that Rojo refuses by its name, and that we read.
+/// A project file name that Rojo refuses but Vector accepts.
 const UNUSUAL_NAME: &str = "rojo.json";
 
-/// The reader calls itself for what stands in a folder.
+/// The stack size of the reader thread. The reader recurses into nested folders.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Why a project could not be read at all.
+/// The reason why a project could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// There is no project file.
     #[error(
         "there is no Rojo project at {0}: name a project file, or a folder with a \
          default.project.json"
     )]
     NotFound(PathBuf),
-    /// It could not be read.
     #[error("the project {0} cannot be read: {1}")]
     Io(PathBuf, io::Error),
-    /// It is no project.
+    /// The file is not a valid project.
     #[error("the project {0} cannot be read: {1}")]
     Invalid(PathBuf, String),
 }
@@ -49,10 +48,10 @@ impl From<ProjectError> for PlaceError {
 }
 
 impl ProjectTree {
-    /// Reads a project: a project file, or a folder that has one.
+    /// Reads a project, given a project file or a folder that contains one.
     ///
     /// # Errors
-    /// There is no project, or the project file itself is wrong.
+    /// Fails if there is no project, or if the project file itself is faulty.
     pub fn read(path: &Path) -> Result<Self, ProjectError> {
         let project = find_project_file(path)?;
         let folder = project.parent().unwrap_or(&project).to_owned();
@@ -62,24 +61,25 @@ impl ProjectTree {
         Ok(tree)
     }
 
-    /// Reads what changed since it was read, by the paths of files and folders that came, went or are
-    /// others now, absolute as [`Tree::folder`] is. What a full reading would give comes of it.
+    /// Reads what changed since the last reading. `changed` holds the paths of files and folders
+    /// that were created, removed or modified, absolute like [`ProjectTree::folder`]. The result
+    /// equals that of a full reading.
     ///
     /// # Errors
-    /// As [`Tree::read`]; the tree is as it was.
+    /// Fails like [`ProjectTree::read`] and leaves the tree as it was.
     pub fn update(&mut self, changed: &[PathBuf]) -> Result<TreeUpdate, ProjectError> {
         if changed.is_empty() {
             return Ok(TreeUpdate::default());
         }
         let changed: Vec<PathBuf> = changed.iter().map(|path| normalize_path(path)).collect();
         match self.reload(&changed)? {
-            // It never happens, but a tree that lacks something is no tree.
+            // This should never happen, but an inconsistent tree must not be used.
             torn if torn.is_full_reload => self.reload_all(),
             changed => Ok(changed),
         }
     }
 
-    /// Reads the project; where it was read before, what did not change stays.
+    /// Reads the project. If it was read before, unchanged parts are kept.
     fn reload(&mut self, changed: &[PathBuf]) -> Result<TreeUpdate, ProjectError> {
         let file = self.project.clone();
         let failed = |error| ProjectError::Io(file.clone(), error);
@@ -125,14 +125,13 @@ impl ProjectTree {
         })
     }
 
-    /// Reads all of it anew.
     fn reload_all(&mut self) -> Result<TreeUpdate, ProjectError> {
         *self = Self::read(&self.project)?;
         let changed = (0..self.instances.len() as u32).collect();
         Ok(TreeUpdate { is_full_reload: true, changed, ..TreeUpdate::default() })
     }
 
-    /// Puts what was read into the place of what was.
+    /// Replaces the tree with what was read, and returns the difference.
     fn replace_root(&mut self, root: InstanceSnapshot) -> TreeUpdate {
         let instances = std::mem::take(&mut self.instances);
         let mut stock = PreviousInstances::new(instances, std::mem::take(&mut self.notes));
@@ -168,7 +167,7 @@ impl ProjectTree {
         changed
     }
 
-    /// Keeps what was wrong with entries that were not read again and are still there.
+    /// Keeps the faults of entries that were not read again and still exist.
     fn merge_faults(
         &mut self,
         found: Vec<(PathBuf, ProjectDiagnostic)>,
@@ -199,21 +198,22 @@ fn unique_pairs(mut pairs: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
     pairs
 }
 
-/// What an update changed.
+/// The difference that an update made.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct TreeUpdate {
-    /// The numbers of the instances that came, in order.
+    /// The numbers of the added instances, in order.
     pub added: Vec<u32>,
-    /// The numbers of those that have another class, name, property or origin now, in order. One that
-    /// refers to others by attributes may be among them without a change of its own.
+    /// The numbers of the instances whose class, name, properties or origin changed, in order. An
+    /// instance that refers to others by attributes may be listed without a change.
     pub changed: Vec<u32>,
-    /// The keys of those that went, sorted.
+    /// The keys of the removed instances, sorted.
     pub removed: Vec<String>,
-    /// Whether all was read anew: then nobody knows which came and which went, and all are `changed`.
+    /// Whether the whole project was read again. Added and removed instances are then unknown, and
+    /// all instances are listed in `changed`.
     pub is_full_reload: bool,
 }
 
-/// Whether an instance says the same of itself. References by number are not compared.
+/// Whether two instances with the same key are equal. Parent and child numbers are not compared.
 fn is_same_instance(a: &ProjectInstance, b: &ProjectInstance) -> bool {
     a.name == b.name
         && a.class == b.class
@@ -222,7 +222,7 @@ fn is_same_instance(a: &ProjectInstance, b: &ProjectInstance) -> bool {
         && a.properties == b.properties
 }
 
-/// The project file that is meant, absolute and without links.
+/// Finds the project file for a path; the result is absolute and free of symlinks.
 pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, ProjectError> {
     let not_found = || ProjectError::NotFound(path.to_owned());
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -234,13 +234,13 @@ pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, ProjectError> {
     names.map(|name| real.join(name)).find(|file| file.is_file()).ok_or_else(not_found)
 }
 
-/// How far links and paths may lead.
+/// Returns the folder that links and paths may not leave: the enclosing repository, or `folder`.
 fn path_boundary(folder: &Path) -> PathBuf {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     repository.unwrap_or(folder).to_owned()
 }
 
-/// The name of a project that gives none.
+/// Returns the name of a project whose file does not specify one.
 fn default_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".project.json", ".project.jsonc", ".json"];

@@ -1,4 +1,4 @@
-//! What a project owns of a place that is open in Studio, and which places are its own.
+//! Ownership: which parts of an open place a project owns, and which open places it is synced with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,30 +17,32 @@ use super::target::RojoProject;
 use super::tree::InstanceOrigin;
 use super::write;
 
-/// Who writes the files of a project does it alone, from the look at what they are to the look at what
-/// they have become: several sessions may be at work on one project.
+/// Serializes writes to project files, from the check of the current files to the check of the
+/// result. Several sessions may work on the same project.
 static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
-/// Waits until nobody else in this process writes the files of projects; nobody does while what is given
-/// is held.
+/// Waits until no other thread of this process writes project files. The lock is held until the
+/// guard is dropped.
 pub fn lock_project_files() -> MutexGuard<'static, ()> {
     WRITE_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What becomes of files where they are to give a scene: paths from the project's folder and with `/`.
+/// The effects on files of applying a changed scene. Paths are relative to the project folder and
+/// use `/`.
 #[derive(Debug)]
 pub struct FileEffects {
-    /// The files that change, each with the hash of what it would hold; none of what goes.
+    /// The changed files, each with the hash of its new content; None for a file that is removed.
     pub changed: BTreeMap<String, Option<Fingerprint>>,
-    /// What stays on the disk, although the nodes go that name it.
+    /// The paths that stay on the disk although the nodes that mount them are removed.
     pub retained: Vec<String>,
 }
 
-/// How many scripts are looked for in a place.
+/// The maximum number of scripts that are looked up in an open place.
 const MAX_SAMPLED_SCRIPTS: usize = 200;
 
 impl RojoProject {
-    /// How the project holds an instance of the scene that it was opened with; none for others.
+    /// Returns how the project owns an instance of the scene it was opened with; None for other
+    /// instances.
     pub fn ownership_of(&self, node: Node) -> Option<Ownership> {
         let number = self.nodes.binary_search(&node).ok()?;
         let instance = self.tree.instances.get(number)?;
@@ -56,11 +58,12 @@ impl RojoProject {
         })
     }
 
-    /// The files that a scene would change, which stood for the project and was changed: from the
-    /// folder and with `/`, each with the hash of what it would hold.
+    /// Returns the files that would change if the project became the given scene, which must be a
+    /// changed version of its own scene. Paths are relative to the project folder and use `/`. Each
+    /// file has the hash of its new content; None if it is removed.
     ///
     /// # Errors
-    /// What they cannot hold, and what to do instead.
+    /// Returns what the files cannot hold, and what to do instead.
     pub fn planned_hashes(
         &self,
         scene: &Scene,
@@ -77,34 +80,35 @@ impl RojoProject {
             let after = change.after.as_ref().map(|after| Fingerprint::hash_bytes(&after.bytes));
             (self.display_path(&change.path), after)
         });
-        // A folder that comes or goes alone is all that there is to see of it.
+        // List a created or removed folder only if no changed file in it already shows the change.
         let is_alone = |folder: &&Path| !changes.files.iter().any(|it| it.path.starts_with(folder));
         let folders = changes.folders().filter(is_alone);
         let folders = folders.map(|folder| (format!("{}/", self.display_path(folder)), None));
         folders.chain(files).collect()
     }
 
-    /// A file as a person reads it: from the folder and with `/`.
+    /// Formats a path for the user: relative to the project folder and with `/`.
     pub(super) fn display_path(&self, file: &Path) -> String {
         let inside = file.strip_prefix(&self.tree.folder).unwrap_or(file);
         let names: Vec<_> = inside.iter().map(|name| name.to_string_lossy()).collect();
         names.join("/")
     }
 
-    /// The files that were read, as a card names them, each with its hash.
+    /// Returns the files that were read, as a card names them, each with its hash.
     pub fn hashed_files(&self) -> BTreeMap<String, Fingerprint> {
         self.files.iter().map(|(file, hash)| (self.display_path(file), hash.clone())).collect()
     }
 
-    /// The same project, whose memory is somebody else's business.
+    /// Returns the project without its memory file, for the case that another target manages it.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
         self.memory = ProjectMemory::Elsewhere;
         self
     }
 
-    /// Whether an open place is one that the project is synced with. Where the project names its
-    /// places, they are; otherwise its scripts tell, of which nearly all have to be there.
+    /// Whether an open place is synced with the project. If the project file names its places, they
+    /// decide. Otherwise a sample of the project's scripts is looked up in the open place, and at
+    /// least 80 % must exist there.
     pub fn is_synced_with(&self, place: u64, open: &Scene, own: &Scene) -> bool {
         if !self.tree.is_place() {
             return false;
@@ -121,12 +125,12 @@ impl RojoProject {
             found.is_ok_and(|found| open.class(found) == own.class(**node))
         };
         let found = looked_for.iter().filter(is_there).count();
-        // A place that is named may not have been synced yet.
+        // A place that the project file names may not have been synced yet.
         served.is_some() || (found > 0 && found * 5 >= looked_for.len() * 4)
     }
 
-    /// The places that the project file names: those that it is served to, where it says so, and those
-    /// that it is not.
+    /// Reads the place ids of the project file: the places it may be served to (None if not
+    /// specified) and those it may not.
     fn read_place_ids(&self) -> (Option<Vec<u64>>, Vec<u64>) {
         let bytes = read_file(&self.tree.project).unwrap_or_default();
         let fields = jsonc::read_json(&bytes).unwrap_or_default();

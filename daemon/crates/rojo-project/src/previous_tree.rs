@@ -1,6 +1,7 @@
-//! The tree as it was, for a reader that reads again what changed: what of it can stay as it is.
+//! Incremental reading: determines which parts of the previous tree can be kept.
 //!
-//! What stays is found by paths alone. Nothing is compared here, and no file is read.
+//! The decision depends on paths and the kinds of entries only. No contents are compared, and no
+//! file is read.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,17 +12,17 @@ use super::listing::EntryKind;
 use super::middleware::is_meta;
 use super::tree::{InstanceOrigin, LINKED, ProjectTree};
 
-/// Paths that changed, and the tree before.
+/// The previous tree, and the paths that changed since.
 #[derive(Debug)]
 pub(super) struct PreviousTree<'a> {
     tree: &'a ProjectTree,
-    /// The paths that changed.
     changed_paths: FxHashSet<PathBuf>,
-    /// For each folder with a change somewhere below it: in which of its entries.
+    /// For each folder with a change somewhere below it, the entries that lead to the change.
     changed_entries: FxHashMap<PathBuf, FxHashSet<OsString>>,
-    /// For each folder: the names of the instances whose meta files changed.
+    /// For each folder, the names of the instances whose meta files changed.
     metas: FxHashMap<PathBuf, FxHashSet<String>>,
-    /// The instances that were the folders of `below`, the first last.
+    /// The folder instances for the paths in `changed_entries`, in reverse order so that `pop`
+    /// returns the first.
     folders: FxHashMap<PathBuf, Vec<u32>>,
 }
 
@@ -31,7 +32,7 @@ pub(super) struct KnownFolder {
     pub(super) rules: u32,
     /// The entries that were instances, in order.
     pub(super) entries: Vec<(OsString, u32)>,
-    /// The names of the other files that made it what it was.
+    /// The names of the other files that the folder was read from.
     pub(super) files: Vec<OsString>,
 }
 
@@ -54,7 +55,8 @@ impl<'a> PreviousTree<'a> {
                 }
             }
         }
-        // What a project mounts may lie elsewhere, and hold projects that mount what changed.
+        // A mount may lead outside the project folder, to a project that in turn mounts what
+        // changed. Repeat until nothing more is marked.
         while tree.mounts.iter().fold(false, |more, (entry, target)| {
             let is_touched = before.is_changed(target)
                 || before.changed_entries.contains_key(target)
@@ -86,7 +88,7 @@ impl<'a> PreviousTree<'a> {
         self.mark_ancestors(path);
     }
 
-    /// Notes in all folders above an entry that it is to be read again; says whether that was news.
+    /// Marks an entry as changed in all folders above it. Returns whether any mark is new.
     fn mark_ancestors(&mut self, path: &Path) -> bool {
         let mut at = path;
         while let (Some(folder), Some(name)) = (at.parent(), at.file_name()) {
@@ -99,12 +101,14 @@ impl<'a> PreviousTree<'a> {
         at != path
     }
 
-    /// Whether a folder itself was told to have changed, so that nothing in it is known.
+    /// Whether a folder itself or a folder above it is among the changed paths, so that nothing in
+    /// it can be kept.
     pub(super) fn is_changed(&self, folder: &Path) -> bool {
         folder.ancestors().any(|folder| self.changed_paths.contains(folder))
     }
 
-    /// A folder that something below changed in, as it was; each instance is given once.
+    /// Returns the previous state of a folder with a change below it. Each instance is returned
+    /// only once.
     pub(super) fn take_folder(&mut self, folder: &Path) -> Option<KnownFolder> {
         let number = self.folders.get_mut(folder)?.pop()?;
         let tree = self.tree;
@@ -122,8 +126,8 @@ impl<'a> PreviousTree<'a> {
         })
     }
 
-    /// Whether a folder still has the entries that it had: what changed in it are entries that were
-    /// there, and are still of their kind.
+    /// Whether a folder still has the same entries: every changed entry existed before, and still
+    /// has the same kind.
     pub(super) fn has_same_entries(&self, folder: &Path, known: &KnownFolder) -> bool {
         let Some(changed) = self.changed_entries.get(folder) else { return true };
         changed.iter().all(|name| {
@@ -139,12 +143,13 @@ impl<'a> PreviousTree<'a> {
         })
     }
 
-    /// Which entries of a folder changed, or are told about by a meta file that did.
+    /// Returns the changes in a folder: the changed entries, and the names whose meta files
+    /// changed.
     pub(super) fn folder_changes(&self, folder: &Path) -> FolderChanges<'_> {
         FolderChanges { names: self.changed_entries.get(folder), metas: self.metas.get(folder) }
     }
 
-    /// Whether an instance goes by a name whose meta file changed.
+    /// Whether a meta file for the name of an instance changed.
     pub(super) fn has_changed_meta(&self, changes: &FolderChanges<'_>, instance: u32) -> bool {
         changes.metas.is_some_and(|metas| {
             metas.contains(self.tree.instances[instance as usize].name.as_str())
@@ -152,7 +157,7 @@ impl<'a> PreviousTree<'a> {
     }
 }
 
-/// What changed in a folder.
+/// The changes in a folder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FolderChanges<'a> {
     names: Option<&'a FxHashSet<OsString>>,
@@ -160,7 +165,7 @@ pub(super) struct FolderChanges<'a> {
 }
 
 impl FolderChanges<'_> {
-    /// Whether an entry changed, or something in it.
+    /// Whether an entry, or anything in it, changed.
     pub(super) fn has_changed(&self, name: &OsStr) -> bool {
         self.names.is_some_and(|names| names.contains(name))
     }

@@ -1,6 +1,7 @@
-//! A project file, as far as it says something: the nodes of its tree, and its rules.
+//! Parsing of a project file into the nodes of its tree and its rules.
 //!
-//! The fields are those of Rojo 7.7. What one of them has wrong is told, and the rest is read.
+//! The fields are those of Rojo 7.7. A faulty field is reported, and the rest of the file is still
+//! read.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,10 @@ use serde_json::{Map, Value as Json};
 use super::glob::{IgnoreGlob, SyncRule};
 use super::jsonc;
 
-/// The names by which a folder is a project.
+/// The file names that make a folder a project.
 pub(super) const DEFAULT_NAMES: [&str; 2] = ["default.project.json", "default.project.jsonc"];
 
-/// Fields that concern `rojo serve` and `rojo syncback` alone.
+/// Fields that only concern `rojo serve` and `rojo syncback`.
 const IGNORED_FIELDS: [&str; 9] = [
     "$schema",
     "servePort",
@@ -25,16 +26,16 @@ const IGNORED_FIELDS: [&str; 9] = [
     "syncbackRules",
 ];
 
-/// A project file that was read.
+/// A parsed project file.
 #[derive(Debug)]
 pub(super) struct ProjectFile {
-    /// The name of the root, where the file gives one.
+    /// The name of the root; None if the file does not specify one.
     pub(super) name: Option<String>,
     pub(super) tree: ProjectNode,
     pub(super) emit_legacy_scripts: Option<bool>,
     pub(super) ignores: Vec<IgnoreGlob>,
     pub(super) syncs: Vec<SyncRule>,
-    /// What is wrong with it, each fatal to Rojo.
+    /// The faults of the file, all of them fatal to Rojo.
     pub(super) faults: Vec<String>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct ProjectNode {
     pub(super) ignores_unknown: Option<bool>,
     pub(super) properties: Map<String, Json>,
     pub(super) attributes: Map<String, Json>,
-    /// By name, in Rojo's order.
+    /// The children by name, in Rojo's order.
     pub(super) children: Vec<(String, Self)>,
 }
 
@@ -58,10 +59,10 @@ pub(super) struct NodePath {
     pub(super) is_optional: bool,
 }
 
-/// Reads the text of a project file.
+/// Parses the text of a project file.
 ///
 /// # Errors
-/// There is no tree to be had of it.
+/// Fails if the file is not an object or has no `tree` object.
 pub(super) fn parse_project(bytes: &[u8], file: &Path) -> Result<ProjectFile, String> {
     let Json::Object(mut fields) = jsonc::read_json(bytes)? else {
         return Err("it is not an object".to_owned());
@@ -177,7 +178,7 @@ fn parse_node(
 const NODE_FIELDS: [&str; 6] =
     ["$className", "$id", "$path", "$ignoreUnknownInstances", "$properties", "$attributes"];
 
-/// "of the node `A/B`"
+/// Formats the position of a node, such as "of the node `A/B`".
 pub(super) fn node_phrase(names: &[String]) -> String {
     if names.is_empty() {
         "of its tree".to_owned()

@@ -1,8 +1,8 @@
-//! From files to instances, as Rojo 7.7 goes: a path becomes an instance by what stands there, a node
-//! of a project by its `$path` and by what it says itself.
+//! Conversion of files to instances by the rules of Rojo 7.7. A path becomes an instance by the
+//! kind of its entry; a node of a project becomes one by its `$path` and its own settings.
 //!
-//! A file that is wrong is told and left out. Nothing is written, and nothing outside the boundary is
-//! read.
+//! A faulty file is reported and left out. The reader writes nothing, and reads nothing outside the
+//! boundary.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -21,16 +21,16 @@ use super::snapshot::{InstanceSnapshot, SnapshotChild};
 use super::tree::{InstanceOrigin, LINKED, ProjectDiagnostic};
 use super::{data, meta, model};
 
-/// How deep folders and projects may stand in one another.
+/// The maximum nesting depth of folders and projects.
 const MAX_DEPTH: usize = 500;
 
-/// What holds for the files of a project.
+/// The settings of a project that apply to the files it mounts.
 #[derive(Debug, Clone)]
 pub(super) struct FileRules {
     pub(super) emit_legacy_scripts: bool,
     pub(super) ignores: Vec<IgnoreGlob>,
     pub(super) syncs: Vec<SyncRule>,
-    /// Their number among those of the tree.
+    /// The index of these rules in the list of the tree.
     pub(super) number: u32,
 }
 
@@ -53,24 +53,24 @@ impl PartialEq for FileRules {
 pub(super) struct ProjectReader<'a> {
     pub(super) folder: &'a Path,
     pub(super) boundary: &'a Path,
-    /// The tree as it was, where it is read again.
+    /// The previous tree; None for a full reading.
     pub(super) previous: Option<PreviousTree<'a>>,
-    /// What was found wrong, each with the entry that was being read.
+    /// The faults, each with the entry that was being read.
     pub(super) faults: Vec<(PathBuf, ProjectDiagnostic)>,
-    /// The entries that were read, and not taken from the tree as it was.
+    /// The entries that were read rather than kept from the previous tree.
     pub(super) visited: FxHashSet<PathBuf>,
-    /// The folders of which some entries were taken from the tree as it was.
+    /// The folders in which some entries were kept from the previous tree.
     pub(super) reused_folders: FxHashSet<PathBuf>,
     pub(super) rules: Vec<FileRules>,
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) mounts: Vec<(PathBuf, PathBuf)>,
     /// The entry that is being read.
     pub(super) entry: PathBuf,
-    /// The folders and projects that are being read, by what they really are.
+    /// The real paths of the folders and projects that are being read.
     open_paths: Vec<PathBuf>,
 }
 
-/// A path as it is reached, and what really stands there where links lead elsewhere.
+/// A path as it is reached, and the path that it resolves to if it contains links.
 #[derive(Debug, Clone)]
 pub(super) struct RealPath {
     pub(super) path: PathBuf,
@@ -86,7 +86,7 @@ impl RealPath {
         Self { path: self.path.join(&name), real: self.real.join(&name) }
     }
 
-    /// The file's name, where it is text.
+    /// Returns the file name; None if it is not UTF-8.
     pub(super) fn name(&self) -> Option<&str> {
         self.path.file_name()?.to_str()
     }
@@ -113,7 +113,7 @@ impl<'a> ProjectReader<'a> {
         }
     }
 
-    /// Gives rules their number: the one of equal rules that were met before.
+    /// Sets the number of the rules. Equal rules share a number.
     pub(super) fn number_rules(&mut self, mut rules: FileRules) -> FileRules {
         let known = self.rules.iter().position(|known| *known == rules);
         rules.number = known.unwrap_or(self.rules.len()) as u32;
@@ -140,15 +140,15 @@ impl<'a> ProjectReader<'a> {
         }
     }
 
-    /// What tells the instances of a file from all others.
+    /// Returns the key that identifies the instance of a file.
     pub(super) fn instance_key(&self, path: &Path) -> String {
         let relative = relative_path(path, self.folder);
         let key = relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
-        // The scene takes what begins with `#` for a number.
+        // The scene interprets a leading `#` as a number.
         if key.starts_with('#') { format!("./{key}") } else { key }
     }
 
-    /// What stands at a path as an instance; none where it is none, or is left out.
+    /// Reads the entry at a path. Returns None if it is not an instance or was left out.
     pub(super) fn read_entry(
         &mut self,
         place: &RealPath,
@@ -176,10 +176,11 @@ impl<'a> ProjectReader<'a> {
         read
     }
 
-    /// Where a link leads.
+    /// Resolves a link.
     pub(super) fn follow_link(&mut self, place: &RealPath) -> Option<(RealPath, EntryKind)> {
         let Ok(real) = std::fs::canonicalize(&place.real) else {
-            // A link to nothing is nothing, to Rojo too; but something may come.
+            // Rojo ignores dangling links too. The target is still recorded, because it may appear
+            // later.
             let to = std::fs::read_link(&place.real).ok()?;
             let to = normalize_path(&place.real.with_file_name("").join(to));
             self.links.push((place.path.clone(), to));
@@ -202,7 +203,7 @@ impl<'a> ProjectReader<'a> {
         Some((RealPath { path: place.path.clone(), real }, kind))
     }
 
-    /// Reads a folder or project, unless that would never end.
+    /// Reads a folder or project, unless it contains itself or is nested too deep.
     pub(super) fn with_cycle_guard<T>(
         &mut self,
         place: &RealPath,
@@ -243,11 +244,12 @@ impl<'a> ProjectReader<'a> {
                 }
             },
         };
-        // Of a folder with the entries that it had, the list is not whole.
+        // The listing of a folder with unchanged entries names only the folder's own files, so it
+        // cannot be used to look for meta files.
         let whole = !matches!(known, Some((_, true)));
         let beside = whole.then_some(&listing);
         if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.contains(project)) {
-            // What else is in it is no part of the tree, whatever it was before.
+            // Nothing else in the folder is part of the tree any more.
             self.reused_folders.remove(&place.path);
             let project = self.read_companion(&place.join(project))?;
             return self.read_project(&project, &name, rules);
@@ -285,8 +287,8 @@ impl<'a> ProjectReader<'a> {
         Some(snapshot)
     }
 
-    /// The folder as it was, where its children may be taken from, and whether it has the entries that
-    /// it had.
+    /// Returns the folder as it was if its children can be reused, and whether its entries are the
+    /// same.
     fn take_known_folder(
         &mut self,
         place: &RealPath,
@@ -302,8 +304,9 @@ impl<'a> ProjectReader<'a> {
         Some((known, is_same))
     }
 
-    /// Rojo reads an `init` file as any other of the folder's name: a meta file of that name inside the
-    /// folder sets its properties, and nothing else.
+    /// Applies meta files inside the folder that carry the folder's name. Rojo reads an `init` file
+    /// like any other file with that name, so such a meta file sets properties of the folder, and
+    /// nothing else.
     fn apply_inner_metas(
         &mut self,
         place: &RealPath,
@@ -318,7 +321,7 @@ impl<'a> ProjectReader<'a> {
         snapshot.files.clear();
     }
 
-    /// The children of a folder, of its entries; those that did not change are taken as they were.
+    /// Reads the children of a folder from its entries. Unchanged children are kept.
     fn read_children(
         &mut self,
         place: &RealPath,
@@ -329,7 +332,7 @@ impl<'a> ProjectReader<'a> {
         let mut children = Vec::new();
         let mut old = known.map_or(&[][..], |known| &known.entries).iter().peekable();
         for (name, kind) in &listing.entries {
-            // Both are in the order of their names.
+            // Both lists are sorted by name.
             while old.next_if(|(entry, _)| entry < name).is_some() {}
             let was = old.next_if(|(entry, _)| entry == name).map(|(_, number)| *number);
             if known.is_some() && self.is_unchanged(place, name, was) {
@@ -344,7 +347,7 @@ impl<'a> ProjectReader<'a> {
         children
     }
 
-    /// The children of a folder that has the entries that it had.
+    /// Reads the children of a folder whose entries are the same as before.
     fn read_same_children(
         &mut self,
         place: &RealPath,
@@ -365,7 +368,7 @@ impl<'a> ProjectReader<'a> {
         children
     }
 
-    /// Whether an entry of a folder that is known is what it was.
+    /// Whether an entry of a known folder is unchanged.
     fn is_unchanged(&self, place: &RealPath, name: &OsStr, was: Option<u32>) -> bool {
         let Some(before) = &self.previous else { return false };
         let changes = before.folder_changes(&place.path);
@@ -387,7 +390,8 @@ impl<'a> ProjectReader<'a> {
         Some(SnapshotChild::new(child))
     }
 
-    /// Reads a script's text or a table into a snapshot of any kind; says whether it could.
+    /// Reads the text of a script or data file into a snapshot of any kind. Returns whether it
+    /// succeeded.
     fn read_text_into(
         &mut self,
         file: &RealPath,
@@ -428,7 +432,8 @@ impl<'a> ProjectReader<'a> {
         true
     }
 
-    /// A file that is read together with others; none where it is not there, or is none.
+    /// Resolves a file that is read along with another one. Returns None if it does not exist or is
+    /// not a file.
     fn read_companion(&mut self, place: &RealPath) -> Option<RealPath> {
         let (inside, kind) = match EntryKind::at_path(&place.real)? {
             EntryKind::Link => self.follow_link(place)?,
@@ -512,7 +517,7 @@ impl<'a> ProjectReader<'a> {
         }
     }
 
-    /// Applies the meta files of a name; gives the one to write to.
+    /// Applies the meta files for a name. Returns the path of the one to write to.
     fn apply_metas(
         &mut self,
         folder: &Path,
@@ -550,7 +555,7 @@ fn set_script(
 ) {
     let (class, run_context) = script.class_and_context(rules.emit_legacy_scripts);
     class.clone_into(&mut snapshot.class);
-    // Rojo has the line ends of Unix in scripts, and in nothing else.
+    // Rojo normalizes line endings to LF in scripts, and only there.
     let text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text };
     snapshot.properties.insert("Source".to_owned(), Variant::String(text));
     if let Some(run_context) = run_context {
@@ -558,13 +563,13 @@ fn set_script(
     }
 }
 
-/// The name of the meta file of a name that holds last.
+/// Returns the name of the meta file that takes precedence.
 fn newest_meta(listing: &FolderListing, name: &str) -> String {
     let [json, jsonc] = ["json", "jsonc"].map(|end| format!("{name}.meta.{end}"));
     if listing.contains(&jsonc) { jsonc } else { json }
 }
 
-/// A path without `.` and `..`, as far as its text tells.
+/// Removes `.` and `..` from a path lexically.
 pub(super) fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -577,7 +582,7 @@ pub(super) fn normalize_path(path: &Path) -> PathBuf {
     normal
 }
 
-/// A path as it is seen from a folder; both absolute and normal.
+/// Returns a path relative to a folder. Both must be absolute and normalized.
 pub(super) fn relative_path(path: &Path, folder: &Path) -> PathBuf {
     let (path_parts, folder_parts) = (path.components(), folder.components());
     let shared = path_parts.clone().zip(folder_parts.clone()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,5 @@
-//! A tree as a scene: what `rojo build` would write, and what plans are made against.
+//! Conversion of a tree to a scene: the equivalent of what `rojo build` would write, and the base
+//! for planning.
 
 use rbx_types::Variant;
 use vector_place::{FileFormat, Node, Scene, reference_of};
@@ -6,19 +7,19 @@ use vector_place::{FileFormat, Node, Scene, reference_of};
 use super::build_tree::renumber_reference;
 use super::tree::ProjectTree;
 
-/// The classes on which Rojo sets `NeedsPivotMigration`, as the engine would otherwise compute pivots
-/// anew.
+/// The classes on which Rojo sets `NeedsPivotMigration`. Without it, the engine would recompute
+/// their pivots.
 const PIVOT_CLASSES: [&str; 8] =
     ["Model", "Actor", "Tool", "HopperBin", "Flag", "WorldModel", "Workspace", "Status"];
 
 impl ProjectTree {
-    /// Whether it is a place; otherwise its root is the root of a model.
+    /// Whether the project is a place; otherwise its root is the root of a model.
     pub fn is_place(&self) -> bool {
         self.instances.first().is_some_and(|root| root.class == "DataModel")
     }
 
-    /// The project as a scene, and the node of each instance. The id of an instance is `ref:` and its
-    /// key, that of a place's root is `game`.
+    /// Returns the project as a scene, and the node of each instance. The id of an instance is
+    /// `ref:` followed by its key; the id of a place's root is `game`.
     pub fn to_scene(&self) -> (Scene, Vec<Node>) {
         let mut scene = Scene::empty(FileFormat::Xml);
         let mut nodes = Vec::with_capacity(self.instances.len());

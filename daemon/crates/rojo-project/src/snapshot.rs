@@ -1,4 +1,5 @@
-//! What one file or node becomes, before it has its place in a [`Tree`](super::Tree).
+//! The instances that a file or node becomes, before they are part of a
+//! [`ProjectTree`](super::tree::ProjectTree).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,12 +11,12 @@ use vector_place::stored_form;
 use super::tree::InstanceOrigin;
 use super::value;
 
-/// An instance with all below it.
+/// An instance with its subtree.
 #[derive(Debug)]
 pub(super) struct InstanceSnapshot {
     pub(super) name: String,
     pub(super) class: String,
-    /// A reference counts the instances of the model file, from 1, in their order.
+    /// A reference counts the instances of the model file from 1, in file order.
     pub(super) properties: BTreeMap<String, Variant>,
     pub(super) ignores_unknown: bool,
     pub(super) id: Option<String>,
@@ -28,11 +29,10 @@ pub(super) struct InstanceSnapshot {
     pub(super) rules: u32,
 }
 
-/// A child of a snapshot.
 #[derive(Debug)]
 pub(super) enum SnapshotChild {
     New(Box<InstanceSnapshot>),
-    /// An instance of the tree before, with all below it, as it was.
+    /// An instance of the previous tree that is kept as it was, with its subtree.
     Unchanged(u32),
 }
 
@@ -60,12 +60,12 @@ impl InstanceSnapshot {
         }
     }
 
-    /// Sets a property, under the name that files have it by; what no file keeps is left out.
+    /// Sets a property under its stored name. Properties that files do not store are dropped.
     pub(super) fn set_property(&mut self, name: &str, value: impl Into<Variant>) {
         self.properties.extend(stored_form(&self.class, name, value.into()));
     }
 
-    /// Sets what a file says of properties and attributes. What is wrong goes to `faults`.
+    /// Sets properties and attributes from the JSON of a file. Faults are added to `faults`.
     pub(super) fn set_properties(
         &mut self,
         properties: &Map<String, Json>,

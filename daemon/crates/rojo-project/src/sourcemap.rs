@@ -1,6 +1,6 @@
-//! Which instance comes from which files, both ways, and the map of it that other tools read.
+//! The mapping between instances and files in both directions, and the sourcemap for other tools.
 //!
-//! The JSON is that of `rojo sourcemap`, field by field, so that what reads the one reads the other.
+//! The JSON equals that of `rojo sourcemap`, field by field, so that the same tools can read it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use serde::Serialize;
 use super::reader::{normalize_path, relative_path};
 use super::tree::{InstanceOrigin, ProjectTree};
 
-/// What a sourcemap holds, and how it names files.
+/// The options of a sourcemap.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SourcemapOptions {
-    /// Instances that are no scripts, and hold none.
+    /// Whether to include instances that are not scripts and contain none.
     pub has_non_scripts: bool,
-    /// Paths from the root of the disk, rather than from the project's folder.
+    /// Whether paths are absolute rather than relative to the project folder.
     pub is_absolute: bool,
 }
 
@@ -29,13 +29,13 @@ struct SourcemapEntry<'a> {
     children: Vec<Self>,
 }
 
-/// The classes that a sourcemap is made for. Others of Roblox's classes with text are none of them.
+/// The script classes of a sourcemap. Other Roblox classes that hold text do not count.
 const SCRIPT_CLASSES: [&str; 3] = ["Script", "LocalScript", "ModuleScript"];
 
 impl ProjectTree {
-    /// The sourcemap, as JSON in one line: what `rojo sourcemap` prints.
+    /// Returns the sourcemap as JSON on one line, as `rojo sourcemap` prints it.
     pub fn to_sourcemap(&self, shown: SourcemapOptions) -> String {
-        // Children come after their parents, so a walk backwards has them when their parent comes.
+        // Children follow their parents, so a reverse pass has the children ready for each parent.
         let mut entries: Vec<Option<SourcemapEntry<'_>>> = Vec::new();
         entries.resize_with(self.instances.len(), || None);
         for (number, instance) in self.instances.iter().enumerate().rev() {
@@ -57,25 +57,25 @@ impl ProjectTree {
             });
         }
         let root = entries.first_mut().and_then(Option::take);
-        // An entry holds texts alone, and no map.
+        // An entry holds only strings and no map, so serialization cannot fail.
         serde_json::to_string(&root).unwrap_or_default()
     }
 
-    /// A file's path as a person reads it: from the project's folder, or from the root of the disk.
+    /// Formats a file path for the user, relative to the project folder or absolute.
     pub fn format_path(&self, file: &Path, absolute: bool) -> String {
         let file = if absolute { file.to_owned() } else { relative_path(file, &self.folder) };
         let shown = file.to_string_lossy().replace('\\', "/");
         if shown.is_empty() { ".".to_owned() } else { shown }
     }
 
-    /// The files that an instance is made of: its own, and those that say something about it. What
-    /// stands inside a model file, or has no files, has none.
+    /// Returns the files that an instance was read from: its own file, and those that add settings.
+    /// Empty for an instance without files or inside a model file.
     pub fn instance_files(&self, instance: u32) -> &[PathBuf] {
         self.notes.get(instance as usize).map_or(&[], |note| &note.files)
     }
 
-    /// The instances that come from a file or a folder, in their order: all that a model file holds, and
-    /// all that a meta or project file says something about.
+    /// Returns the instances that come from a file or folder, in order: every instance of a model
+    /// file, and every instance that a meta or project file adds settings to.
     pub fn find_by_file(&self, file: &Path) -> Vec<u32> {
         let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let file = std::fs::canonicalize(&absolute).unwrap_or_else(|_| normalize_path(&absolute));

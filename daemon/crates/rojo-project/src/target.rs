@@ -1,9 +1,9 @@
-//! A Rojo project as a target: what is approved becomes changes of its files, all of them or none.
+//! A Rojo project as a target: applies approved proposals to its files, all of them or none.
 //!
-//! The project is performed upon as a scene. Then a plan says what has to become of which files, and
-//! all that is new is stored in synced temporary files. What the step will do is an entry of the
-//! ledger before the first file is touched. Afterwards the project is read again, and where that gives
-//! anything else than what was approved, all files are put back.
+//! Proposals are performed on a scene of the project. A plan then determines the file changes, and
+//! all new content is stored in synced temporary files. The ledger records the step before the
+//! first file is touched. Afterwards the project is read again. If the result differs from what was
+//! approved, all files are restored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -33,57 +33,57 @@ use super::write::journal::{DoneStep, ReadyStep, StepJournal};
 use super::write::rollback::RollbackFailure;
 use super::write::{self, PlannedChanges};
 
-/// A project that is open for an edit.
+/// A project that is open for editing.
 #[derive(Debug)]
 pub struct RojoProject {
     pub(super) tree: ProjectTree,
-    /// The instances of the tree in the scene.
+    /// The nodes of the tree's instances in the scene.
     pub(super) nodes: Vec<Node>,
-    /// The scene before anything was done to it.
+    /// The journal mark of the unchanged scene.
     pub(super) start: JournalMark,
-    /// The hashes of its files.
+    /// The hashes of the project's files.
     pub(super) files: BTreeMap<PathBuf, Fingerprint>,
-    /// The hash of all of them.
+    /// The hash of all files combined.
     hash: Fingerprint,
-    /// Whether nothing is written.
     is_dry_run: bool,
-    /// Whether commands were planned in another epoch, so that only their paths count.
+    /// Whether commands were planned in another epoch, so that instances are found by path only.
     is_by_path: bool,
     pub(super) memory: ProjectMemory,
-    /// Whether a reading was given up half-way, so that nobody knows what the files say.
+    /// Whether a reading failed half-way, so that the tree may not match the files.
     is_stale: bool,
-    /// A step that is done in part, and could not be taken back so far.
+    /// A step that was applied in part and could not be rolled back yet.
     partial_step: Option<DoneStep>,
-    /// Who follows the files.
+    /// Updates the paths that are watched for changes.
     watch_updater: WatchUpdater,
 }
 
-/// What is ready to be put in its place.
+/// Proposals that were performed on the scene and are ready to be committed.
 #[derive(Debug)]
 pub struct PreparedProject {
-    /// The files; none where no proposal could be performed.
+    /// The new files; None if no proposal could be performed.
     pub stored: Option<StoredFiles>,
-    /// The proposals that could not be performed, and why.
+    /// The proposals that could not be performed, each with the reason.
     pub refused: Vec<(Seq, String)>,
 }
 
-/// New files on the disk that do not have their names yet.
+/// New files on the disk that do not have their final names yet.
 #[derive(Debug)]
 pub struct StoredFiles {
-    /// None where nothing is to be written.
+    /// None in a dry run.
     ready: Option<ReadyStep>,
-    /// What will be said of each proposal.
+    /// The ack for each proposal.
     pub acks: Vec<(Seq, Ack)>,
-    /// What the ledger keeps: the record of the step, what the files were, what was deleted.
+    /// The blobs for the ledger: the record of the step, the previous contents of files, and
+    /// deleted instances.
     pub blobs: Vec<Vec<u8>>,
 }
 
 impl RojoProject {
-    /// Opens a project for an edit: a project file, or a folder that has one. Where it `is_dry`,
-    /// nothing is ever written.
+    /// Opens a project for editing, given a project file or a folder that contains one. If
+    /// `is_dry`, nothing is ever written.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the project cannot be read.
     pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
         let tree = ProjectTree::read(path)?;
         let (mut scene, nodes) = tree.to_scene();
@@ -109,21 +109,22 @@ impl RojoProject {
         Ok((project, scene))
     }
 
-    /// The project file that a path means, absolute and without links, by which the ledger names it.
+    /// Finds the project file for a path, absolute and free of symlinks. The ledger names the
+    /// project by it.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no project file.
     pub fn find_project_file(path: &Path) -> Result<PathBuf, ProjectError> {
         find_project_file(path)
     }
 
-    /// Finds the instances of commands by their paths: for commands of another epoch.
+    /// Sets whether commands address instances by path, as is needed for commands of another epoch.
     #[must_use]
     pub fn with_path_addressing(self, by_path: bool) -> Self {
         Self { is_by_path: by_path, ..self }
     }
 
-    /// How the ledger names the project.
+    /// Returns the project's name and hash for the ledger.
     pub fn ledger_place(&self) -> ProjectPlace {
         ProjectPlace { project: self.name(), hash: self.hash.clone() }
     }
@@ -136,8 +137,8 @@ impl RojoProject {
         &self.tree.folder
     }
 
-    /// The files of the scripts that have one of their own, from the folder and with `/`, by their
-    /// instances in the scene that the project was opened with.
+    /// Returns the files of the scripts that have their own file, by their nodes in the scene that
+    /// the project was opened with. Paths are relative to the project folder and use `/`.
     pub fn script_files(&self) -> HashMap<Node, String> {
         let pairs = self.nodes.iter().zip(&self.tree.instances);
         let own = pairs.filter_map(|(node, instance)| {
@@ -151,8 +152,9 @@ impl RojoProject {
         own.collect()
     }
 
-    /// What has to be followed to hear of changes: its project files, and what they mount, whether or not
-    /// it is there; the meta files beside a single file; and what links lead to.
+    /// Returns the paths to watch for changes: the project files, the targets of their mounts
+    /// (whether or not they exist), the meta files of mounted single files, and the targets of
+    /// links.
     pub fn watch_roots(&self) -> Vec<PathBuf> {
         let mut roots = BTreeSet::from([self.tree.project.clone()]);
         for instance in &self.tree.instances {
@@ -178,26 +180,27 @@ impl RojoProject {
         roots.into_iter().collect()
     }
 
-    /// Tells whom to follow what, now and whenever that becomes another.
+    /// Sets the updater that receives the paths to watch, now and whenever they change.
     pub fn set_watch_updater(&mut self, follower: WatchUpdater) {
         self.watch_updater = follower;
         self.watch_updater.set_roots(&self.watch_roots());
     }
 
-    /// The hash of all files.
+    /// Returns the hash of all files.
     pub fn hash(&self) -> &Fingerprint {
         &self.hash
     }
 
-    /// What was wrong with single files, which are left out.
+    /// Returns the faults of single files, which are left out of the project.
     pub fn diagnostics(&self) -> impl Iterator<Item = String> {
         self.tree.diagnostics.iter().map(|it| format!("{}: {}", it.file.display(), it.message))
     }
 
-    /// Reads what somebody else has changed; the scene that it makes, where it is another one.
+    /// Reads changes that were made to the files from outside. Returns the new scene; None if
+    /// nothing changed.
     ///
     /// # Errors
-    /// The project cannot be read now; it is as it was.
+    /// Fails if the project cannot be read now, and leaves it as it was.
     pub fn follow_changes(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
         let scene = self.read_changed(heard);
         self.watch_updater.set_roots(&self.watch_roots());
@@ -217,7 +220,7 @@ impl RojoProject {
         };
         match self.update(&paths) {
             Ok(scene) => Ok(scene),
-            // What was told is forgotten with this: the next time all is read.
+            // The reported paths are lost after an error, so the next call must read everything.
             Err(error) => {
                 self.is_stale = true;
                 Err(error)
@@ -246,16 +249,16 @@ impl RojoProject {
         Ok(Some(scene))
     }
 
-    /// Reads the memory once more; what it says, where it can be read.
+    /// Reads the memory file again. Returns its text; None if it cannot be read.
     pub fn read_memory(&mut self) -> Option<String> {
         self.memory = ProjectMemory::beside_project(&self.tree.project);
         self.memory.memory_file().map(|memory| memory.text().to_owned())
     }
 
-    /// Opens the project once more.
+    /// Opens the project again.
     ///
     /// # Errors
-    /// It cannot be read any more.
+    /// Fails if the project can no longer be read.
     pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
         let (mut project, scene) = Self::open(&self.tree.project, self.is_dry_run)?;
         project.watch_updater = self.watch_updater.clone();
@@ -263,18 +266,19 @@ impl RojoProject {
         Ok((if is_elsewhere { project.without_memory() } else { project }, scene))
     }
 
-    /// Whether files can hold a scene that stood for the project and was changed.
+    /// Checks that files can hold a scene, which must be a changed version of the project's own
+    /// scene.
     ///
     /// # Errors
-    /// What they cannot hold, and what to do instead.
+    /// Returns what the files cannot hold, and what to do instead.
     pub fn check_scene(&self, scene: &Scene) -> Result<(), Refusal> {
         self.file_effects(scene).map(drop)
     }
 
-    /// What becomes of the files where they are to give a scene.
+    /// Returns the effects on files of applying a changed scene.
     ///
     /// # Errors
-    /// What they cannot hold, and what to do instead.
+    /// Returns what the files cannot hold, and what to do instead.
     pub fn file_effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
         if self.is_stale {
             return refuse!(
@@ -295,12 +299,12 @@ impl RojoProject {
         Ok(FileEffects { changed: self.hashes_by_path(&changes), retained: kept })
     }
 
-    /// Whether the files still are what steps left, so that they can become what they were before.
+    /// Whether the files are still as the steps left them, so that the steps can be reverted.
     pub fn can_revert(steps: &[StepJournal], blobs: &BlobStore) -> bool {
         PlannedChanges::reverse_journals(steps, blobs).is_some()
     }
 
-    /// Those of some files that another tool writes.
+    /// Returns those of the given files that another tool generates.
     pub fn generated_files(&self, files: &[String]) -> Vec<GeneratedFile> {
         generated_files(self.project_folder(), files)
     }
@@ -316,14 +320,15 @@ impl RojoProject {
         Ok(changes)
     }
 
-    /// Performs proposals on the scene, which stands for the project, and stores what becomes of the
-    /// files in synced temporary ones. Where all of them take back steps, whose records `back` has,
-    /// newest first, the files become what they were, where they still are what those steps left.
+    /// Performs proposals on the scene of the project, and stores the resulting files as synced
+    /// temporary files. If all proposals revert steps, `back` holds the records of these steps,
+    /// newest first. The previous contents of the files are then restored exactly, provided the
+    /// files are still as those steps left them.
     ///
-    /// A step that was done in part and could not be taken back is taken back first.
+    /// A step that was applied in part is rolled back first.
     ///
     /// # Errors
-    /// Nothing was stored, and the scene is as it was.
+    /// Fails without storing anything, and leaves the scene as it was.
     pub fn prepare_proposals(
         &mut self,
         scene: &mut Scene,
@@ -387,7 +392,7 @@ impl RojoProject {
         let blobs = ready.as_ref().map(ReadyStep::ledger_blobs).unwrap_or_default();
         let mut stored = StoredFiles { ready, acks: Vec::new(), blobs };
         for PerformedProposal { seq, call, effects: left, undo_steps: backs } in done {
-            // What the proposal made is called as the proposal calls it.
+            // Resolve `new:K` ids to the instances that this proposal created.
             scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
             let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
@@ -411,12 +416,14 @@ impl RojoProject {
         Ok(stored)
     }
 
-    /// Puts the files in their places, and gives the scene that they make; none where nothing is
-    /// written. The last moment at which a change by somebody else is noticed.
+    /// Moves the stored files into place, and returns the scene that they produce; None in a dry
+    /// run. This is the last point at which an outside change is detected.
     ///
     /// # Errors
-    /// The files are as they were, but for those that the error names: [`PlaceError::Kept`] are somebody
-    /// else's now, and [`PlaceError::Torn`] have to be put back, which the next [`Project::prepare`] tries.
+    /// Fails and leaves the files as they were, except for those that the error names. With
+    /// [`PlaceError::ForeignEdits`], they contain edits from outside, which are kept. With
+    /// [`PlaceError::PartlyApplied`], they still have to be restored, which the next
+    /// [`RojoProject::prepare_proposals`] tries.
     pub fn commit_files(
         &mut self,
         stored: StoredFiles,
@@ -435,8 +442,8 @@ impl RojoProject {
         }
     }
 
-    /// Reads the project again. Where that gives anything else than what was approved, the step is taken
-    /// back.
+    /// Reads the project again, and rolls the step back if the result differs from what was
+    /// approved.
     fn verify_result(&mut self, done: DoneStep, scene: &Scene) -> Result<Scene, PlaceError> {
         let what = match self.reopen() {
             Ok((project, read)) => match first_difference(scene, &read) {
@@ -458,8 +465,8 @@ impl RojoProject {
         }
     }
 
-    /// What is said of a step that was not done, and could not be taken back as a whole. It is kept where
-    /// that can be tried again.
+    /// Returns the error for a step that failed and could not be rolled back completely. Keeps the
+    /// step if the rollback can be retried.
     fn fail_rollback(
         &mut self,
         why: &str,
@@ -473,8 +480,8 @@ impl RojoProject {
         error
     }
 
-    /// Takes away the temporary files of steps that a crash cut off, also where it came before their
-    /// records were kept. Nobody else may be at work on these proposals.
+    /// Removes temporary files of steps that a crash interrupted, including those whose record was
+    /// not kept yet. No other process may be working on these proposals.
     pub fn sweep_temporary<'a>(&self, proposals: impl Iterator<Item = (Seq, &'a Proposal)>) {
         let marks: Vec<String> = proposals
             .map(|(seq, it)| format!("{}{}", disk::TEMPORARY_PREFIX, temporary_mark(seq, it)))
@@ -506,8 +513,8 @@ impl RojoProject {
         PlaceError::Write { file: self.name(), hint: disk::error_hint(why.kind()), why }
     }
 
-    /// Whether the files still are what was read. They are read once more: a file may have come, or been
-    /// written while the others were read.
+    /// Checks that the files are still as they were read. Reads all of them again, because a file
+    /// may have been added, or written while the others were read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
         let (now, _) = self.reopen()?;
         if !self.is_stale && self.has_same_content(&now) {
@@ -521,7 +528,7 @@ impl RojoProject {
         Err(PlaceError::Changed { file })
     }
 
-    /// Whether another reading says the same.
+    /// Whether another reading has the same content.
     fn has_same_content(&self, other: &Self) -> bool {
         let memory = |it: &Self| it.memory.memory_file().map(|memory| memory.text().to_owned());
         self.hash == other.hash
@@ -544,7 +551,7 @@ impl RojoProject {
     }
 }
 
-/// The files of a project with their hashes, as far as these are not known.
+/// Returns the files of a project with their hashes. Hashes in `known` are not computed again.
 fn hash_files(
     tree: &ProjectTree,
     known: &BTreeMap<PathBuf, Fingerprint>,
@@ -587,12 +594,12 @@ fn combine_hashes(tree: &ProjectTree, files: &BTreeMap<PathBuf, Fingerprint>) ->
     Fingerprint::hash_bytes(text.as_bytes())
 }
 
-/// What the names of the temporary files of a step begin with: its first proposal.
+/// Returns the name prefix of a step's temporary files, derived from its first proposal.
 fn temporary_mark(seq: Seq, proposal: &Proposal) -> String {
     format!("{seq}-{}-", proposal.patch_id.short_hex())
 }
 
-/// What is said of a step that was not done, and could not be taken back as a whole.
+/// Returns the error for a step that failed and could not be rolled back completely.
 pub fn rollback_error(project: String, why: &str, left: &RollbackFailure) -> PlaceError {
     let why = why.to_owned();
     if left.faults.is_empty() {
@@ -602,7 +609,7 @@ pub fn rollback_error(project: String, why: &str, left: &RollbackFailure) -> Pla
     PlaceError::PartlyApplied { project, why, left: left.to_string() }
 }
 
-/// The first thing in which what was read differs from what was performed.
+/// Describes the first difference between the scene that was read and the one that was performed.
 fn first_difference(performed: &Scene, read: &Scene) -> Option<String> {
     Some(match diff_scenes(performed, read).into_iter().next()? {
         SceneDifference::Added { path, class, .. } => {

@@ -1,4 +1,4 @@
-//! The reader on small projects; what Rojo itself says of them is asked in `tests/rojo`.
+//! Tests of the reader on small projects. `tests/rojo` compares the results with Rojo itself.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A project of files with texts.
+/// Creates a project with the given files.
 pub(super) fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -21,7 +21,7 @@ pub(super) fn write(folder: &Path, name: &str, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// The tree as lines: depth, name, class, key.
+/// Formats the tree as lines of depth, name, class and key.
 fn lines(tree: &ProjectTree) -> Vec<String> {
     let line = |instance: &ProjectInstance| {
         let mut depth = 0;
@@ -97,7 +97,6 @@ fn the_scene_has_what_the_files_have() {
     assert_eq!(read.len(), tree.instances.len() - 1);
 }
 
-/// A project that mounts `src`.
 const SRC: (&str, &str) =
     ("default.project.json", r#"{ "name": "Game", "tree": { "$path": "src" } }"#);
 
@@ -145,7 +144,7 @@ fn deep_things_are_told_and_the_rest_is_read() {
 fn a_file_that_is_too_large_is_told_and_the_rest_is_read() {
     let folder = project(&[SRC, ("src/a.luau", "return 1"), ("src/d.luau", "return 2")]);
     for name in ["b.luau", "c.rbxm", "d.meta.json", "e.json"] {
-        // Without content on the disk.
+        // A sparse file: it takes no space on the disk.
         let file = std::fs::File::create(folder.path().join("src").join(name)).unwrap();
         file.set_len(1_500 << 20).unwrap();
     }

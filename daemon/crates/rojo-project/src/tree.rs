@@ -1,7 +1,7 @@
-//! What a project gives: a tree of instances, each of which knows where it comes from.
+//! The result of reading a project: a tree of instances, each with its origin.
 //!
-//! Nothing here reads a file. How files become instances is the reader's business, how instances
-//! become files the writer's; this is what they both speak of.
+//! This module does no file access. The reader turns files into instances and the writer turns
+//! instances into files; these are the types they share.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,48 +10,51 @@ use rbx_types::{Ref, Variant};
 
 use super::reader::FileRules;
 
-/// A project as it was read.
+/// A project as it was read from disk.
 #[derive(Debug, Default)]
 pub struct ProjectTree {
-    /// The project's folder, absolute, with no link in it.
+    /// The project folder, absolute and free of symlinks.
     pub folder: PathBuf,
     pub project: PathBuf,
-    /// The instances, a parent before its children; the first is the root. Those of one parent stand
-    /// in the order in which Rojo writes them.
+    /// The instances, parents before children; the first is the root. Siblings are in the order in
+    /// which Rojo writes them.
     pub instances: Vec<ProjectInstance>,
-    /// What was wrong with single files, sorted by file.
+    /// The faults of single files, sorted by file.
     pub diagnostics: Vec<ProjectDiagnostic>,
-    /// How far links and paths may lead: the repository that the project is part of, or its folder.
+    /// The folder that links and paths may not leave: the enclosing repository, or the project
+    /// folder.
     pub boundary: PathBuf,
-    /// What the reader knows of the instances besides, one by one.
+    /// The reader's notes on the instances, one for each.
     pub(super) notes: Vec<InstanceNote>,
-    /// The rules that folders were read by; notes name them by number.
+    /// The rules that folders were read by; [`InstanceNote::rules`] is an index into this list.
     pub(super) rules: Vec<FileRules>,
-    /// The links that were followed, and where they lead.
+    /// The links that were followed, each with its target.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
-    /// The entries that are projects, and where their `$path`s lead.
+    /// The project entries, each with the target of one of its `$path`s.
     pub(super) mounts: Vec<(PathBuf, PathBuf)>,
-    /// What was wrong, each with the file or folder that was being read.
+    /// The faults, each with the file or folder that was being read.
     pub(super) faults: Vec<(PathBuf, ProjectDiagnostic)>,
 }
 
-/// In the place of rules: a folder that is reached by a link is read anew each time.
+/// The value of [`InstanceNote::rules`] for a folder that is reached through a link. Such a folder
+/// is read again on every update.
 pub(super) const LINKED: u32 = u32::MAX;
 
-/// What the reader knows of an instance besides.
+/// What the reader knows about an instance beyond its [`ProjectInstance`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct InstanceNote {
-    /// The files that Rojo would list for it, in its order.
+    /// The files that Rojo would list for the instance, in Rojo's order.
     pub(super) files: Vec<PathBuf>,
-    /// What references call it.
+    /// The id by which references name the instance.
     pub(super) id: Option<String>,
-    /// Whether a property of it refers to an instance of the same model file.
+    /// Whether a property refers to an instance of the same model file.
     pub(super) has_references: bool,
-    /// What stands in the folder that is its parent, where that is what it comes from.
+    /// The entry of the parent's folder that the instance was read from; None if it was not read
+    /// from a folder entry.
     pub(super) entry: Option<PathBuf>,
-    /// The rules that hold for what is in the folder; [`LINKED`] where a link leads to it.
+    /// The index of the rules for the contents of the folder; [`LINKED`] if a link leads to it.
     pub(super) rules: u32,
-    /// Its key before it was made unique, where that had to be.
+    /// The key before it was made unique; None if it already was.
     pub(super) base_key: Option<String>,
 }
 
@@ -60,75 +63,75 @@ pub(super) struct InstanceNote {
 pub struct ProjectInstance {
     pub name: String,
     pub class: String,
-    /// The number of its parent; none for the root.
+    /// The number of the parent; None for the root.
     pub parent: Option<u32>,
-    /// The numbers of its children, in order.
+    /// The numbers of the children, in order.
     pub children: Vec<u32>,
-    /// Its properties as a file would store them, with `Attributes`, `Tags` and `Source` (its line
-    /// ends LF, as Rojo has it). A reference is `Ref::some(number of the instance + 1)`.
+    /// The properties as a file would store them, including `Attributes`, `Tags` and `Source` (with
+    /// LF line endings, as in Rojo). A reference is `Ref::some(instance number + 1)`.
     pub properties: BTreeMap<String, Variant>,
-    /// Whether Rojo leaves alone what it does not know below this instance.
+    /// Whether Rojo leaves unknown instances below this one alone.
     pub ignores_unknown: bool,
-    /// What tells it from all others, and stays the same when other files change: the file relative
-    /// to the folder, or the file and the names below it.
+    /// A unique key that stays the same when other files change: the path of the file relative to
+    /// the project folder, or that path and the names of the nodes below it.
     pub key: String,
-    /// Where it comes from.
     pub origin: InstanceOrigin,
 }
 
-/// Where an instance comes from, and so where a change of it goes. Paths are absolute.
+/// The source of an instance, and so the place where a change to it is written. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceOrigin {
     /// A node of a project file without `$path`.
     Node {
         project: PathBuf,
-        /// The names from its tree's root; empty for the root itself.
+        /// The node names from the root of the file's tree; empty for the root itself.
         names: Vec<String>,
     },
-    /// A file that is one instance: a script, a text, a table, generated data.
+    /// A file that is a single instance: a script, text, a localization table or generated data.
     File {
         file: PathBuf,
-        /// The meta file that is read with it, whether or not it is there; none where none would be.
+        /// The meta file that applies, whether or not it exists; None if no meta file can apply.
         meta: Option<PathBuf>,
-        /// The node of a project file whose `$path` this is, with its names.
+        /// The project file and the node names, if the `$path` of a node leads here.
         mounted: Option<(PathBuf, Vec<String>)>,
     },
-    /// A folder; what it is may be told by an `init` file in it.
+    /// A folder; an `init` file in it may define its class.
     Folder {
         folder: PathBuf,
-        /// The `init` file, where there is one.
+        /// The `init` file, if there is one.
         init: Option<PathBuf>,
-        /// The `init.meta.json` of it, whether or not it is there.
+        /// The `init.meta.json` of the folder, whether or not it exists.
         meta: PathBuf,
-        /// The node of a project file whose `$path` this is, with its names.
+        /// The project file and the node names, if the `$path` of a node leads here.
         mounted: Option<(PathBuf, Vec<String>)>,
     },
     /// Part of a model file: `.model.json`, `.rbxm` or `.rbxmx`.
     Model {
         file: PathBuf,
-        /// The way from the file's root, by positions among the children; empty for the root.
+        /// The child indices that lead from the root of the file to the instance; empty for the
+        /// root.
         at: Vec<u32>,
-        /// The node of a project file whose `$path` this is, with its names.
+        /// The project file and the node names, if the `$path` of a node leads here.
         mounted: Option<(PathBuf, Vec<String>)>,
     },
 }
 
-/// Something that is wrong with a file of a project, which is otherwise read.
+/// A fault in one file of a project. The rest of the project is still read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProjectDiagnostic {
     pub file: PathBuf,
-    /// What is wrong, and what to do, in a sentence.
+    /// The fault and its remedy, as one sentence.
     pub message: String,
-    /// Whether Rojo itself would refuse the whole project for it.
+    /// Whether Rojo itself would refuse the whole project because of the fault.
     pub is_fatal_to_rojo: bool,
 }
 
-/// How a property of a [`Tree`] refers to an instance of it.
+/// Returns the reference by which properties of a [`ProjectTree`] refer to an instance.
 pub fn reference_to(instance: u32) -> Ref {
     Ref::some(u128::from(instance) + 1)
 }
 
-/// The instance that a property of a [`Tree`] refers to.
+/// Returns the number of the instance that a reference in a [`ProjectTree`] points to.
 pub fn instance_of(to: Ref) -> Option<u32> {
     vector_place::referent_number(to)
 }

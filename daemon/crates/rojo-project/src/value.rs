@@ -1,8 +1,8 @@
-//! Values as project, meta and model files write them: in full, or in the short forms that a
-//! property's type makes clear.
+//! Values in project, meta and model files: either in full, or in the short form that the type of a
+//! property allows.
 //!
-//! What is taken is what Rojo takes, and nothing more: a file that Vector understood and Rojo did
-//! not would be worse than a diagnostic.
+//! This module accepts exactly what Rojo accepts. A file that Vector understood and Rojo did not
+//! would be worse than a diagnostic.
 
 use rbx_reflection::DataType;
 use rbx_types::{
@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use vector_place::reflection;
 
-/// The value of a property.
+/// Parses the value of a property.
 ///
 /// # Errors
-/// What is wrong, as the end of a sentence.
+/// Returns the fault as the end of a sentence.
 pub(super) fn parse_property(class: &str, name: &str, json: &Json) -> Result<Variant, String> {
     if let Ok(full) = Variant::deserialize(json) {
         return Ok(full);
@@ -44,10 +44,11 @@ pub(super) fn parse_property(class: &str, name: &str, json: &Json) -> Result<Var
     }
 }
 
-/// The value of an attribute: its type can only be told where it is a truth value, a number or a text.
+/// Parses the value of an attribute. The short form exists only for booleans, numbers and strings,
+/// because an attribute has no declared type.
 ///
 /// # Errors
-/// What is wrong, as the end of a sentence.
+/// Returns the fault as the end of a sentence.
 pub(super) fn parse_attribute(name: &str, json: &Json) -> Result<Variant, String> {
     if let Ok(full) = Variant::deserialize(json) {
         return Ok(full);
@@ -101,7 +102,6 @@ fn to_vector([x, y, z]: [f32; 3]) -> Vector3 {
     Vector3::new(x, y, z)
 }
 
-/// Parses exactly `N` numbers.
 fn parse_numbers<const N: usize>(json: &Json) -> Option<[f32; N]> {
     let numbers = json.as_array()?.iter().map(|it| it.as_f64().map(|number| number as f32));
     numbers.collect::<Option<Vec<_>>>()?.try_into().ok()

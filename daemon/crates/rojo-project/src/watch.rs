@@ -1,9 +1,8 @@
-//! Follows the files of a project: who asks is told once, soon after they have come to rest.
+//! File watching for a project: reports changes once, soon after the files have settled.
 //!
-//! What the changes mean is not known here. An editor that saves by renaming, or a branch that is
-//! switched, makes many events; one that makes very many is told as [`Heard::All`], since reading
-//! everything again is then the shorter way. The system may lose events, and says so: that is told
-//! in the same way.
+//! The module does not interpret changes. An editor that saves by renaming, or a branch switch,
+//! causes many events. Very many are reported as [`FileChanges::All`], because a full reading is
+//! faster then. Events that the system reports as lost are handled the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,24 +15,25 @@ use notify::event::{AccessKind, AccessMode, Flag};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use vector_files::disk::TEMPORARY_PREFIX;
 
-/// For how long nothing may have happened.
+/// The time without events after which a change is reported.
 const QUIET_PERIOD: Duration = Duration::from_millis(40);
-/// How long after its first event a change is told at the latest, though more come.
+/// The maximum time from the first event to the report, even if events continue.
 const MAX_DELAY: Duration = Duration::from_millis(120);
-/// How many paths are told one by one; with more it is a storm, and its end is waited for.
+/// The maximum number of paths in a report. Beyond it, the events count as a storm, and the watch
+/// waits for its end.
 const MAX_PATHS: usize = 500;
-/// How long the end of a storm is waited for.
+/// The maximum time to wait for the end of a storm.
 const STORM_DELAY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChanges {
-    /// These paths: what is there now, what was, or both.
+    /// Paths that were created, removed or modified.
     Paths(BTreeSet<PathBuf>),
-    /// Nobody knows what exactly: all has to be read again.
+    /// Unknown changes: everything must be read again.
     All,
 }
 
-/// Why the files cannot be followed.
+/// The reason why files cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} cannot be watched: {why}{hint}")]
 pub struct WatchError {
@@ -42,29 +42,30 @@ pub struct WatchError {
     hint: &'static str,
 }
 
-/// Files that are followed; no more when this is dropped.
+/// A file watch. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct FileWatch {
-    /// With it goes the system's watcher, with that the last who can say anything, and so the thread.
+    /// Dropping this drops the system's watcher and the last sender, which ends the thread.
     roots: Arc<Mutex<WatchRoots>>,
 }
 
-/// Tells a [`Watch`] what is to be followed from now on.
+/// A handle that changes the watched paths of a [`FileWatch`].
 #[derive(Debug, Clone, Default)]
 pub struct WatchUpdater(Weak<Mutex<WatchRoots>>);
 
 impl FileWatch {
-    /// Follows files, and folders with all that is below them. Links are not followed. What is not there
-    /// yet, or goes, is followed when it comes. `hear` is called on a thread of its own.
+    /// Watches files, and folders with everything below them. Links are not followed. A path that
+    /// does not exist, or is removed, is watched once it appears. `hear` is called on a separate
+    /// thread.
     ///
     /// # Errors
-    /// The system cannot watch them, or no more of them.
+    /// Fails if the system cannot watch the files, or cannot watch any more of them.
     pub fn start(
         roots: &[PathBuf],
         mut hear: impl FnMut(FileChanges) + Send + 'static,
     ) -> Result<Self, WatchError> {
         let (say, said) = channel();
-        // Who has ended needs to hear nothing.
+        // Sending fails only if the receiving thread has ended.
         let to = say.clone();
         let tell = move |event| drop(to.send(event));
         let config = Config::default().with_follow_symlinks(false);
@@ -88,7 +89,8 @@ impl FileWatch {
                 let Some(roots) = followed.upgrade() else {
                     return;
                 };
-                // Below what came or went only now, nothing was watched.
+                // Nothing below a root that has just appeared or disappeared was watched, so its
+                // changes are unknown.
                 let is_torn = match roots.lock() {
                     Ok(mut roots) => roots.watch_changed(&changed).unwrap_or(true),
                     Err(_) => return,
@@ -101,15 +103,15 @@ impl FileWatch {
         Ok(Self { roots })
     }
 
-    /// Who can tell it what is to be followed.
+    /// Returns a handle that changes the watched paths.
     pub fn updater(&self) -> WatchUpdater {
         WatchUpdater(Arc::downgrade(&self.roots))
     }
 }
 
 impl WatchUpdater {
-    /// Follows these from now on. Where others come with that, [`Heard::All`] is told: nobody knows what
-    /// happened to them since they were read.
+    /// Replaces the watched paths. If there are new ones, [`FileChanges::All`] is reported, because
+    /// they may have changed since they were read.
     pub fn set_roots(&self, wanted: &[PathBuf]) {
         let Some(roots) = self.0.upgrade() else { return };
         let Ok(mut roots) = roots.lock() else { return };
@@ -119,7 +121,8 @@ impl WatchUpdater {
         let is_more = new.keys().any(|root| !roots.watched_roots.contains_key(root));
         roots.watched_roots = new;
         if is_more {
-            // What cannot be watched is read again before anything is written, as all is.
+            // A path that cannot be watched does no harm: the project is read again before every
+            // write.
             let _ = roots.watch_changed(&FileChanges::Paths(BTreeSet::new()));
             let _ = roots.sender.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         }
@@ -129,31 +132,31 @@ impl WatchUpdater {
 #[derive(Debug)]
 struct WatchRoots {
     watcher: RecommendedWatcher,
-    /// What is followed, and whether all below it is watched.
+    /// The watched paths, each with whether it is watched recursively.
     watched_roots: BTreeMap<PathBuf, bool>,
-    /// The folders of which only the entries are watched.
+    /// The folders that are watched without their subfolders.
     folders: BTreeSet<PathBuf>,
     sender: Sender<notify::Result<Event>>,
 }
 
 impl WatchRoots {
-    /// Whether a path is part of what is followed, or on the way to it.
+    /// Whether a path is a root, or below or above one.
     fn contains(&self, path: &Path) -> bool {
         self.watched_roots.keys().any(|root| path.starts_with(root) || root.starts_with(path))
     }
 
-    /// Watches what has come, or may be another than it was. Whether there were folders that had been
-    /// watched, or are now: what happened below them before is not known.
+    /// Watches roots that appeared or may have been replaced. Returns whether any of them was
+    /// watched before or is watched now: changes below it may have been missed.
     fn watch_changed(&mut self, changed: &FileChanges) -> Result<bool, WatchError> {
         let is_named = |root: &Path| match changed {
             FileChanges::Paths(paths) => root.ancestors().any(|it| paths.contains(it)),
             FileChanges::All => true,
         };
-        // What comes while they are looked at is seen in the next round.
+        // What appears meanwhile is found in the next round.
         while self.watch_parents(is_named)? {}
         let mut is_torn = false;
         for (root, is_watched) in &mut self.watched_roots {
-            // A link leads elsewhere.
+            // A link is not followed, so it does not count as a folder.
             let is_folder = root.symlink_metadata().is_ok_and(|it| it.is_dir());
             if is_folder == *is_watched && !is_named(root) {
                 continue;
@@ -169,8 +172,8 @@ impl WatchRoots {
         Ok(is_torn)
     }
 
-    /// Watches the folders in which the roots stand, or will: a file may be replaced by another, and a
-    /// folder may come, or come back. Whether there are more than before.
+    /// Watches the nearest existing parent folders of the roots, because a file may be replaced and
+    /// a folder may appear or reappear. Returns whether a folder was added.
     fn watch_parents(&mut self, is_named: impl Fn(&Path) -> bool) -> Result<bool, WatchError> {
         let folder =
             |root: &PathBuf| root.ancestors().skip(1).find(|it| it.is_dir()).map(Path::to_owned);
@@ -178,7 +181,8 @@ impl WatchRoots {
         self.folders.retain(|folder| wanted.contains(folder));
         let mut is_more = false;
         for folder in wanted {
-            // A watch of its own would end the one of all that is below it.
+            // A non-recursive watch would replace the recursive one that already covers this
+            // folder.
             let is_below = folder.ancestors().any(|it| self.watched_roots.get(it) == Some(&true));
             if is_below || self.folders.contains(&folder) && !is_named(&folder) {
                 continue;
@@ -202,7 +206,8 @@ fn watch_error(path: &Path, why: notify::Error) -> WatchError {
     WatchError { path: path.display().to_string(), why, hint }
 }
 
-/// Waits for a change, and for its end; none where nobody is left who could say anything.
+/// Waits for a change and collects further changes until they end. Returns None if all senders are
+/// gone.
 fn gather_changes(
     said: &Receiver<notify::Result<Event>>,
     is_ours: impl Fn(&Path) -> bool,
@@ -243,7 +248,7 @@ fn gather_changes(
     Some(if is_storm { FileChanges::All } else { FileChanges::Paths(paths) })
 }
 
-/// Whether something is another than before; to open and to read changes nothing.
+/// Whether an event can mean a modification; opening and reading do not.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -251,7 +256,7 @@ fn is_change(kind: EventKind) -> bool {
     }
 }
 
-/// Whether Vector itself writes it beside a file, before it takes its place.
+/// Whether the path is a temporary file that Vector writes before it replaces a file.
 fn is_temporary(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())

@@ -1,23 +1,25 @@
-//! How much a change of a text takes away.
+//! Classification of a text change by how much it removes.
 //!
-//! It judges characters and lines, not meaning: two inserted dashes make a comment of a line and
-//! are an insertion all the same. So what it calls additive holds for prose alone; whether an edit of
-//! a script only adds is for `core::luau` to say.
+//! It judges characters and lines, not meaning: inserting two dashes turns a line into a comment,
+//! and still counts as an insertion. So the class `Additive` is meaningful for prose only. Whether
+//! an edit of a script only adds code is decided by `is_additive_edit` of the Luau crate.
 
 use scene_schemas::proposal::Class;
 
 use super::diff::{LineChange, line_changes};
 use super::lines::split_lines;
 
-/// How many bytes of lines are compared word by word. What lies behind counts as changed.
+/// The maximum number of bytes of lines that are compared word by word. Lines beyond it count as
+/// changed.
 const MAX_COMPARED_BYTES: usize = 1_000_000;
 
-/// The class of a change of prose.
+/// Classifies a change of prose.
 ///
-/// - Additive: nothing is removed, only inserted, also inside of lines. No change is additive too.
+/// - Additive: text is only inserted, possibly inside lines, and nothing is removed. No change is
+///   additive too.
 /// - Destructive: more lines are removed than added, or a text of more than five lines is
-///   overwritten, which means that less than half of its lines stay and none of those says
-///   anything (`end` and the like do not).
+///   overwritten. That is the case if less than half of its lines remain and none of those is
+///   significant (`end` and the like are not).
 /// - Modifying: everything else.
 pub fn classify_change(before: &str, after: &str) -> Class {
     if is_insertion(before, after) {
@@ -32,8 +34,8 @@ pub fn classify_change(before: &str, after: &str) -> Class {
     class_of_loss(&old, &changes)
 }
 
-/// The class of a change of which something else has said that it does not only add: destructive
-/// or modifying, as [`change_class`] says.
+/// Classifies a change that is known not to be additive: as destructive or modifying, by the rules
+/// of [`classify_change`].
 pub fn classify_loss(before: &str, after: &str) -> Class {
     let (old, new) = (split_lines(before), split_lines(after));
     class_of_loss(&old, &line_changes(&old, &new))
@@ -49,7 +51,7 @@ fn class_of_loss(old: &[&str], changes: &[LineChange]) -> Class {
     }
 }
 
-/// Whether `after` is `before` with one passage inserted.
+/// Whether `after` is `before` with one insertion.
 fn is_insertion(before: &str, after: &str) -> bool {
     let (before, after) = (before.as_bytes(), after.as_bytes());
     let head = before.iter().zip(after).take_while(|(a, b)| a == b).count();
@@ -57,8 +59,8 @@ fn is_insertion(before: &str, after: &str) -> bool {
     head + tail.take_while(|(a, b)| a == b).count() == before.len()
 }
 
-/// Whether a run of lines is still there in the run that replaces it, each line in order inside of
-/// another one. `looked_at` counts the bytes of which words were compared.
+/// Whether the replaced lines are still contained, in order, in the lines that replace them.
+/// `looked_at` counts the bytes that were compared by words.
 fn is_pure_insertion(
     old: &[&str],
     new: &[&str],
@@ -76,15 +78,15 @@ fn is_pure_insertion(
     in_order || is_insertion(&old[change.old.clone()].concat(), &new[change.new.clone()].concat())
 }
 
-/// Whether the words and signs of `line` all stand in `wider`, in order. Whole words, because the
-/// letters of a short line stand in almost any other one.
+/// Whether all words and symbols of `line` occur in `wider`, in order. Whole words are compared,
+/// because the letters of a short line occur in almost any other line.
 fn is_widened(line: &str, wider: &str) -> bool {
     let wider = split_words(wider);
     let mut wider = wider.iter();
     split_words(line).iter().all(|word| wider.any(|other| other == word))
 }
 
-/// The words and signs of a line.
+/// Splits a line into words and symbols.
 pub(super) fn split_words(line: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = vec![];
@@ -116,8 +118,8 @@ fn is_overwrite(old: &[&str], changes: &[LineChange]) -> bool {
     !says_something && !old[kept..].iter().any(|line| is_significant(line))
 }
 
-/// Whether a line would be missed: it has more than four letters and digits, as `end` and `else`
-/// have not.
+/// Whether a line would be missed: it has more than four letters and digits, unlike `end` and
+/// `else`.
 pub(super) fn is_significant(line: &str) -> bool {
     line.chars().filter(|c| c.is_alphanumeric()).count() > 4
 }

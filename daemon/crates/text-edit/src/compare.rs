@@ -1,12 +1,12 @@
-//! Which lines two lists share, in bounded work.
+//! Finding the lines that two lists share, in bounded work.
 //!
-//! The rules are those of the histogram diff in the crate `similar`, and so are the answers on texts
-//! that people write: the longest run of lines that both lists have and that are not all over the
-//! place stays, and what lies before and behind it is compared alike. There, texts that share every
-//! second line take a second. Here steps are counted, and once there were too many, lines that stand
-//! just once on both sides decide what stays. Runs of lines that are all over the place are compared
-//! as `myers` does, long ones in pieces. No clock is read: the same lists always give the same
-//! answer.
+//! The rules are those of the histogram diff in the crate `similar`, and so are the results on
+//! hand-written texts: the longest run of shared lines that are not too frequent is kept, and the
+//! parts before and after it are compared in the same way. In `similar`, texts that share every
+//! second line take a second. This module counts steps instead. Once the budget is used up, lines
+//! that occur exactly once on both sides determine what is kept. Runs of frequent lines are
+//! compared with Myers' algorithm, long ones in pieces. No clock is read: the same lists always
+//! give the same result.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -15,22 +15,22 @@ use rustc_hash::FxHashMap;
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, DiffHook, NoFinishHook, Replace, myers};
 
-/// How many steps are made to find the longest runs.
+/// The maximum number of steps to find the longest runs.
 const MAX_STEPS: usize = 800_000;
-/// A line that stands more often than this tells nothing of where lines belong.
+/// A line with more occurrences than this is too frequent to show which lines correspond.
 const MAX_OCCURRENCES: u32 = 64;
-/// How many lines that are all over the place are compared as a whole, in one diff.
+/// The maximum number of frequent lines that are compared as a whole, per diff.
 const MAX_MYERS_LINES: usize = 1_024;
-/// The pieces that they are compared in otherwise.
+/// The length of the pieces in which they are compared otherwise.
 const PIECE_LINES: usize = 64;
-/// Lists of fewer lines are always looked at closely.
+/// The minimum length of lists that may be rejected as unlike.
 const MIN_UNLIKE_LINES: usize = 512;
-/// How many lines are looked at to see whether lists are alike at either end.
+/// The number of lines that are probed to see whether lists are alike at either end.
 const PROBED_LINES: usize = 9;
 
 const NO_LINE: u32 = u32::MAX;
 
-/// Numbers lines: equal ones, of both lists, have the same number.
+/// Numbers the lines of both lists. Equal lines get the same number.
 pub(super) fn number_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
     numbers.reserve(old.len());
@@ -41,7 +41,7 @@ pub(super) fn number_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, V
     (old.iter().map(&mut number).collect(), new.iter().map(&mut number).collect())
 }
 
-/// What differs between two lists of numbered lines. Neither is empty.
+/// Returns the differences between two lists of numbered lines. Neither may be empty.
 pub(super) fn compare_numbered(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
     let mut comparison = ListComparison::new(old, new, &mut hook);
@@ -50,7 +50,7 @@ pub(super) fn compare_numbered(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
     hook.into_inner().into_inner().into_ops()
 }
 
-/// Ranges of both lists.
+/// A range of each list.
 #[derive(Debug, Clone)]
 struct RangePair {
     old: Range<usize>,
@@ -63,7 +63,7 @@ impl RangePair {
     }
 }
 
-/// What is still to be done; the last one is next.
+/// A task of the comparison; the last one in the list is next.
 enum CompareTask {
     /// Compare by the longest runs.
     Runs(RangePair),
@@ -75,13 +75,13 @@ enum CompareTask {
     },
 }
 
-/// Lines that are equal.
+/// A run of equal lines.
 #[derive(Debug, Clone, Copy)]
 struct EqualRun {
     old: usize,
     new: usize,
     len: usize,
-    /// How often the rarest of them stands in the old list.
+    /// The number of occurrences in the old list of the rarest line of the run.
     rarest: u32,
 }
 
@@ -94,12 +94,11 @@ impl EqualRun {
 
 enum LongestRun {
     Run(EqualRun),
-    /// They share only lines that are all over the place.
+    /// The ranges share only frequent lines.
     Scattered,
     Nothing,
 }
 
-/// Too many steps were made.
 struct StepsExhausted;
 
 struct ListComparison<'c, D> {
@@ -108,12 +107,13 @@ struct ListComparison<'c, D> {
     hook: &'c mut D,
     steps_left: usize,
     myers_budget: usize,
-    /// By number: where it stands first in the range that is looked at, and how often.
+    /// For each number, its first position in the current range of the old list, and its number of
+    /// occurrences there.
     first: Vec<u32>,
     count: Vec<u32>,
-    /// By line of the old list: where the same line stands next.
+    /// For each line of the old list, the next position of an equal line.
     next_same: Vec<u32>,
-    /// By diagonal: up to where its run is known, in the new list.
+    /// For each diagonal, the end of the known run in the new list.
     run_ends: Vec<u32>,
     diagonals: Vec<usize>,
 }
@@ -175,7 +175,8 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         Ok(())
     }
 
-    /// Passes on what is equal at both ends, and what only one side has; none where nothing is left.
+    /// Emits the lines that are equal at both ends, or that only one side has. Returns None if
+    /// nothing remains.
     fn trim_equal(
         &mut self,
         pair: RangePair,
@@ -212,7 +213,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         Ok(())
     }
 
-    /// Whether long lists share next to nothing, and so nothing that is worth finding.
+    /// Whether long lists share so little that a comparison is not worthwhile.
     fn is_unlike(&mut self) -> bool {
         let (old, new) = (self.old, self.new);
         let least = old.len().min(new.len());
@@ -236,7 +237,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         shared <= few
     }
 
-    /// The longest run of lines that both sides have.
+    /// Finds the longest run of lines that both sides have.
     fn find_longest(&mut self, pair: &RangePair) -> Result<LongestRun, StepsExhausted> {
         self.spend_steps(pair.len())?;
         for at in pair.old.clone().rev() {
@@ -291,7 +292,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         })
     }
 
-    /// The run that two equal lines are part of.
+    /// Expands two equal lines to the run that they are part of.
     fn expand_run(&self, pair: &RangePair, old: usize, new: usize) -> EqualRun {
         let is_equal = |(a, b): &(&u32, &u32)| a == b;
         let before = self.old[pair.old.start..old].iter().rev();
@@ -306,14 +307,14 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
 
     fn spend_steps(&mut self, steps: usize) -> Result<(), StepsExhausted> {
         let left = self.steps_left.checked_sub(steps);
-        // Whoever asks for less later on shall not go on either.
+        // Smaller requests must fail from now on, too.
         self.steps_left = left.unwrap_or(0);
         left.map(|_| ()).ok_or(StepsExhausted)
     }
 
-    /// Compares lines that are all over the place.
+    /// Compares ranges that share only frequent lines.
     fn compare_scattered(&mut self, pair: &RangePair) -> Result<(), Infallible> {
-        // The shorter side bounds how much can be shared, and so the work.
+        // The shorter side limits how much can be shared, and so the work.
         match self.myers_budget.checked_sub(2 * pair.old.len().min(pair.new.len())) {
             Some(left) => {
                 self.myers_budget = left;
@@ -344,9 +345,10 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         myers::diff(&mut hook, self.old, pair.old.clone(), self.new, pair.new.clone())
     }
 
-    /// Splits ranges at lines that stand just once on both sides, as many as stand in one order.
+    /// Splits ranges at lines that occur exactly once on both sides and are in the same order
+    /// there.
     fn split_at_unique(&mut self, pair: &RangePair, tasks: &mut Vec<CompareTask>) {
-        // Where a line stands in the old range, and how often on both sides.
+        // The position of each line in the old range, and its number of occurrences on both sides.
         for at in pair.old.clone() {
             let number = self.old[at] as usize;
             self.first[number] = at as u32;
@@ -377,9 +379,10 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
     }
 }
 
-/// As many of these, which rise on the right, as rise on the left too.
+/// Returns the longest subsequence in which the left numbers increase. The right numbers increase
+/// already.
 fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The pair that ends the chain of each length, and the one that stands before each pair.
+    // The pair that ends the best chain of each length, and the predecessor of each pair.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (at, (old, _)) in pairs.iter().enumerate() {
         let length = ends.partition_point(|end: &usize| pairs[*end].0 < *old);
@@ -434,7 +437,7 @@ mod tests {
         }
     }
 
-    /// What two lists share, after a look that they do.
+    /// Checks a comparison and returns the number of shared lines.
     fn shared(old: &[u32], new: &[u32]) -> usize {
         let (mut shared, mut at, mut other) = (0, 0, 0);
         for op in compare_numbered(old, new) {

@@ -1,7 +1,8 @@
-//! What differs between two texts, line by line: the base of whole-text edits, hunks and classes.
+//! Line differences between two texts: the base of whole-text edits, hunks and classes.
 //!
-//! A line counts with its line end, so that a lost final newline is a change. Work is bounded by
-//! the number of lines, and by counted steps ([`compare`](super::compare)), and never by a clock: the same two texts always give the same answer.
+//! A line includes its line end, so a lost final newline is a change. Work is bounded by the number
+//! of lines and by counted steps (see [`compare`](super::compare)), never by a clock: the same two
+//! texts always give the same result.
 
 use std::ops::Range;
 
@@ -11,29 +12,28 @@ use similar::DiffOp;
 use super::compare::{compare_numbered, number_lines};
 use super::lines::{line_start_position, split_lines};
 
-/// How many lines, of both texts together and without what they share at both ends, are compared.
-/// Above it everything between the shared ends counts as one change.
+/// The maximum number of lines that are compared: of both texts together, without the lines they
+/// share at both ends. Above it, everything between the shared ends counts as one change.
 const MAX_COMPARED: usize = 40_000;
 
-/// A run of lines that is replaced by another one. One of the two may be empty.
+/// A run of lines that another one replaces. One of the two may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LineChange {
-    /// Which lines of the text before, from 0.
+    /// The lines of the old text, from 0.
     pub(super) old: Range<usize>,
-    /// Which lines of the text after, from 0.
+    /// The lines of the new text, from 0.
     pub(super) new: Range<usize>,
 }
 
-/// How many lines a change adds and removes. A changed line is both.
+/// The number of lines that a change adds and removes. A changed line counts as both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineCounts {
-    /// Lines that are added.
     pub added: u32,
-    /// Lines that are removed.
     pub removed: u32,
 }
 
-/// Edits on `before` that give `after`, byte for byte: whole lines, and only those that differ.
+/// Returns edits that turn `before` into `after`, byte for byte. They cover whole lines, and only
+/// those that differ.
 pub fn diff_lines(before: &str, after: &str) -> Vec<TextEdit> {
     let (old, new) = (split_lines(before), split_lines(after));
     line_changes(&old, &new)
@@ -46,7 +46,7 @@ pub fn diff_lines(before: &str, after: &str) -> Vec<TextEdit> {
         .collect()
 }
 
-/// How many lines differ.
+/// Counts the lines that differ.
 pub fn line_counts(before: &str, after: &str) -> LineCounts {
     line_changes(&split_lines(before), &split_lines(after)).iter().fold(
         LineCounts::default(),
@@ -57,8 +57,8 @@ pub fn line_counts(before: &str, after: &str) -> LineCounts {
     )
 }
 
-/// The changes from one list of lines to another, in order; between two of them stands a line that
-/// both lists share.
+/// Returns the changes from one list of lines to another, in order. At least one shared line
+/// separates two changes.
 pub(super) fn line_changes(old: &[&str], new: &[&str]) -> Vec<LineChange> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[head..], &new[head..]);

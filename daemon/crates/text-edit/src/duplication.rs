@@ -1,7 +1,7 @@
-//! Passages that are inserted where they already stand: the commonest mistake of an edit that was
-//! written from memory.
+//! Detection of inserted passages that already exist nearby, which is the most common mistake of an
+//! edit written from memory.
 //!
-//! It warns and never refuses; a person sees both places and decides.
+//! The module warns and never refuses. The user sees both places and decides.
 
 use std::ops::Range;
 
@@ -11,17 +11,18 @@ use scene_schemas::text::TextEdit;
 use super::classify::is_significant;
 use super::whitespace::{MAX_LOOSE_BYTES, remove_whitespace};
 
-/// How many non-blank lines make a passage.
+/// The minimum number of non-blank lines of a passage.
 const MIN_LINES: usize = 3;
-/// How far from the place of the edit a passage counts, in lines.
+/// The maximum distance of a passage from the edit, in lines.
 const MAX_DISTANCE: usize = 200;
 
-/// One sentence for each inserted passage that already stands, and stays, near its place.
+/// Returns one sentence for each inserted passage that already exists near its place and remains
+/// there.
 ///
-/// Lines are compared without white space and blank lines are passed over. Lines that any of the
-/// edits touches do not count as standing: what is rewritten or moved is not doubled. A passage of
-/// nothing but `end` and the like does not count either, and texts that are longer than any script
-/// are not searched. `edits` are sorted and fit `before`.
+/// Lines are compared without white space, and blank lines are skipped. Lines that an edit touches
+/// do not count as existing, because rewritten or moved lines are not duplicates. A passage without
+/// significant lines (only `end` and the like) does not count either. Texts that are longer than
+/// any script are not searched. `edits` must be sorted and fit `before`.
 pub fn find_duplicates(before: &str, edits: &[TextEdit]) -> Vec<String> {
     if before.len() > MAX_LOOSE_BYTES {
         return Vec::new();
@@ -30,7 +31,7 @@ pub fn find_duplicates(before: &str, edits: &[TextEdit]) -> Vec<String> {
     edits.iter().flat_map(|edit| standing.find_repeats(edit)).collect()
 }
 
-/// A line without its white space, and its number from 1.
+/// A line without white space, and its number from 1.
 struct TrimmedLine {
     number: usize,
     content: String,
@@ -39,7 +40,8 @@ struct TrimmedLine {
 /// The non-blank lines that no edit touches.
 struct UntouchedLines {
     lines: Vec<TrimmedLine>,
-    /// By the hash of their content; it has to be compared all the same.
+    /// The indices of lines by the hash of their content. The hash may collide, so the content is
+    /// still compared.
     by_content: FxHashMap<u64, Vec<usize>>,
 }
 
@@ -88,7 +90,7 @@ impl UntouchedLines {
         found
     }
 
-    /// Where most of the first of these lines stand nearby, and how many do.
+    /// Returns the start and length of the longest nearby match with the first of these lines.
     fn longest_match(&self, inserted: &[TrimmedLine], near: &Range<usize>) -> (usize, usize) {
         let places =
             inserted.first().and_then(|line| self.by_content.get(&hash_line(&line.content)));
@@ -123,7 +125,7 @@ fn non_blank_lines(text: &str) -> Vec<TrimmedLine> {
         .collect()
 }
 
-/// The lines, from 1, of which an edit takes something away.
+/// Returns the lines, from 1, from which an edit removes something.
 fn touched_lines(edit: &TextEdit) -> Range<usize> {
     let start = edit.start.line as usize + 1;
     if edit.start == edit.end {

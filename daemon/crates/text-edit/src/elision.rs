@@ -1,11 +1,11 @@
-//! Comments that stand for code that was left out.
+//! Detection of comments that replace omitted code.
 //!
-//! A model that writes `-- ... rest of the code ...` means that what stands there stays, and would
-//! lose it.
+//! A model that writes `-- ... rest of the code ...` means to keep the existing code, but would
+//! delete it.
 
 use rustc_hash::FxHashSet;
 
-/// Whether a line is a comment that says that something was left out.
+/// Whether a line is a comment that indicates omitted code.
 pub(super) fn is_elision(line: &str) -> bool {
     const LEADERS: [&str; 6] = ["--[[", "--", "//", "/*", "<!--", "#"];
     const WORDS: [&str; 10] = [
@@ -32,7 +32,7 @@ pub(super) fn is_elision(line: &str) -> bool {
     has_dots(said) && (is_open || is_left_open) && WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// The first line that is put in, says that something was left out, and did not stand there before.
+/// Returns the first added line that indicates omitted code and was not in the text before.
 pub fn find_elision<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
     let mut suspects = added.filter(|line| is_elision(line)).peekable();
     suspects.peek()?;

@@ -1,11 +1,11 @@
-//! Changes as a person reads them, and the text that results when only some are taken.
+//! Hunks for display, and the text that results when only some of them are applied.
 //!
 //! The lines of a hunk have no line ends, so a difference in the line end alone would show the same
-//! line twice. Changed lines therefore carry a mark where their end is not the usual one, which is
-//! that of the first line before (or after, where there was none):
-//! - `␍` behind a line that ends in CRLF in a text of LF, `␊` behind one that ends in LF in a text
-//!   of CRLF;
-//! - `\ No newline at end of file` behind a changed last line without one, in git's words.
+//! line twice. Changed lines are therefore marked if their line end differs from the usual one,
+//! which is that of the first line of the old text, or of the new text if the old one is empty:
+//! - `␍` after a line that ends in CRLF in a text with LF, `␊` after one that ends in LF in a text
+//!   with CRLF;
+//! - `\ No newline at end of file`, as in Git, after a changed last line without a line end.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use scene_schemas::proposal::{DiffLine, Hunk};
 use super::diff::{LineChange, line_changes};
 use super::lines::{LineEnd, split_line_end, split_lines};
 
-/// The changes in order, each with up to `context` unchanged lines around it. Changes whose context
-/// would touch or overlap are one hunk.
+/// Returns the changes in order, each with up to `context` unchanged lines around it. Changes whose
+/// context would touch or overlap form one hunk.
 pub fn diff_hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
     let (old, new) = (split_lines(before), split_lines(after));
     let usual = usual_line_end(&old, &new);
@@ -25,8 +25,8 @@ pub fn diff_hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
         .collect()
 }
 
-/// The text when only the chosen hunks are taken: `keep[n]` is about the nth of
-/// `hunks(before, after, context)`. Hunks that `keep` says nothing about are not taken.
+/// Returns the text with only the chosen hunks applied. `keep[n]` decides about the nth hunk of
+/// `diff_hunks(before, after, context)`; hunks beyond the end of `keep` are not applied.
 pub fn pick_hunks(before: &str, after: &str, context: usize, keep: &[bool]) -> String {
     let (old, new) = (split_lines(before), split_lines(after));
     let mut text = String::with_capacity(before.len().max(after.len()));
@@ -100,7 +100,7 @@ fn build_hunk(
     }
 }
 
-/// What stands behind a changed line that has no line end.
+/// The suffix of a changed line without a line end.
 pub const NO_NEWLINE_MARK: &str = " \\ No newline at end of file";
 
 fn usual_line_end(old: &[&str], new: &[&str]) -> LineEnd {
@@ -118,7 +118,7 @@ fn mark_line_end(line: &str, usual: LineEnd) -> String {
     }
 }
 
-/// Hunks as the text of a unified diff, without file headers.
+/// Formats hunks as a unified diff without file headers.
 pub fn format_hunks(hunks: &[Hunk]) -> String {
     let mut text = String::new();
     for hunk in hunks {
@@ -150,7 +150,7 @@ mod tests {
     use super::super::seeded::SeededRandom;
     use super::*;
 
-    /// A hunk in the form of a unified diff, with its two line numbers.
+    /// Formats hunks like a unified diff, with their two line numbers.
     fn shown(before: &str, after: &str, context: usize) -> String {
         let mut shown = vec![];
         for hunk in diff_hunks(before, after, context) {

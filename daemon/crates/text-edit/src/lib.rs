@@ -1,7 +1,9 @@
-//! Edits of one text: ranges, exact replacements, patches and whole texts, and diffs and three-way merges of them.
+//! Edits of one text: ranges, exact replacements, patches and whole texts, and their diffs and
+//! three-way merges.
 //!
-//! Whatever form an edit comes in, it becomes a sorted list of [`TextEdit`]s over the text before. Refusals are worded so that
-//! a model can correct its call. It must not know scenes, tools, fingerprints or Luau.
+//! Every form of edit becomes a sorted list of [`TextEdit`]s over the original text. Refusals are
+//! worded so that a model can correct its call. The crate must not know scenes, tools, fingerprints
+//! or Luau.
 //!
 //! [`TextEdit`]: scene_schemas::text::TextEdit
 

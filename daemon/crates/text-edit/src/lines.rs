@@ -1,7 +1,7 @@
-//! Where the lines of a text are, in bytes and in the positions of the Language Server Protocol.
+//! The lines of a text, in bytes and in the positions of the Language Server Protocol.
 //!
-//! A line ends in LF or CRLF; a CR that stands alone is an ordinary character. The text behind the
-//! last line end is a line too, even when it is empty.
+//! A line ends in LF or CRLF; a CR without LF is an ordinary character. The text after the last
+//! line end is a line too, even if it is empty.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use scene_schemas::text::Position;
 
 use super::EditError;
 
-/// How a line ends.
+/// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnd {
     Lf,
     CrLf,
-    /// It is the last line.
+    /// The last line of a text has no end.
     None,
 }
 
@@ -29,7 +29,7 @@ impl LineEnd {
     }
 }
 
-/// A line's content and how it ends.
+/// Splits a line into its content and its end.
 pub(super) fn split_line_end(line: &str) -> (&str, LineEnd) {
     if let Some(content) = line.strip_suffix("\r\n") {
         (content, LineEnd::CrLf)
@@ -40,8 +40,8 @@ pub(super) fn split_line_end(line: &str) -> (&str, LineEnd) {
     }
 }
 
-/// The lines of a text with their line ends, for a diff: an empty text has none, and there is no
-/// empty line behind a final line end.
+/// Splits a text into lines with their ends, for a diff. An empty text has no lines, and no empty
+/// line follows a final line end.
 pub(super) fn split_lines(text: &str) -> Vec<&str> {
     let mut start = 0;
     let mut lines: Vec<&str> = memchr::memchr_iter(b'\n', text.as_bytes())
@@ -53,7 +53,7 @@ pub(super) fn split_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// The text as it is with LF alone.
+/// Replaces CRLF by LF.
 pub(super) fn normalize_to_lf(text: &str) -> Cow<'_, str> {
     match memchr::memchr(b'\r', text.as_bytes()) {
         Some(_) => Cow::Owned(text.replace("\r\n", "\n")),
@@ -61,8 +61,8 @@ pub(super) fn normalize_to_lf(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text whose lines end as those of another one: where all of them end in CRLF and all of the
-/// text's in LF, or the other way round.
+/// Adapts the line ends of `text` to those of `like`: to CRLF if `like` has only CRLF and the text
+/// has only LF, and to LF in the opposite case.
 pub fn match_line_ends<'a>(like: &str, text: &'a str) -> Cow<'a, str> {
     let crlf = like.matches("\r\n").count();
     let lf = like.matches('\n').count() - crlf;
@@ -75,12 +75,12 @@ pub fn match_line_ends<'a>(like: &str, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// The number, from 1, of the line that holds this byte.
+/// Returns the number, from 1, of the line that contains a byte.
 pub(super) fn line_number(text: &str, offset: usize) -> usize {
     1 + text.as_bytes().iter().take(offset).filter(|&&byte| byte == b'\n').count()
 }
 
-/// An index from lines to bytes.
+/// An index from lines to byte offsets.
 pub(super) struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -92,7 +92,8 @@ impl<'a> LineIndex<'a> {
         Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 
-    /// The byte at a position, which must lie inside the text and between two characters.
+    /// Returns the byte offset of a position, which must be inside the text and between two
+    /// characters.
     pub(super) fn byte_offset(&self, at: Position) -> Result<usize, EditError> {
         let lines = self.starts.len();
         let index = at.line as usize;
@@ -121,7 +122,8 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// The position before the line of this index; behind the whole text where there are no more.
+/// Returns the position before the line at an index, or the end of the text if there is no such
+/// line.
 pub(super) fn line_start_position(lines: &[&str], index: usize) -> Position {
     match lines.last() {
         Some(last) if index >= lines.len() && split_line_end(last).1 == LineEnd::None => {
@@ -131,8 +133,8 @@ pub(super) fn line_start_position(lines: &[&str], index: usize) -> Position {
     }
 }
 
-/// Where a run of lines stands in a text, overlapping ones too. Linear, as Knuth, Morris and Pratt
-/// have it: a text of a thousand blank lines is a text as well.
+/// Returns the positions at which a run of lines occurs, including overlapping ones. Linear
+/// (Knuth-Morris-Pratt), so that a text of a thousand blank lines is handled too.
 pub(super) fn find_occurrences<T: AsRef<str>, W: AsRef<str>>(
     text: &[T],
     wanted: &[W],
@@ -140,7 +142,7 @@ pub(super) fn find_occurrences<T: AsRef<str>, W: AsRef<str>>(
     if wanted.is_empty() || wanted.len() > text.len() {
         return Vec::new();
     }
-    // How much of the run a mismatch behind each of its lines leaves matched.
+    // For each line of the run, how many lines remain matched after a mismatch behind it.
     let mut borders = vec![0; wanted.len()];
     let mut matched = 0;
     for at in 1..wanted.len() {
@@ -164,11 +166,13 @@ pub(super) fn find_occurrences<T: AsRef<str>, W: AsRef<str>>(
     found
 }
 
-/// The lines of a text by numbers: equal ones have the same, and each knows where it stands.
+/// The lines of a text as numbers. Equal lines have the same number, and the positions of each line
+/// are indexed.
 pub(super) struct NumberedLines<'a> {
     pub(super) numbers: Vec<u32>,
     by_line: FxHashMap<&'a str, u32>,
-    /// By number, where its lines begin in `places`; one more at the end.
+    /// For each number, the index of its first entry in `places`; the last element is the length of
+    /// `places`.
     starts: Vec<u32>,
     places: Vec<u32>,
 }
@@ -200,20 +204,21 @@ impl<'a> NumberedLines<'a> {
         Self { numbers, by_line, starts, places }
     }
 
-    /// The number of a line; none where the text does not have it.
+    /// Returns the number of a line; None if the text does not contain it.
     pub(super) fn number_of(&self, line: &str) -> Option<u32> {
         self.by_line.get(line).copied()
     }
 
-    /// Where a line stands, in order.
+    /// Returns the positions of a line, in order.
     pub(super) fn positions_of(&self, number: u32) -> &[u32] {
         let bound = |at: usize| self.starts.get(at).map_or(0, |start| *start as usize);
         self.places.get(bound(number as usize)..bound(number as usize + 1)).unwrap_or_default()
     }
 
-    /// Where the first of some lines stands, in order, and how many of them stand there.
+    /// Returns each position of the first wanted line, in order, with the number of wanted lines
+    /// that match from there.
     pub(super) fn longest_prefixes(&self, wanted: &[Option<u32>]) -> Vec<(usize, usize)> {
-        // Behind a line that is nowhere, nothing agrees.
+        // A line that does not occur ends every match.
         let wanted: Vec<u32> = wanted.iter().map_while(|number| *number).collect();
         let Some(places) = wanted.first().map(|first| self.positions_of(*first)) else {
             return Vec::new();
@@ -231,19 +236,19 @@ impl<'a> NumberedLines<'a> {
     }
 }
 
-/// How many of the wanted ones stand at each place of a list. Linear: what is known of the wanted
-/// ones among themselves is not looked at again (the Z algorithm).
+/// Returns for each position of a list how many of the wanted elements match from there. Linear:
+/// matches among the wanted elements are not compared again (Z algorithm).
 pub(super) fn prefix_lengths(list: &[u32], wanted: &[u32]) -> Vec<usize> {
     let own = extend_prefixes(wanted, wanted, &[]);
     extend_prefixes(list, wanted, &own)
 }
 
-/// How many of the wanted ones stand at each place; `own` says it of the wanted ones themselves,
-/// and is empty where that is what is asked.
+/// Computes the match lengths. `own` holds those of the wanted elements among themselves; it is
+/// empty while they are being computed.
 fn extend_prefixes(list: &[u32], wanted: &[u32], own: &[usize]) -> Vec<usize> {
     let is_own = own.is_empty();
     let mut counts = vec![0; list.len()];
-    // What is known to agree: from where, and up to where.
+    // The bounds of the rightmost known match.
     let (mut from, mut to) = (0, 0);
     for at in usize::from(is_own)..list.len() {
         let known = if at < to {
@@ -265,7 +270,7 @@ fn extend_prefixes(list: &[u32], wanted: &[u32], own: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// How the line at this byte ends; where it is the last one, how the line above it ends.
+/// Returns the end of the line at a byte; for the last line, the end of the line above it.
 pub(super) fn line_end_at(text: &str, at: usize) -> LineEnd {
     let to_end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
     match split_line_end(&text[..to_end]).1 {

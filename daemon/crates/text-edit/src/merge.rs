@@ -1,12 +1,12 @@
-//! Two changes of one text, made one again: `diff3`.
+//! Three-way merge of two changes of one text (`diff3`).
 //!
-//! Nothing is decided where both sides changed the same lines, or lines that touch: the conflict is
-//! handed over with the three versions. Where both changed them alike, there is none.
+//! If both sides changed the same or adjacent lines, the result is a conflict with all three
+//! versions. If both made the same change, there is no conflict.
 //!
-//! A diff alone does not say where a run of lines was inserted or deleted: where lines repeat, the
-//! run can stand in several places and give the same text. So every run gets one place before the
-//! merge (`slide`), and two runs that can meet and share a line count as touching, because both sides
-//! may have made the same change there.
+//! A diff alone does not determine where a run of lines was inserted or deleted: where lines
+//! repeat, the run can be in several places and give the same text. So every run is moved to a
+//! canonical place before the merge (`slide`). Two runs that can slide into each other and share a
+//! line count as adjacent, because both sides may have made the same change there.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -18,25 +18,24 @@ use super::diff::line_changes;
 use super::lines::split_lines;
 use super::slide::{SlidingChange, slide_changes};
 
-/// What became of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeResult {
     /// The text with both changes.
     Text(String),
-    /// Where they do not go together, in order.
+    /// The conflicts, in order.
     Conflicts(Vec<Conflict>),
 }
 
-/// A piece of a merge.
+/// A part of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergePart {
-    /// Lines that are decided.
+    /// Lines without a conflict.
     Text(String),
-    /// Lines that somebody has to decide.
     Conflict(Conflict),
 }
 
-/// Does to `ours` what `theirs` did to `base`.
+/// Applies to `ours` the changes between `base` and `theirs`.
 pub fn merge_texts(base: &str, ours: &str, theirs: &str) -> MergeResult {
     let (mut text, mut conflicts) = (String::new(), Vec::new());
     for part in merge_parts(base, ours, theirs) {
@@ -48,7 +47,7 @@ pub fn merge_texts(base: &str, ours: &str, theirs: &str) -> MergeResult {
     if conflicts.is_empty() { MergeResult::Text(text) } else { MergeResult::Conflicts(conflicts) }
 }
 
-/// A merge as one text, with both versions of each conflict between conflict markers.
+/// Formats a merge as one text, with both versions of each conflict between conflict markers.
 pub fn format_conflicts(parts: &[MergePart]) -> String {
     let mut text = String::new();
     for part in parts {
@@ -71,7 +70,8 @@ pub fn format_conflicts(parts: &[MergePart]) -> String {
     text
 }
 
-/// Does to `ours` what `theirs` did to `base`; the pieces of the result, in order.
+/// Applies to `ours` the changes between `base` and `theirs`, and returns the parts of the result,
+/// in order.
 pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
     let (base, ours, theirs) = (split_lines(base), split_lines(ours), split_lines(theirs));
     let our_changes = slide_changes(&base, &ours, line_changes(&base, &ours));
@@ -80,7 +80,7 @@ pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
     link_changes(&mut one, &ours, &mut other, &theirs, &base);
     let (mut text, mut parts, mut done) = (String::new(), Vec::new(), 0);
     while let Some(start) = one.next_start().into_iter().chain(other.next_start()).min() {
-        // Changes that touch, of either side, are one region.
+        // Adjacent changes, of either side, form one region.
         let (our_first, their_first) = (one.at, other.at);
         let mut end = start;
         while one.take_touching(&mut end) || other.take_touching(&mut end) {}
@@ -114,8 +114,8 @@ pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
     parts
 }
 
-/// Extends the changes of the two sides that can slide into each other and share a line, so that they
-/// become one region. Changes that both sides made alike stay as they are.
+/// Extends changes of the two sides that can slide into each other and share a line, so that they
+/// become one region. Changes that are the same on both sides stay as they are.
 fn link_changes(
     one: &mut MergeSide<'_>,
     ours: &[&str],
@@ -154,7 +154,7 @@ struct ChangedLines<'c> {
 }
 
 impl ChangedLines<'_> {
-    /// Whether both delete, or both insert, the same line.
+    /// Whether both changes delete, or both insert, the same line.
     fn has_common_line(&self, other: &Self) -> bool {
         let is_smaller =
             self.deleted.len() + self.inserted.len() <= other.deleted.len() + other.inserted.len();
@@ -167,10 +167,10 @@ impl ChangedLines<'_> {
     }
 }
 
-/// The changes of a side, of which those before `at` are dealt with.
+/// The changes of one side. Those before `at` are done.
 struct MergeSide<'c> {
     changes: &'c [SlidingChange],
-    /// By change: the line of the base up to which it counts.
+    /// For each change, the line of the base up to which it extends.
     ends: Vec<usize>,
     at: usize,
 }
@@ -189,12 +189,12 @@ impl<'c> MergeSide<'c> {
         self.changes.iter().map(lines).collect()
     }
 
-    /// Where the next change begins, in the text before.
+    /// Returns the line of the base at which the next change begins.
     fn next_start(&self) -> Option<usize> {
         Some(self.changes.get(self.at)?.old.start)
     }
 
-    /// Takes the next change to a region that ends here, where it touches it.
+    /// Adds the next change to the region that ends at `end`, if it is adjacent.
     fn take_touching(&mut self, end: &mut usize) -> bool {
         if self.next_start().is_none_or(|start| start > *end) {
             return false;
@@ -204,8 +204,8 @@ impl<'c> MergeSide<'c> {
         true
     }
 
-    /// The lines of this side that stand for those of a region, which begins with the change `first`
-    /// or before it.
+    /// Returns the lines of this side that correspond to a region of the base. `first` is the first
+    /// change that may be part of the region.
     fn side_lines(&self, first: usize, start: usize, end: usize) -> Range<usize> {
         let before = first.checked_sub(1).and_then(|before| self.changes.get(before));
         let (old, new) = before.map_or((0, 0), |change| (change.old.end, change.new.end));
@@ -244,7 +244,7 @@ mod tests {
         let mut random = SeededRandom::new(13);
         let mut texts = 0;
         for _ in 0..5_000 {
-            // Nothing repeats itself: there are several ways to see a change of equal lines.
+            // Lines do not repeat: for equal lines, a change has several correct results.
             let base: Vec<String> = (0..random.below(12)).map(|n| format!("{n}\n")).collect();
             let base = base.concat();
             let mut number = 0;

@@ -1,7 +1,7 @@
-//! What stands in a text instead of what was searched for: the part of a refusal that lets a model
-//! repair its call without reading the whole script again.
+//! Descriptions of the nearest existing text after a failed search, so that a model can correct its
+//! call without reading the whole script again.
 //!
-//! It only describes. Nothing that is found here is ever edited.
+//! The module only describes. No edit is ever based on its results.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -12,33 +12,34 @@ use super::classify::{is_significant, split_words};
 use super::lines::{NumberedLines, prefix_lengths};
 use super::whitespace::remove_whitespace as squeezed;
 
-/// How many lines of a text are looked at, and how much of each is compared.
+/// The maximum number of lines of a text that are searched.
 const MAX_LINES: usize = 50_000;
-/// How much of a text is looked at, in bytes: no script of Studio has a fifth of it.
+/// The maximum size of the searched text in bytes. The largest script in Studio has less than a
+/// fifth of it.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 const MAX_COMPARED_CHARS: usize = 300;
-/// Longer lines are not compared word by word to say what differs, in bytes.
+/// The maximum length in bytes of lines that are compared word by word to find what differs.
 const MAX_DIFFED_BYTES: usize = 10_000;
-/// How many lines of a search are compared.
+/// The maximum number of lines of a search text that are compared.
 const MAX_SEARCH_LINES: usize = 200;
-/// How much of a line is shown.
+/// The maximum number of characters of a line that are shown.
 const MAX_SHOWN_CHARS: usize = 160;
-/// Below this likeness a line is no help.
+/// The minimum likeness for a line to be helpful.
 const MIN_LIKENESS: f64 = 0.4;
-/// What it counts that two lines begin and end alike.
+/// The weight of a common start and end of two lines.
 const ENDS_WEIGHT: f64 = 0.25;
 const READ_AGAIN: &str = "Read the script again and copy the lines exactly.";
 
-/// What stands in a text instead of what was searched for. It prints as a sentence or two.
+/// The nearest existing text after a failed search. Displays as one or two sentences.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NearestText {
-    /// The line that differs, from 1, where there is one.
+    /// The number of the line that differs, from 1; None if there is no such line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What it says; at most 160 characters.
+    /// The text of that line; at most 160 characters.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// What differs, where that is quickly said.
+    /// A short description of the difference; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub differs: String,
     #[serde(skip)]
@@ -61,7 +62,7 @@ impl NearestText {
     }
 }
 
-/// The nearest real lines and what differs. Both texts have LF alone.
+/// Finds the nearest existing lines and describes how they differ. Both texts use LF only.
 pub(super) fn find_nearest(text: &str, search: &str) -> NearestText {
     let mut room = MAX_TEXT_BYTES;
     let is_near = |line: &&str| {
@@ -112,7 +113,7 @@ pub(super) fn find_nearest(text: &str, search: &str) -> NearestText {
     NearestText::at_line(at + n + 1, line, differs, sentence)
 }
 
-/// Lines that agree at first, and then do not.
+/// Describes a match that breaks off after its first lines.
 fn describe_break(lines: &[&str], at: usize, agreeing: usize, other: &str) -> NearestText {
     let from = if agreeing == 1 {
         format!("Line {} agrees with its first line", at + 1)
@@ -136,7 +137,7 @@ fn describe_break(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Ne
     NearestText::at_line(number, line, differs, sentence)
 }
 
-/// Which word or sign differs, where it is just one.
+/// Describes the word or symbol that differs; None if not exactly one does.
 fn describe_token_difference(line: &str, wanted: &str) -> Option<String> {
     if line.len().max(wanted.len()) > MAX_DIFFED_BYTES {
         return None;
@@ -154,8 +155,8 @@ fn describe_token_difference(line: &str, wanted: &str) -> Option<String> {
     })
 }
 
-/// Whether line `n` of a search, of which `last` is the last one, can stand in a line: a search may
-/// start and end within one.
+/// Whether line `n` of a search text matches a line. A search text may start and end inside a line,
+/// so the first line and line `last` match partially.
 fn is_line_match(line: &str, wanted: &str, n: usize, last: usize) -> bool {
     match (n == 0, n == last) {
         (true, true) => line.contains(wanted),
@@ -165,7 +166,8 @@ fn is_line_match(line: &str, wanted: &str, n: usize, last: usize) -> bool {
     }
 }
 
-/// The first place where most lines agree but for white space, and how many do.
+/// Finds the first position with the longest match apart from white space. Returns it with the
+/// number of matching lines.
 fn find_best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
@@ -185,7 +187,7 @@ fn find_best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
         let behind = lines.get(at + run).filter(|_| run == last);
         run +=
             usize::from(behind.is_some_and(|line| is_line_match(line, &wanted[last], last, last)));
-        // A lone `end` that agrees says nothing about the place that was meant.
+        // A matching `end` alone says nothing about the intended position.
         let helps = run == wanted.len() || speaking.is_some_and(|speaking| speaking < run);
         if helps && best.is_none_or(|(_, most)| run > most) {
             best = Some((at, run));
@@ -194,7 +196,7 @@ fn find_best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     best
 }
 
-/// The line that has most words in common with another one, and enough.
+/// Finds the line that shares the most words with another one, if it shares enough.
 fn find_most_alike(lines: &[&str], wanted: &str) -> Option<usize> {
     let (mut words, mut line) = (Vec::new(), Vec::new());
     word_hashes(wanted, &mut words);
@@ -202,7 +204,7 @@ fn find_most_alike(lines: &[&str], wanted: &str) -> Option<usize> {
     words.dedup();
     let likeness =
         |shared: usize, count: usize| 2.0 * shared as f64 / (count + words.len()).max(1) as f64;
-    // By word, the line that has it, so that none counts twice.
+    // For each word, the last line that contained it, so that no line counts a word twice.
     let mut seen = vec![usize::MAX; words.len()];
     let mut best = (MIN_LIKENESS, None);
     for (at, text) in lines.iter().enumerate() {
@@ -224,7 +226,8 @@ fn find_most_alike(lines: &[&str], wanted: &str) -> Option<usize> {
     best.1
 }
 
-/// How much of the longer of two lines both begin and end with, from 0 to 1.
+/// Returns the share, from 0 to 1, of the longer line that both lines have in common at their start
+/// and end.
 fn ends_likeness(one: &str, other: &str) -> f64 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let start = one.iter().zip(other).take_while(|(a, b)| a == b).count();
@@ -233,7 +236,7 @@ fn ends_likeness(one: &str, other: &str) -> f64 {
     (start + end) as f64 / one.len().max(other.len()).max(1) as f64
 }
 
-/// The hashes of the words that a line begins with.
+/// Computes the hashes of the words at the start of a line.
 fn word_hashes(line: &str, hashes: &mut Vec<u64>) {
     let end = if line.len() <= MAX_COMPARED_CHARS {
         line.len()
@@ -254,7 +257,7 @@ fn word_hashes(line: &str, hashes: &mut Vec<u64>) {
     }));
 }
 
-/// What differs between two lines that agree but for white space.
+/// Describes the difference between two lines that match apart from white space.
 fn describe_difference(line: &str, wanted: &str) -> &'static str {
     let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
     let (there, here) = (indent(line), indent(wanted));

@@ -1,27 +1,29 @@
-//! The first door: ranges as editors send them, and what all doors end in.
+//! Range edits, as editors send them. All other forms of edits are converted to these.
 //!
-//! An edit replaces exactly what its range covers and nothing else changes by a byte: line ends are
-//! neither repaired nor made uniform here.
+//! An edit replaces exactly the bytes of its range. Line ends are neither repaired nor unified
+//! here.
 
 use scene_schemas::text::{Position, TextEdit};
 
 use super::lines::{LineEnd, LineIndex, line_end_at, normalize_to_lf};
 use super::{EditError, diff_lines};
 
-/// How many edits one call may carry.
+/// The maximum number of edits in one call.
 pub const MAX_EDITS: usize = 20;
-/// How many characters (Unicode scalar values) the edits of one call may insert together.
+/// The maximum number of characters (Unicode scalar values) that the edits of one call may insert
+/// in total.
 pub const MAX_INSERTED: usize = 2_000;
 
-/// The edits in order, after a look that they fit the text: inside it, not overlapping.
+/// Checks that edits are inside the text and do not overlap, and returns them in order.
 ///
-/// Two inserts at one position keep their order. An insert goes before a replacement that starts at
-/// the same position, and must stand before it in the list, as the Language Server Protocol says.
+/// Two insertions at the same position keep their order. An insertion goes before a replacement
+/// that starts at the same position, and must precede it in the list, as in the Language Server
+/// Protocol.
 pub fn check_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
     Ok(locate_edits(text, edits)?.into_iter().map(|place| place.edit.clone()).collect())
 }
 
-/// The text after the edits. Refuses as [`checked`] does.
+/// Applies edits to a text. Fails like [`check_edits`].
 pub fn apply_edits(text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
     let places = locate_edits(text, edits)?;
     let inserted: usize = edits.iter().map(|edit| edit.text.len()).sum();
@@ -36,8 +38,8 @@ pub fn apply_edits(text: &str, edits: &[TextEdit]) -> Result<String, EditError> 
     Ok(after)
 }
 
-/// The edits in order as a model means them: what they insert ends its lines as those around them
-/// end. Refuses as [`checked`] does.
+/// Returns the edits in order, with the line ends of inserted text adapted to the lines around
+/// them, as a model means them. Fails like [`check_edits`].
 pub fn fit_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
     let fitted = locate_edits(text, edits)?.into_iter().map(|place| {
         let lf = normalize_to_lf(&place.edit.text);
@@ -51,15 +53,15 @@ pub fn fit_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditEr
     Ok(fitted.collect())
 }
 
-/// Edits on the text after that give the text before back, byte for byte.
+/// Returns edits that restore the original text from the edited one, byte for byte.
 ///
-/// They are found by comparing the two texts and go line by line: an edit that joins a CR and an LF
-/// could not be reverted by ranges of its own, because no position lies between the two.
+/// They result from a line diff of the two texts. An edit that joins a CR and an LF could not be
+/// reverted by a range edit in the same place, because no position is between the two.
 pub fn invert_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
     Ok(diff_lines(&apply_edits(text, edits)?, text))
 }
 
-/// Whether one call of `apply_edit` may carry these edits.
+/// Checks that one call of `apply_edit` may contain these edits.
 pub fn check_limits(edits: &[TextEdit]) -> Result<(), EditError> {
     if edits.len() > MAX_EDITS {
         return Err(EditError::TooManyEdits { count: edits.len() });
@@ -71,7 +73,7 @@ pub fn check_limits(edits: &[TextEdit]) -> Result<(), EditError> {
     Ok(())
 }
 
-/// An edit and the bytes that it replaces.
+/// An edit and the byte range that it replaces.
 struct EditRange<'a> {
     edit: &'a TextEdit,
     start: usize,

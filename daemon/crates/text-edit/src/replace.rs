@@ -1,10 +1,10 @@
-//! The second door: exact search and replacement.
+//! Exact search and replacement.
 //!
-//! Nothing is guessed: a search text fits one place or is refused with what would repair it. Line
-//! ends are forgiven, because nobody sees them: LF finds CRLF, and what is put in takes the line
-//! ends of the place. Where whole lines differ in nothing but white space, the replacement is
-//! indented as they are, and somebody has to look again. The replacement is literal; there are no
-//! patterns on either side.
+//! Nothing is guessed: a search text matches exactly one place, or it is refused with a hint for
+//! correcting it. Line ends may differ, because they are invisible: LF matches CRLF, and the
+//! replacement gets the line ends of its place. If whole lines differ only in white space, the
+//! replacement is indented like the existing lines, and the result needs a review. Both texts are
+//! literal; there are no patterns.
 
 use std::borrow::Cow;
 
@@ -19,32 +19,32 @@ use super::whitespace::{
 };
 use super::{EditError, MatchStage, diff_lines, line_counts};
 
-/// How many lines one replacement may change, unless it is meant for all places. The larger of the
-/// lines that go and the lines that come counts.
+/// The maximum number of lines that one replacement may change, unless it replaces all occurrences.
+/// The larger of the removed and the added lines counts.
 pub const MAX_CHANGED_LINES: usize = 120;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextReplacement {
-    /// What stands there, exactly.
+    /// The exact text to find.
     pub search: String,
-    /// What stands there afterwards, literally.
+    /// The literal text to insert.
     pub replace: String,
-    /// Whether every place is meant; otherwise there must be exactly one.
+    /// Whether to replace all occurrences; otherwise there must be exactly one.
     pub should_replace_all: bool,
 }
 
-/// What replacements come to.
+/// The result of replacements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaceResult {
-    /// Sorted edits over the text before all of them.
+    /// Sorted edits over the original text.
     pub edits: Vec<TextEdit>,
-    /// How many places each replacement changed.
+    /// The number of places that each replacement changed.
     pub counts: Vec<usize>,
-    /// Whether white space had to be forgiven, so that somebody should look again.
+    /// The level of tolerance that was needed. Anything but an exact match needs a review.
     pub stage: MatchStage,
 }
 
-/// Performs replacements in order, each on what the one before it left, all or none.
+/// Performs replacements in order, each on the result of the previous one; all or none.
 pub fn apply_replacements(
     text: &str,
     replacements: &[TextReplacement],
@@ -125,14 +125,14 @@ fn apply_replacement(
     }
 }
 
-/// A place whose lines differ from a search in nothing but white space.
+/// A place whose lines differ from a search text only in white space.
 struct LooseMatch {
     at: usize,
     len: usize,
     replace: String,
 }
 
-/// Finds the only such place; the replacement is indented as it is.
+/// Finds the only such place, and indents the replacement like it.
 fn find_loose_match(
     text: &str,
     search: &str,
@@ -143,7 +143,7 @@ fn find_loose_match(
     if text.len() > MAX_LOOSE_BYTES {
         return Err(not_found());
     }
-    // What ends with a line must be replaced by what does, or by nothing.
+    // A search text that ends at a line end needs a replacement that does too, or an empty one.
     let is_whole = search.ends_with('\n') && (replace.ends_with('\n') || replace.is_empty());
     if !is_whole && search.ends_with('\n') {
         return Err(not_found());
@@ -168,7 +168,7 @@ fn find_loose_match(
     if places.is_empty() {
         let (lead, tail) = strip_blank_edges(&mut wanted, &mut new);
         places = find(&wanted);
-        // Which of the blank lines there are meant is not known.
+        // It is unknown which of the existing blank lines are meant.
         let is_blank = |at: Option<usize>| {
             at.and_then(|at| there.get(at)).is_some_and(|line| line.trim().is_empty())
         };
@@ -202,7 +202,8 @@ fn find_loose_match(
     Ok(LooseMatch { at, len, replace })
 }
 
-/// Takes the blank lines at both ends of a search away, and as many of its replacement; says how many.
+/// Removes the blank lines at both ends of a search text, and as many from its replacement. Returns
+/// how many it removed at each end of the search text.
 fn strip_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) -> (usize, usize) {
     let is_blank = |line: &&String| line.trim().is_empty();
     let lead = search.iter().take_while(is_blank).count();
@@ -216,7 +217,8 @@ fn strip_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) -> (us
     (lead, tail)
 }
 
-/// Where a search text starts, also where two places overlap; not many more than are listed.
+/// Returns the positions of a search text, including overlapping ones. Stops soon after the number
+/// that a refusal lists.
 fn match_starts(text: &str, search: &str) -> Vec<usize> {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut places = vec![];
@@ -232,10 +234,10 @@ fn match_starts(text: &str, search: &str) -> Vec<usize> {
     places
 }
 
-/// A text with LF alone, and the way back from its bytes to those of the text as it is.
+/// A text with LF line ends only, and the mapping from its offsets to those of the original.
 struct NormalizedText<'a> {
     text: Cow<'a, str>,
-    /// Where in `text` an LF stands for a CRLF, in order.
+    /// The offsets in `text` of the LFs that replace a CRLF, in order.
     crlf_offsets: Vec<usize>,
 }
 
@@ -250,7 +252,8 @@ impl<'a> NormalizedText<'a> {
         at + self.crlf_offsets.partition_point(|&lf| lf < at)
     }
 
-    /// The original text with `replace` at each of these places, in the line ends of the place.
+    /// Returns the original text with `replace` at each of these places, adapted to the line ends
+    /// there.
     fn replace_at(&self, original: &str, places: &[usize], len: usize, replace: &str) -> String {
         let mut result = String::with_capacity(original.len());
         let mut done = 0;
@@ -359,7 +362,8 @@ mod tests {
             };
             let after = apply_edits(&text, &replaced.edits).unwrap();
             let (search, put) = (normalize_to_lf(&wanted.search), normalize_to_lf(&wanted.replace));
-            // A lone CR before an inserted LF reads as CRLF, so only the others can be compared.
+            // A lone CR before an inserted LF reads as CRLF, so only texts without CR can be
+            // compared.
             if !text.contains('\r') && !put.contains('\r') {
                 assert_eq!(after, text.replace(&*search, &put));
             }

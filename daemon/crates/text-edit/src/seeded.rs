@@ -1,8 +1,8 @@
-//! Random texts and edits for the tests, the same in every run.
+//! Pseudorandom texts and edits for tests, the same in every run.
 
 use scene_schemas::text::{Position, TextEdit};
 
-/// An edit in one line of a test.
+/// Builds an edit from its range and text.
 pub(super) fn line_edit(line: u32, character: u32, to_line: u32, to: u32, text: &str) -> TextEdit {
     TextEdit {
         start: Position { line, character },
@@ -25,7 +25,8 @@ impl SeededRandom {
         (self.0 >> 11) as usize % limit
     }
 
-    /// A few lines from a small alphabet, so that lines repeat and line ends meet each other.
+    /// Returns a few lines from a small alphabet, so that lines repeat and different line ends
+    /// meet.
     pub(crate) fn random_text(&mut self, lines: usize) -> String {
         const PIECES: [&str; 12] =
             ["a", "b", "end", "\tx", "😀", "é", " ", "", "local a = 1", "\r", "foo()", "a"];
@@ -40,7 +41,7 @@ impl SeededRandom {
     }
 }
 
-/// Edits that fit the text, in random order.
+/// Returns edits that fit the text, in ascending or descending order.
 pub(super) fn random_edits(random: &mut SeededRandom, text: &str) -> Vec<TextEdit> {
     let mut places = vec![];
     for (line, content) in text.split('\n').enumerate() {

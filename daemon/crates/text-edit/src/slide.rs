@@ -1,9 +1,10 @@
-//! One place for every change: where lines repeat, a diff can put a run of inserted or deleted lines
-//! in several places and give the same text.
+//! A canonical place for every change: where lines repeat, a diff can place a run of inserted or
+//! deleted lines in several ways that give the same text.
 //!
-//! Inserting `end, f` above an `end` is inserting `f, end` below it. Each run goes down as far as it
-//! can, as in Git, so that two diffs that hold the same change hold it in the same place. Pure
-//! insertions and deletions slide; a replacement does not, because its place is where both texts differ.
+//! Inserting `end, f` above an `end` is the same as inserting `f, end` below it. Each run is moved
+//! down as far as possible, as in Git, so that two diffs with the same change have it in the same
+//! place. Only pure insertions and deletions slide. The place of a replacement is fixed by the
+//! differences.
 
 use std::ops::Range;
 
@@ -12,21 +13,21 @@ use super::diff::LineChange;
 /// A change at its lowest place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SlidingChange {
-    /// Which lines of the text before, from 0.
+    /// The lines of the old text, from 0.
     pub(super) old: Range<usize>,
-    /// Which lines of the text after, from 0.
+    /// The lines of the new text, from 0.
     pub(super) new: Range<usize>,
-    /// The line of the text before at which it begins at its highest place.
+    /// The line of the old text at which the change begins in its highest place.
     pub(super) highest_start: usize,
 }
 
-/// Moves each change to its lowest place. Changes that meet become one.
+/// Moves each change to its lowest place. Changes that meet are merged.
 pub(super) fn slide_changes(
     old: &[&str],
     new: &[&str],
     changes: Vec<LineChange>,
 ) -> Vec<SlidingChange> {
-    // The last one is next to the change that is placed.
+    // The last element is next to the change that is being placed.
     let mut settled: Vec<LineChange> = Vec::with_capacity(changes.len());
     for mut change in changes.into_iter().rev() {
         loop {
@@ -56,9 +57,9 @@ pub(super) fn slide_changes(
     settled.into_iter().map(with_reach).collect()
 }
 
-/// Moves an insertion or a deletion down, up to the next change.
+/// Moves an insertion or a deletion down, at most to the next change.
 fn slide_down(old: &[&str], new: &[&str], change: &mut LineChange, limit: usize) {
-    // The line that the run gives up above is the one that it takes below.
+    // Moving down one line is possible if the first line of the run equals the line below it.
     let can_move = |change: &LineChange| {
         if change.old.is_empty() {
             new[change.new.start] == old[change.old.end]
@@ -73,7 +74,7 @@ fn slide_down(old: &[&str], new: &[&str], change: &mut LineChange, limit: usize)
     }
 }
 
-/// How many lines an insertion or a deletion can move up, at most to the change above.
+/// Returns how many lines an insertion or a deletion can move up, at most to the change above.
 fn max_upward_slide(old: &[&str], new: &[&str], change: &LineChange, above: usize) -> usize {
     let (lines, run) = match (change.old.is_empty(), change.new.is_empty()) {
         (true, false) => (new, &change.new),
@@ -84,7 +85,7 @@ fn max_upward_slide(old: &[&str], new: &[&str], change: &LineChange, above: usiz
     steps.take_while(|step| lines[run.start - step] == lines[run.end - step]).count()
 }
 
-/// Takes away the lines that both texts share at the ends of a change.
+/// Removes the lines that both texts share at the ends of a change.
 fn trim_change(old: &[&str], new: &[&str], change: &mut LineChange) {
     let (a, b) = (&old[change.old.clone()], &new[change.new.clone()]);
     let head = a.iter().zip(b).take_while(|(a, b)| a == b).count();

@@ -1,23 +1,25 @@
-//! White space, and characters that nobody sees: what may differ between a text that is described
-//! and the text that is there, without being another one.
+//! White space and invisible characters: the ways in which a described text may differ from the
+//! existing one and still mean the same.
 
 use std::borrow::Cow;
 
-/// In longer texts, of bytes, white space is not forgiven: no script of Studio has a tenth of it.
+/// The maximum size, in bytes, of texts in which differences in white space are accepted. The
+/// largest script in Studio has less than a tenth of it.
 pub(super) const MAX_LOOSE_BYTES: usize = 1 << 21;
 
-/// Whether a character is neither seen nor takes room: they come along when text is copied.
+/// Whether a character is invisible and has no width. Such characters are often included when text
+/// is copied.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Whether a text has characters that nobody sees.
+/// Whether a text contains invisible characters.
 pub(super) fn has_invisible(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(is_invisible)
 }
 
-/// A text without characters that nobody sees; those between two characters of scripts and emoji
-/// that need them stay.
+/// Removes invisible characters, except for joiners that writing systems and emoji need between two
+/// characters.
 pub(super) fn strip_invisible(text: &str) -> Cow<'_, str> {
     if !has_invisible(text) {
         return Cow::Borrowed(text);
@@ -35,8 +37,8 @@ pub(super) fn strip_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// What two lines have in common that differ only in white space: each run of it counts as one
-/// space, and none at either end.
+/// Normalizes a line for comparison without regard to white space: each run becomes one space, both
+/// ends are trimmed, and invisible characters are removed.
 pub(super) fn collapse_whitespace(line: &str) -> Cow<'_, str> {
     let is_plain = |bytes: &[u8]| {
         let mut before = b' ';
@@ -61,45 +63,45 @@ pub(super) fn collapse_whitespace(line: &str) -> Cow<'_, str> {
     Cow::Owned(squeezed)
 }
 
-/// A line without any white space.
+/// Removes all white space from a line.
 pub(super) fn remove_whitespace(line: &str) -> String {
     if !line.is_ascii() {
         return line.split_whitespace().collect();
     }
-    // As `char::is_whitespace` has it, which counts a vertical tab.
+    // Like `char::is_whitespace`, which includes the vertical tab.
     let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let mut kept = Vec::with_capacity(line.len());
     kept.extend(line.bytes().filter(|byte| !is_space(*byte)));
     String::from_utf8(kept).unwrap_or_default()
 }
 
-/// The white space that a line begins with.
+/// Returns the white space at the start of a line.
 pub(super) fn indentation_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// How lines that somebody describes are indented in the text that is there.
+/// A conversion from the indentation of a description to that of the existing text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum IndentRule {
     Same,
-    /// So many spaces are a tab there, and all lines stand this much deeper.
+    /// `unit` spaces become a tab, and all lines get the prefix `deeper`.
     Tabs {
         unit: usize,
         deeper: String,
     },
-    /// A tab is so many spaces there, and all lines stand this much deeper.
+    /// A tab becomes `unit` spaces, and all lines get the prefix `deeper`.
     Spaces {
         unit: usize,
         deeper: String,
     },
-    /// All lines stand this much deeper.
+    /// All lines get this prefix.
     Deeper(String),
-    /// All lines stand this much less deep.
+    /// All lines lose this prefix.
     Shallower(String),
 }
 
 impl IndentRule {
-    /// All that turn each first indentation into the second one.
+    /// Returns all rules that convert the first indentation of each pair to the second.
     fn find_rules(pairs: &[(&str, &str)]) -> Vec<Self> {
         let Some((from, to)) = pairs.first() else {
             return vec![Self::Same];
@@ -133,7 +135,7 @@ impl IndentRule {
         rules
     }
 
-    /// The indentation in the text that is there; none where a line stands too far out.
+    /// Returns the indentation in the existing text; None if the line is not indented enough.
     fn map_indent(&self, from: &str) -> Option<String> {
         Some(match self {
             Self::Same => from.to_owned(),
@@ -149,24 +151,26 @@ impl IndentRule {
         })
     }
 
-    /// A line as it stands there; none where it stands too far out.
+    /// Returns the line as it would be in the existing text; None if it is not indented enough.
     fn map_line(&self, line: &str) -> Option<String> {
         let from = indentation_of(line);
         if line.is_empty() || *self == Self::Same {
             return Some(line.to_owned());
         }
         let there = self.map_indent(from);
-        // Nobody sees how deep a blank line stands.
+        // The indentation of a blank line is invisible.
         let there = if from.len() == line.len() { there.or(Some(String::new())) } else { there };
         Some(there? + &line[from.len()..])
     }
 }
 
-/// Lines that are to stand beside others: `pairs` are the indentations of these as they are
-/// described and as they are. None where no plain rule makes the one of the other, where several do
-/// and do not agree on these lines, or where some
-/// lines are described by the one and some by the other; `beside` is a line of those that are described, and tells
-/// that they are not where the first line is indented as it is.
+/// Converts lines from the indentation of a description to that of the existing text. `pairs` holds
+/// the indentations of known lines: as they are described, and as they are in the text.
+///
+/// Returns None if no rule converts all pairs, or if several do and give different results for
+/// these lines. Also returns None if some lines seem to be indented as in the description and
+/// others as in the text. This last check is skipped if the first non-blank line is indented like
+/// `beside`, which is a line of the description.
 pub(super) fn reindent_lines(
     lines: &[&str],
     mut pairs: Vec<(&str, &str)>,
@@ -227,12 +231,12 @@ mod tests {
         check(&[("\t\t", "\t"), ("\t", "")], "\t\t\tx", Some("\t\tx"));
         check(&[("\t\t", "\t"), ("\t", "")], "x", None);
         check(&[("", "\t"), ("    ", "\t\t")], "        x", Some("\t\t\tx"));
-        // Two spaces a tab, or four and one level deeper.
+        // Ambiguous: a tab is two spaces, or it is four and lines are one level deeper.
         check(&[("    ", "\t\t")], "x", None);
         check(&[("", "  "), ("", "    ")], "x", None);
         check(&[("\t", "\t\t")], "", Some(""));
         check(&[("    ", "\t")], "        ", Some("\t\t"));
-        // Some lines are indented as they are described, some as they stand there.
+        // Some lines are indented as in the description, others as in the text.
         check(&[("", "  ")], "  x", None);
         let lines = reindent_lines(&["x", "  y"], vec![("", "  ")], Some("a"));
         assert_eq!(lines.unwrap(), ["  x", "    y"]);

@@ -1,7 +1,7 @@
-//! Lines of a hunk beside each other, and the words that differ in lines that became each other.
+//! Side-by-side rows of a hunk, and the words that differ in lines that replace each other.
 //!
-//! It is for the eye, and work is bounded: where lines are long or many, they stand beside each other as
-//! they come, and no words are marked.
+//! The result is for display only, and the work is bounded: if lines are too long or too many, they
+//! are paired in order and no words are marked.
 
 use std::ops::Range;
 
@@ -9,28 +9,28 @@ use scene_schemas::proposal::DiffLine;
 
 use super::diff::{LineChange, line_changes};
 
-/// Words of a line that are compared with those of another one.
+/// The maximum number of words of a line that are compared.
 const MAX_WORDS: usize = 256;
-/// Pairs of lines of a run that are held against each other.
+/// The maximum number of line pairs in a run that are compared.
 const MAX_PAIRS: usize = 400;
-/// Pairs of words that are compared in all.
+/// The maximum number of word pairs that are compared in total.
 const MAX_WORK: usize = 6_000_000;
-/// Of a hundred bytes of two lines, how many they share at least if one became the other.
+/// The minimum percentage of bytes that two lines share if one replaces the other.
 const MIN_LIKENESS_PERCENT: usize = 40;
 
-/// The lines of a hunk that stand beside each other. A line that stays stands beside itself.
+/// A row of lines shown side by side. A context line is paired with itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinePair {
-    /// Which line is on the side before.
+    /// The index of the line on the old side.
     pub old: Option<usize>,
-    /// Which line is on the side after.
+    /// The index of the line on the new side.
     pub new: Option<usize>,
 }
 
-/// Compares the lines of hunks, of all hunks that one looks at together.
+/// Compares the lines of hunks. One value is shared by all hunks that are displayed together.
 #[derive(Debug)]
 pub struct WordDiff {
-    /// How much may still be done.
+    /// The remaining work budget.
     work_left: usize,
 }
 
@@ -41,7 +41,8 @@ impl Default for WordDiff {
 }
 
 impl WordDiff {
-    /// The lines of a hunk beside each other: in a run of changes those that are most alike, in order.
+    /// Pairs the lines of a hunk. In a run of changes, the lines that are most alike are paired, in
+    /// order.
     pub fn pair_lines(&mut self, lines: &[DiffLine]) -> Vec<LinePair> {
         let mut all = Vec::with_capacity(lines.len());
         let mut at = 0;
@@ -69,7 +70,7 @@ impl WordDiff {
         all
     }
 
-    /// Which lines became each other, in order: together as alike as they can be.
+    /// Finds the lines that replace each other, in order, with the greatest total likeness.
     fn best_pairs(&mut self, old: &[DiffLine], new: &[DiffLine]) -> Vec<(usize, usize)> {
         let size = old.len() * new.len();
         if old.len() == new.len() || size == 0 || size > MAX_PAIRS {
@@ -86,7 +87,8 @@ impl WordDiff {
         match_likeliest(&old, &new)
     }
 
-    /// The bytes of each line that its counterpart has otherwise; none where nothing is alike.
+    /// Returns the byte ranges of each line that differ from its counterpart; none if the lines are
+    /// not alike.
     pub fn changed_ranges(
         &mut self,
         lines: &[DiffLine],
@@ -104,8 +106,8 @@ impl WordDiff {
         marks
     }
 
-    /// The bytes of two texts that differ, by words; none where they have little in common, or more
-    /// words than are compared.
+    /// Returns the byte ranges by which two texts differ, in whole words. Both lists are empty if
+    /// the texts have little in common or too many words.
     pub fn diff_words(&mut self, old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
         let none = (Vec::new(), Vec::new());
         let (Some(a), Some(b)) = (split_words(old), split_words(new)) else {
@@ -130,7 +132,7 @@ impl WordDiff {
     }
 }
 
-/// Lines beside each other as they come.
+/// Pairs lines in order.
 fn pair_in_order(old: Range<usize>, new: Range<usize>, all: &mut Vec<LinePair>) {
     for at in 0..old.len().max(new.len()) {
         let nth = |range: &Range<usize>| Some(range.start + at).filter(|it| *it < range.end);
@@ -144,7 +146,7 @@ fn line_text(line: &DiffLine) -> &str {
     }
 }
 
-/// What kind of word a character is of.
+/// Returns the kind of word that a character belongs to.
 fn word_kind(c: char) -> u8 {
     match c {
         c if c.is_alphanumeric() || c == '_' => 0,
@@ -153,7 +155,8 @@ fn word_kind(c: char) -> u8 {
     }
 }
 
-/// Names and numbers, white space, and single signs; none where they are many.
+/// Splits a text into identifiers and numbers, white space, and single symbols. None if there are
+/// too many.
 fn split_words(text: &str) -> Option<Vec<&str>> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -172,7 +175,7 @@ fn split_words(text: &str) -> Option<Vec<&str>> {
     Some(words)
 }
 
-/// The words of a line that are to be seen, in the order of letters.
+/// Returns the visible words of a line, sorted.
 fn sorted_words(line: &str) -> Vec<&str> {
     let mut words = split_words(line).unwrap_or_default();
     words.retain(|word| !word.trim().is_empty());
@@ -180,7 +183,7 @@ fn sorted_words(line: &str) -> Vec<&str> {
     words
 }
 
-/// How many bytes of a hundred two lines share, by their words in any order.
+/// Returns the percentage of bytes that two lines share, by their words in any order.
 fn word_likeness(old: &[&str], new: &[&str]) -> usize {
     let length = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
     let (mut a, mut b, mut shared) = (0, 0, 0);
@@ -194,10 +197,10 @@ fn word_likeness(old: &[&str], new: &[&str]) -> usize {
     shared * 100 / (length(old) + length(new)).max(1)
 }
 
-/// The pairs in order whose likeness is greatest in all.
+/// Finds the pairs, in order, with the greatest total likeness.
 fn match_likeliest(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> {
     let width = new.len() + 1;
-    // From each pair of places to both ends: the greatest likeness that is to be had.
+    // For each pair of positions, the greatest likeness of the rest.
     let mut most = vec![0; (old.len() + 1) * width];
     let mut is_pair = vec![false; most.len()];
     for a in (0..old.len()).rev() {
@@ -227,7 +230,7 @@ fn match_likeliest(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> 
     pairs
 }
 
-/// Runs of words as bytes; two with nothing but white space between them are one.
+/// Converts runs of words to byte ranges. Runs separated only by white space are merged.
 fn merge_ranges(
     text: &str,
     words: &[&str],
@@ -266,7 +269,7 @@ mod tests {
         text.lines().map(line).collect()
     }
 
-    /// Rows as `0|1`, and lines with their marks in brackets.
+    /// Checks the rows, as `0|1`, and the lines, with their marks in brackets.
     #[track_caller]
     fn check(text: &str, rows: &str, marks: &[&str]) {
         let lines = lines(text);
@@ -354,7 +357,7 @@ mod tests {
         }
     }
 
-    /// A measure for what grows with the square.
+    /// Detects quadratic growth.
     #[test]
     fn long_and_many_lines_take_no_time() {
         let many = |sign: &str| {

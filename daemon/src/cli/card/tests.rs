@@ -1,4 +1,4 @@
-//! Cards of small proposals, in plain text.
+//! Tests of cards for small proposals, as plain text.
 
 use std::collections::BTreeMap;
 
@@ -206,7 +206,7 @@ fn values_that_look_the_same_are_told_apart() {
     assert_eq!(text, "…xxxxxxxxxxxxa\" → …xxxxxxxxxxxxb\"");
 }
 
-/// What a terminal would obey, what would show the rest otherwise, and what nobody sees.
+/// Characters that control a terminal, change how text is displayed, or are invisible.
 const HOSTILE: &str =
     "a\x1b[2J\r\0\u{9b}1A\u{202e}b\u{2066}\u{200b}\u{feff}\u{ad}\u{e0041}<font size='90'>";
 const SHOWN: &str =

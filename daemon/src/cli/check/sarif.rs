@@ -1,7 +1,7 @@
-//! Findings as SARIF 2.1.0 (OASIS, 2020): what code hosts and editors read.
+//! Findings as SARIF 2.1.0 (OASIS, 2020), which code hosts and editors read.
 //!
-//! A script that has no file of its own stands in the place's file under its path, as a logical
-//! location; its lines are those of the script.
+//! A script without its own file is reported in the place's file, with its instance path as a
+//! logical location. Its line numbers are those of the script.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn sarif_result(
     result
 }
 
-/// A file as a relative reference, or as an address where it is absolute (RFC 3986 and RFC 8089).
+/// A file as a relative reference, or as a URI if the path is absolute (RFC 3986 and RFC 8089).
 fn file_uri(file: &Path) -> String {
     let text = file.to_string_lossy().replace('\\', "/");
     let text = text.strip_prefix("./").unwrap_or(&text);

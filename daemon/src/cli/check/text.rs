@@ -1,4 +1,5 @@
-//! Findings as rustc shows its own: what, where, and the line with carets below.
+//! Findings in the style of rustc: the message, the location, and the source line with carets
+//! below.
 
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use vector_luau::{FindingSeverity, LineIndex, SourceFinding};
 use super::CheckReport;
 use crate::cli::style::{PaintKind, TextStyle, terminal_line};
 
-/// Columns of a line of code that are shown; a longer one is shown around what is meant.
+/// The maximum number of columns shown of a source line. A longer line is cut around the finding.
 const SHOWN: usize = 160;
 
 pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> String {
@@ -68,7 +69,7 @@ fn render_finding(
     text.push('\n');
 }
 
-/// What is shown of a line, how many columns stand before what is meant, and how many it has.
+/// Cuts a line around a finding. Returns the text, the columns before the finding, and its width.
 fn clip_line(line: &str, column: usize, end: usize) -> (String, usize, usize) {
     let chars: Vec<char> = line.chars().collect();
     let column = column.clamp(1, chars.len() + 1);

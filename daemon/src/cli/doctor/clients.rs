@@ -1,4 +1,5 @@
-//! The MCP clients that are installed: whether they know Vector, and start one that is there.
+//! Checks of the installed MCP clients: whether each has an entry for Vector, and whether the
+//! program in it exists.
 
 use std::path::Path;
 
@@ -35,7 +36,7 @@ pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
     entries.into_iter().map(finding).collect()
 }
 
-/// Whether a client can start it: a file, or a name that is looked up.
+/// Whether a command can be started: as a file, or as a name found in `PATH`.
 fn is_executable_present(command: &str) -> bool {
     let path = Path::new(command);
     if path.components().count() > 1 {

@@ -1,4 +1,6 @@
-//! The daemon that serves the ledger, and the ports that it and Rojo listen on.
+//! Checks of the daemon that serves the ledger, and of the ports that it and Rojo listen on.
+//!
+//! They do not start a daemon.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -11,7 +13,7 @@ use crate::cli::daemon_client::DaemonClient;
 use crate::cli::serve::is_vector_daemon;
 use crate::daemon::access::TOKEN;
 
-/// How long somebody on this machine may take to be there.
+/// The time limit for a connection on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub(super) fn check_daemon(site: &CheckSite) -> Vec<DoctorFinding> {
@@ -29,7 +31,7 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
         }
     };
     let port = daemon.port();
-    // A token is shown to nobody else.
+    // Checked first, so that the token is not sent to another program.
     if !is_vector_daemon(loopback_address(port)) {
         let says = format!("none runs; the last one, on port {port}, did not end by itself");
         return DoctorFinding::note("daemon", says).with_fix("vector serve");

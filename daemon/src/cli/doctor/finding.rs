@@ -1,17 +1,17 @@
-//! What a check has found: one sentence, how bad it is, and how to fix it.
+//! The result of a check: a message, its state, and how to fix it.
+//!
+//! This module runs no checks and prints nothing.
 
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-/// How it stands with something.
+/// The state of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingState {
-    /// It is in order.
     Ok,
-    /// It is worth knowing.
+    /// Worth knowing, but not a problem.
     Note,
-    /// It is not in order.
     Problem,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct DoctorFinding {
     pub(super) name: String,
     pub(super) state: FindingState,
     pub(super) message: String,
-    /// What a person can do.
+    /// The command or action that fixes it.
     pub(super) fix: Option<String>,
 }
 
@@ -39,17 +39,14 @@ impl DoctorFinding {
         Self { name: name.to_owned(), state, message: says.into(), fix: None }
     }
 
-    /// Something is in order.
     pub(super) fn ok(name: &str, says: impl Into<String>) -> Self {
         Self::new(name, FindingState::Ok, says)
     }
 
-    /// Something is worth knowing.
     pub(super) fn note(name: &str, says: impl Into<String>) -> Self {
         Self::new(name, FindingState::Note, says)
     }
 
-    /// Something is not in order.
     pub(super) fn problem(name: &str, says: impl Into<String>) -> Self {
         Self::new(name, FindingState::Problem, says)
     }
@@ -59,7 +56,7 @@ impl DoctorFinding {
         self
     }
 
-    /// For a program. `fix` is null where nothing needs fixing.
+    /// The finding as JSON. `fix` is null if there is nothing to fix.
     pub(super) fn to_json(&self, group: &str) -> Json {
         json!({
             "group": group.to_lowercase(),
@@ -71,7 +68,7 @@ impl DoctorFinding {
     }
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 pub(super) fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/\\._-:+".contains(c);

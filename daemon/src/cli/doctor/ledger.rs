@@ -1,4 +1,5 @@
-//! The ledger's folder, and the ledger in it, which is not changed and keeps nobody waiting.
+//! Checks of the ledger's folder and of the ledger in it, without changing the ledger or blocking
+//! other processes.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub(super) fn check_ledger(site: &CheckSite) -> Vec<DoctorFinding> {
 
 fn check_folder(home: &Path) -> DoctorFinding {
     let shown = home.display();
-    // Nothing tells for sure but a file, which goes again at once.
+    // The only reliable check is to create a file, which is deleted immediately.
     match tempfile::tempfile_in(home) {
         Ok(_) => DoctorFinding::ok("folder", shown.to_string()),
         Err(error) => {

@@ -1,4 +1,5 @@
-//! The settings, and where the keys of providers are; never a key.
+//! Checks of the model settings and of where the provider keys are stored. A key itself is never
+//! shown.
 
 use vector_providers::config;
 use vector_providers::keys::{KeyStore, Keychain, SystemKeychain};
@@ -60,7 +61,7 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     found
 }
 
-/// What the daemon that runs has: it need not be what this terminal has.
+/// The model of the running daemon, whose keys may differ from those of this terminal.
 fn daemon_models(site: &CheckSite) -> Option<DoctorFinding> {
     let (_, keys) = daemon_keys(&site.home)?;
     let lacking = missing_keys(&site.home, &keys);

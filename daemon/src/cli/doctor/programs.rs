@@ -1,4 +1,6 @@
-//! Other programs: what Vector works with where they are there. None is needed to begin.
+//! Checks of other programs that Vector uses if they are installed. None is required to start.
+//!
+//! A program that does not print its version in time is killed.
 
 use std::env;
 use std::io::{self, Read};
@@ -11,11 +13,11 @@ use super::CheckSite;
 use super::finding::DoctorFinding;
 use crate::tasks::check::types::TypeChecker;
 
-/// How long a program may take to say its version.
+/// The time limit for a program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked whether it has.
+/// Interval for checking whether the program has exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// What Chromium is called, and where it stands on systems that have no path for it.
+/// The names of Chromium's executable, and its locations on systems that do not add it to `PATH`.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "msedge"];
 const CHROMIUM_AT: [&str; 4] = [
     "/Applications/Chromium.app",
@@ -66,7 +68,7 @@ fn check_chromium() -> DoctorFinding {
     }
 }
 
-/// The first line of what a program says of its version.
+/// The first line of a program's version output.
 fn program_version(program: &str) -> io::Result<String> {
     let mut child = Command::new(program)
         .arg("--version")

@@ -1,4 +1,6 @@
-//! The plugin in Studio's folder, and whether any was paired.
+//! Checks of the plugin in Studio's folder, and of whether a plugin was paired.
+//!
+//! They only read files, and do not connect to Studio.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! The way from `vector mcp` to the daemon, which may end and begin anew in between.
+//! The connection from `vector mcp` to the daemon, which may restart in between.
 //!
-//! A call is sent again under its own name where its answer was lost, so that it is never made twice.
-//! The token that is sent decides nothing. The person's own is used for one thing alone: to open the
-//! place that the command line names.
+//! A call whose answer was lost is sent again under the same name, so that it is never made twice.
+//! The agent's token cannot decide proposals. The user's token is used only to open the place that
+//! the command line names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,15 +30,15 @@ use crate::daemon::access::{AGENT_TOKEN, TOKEN};
 use crate::failure::failure;
 use crate::server::DaemonGate;
 
-/// More than the longest that a request is held.
+/// Longer than the daemon holds any request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// How long the request is held that says that the connection is there: as long as any client runs.
+/// The timeout of the request that keeps the connection registered: longer than any client runs.
 const PRESENCE_TIMEOUT: Duration = Duration::from_hours(24 * 365);
-/// After how long it is sent again where it has ended: the daemon may have restarted.
+/// Delay before that request is sent again after it has ended: the daemon may have restarted.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
-/// The daemon, wherever it is now.
+/// The daemon at its current address.
 #[derive(Debug)]
 pub(super) struct RemoteDaemon {
     home: PathBuf,
@@ -46,11 +46,11 @@ pub(super) struct RemoteDaemon {
     open: Option<OpenPlaceRequest>,
     http: Client,
     address: Mutex<Option<DaemonAddress>>,
-    /// Cancelled when the client has gone.
+    /// Cancelled when the client has disconnected.
     pub(super) client_gone: CancellationToken,
 }
 
-/// Where a daemon listens, and who asks.
+/// A daemon's port, and the token for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DaemonAddress {
     port: u16,
@@ -58,7 +58,7 @@ struct DaemonAddress {
 }
 
 impl DaemonAddress {
-    /// As the daemon wrote it.
+    /// Parses a token file of the daemon.
     fn read_file(file: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
         let mut words = text.split_whitespace();
@@ -66,18 +66,18 @@ impl DaemonAddress {
     }
 }
 
-/// Why a request has no answer.
+/// The reason a request has no result.
 enum RequestError {
-    /// Nobody listens there, or somebody else does: another daemon may.
+    /// No daemon listens at the address, or another program does. Another daemon may be running.
     Unreachable(String),
-    /// Whoever listens there has not answered in time.
+    /// The daemon did not answer in time.
     TimedOut(String),
-    /// It was understood, and refused.
+    /// The daemon understood the request and refused it.
     Refused(Failure),
 }
 
 impl RemoteDaemon {
-    /// A way to the daemon of a ledger, with the place that is to be open there.
+    /// Creates a connection to the daemon of a ledger, with the place that it should open.
     pub(super) fn new(
         home: &Path,
         port: u16,
@@ -96,9 +96,11 @@ impl RemoteDaemon {
             (None, Some(project)) => Some(OpenPlaceRequest::Project { project: whole(project)? }),
             (None, None) => None,
         };
-        // The client wants one, though nothing is encrypted here; a second one is refused, and not needed.
+        // The client requires a provider although nothing is encrypted here. If one is already
+        // installed, this fails, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // Everything is on this machine; a proxy has no business in it. What is sent again is decided here.
+        // All requests stay on this machine, so no proxy is used. Retries are handled in this
+        // module.
         let http = Client::builder()
             .no_proxy()
             .retry(reqwest::retry::never())
@@ -116,7 +118,7 @@ impl RemoteDaemon {
         })
     }
 
-    /// Joins the daemon, or starts one; the session of the place that was named.
+    /// Joins the daemon, or starts one. Returns the session of the place that was named.
     pub(super) async fn join_daemon(&self) -> anyhow::Result<Option<String>> {
         let mut at = self.address.lock().await;
         let address = self.find_address().await?;
@@ -125,7 +127,7 @@ impl RemoteDaemon {
         Ok(session)
     }
 
-    /// The daemon that answers now.
+    /// Finds the daemon that answers, or starts one.
     async fn find_address(&self) -> anyhow::Result<DaemonAddress> {
         let file = self.home.join(AGENT_TOKEN);
         if let Some(address) = DaemonAddress::read_file(&file)
@@ -137,7 +139,8 @@ impl RemoteDaemon {
             .context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < STARTUP_TIMEOUT {
-            // It may have ended because another serves, which is as good.
+            // It may have ended because another daemon already serves the ledger. That one is used
+            // instead.
             let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(address) = DaemonAddress::read_file(&file)
                 && self.is_answering(&address).await
@@ -163,11 +166,11 @@ impl RemoteDaemon {
     async fn is_answering(&self, address: &DaemonAddress) -> bool {
         let asked =
             self.send_once::<CallView>(address, Method::GET, "/api/agents/calls/0", NOTHING).await;
-        // There is no such call, as a daemon of ours says.
+        // A Vector daemon refuses this request, as there is no call 0.
         matches!(asked, Ok(_) | Err(RequestError::Refused(_)))
     }
 
-    /// Has the place opened that was named: its session.
+    /// Opens the place that was named, and returns its session.
     async fn open_place(&self, port: u16) -> anyhow::Result<Option<String>> {
         let Some(open) = &self.open else {
             return Ok(None);
@@ -184,7 +187,7 @@ impl RemoteDaemon {
         }
     }
 
-    /// Says that a connection has ended. Nobody minds where there is no daemon to be told.
+    /// Reports the end of a connection. If no daemon is running, nothing is to be done.
     pub(super) async fn end_connection(&self, connection: &str) {
         let ends = AgentDisconnect { connection: connection.to_owned() };
         let at = self.address.lock().await.clone();
@@ -194,8 +197,8 @@ impl RemoteDaemon {
         }
     }
 
-    /// Says that the connection is there, for as long as this is awaited, to whichever daemon runs: where
-    /// this process ends without a word, its request breaks off. Starts no daemon.
+    /// Keeps the connection registered with the running daemon for as long as this is awaited. If
+    /// this process ends unexpectedly, the request breaks off. Does not start a daemon.
     pub(super) async fn hold_connection(&self, connection: &str) {
         let presence = AgentPresence { connection: connection.to_owned() };
         let body = serde_json::to_vec(&presence).unwrap_or_default();
@@ -252,7 +255,7 @@ impl RemoteDaemon {
             return serde_json::from_slice(&body).map_err(|error| gone(&error));
         }
         match serde_json::from_slice::<Failure>(&body) {
-            // A daemon that was started anew has other tokens.
+            // A restarted daemon has other tokens.
             Ok(failure) if failure.kind == FailureKind::Unauthorized => {
                 Err(RequestError::Unreachable(failure.message))
             }
@@ -261,7 +264,7 @@ impl RemoteDaemon {
         }
     }
 
-    /// Asks the daemon; where it is gone, the one that is there now.
+    /// Sends a request to the daemon. If that is gone, sends it to the one that is running now.
     async fn request<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -277,7 +280,7 @@ impl RemoteDaemon {
                 Err(RequestError::Unreachable(_)) => {}
             }
         }
-        // One that a person has ended is not started again for a question.
+        // A query does not restart a daemon that the user has stopped.
         if known.is_some() && !self.home.join(AGENT_TOKEN).exists() {
             return Err(failure(
                 FailureKind::Internal,
@@ -293,7 +296,7 @@ impl RemoteDaemon {
         })
     }
 
-    /// The daemon that is there now, unless somebody else has found it meanwhile.
+    /// Finds the current daemon, unless another task has already found it.
     async fn reconnect(&self, known: Option<&DaemonAddress>) -> Result<DaemonAddress, Failure> {
         let mut at = self.address.lock().await;
         if let Some(address) = at.as_ref()
@@ -312,7 +315,7 @@ impl RemoteDaemon {
     }
 }
 
-/// Nobody knows whether what was asked has been done.
+/// The error of a request that may or may not have been performed.
 fn outcome_unknown(why: &str) -> Failure {
     failure(
         FailureKind::Lost,
@@ -337,7 +340,7 @@ impl DaemonGate for RemoteDaemon {
                 Ok(view) => return Ok(view),
                 Err(RequestError::Refused(failure)) => return Err(failure),
                 Err(RequestError::TimedOut(why)) => return Err(outcome_unknown(&why)),
-                // It may have come there all the same.
+                // The call may have arrived nevertheless.
                 Err(RequestError::Unreachable(_)) => call.again = true,
             }
         }
@@ -382,6 +385,6 @@ impl DaemonGate for RemoteDaemon {
     }
 
     fn end_connection(&self, _connection: &str) {
-        // The process says so when it ends.
+        // The process reports this when it ends.
     }
 }

@@ -1,4 +1,6 @@
-//! A conflict on a terminal: base, ours and theirs side by side.
+//! Renders a conflict in the terminal: base, ours and theirs side by side.
+//!
+//! This module decides nothing.
 
 use std::fmt::Write as _;
 
@@ -6,12 +8,13 @@ use console::measure_text_width;
 
 use crate::cli::style::{PaintKind, TextStyle, fold_columns, terminal_line};
 
-/// Below this width the versions stand one below the other.
+/// Below this width, the versions are shown one below the other.
 const MIN_WIDTH: usize = 72;
 const TITLES: [&str; 3] = ["BASE", "OURS", "THEIRS"];
 const PAINTS: [PaintKind; 3] = [PaintKind::Dim, PaintKind::Changed, PaintKind::Moved];
 
-/// Three versions of the same lines, each below its title. `lines` are the numbers of their first ones.
+/// Renders three versions of the same lines, each below its title. `lines` are their first line
+/// numbers.
 pub(super) fn render_columns(
     versions: [&str; 3],
     lines: Option<[usize; 3]>,
@@ -55,7 +58,7 @@ pub(super) fn render_columns(
     text
 }
 
-/// The folded lines of a version, and whether the base does not have them.
+/// The wrapped lines of a version, each with whether it is missing from the base.
 fn fold_version(version: &str, absent: &str, base: &[&str], width: usize) -> Vec<(String, bool)> {
     if version.is_empty() {
         return vec![(absent.to_owned(), false)];

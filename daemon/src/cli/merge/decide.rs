@@ -1,4 +1,6 @@
-//! Deciding conflicts on a terminal, one after the other.
+//! Prompts for deciding conflicts in the terminal, one after another.
+//!
+//! Each decision is saved immediately, so that quitting keeps it.
 
 use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
 use scene_schemas::{TextConflict, Value};
@@ -17,14 +19,14 @@ const HELP: &str = "  o  take what ours has
   s  skip this conflict: it stays open
   q  quit: what was decided is kept, the rest stays open";
 
-/// What a person says about a conflict.
+/// The user's answer to a conflict.
 enum ConflictAnswer {
     Choice(ConflictChoice),
     Skip,
     Quit,
 }
 
-/// Asks about each conflict that is open. Where nobody can be asked, nothing is decided.
+/// Asks about each open conflict. Without a user to ask, nothing is decided.
 pub(super) fn decide_conflicts(
     states: &mut [MergeState],
     terminal: &Terminal,
@@ -41,7 +43,7 @@ pub(super) fn decide_conflicts(
         terminal.show(&format!("{}\n", terminal.style().paint(PaintKind::Bold, title)));
         let count = state.conflicts().len();
         for at in 0..count {
-            // By now somebody may have decided on the page.
+            // The conflict may have been decided on the page in the meantime.
             let kept = state.conflicts()[at].clone();
             if kept.choice.is_some() {
                 continue;
@@ -151,13 +153,13 @@ fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<Conf
     Ok(ConflictAnswer::Choice(choice))
 }
 
-/// What the editor begins with: both versions, the one below the other.
+/// The initial text of the editor: both versions, one below the other.
 fn both_versions(ours: &str, theirs: &str) -> String {
     let end = if ours.is_empty() || ours.ends_with('\n') { "" } else { "\n" };
     format!("{ours}{end}{theirs}")
 }
 
-/// A property's value in a few words.
+/// A short form of a property's value.
 pub(super) fn brief_value(value: Option<&Value>) -> String {
     value.map_or_else(|| "(default)".to_owned(), Value::to_brief)
 }

@@ -1,4 +1,6 @@
-//! Edits as they are written in JSON.
+//! Edits in their JSON form.
+//!
+//! This module parses edits and converts their columns. It does not apply them.
 
 use scene_schemas::text::{Position, TextEdit};
 use serde::Deserialize;
@@ -21,7 +23,7 @@ impl SearchEdit {
     }
 }
 
-/// The content of a file of edits: replacements, or ranges.
+/// The contents of an edit file: replacements or ranges.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum EditFile {
@@ -29,8 +31,9 @@ pub(super) enum EditFile {
     Ranges(Vec<TextEdit>),
 }
 
-/// Ranges counted in UTF-16 units of ranges counted in others. A position in the middle of a
-/// character, or behind its line, stays one.
+/// Converts ranges in other units to UTF-16 units. A position inside a character stays inside it if
+/// it has two UTF-16 units, and otherwise moves to its start. A position past the end of its line
+/// stays past it.
 pub(super) fn in_utf16(text: &str, edits: &[TextEdit], unit: ColumnUnit) -> Vec<TextEdit> {
     let lines: Vec<&str> = text.split('\n').collect();
     let position = |at: Position| {

@@ -1,4 +1,5 @@
-//! `vector patch --jsonl`: one case a line on stdin, one answer a line on stdout, in order.
+//! `vector patch --jsonl`: reads one case per line from stdin, and writes one answer per line to
+//! stdout, in order.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -10,7 +11,7 @@ use vector_text_edit::{Conflict, MergeResult};
 use super::super::terminal::escape_line_ends;
 use super::edit_file::SearchEdit;
 
-/// A case. Members that it does not know are passed over.
+/// A case. Unknown fields are ignored.
 #[derive(Debug, Deserialize)]
 struct JsonCase {
     #[serde(default)]
@@ -37,7 +38,7 @@ enum CaseKind {
     ApplyPatchV4a,
 }
 
-/// What characters of a range are counted in.
+/// The unit in which columns of a range are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum ColumnUnit {
     #[serde(rename = "utf-8")]
@@ -76,7 +77,6 @@ impl CaseAnswer {
     }
 }
 
-/// Answers each line of stdin.
 pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for line in io::stdin().lock().lines() {
@@ -100,19 +100,19 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
         };
         out.write_all(escape_line_ends(&serde_json::to_string(&answer)?).as_bytes())?;
         out.write_all(b"\n")?;
-        // Whoever sends one case and waits for its answer gets it.
+        // A caller may wait for each answer before it sends the next case.
         out.flush()?;
     }
     Ok(())
 }
 
-/// The `id` of a line that is not a case; null where there is none.
+/// The `id` of a line that is not a valid case. Null if it has none.
 fn read_case_id(line: &str) -> serde_json::Value {
     let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
     object.and_then(|mut object| Some(object.get_mut("id")?.take())).unwrap_or_default()
 }
 
-/// Refuses what would no longer compile.
+/// Replaces the answer by a refusal if the result would no longer compile.
 fn check_syntax(case: &JsonCase, answer: &mut CaseAnswer) {
     let before = case.base.as_deref().unwrap_or_default();
     let Some(error) =

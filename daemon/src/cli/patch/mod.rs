@@ -1,4 +1,6 @@
-//! `vector patch`: the edit engine on a text file, and case by case for other tools.
+//! `vector patch`: runs the edit engine on a text file, or case by case for other tools.
+//!
+//! An edit after which a Luau script would no longer compile is refused.
 
 mod edit_file;
 mod jsonl;
@@ -157,7 +159,7 @@ fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::R
     Ok(())
 }
 
-/// What was asked for, as edits.
+/// Computes the requested edits.
 fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<PatchResult> {
     if let Some(diff) = &args.diff {
         let patch = read_file(diff)?;

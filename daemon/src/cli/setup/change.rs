@@ -1,4 +1,6 @@
-//! What is to be done to the file of one client: decided on its text alone, and done elsewhere.
+//! Plans the change of one client's file.
+//!
+//! It sees only the file's text, and neither reads nor writes files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,52 +11,50 @@ use serde_json::Value as Json;
 use super::clients::{FileFormat, McpClient};
 use super::setup_record::{TextSplice, WrittenEntry};
 
-/// What a change does, or has done.
+/// The effect of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ChangeOutcome {
-    /// There was no entry.
+    /// There was no entry before.
     Added,
-    /// Ours was another one.
+    /// Vector's entry was different.
     Updated,
-    /// Somebody else's was there, and the person said to replace it.
+    /// A foreign entry was replaced, because the user requested it.
     Replaced,
-    /// It is there as it should be.
+    /// The entry was already correct.
     Unchanged,
-    /// It is taken out.
     Removed,
-    /// There was none to take out.
+    /// There was no entry to remove.
     Nothing,
-    /// Somebody else's is there, and stays.
+    /// A foreign entry was kept.
     Foreign,
 }
 
-/// A file as it is and as it shall be.
+/// The planned change of a file.
 #[derive(Debug, PartialEq)]
 pub(super) struct FileChange {
     pub(super) outcome: ChangeOutcome,
-    /// The text that it shall have; none where there shall be no file.
+    /// The new text. None if the file should not exist.
     pub(super) text: Option<String>,
-    /// What is to be remembered of it.
+    /// The record of the entry after the change.
     pub(super) written: Option<WrittenEntry>,
 }
 
-/// The file of a client, and what is known of it.
+/// A client's file, and what is known about it.
 #[derive(Debug)]
 pub(super) struct ClientTarget<'a> {
-    /// Whose file it is.
     pub(super) client: McpClient,
-    /// Where the client looks for it.
+    /// The path at which the client looks for the file.
     pub(super) file: &'a Path,
-    /// Its text; none where there is no file.
+    /// None if the file does not exist.
     pub(super) text: Option<&'a str>,
-    /// The folders that would have to be made for it.
+    /// The folders that would have to be created.
     pub(super) missing: Vec<PathBuf>,
-    /// What was written to it before.
+    /// The record of the last change by setup.
     pub(super) written: Option<&'a WrittenEntry>,
-    /// The entry that it should have.
+    /// The wanted entry.
     pub(super) entry: Json,
-    /// Whether somebody else's entry may be replaced or removed.
+    /// Whether a foreign entry may be replaced or removed.
     pub(super) force: bool,
 }
 
@@ -63,18 +63,18 @@ impl ClientTarget<'_> {
         self.client.file_format()
     }
 
-    /// Whether an entry says what ours should, and perhaps more.
+    /// Whether an entry has all wanted fields, and possibly more.
     fn has_wanted_fields(&self, entry: &Json) -> bool {
         let mut fields = self.entry.as_object().into_iter().flatten();
         fields.all(|(field, value)| entry.get(field) == Some(value))
     }
 
-    /// Whether an entry is the one that was written here, whatever has been added to it.
+    /// Whether an entry was written by setup, even if fields were added to it.
     fn is_ours(&self, entry: &Json) -> bool {
         self.written.is_some_and(|written| entry.get("command") == written.entry.get("command"))
     }
 
-    /// Puts the entry in.
+    /// Plans the installation of the entry.
     ///
     /// # Errors
     /// What is wrong with the file, as the end of a sentence.
@@ -117,7 +117,7 @@ impl ClientTarget<'_> {
         Ok(FileChange { outcome, text: Some(new), written: Some(written) })
     }
 
-    /// Takes the entry out.
+    /// Plans the removal of the entry.
     ///
     /// # Errors
     /// What is wrong with the file, as the end of a sentence.
@@ -145,8 +145,8 @@ impl ClientTarget<'_> {
     }
 }
 
-/// A text as it was before something was written to it. Where it was changed since, only
-/// what is ours goes.
+/// Restores the text from before setup's change. If it was changed since, only the entry is
+/// removed.
 fn restore_text(
     form: FileFormat,
     written: &WrittenEntry,
@@ -168,7 +168,7 @@ fn restore_text(
     Ok((!is_left_over).then(|| format!("{mark}{body}")))
 }
 
-/// The mark of UTF-8 that some editors put before a text, and the text.
+/// Splits off the UTF-8 byte order mark that some editors write.
 fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(taken.text.as_deref(), Some("{}"));
     }
 
-    /// White space and comments, or nothing.
+    /// White space, a comment, or nothing.
     fn gap() -> impl Strategy<Value = &'static str> {
         select(
             &["", "", " ", "\n", "\r\n  ", "\t", "// c, {\n", "/* \u{1f600} } */", "/*\n*/ "][..],
@@ -423,7 +423,7 @@ mod tests {
 
     fn removal_restores_the_bytes(client: McpClient, text: &str) -> Result<(), TestCaseError> {
         let put = ClientTarget { force: true, ..target(client, Some(text), None) }.plan_install();
-        // It is no document of this form.
+        // Not a document of this format.
         let put = put.map_err(TestCaseError::reject)?;
         let (new, written) = (put.text.as_deref(), put.written.as_ref());
         let taken = target(client, new, written).plan_removal().unwrap();

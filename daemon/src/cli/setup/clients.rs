@@ -1,18 +1,19 @@
-//! The MCP clients that are known: where each keeps its servers, and in which form.
+//! The supported MCP clients: where each stores its servers, and in which format.
 //!
 //! Sources, as of November 2026:
-//! - Claude Code: <https://code.claude.com/docs/en/mcp> (user scope); with `CLAUDE_CONFIG_DIR` the file
-//!   lies in that folder.
-//! - Claude Desktop: <https://modelcontextprotocol.io/docs/develop/connect-local-servers>. Its package
-//!   for Windows reads a folder of its own: <https://github.com/anthropics/claude-code/issues/26073>.
-//!   For Linux there are unofficial builds.
+//! - Claude Code: <https://code.claude.com/docs/en/mcp> (user scope). If `CLAUDE_CONFIG_DIR` is
+//!   set, the file is in that folder.
+//! - Claude Desktop: <https://modelcontextprotocol.io/docs/develop/connect-local-servers>. Its
+//!   package for Windows reads a separate folder:
+//!   <https://github.com/anthropics/claude-code/issues/26073>. For Linux there are unofficial
+//!   builds.
 //! - Cursor: <https://cursor.com/docs/mcp>.
 //! - VS Code: <https://code.visualstudio.com/docs/copilot/reference/mcp-configuration>.
 //! - Codex: <https://developers.openai.com/codex/mcp>, `CODEX_HOME`.
 //! - Gemini CLI: <https://geminicli.com/docs/tools/mcp-server>, `GEMINI_CLI_HOME`.
 //! - Windsurf: <https://docs.windsurf.com/windsurf/cascade/mcp>.
 //!
-//! What is in the files is not looked at here.
+//! This module does not read the files.
 
 use std::ffi::OsString;
 use std::fs;
@@ -41,43 +42,43 @@ pub(super) enum McpClient {
     Windsurf,
 }
 
-/// How a client writes its servers down.
+/// The format in which a client stores its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileFormat {
-    /// In an object of a JSON file, under this key.
+    /// An object in a JSON file, under this key.
     Json {
         servers: &'static str,
-        /// An entry says that it is spoken with over stdio.
+        /// Whether an entry states that it uses stdio.
         says_stdio: bool,
     },
-    /// In tables of a TOML file, below this one.
+    /// Tables in a TOML file, below this one.
     Toml { servers: &'static str },
 }
 
-/// A kind of system, which decides where programs keep their files.
+/// The kind of operating system, which determines where programs keep their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SystemKind {
-    /// Linux, and the BSDs.
+    /// Linux and the BSDs.
     Unix,
     Mac,
     Windows,
 }
 
-/// The folders of the person at this machine.
+/// The user's folders on this machine.
 pub(super) struct UserMachine<'a> {
-    /// The kind of system.
     pub(super) system: SystemKind,
-    /// The person's own folder.
+    /// The home folder.
     pub(super) home: PathBuf,
-    /// Where programs keep settings.
+    /// The folder of programs' settings.
     pub(super) config: PathBuf,
-    /// Where programs keep what stays on this machine.
+    /// The folder of programs' data that stays on this machine.
     pub(super) local: PathBuf,
     pub(super) env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl<'a> UserMachine<'a> {
-    /// This machine. On Windows the variables count, as they do for the clients.
+    /// Detects the folders of this machine. On Windows, environment variables take precedence, as
+    /// they do in the clients.
     pub(super) fn detect(env: &'a dyn Fn(&str) -> Option<OsString>) -> anyhow::Result<Self> {
         let base = directories::BaseDirs::new()
             .context("there is no home directory; set HOME to the folder of your settings")?;
@@ -98,13 +99,13 @@ impl<'a> UserMachine<'a> {
         Ok(Self { system, home, config, local, env })
     }
 
-    /// A folder that a variable moves.
+    /// A folder that an environment variable can override.
     fn folder_from_env(&self, variable: &str, usual: PathBuf) -> PathBuf {
         let said = (self.env)(variable).filter(|folder| !folder.is_empty());
         said.map_or(usual, PathBuf::from)
     }
 
-    /// Claude Desktop's folder. Its package for Windows is kept apart from other programs.
+    /// Claude Desktop's folder. The Windows package has a separate one.
     fn claude_folder(&self) -> PathBuf {
         let usual = self.config.join("Claude");
         if self.system != SystemKind::Windows {
@@ -124,12 +125,12 @@ impl McpClient {
         Self::value_variants()
     }
 
-    /// How a person types it.
+    /// The client's name as a command-line argument.
     pub(super) fn argument_name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// How a person calls it.
+    /// The client's display name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -142,7 +143,7 @@ impl McpClient {
         }
     }
 
-    /// How it writes its servers down.
+    /// The format of the client's file.
     pub(super) fn file_format(self) -> FileFormat {
         let servers = "mcpServers";
         match self {
@@ -155,7 +156,7 @@ impl McpClient {
         }
     }
 
-    /// The file of its servers.
+    /// The path of the file that contains the client's servers.
     pub(super) fn config_file(self, machine: &UserMachine<'_>) -> PathBuf {
         let UserMachine { home, config, .. } = machine;
         match self {
@@ -176,7 +177,7 @@ impl McpClient {
         }
     }
 
-    /// Whether it has left a trace of itself: its file, or a folder of its own.
+    /// Whether the client has left a trace: its file, or a folder of the client.
     pub(super) fn is_installed(self, machine: &UserMachine<'_>) -> bool {
         let file = self.config_file(machine);
         let folder = match self {

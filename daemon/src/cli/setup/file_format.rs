@@ -1,24 +1,24 @@
-//! The entry of Vector in a text, in whichever form a client writes its servers down.
+//! Vector's entry in the text of a client's file, in any supported format.
 //!
-//! Each change is read again before anybody writes it: it must have changed that entry and nothing
-//! else. Which file the text is of is not known here.
+//! Each change is parsed again before it is written: it must have changed the entry and nothing
+//! else. This module does not know which file the text belongs to.
 
 use serde_json::{Map, Value as Json};
 
 use super::clients::FileFormat;
 use super::{json, toml};
 
-/// How the entry is called in each client.
+/// The name of the entry in each client.
 pub(super) const SERVER_NAME: &str = "vector";
 
 type JsonFields = Map<String, Json>;
 
-/// What of ours is in a text.
+/// The state of the entry in a text.
 #[derive(Debug, PartialEq)]
 pub(super) struct FoundEntry {
-    /// There is a place for servers.
+    /// Whether the text has a section for servers.
     pub(super) has_servers: bool,
-    /// What has our name.
+    /// The entry with Vector's name.
     pub(super) entry: Option<Json>,
 }
 
@@ -29,7 +29,7 @@ impl FileFormat {
         }
     }
 
-    /// The entry for a command.
+    /// Builds the entry for a command.
     pub(super) fn build_entry(self, command: &str, args: &[String]) -> Json {
         let mut entry = Map::new();
         if matches!(self, Self::Json { says_stdio: true, .. }) {
@@ -40,7 +40,7 @@ impl FileFormat {
         Json::Object(entry)
     }
 
-    /// What of ours is in a text.
+    /// Finds the entry in a text.
     ///
     /// # Errors
     /// What is wrong with the text, as the end of a sentence.
@@ -50,10 +50,10 @@ impl FileFormat {
         Ok(FoundEntry { has_servers: servers.is_some(), entry })
     }
 
-    /// A text with an entry instead of what has its name.
+    /// Returns the text with the entry. An existing entry of the same name is replaced.
     ///
     /// # Errors
-    /// As for [`Form::find`]; or the text is written in a form that cannot be changed.
+    /// As for [`FileFormat::find_entry`]; or the text is written in a form that cannot be changed.
     pub(super) fn insert_entry(self, text: &str, entry: &Json) -> Result<String, String> {
         let new = match self {
             Self::Json { servers, .. } => json::set_path(text, &[servers, SERVER_NAME], entry),
@@ -63,10 +63,10 @@ impl FileFormat {
         self.verify_change(text, new, Some(entry))
     }
 
-    /// A text whose entry has other fields; what the entry has besides stays.
+    /// Returns the text with the entry's fields updated. Other fields of the entry are kept.
     ///
     /// # Errors
-    /// As for [`Form::put`].
+    /// As for [`FileFormat::insert_entry`].
     pub(super) fn update_entry(self, text: &str, entry: &Json) -> Result<String, String> {
         let mut expected = self.find_entry(text)?.entry.unwrap_or_default();
         let mut new = text.to_owned();
@@ -85,11 +85,11 @@ impl FileFormat {
         self.verify_change(text, new, Some(&expected))
     }
 
-    /// A text without the entry; without the place for servers too where that is empty then and
-    /// ours.
+    /// Returns the text without the entry. If the section for servers is then empty and was created
+    /// by setup, it is removed as well.
     ///
     /// # Errors
-    /// As for [`Form::put`].
+    /// As for [`FileFormat::insert_entry`].
     pub(super) fn remove_entry(self, text: &str, is_place_ours: bool) -> Result<String, String> {
         let new = match self {
             Self::Json { servers, .. } => json::remove_path(text, &[servers, SERVER_NAME]),
@@ -105,7 +105,7 @@ impl FileFormat {
         }
     }
 
-    /// Whether a text says nothing.
+    /// Whether a text has no content.
     pub(super) fn is_blank(self, text: &str) -> bool {
         match self {
             Self::Json { .. } => matches!(text.trim(), "" | "{}"),
@@ -113,7 +113,7 @@ impl FileFormat {
         }
     }
 
-    /// The servers of a text, where it has a place for them, and all else that it says.
+    /// Splits a text into its servers, if it has a section for them, and everything else.
     fn split_servers(self, text: &str) -> Result<(Option<JsonFields>, JsonFields), String> {
         let value = match self {
             Self::Json { .. } => {
@@ -131,7 +131,7 @@ impl FileFormat {
         }
     }
 
-    /// Holds what a change gives against what it should.
+    /// Verifies that a change had exactly the expected effect.
     fn verify_change(
         self,
         before: &str,

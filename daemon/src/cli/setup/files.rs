@@ -1,19 +1,21 @@
-//! Files that setup reads and writes: as somebody else left them, and whole or not at all.
+//! File operations of setup, on files of other programs: a write succeeds as a whole or not at all.
+//!
+//! A file that its program has changed since it was read is not overwritten.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A client's file as it was found.
+/// A client's file as it was read.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
-    /// Where it lies, behind all links.
+    /// The path with all links resolved.
     file: PathBuf,
     bytes: Option<Vec<u8>>,
 }
 
 impl ConfigFile {
-    /// Reads a file; one that is not there yet counts as none.
+    /// Reads a file. A file that does not exist is not an error.
     ///
     /// # Errors
     /// What is wrong, as the end of a sentence.
@@ -28,22 +30,22 @@ impl ConfigFile {
         Ok(Self { file: real, bytes: Some(bytes) })
     }
 
-    /// Its text; none where there is no file.
+    /// The text of the file. None if the file does not exist.
     ///
     /// # Errors
-    /// It is not UTF-8.
+    /// Fails if it is not UTF-8.
     pub(super) fn text(&self) -> Result<Option<&str>, String> {
         let text = self.bytes.as_deref().map(std::str::from_utf8).transpose();
         text.map_err(|_| "it is not UTF-8".to_owned())
     }
 
-    /// Which folders are missing on the way to it.
+    /// The missing folders of the file's path.
     pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
         missing_folders(self.file.parent().unwrap_or(&self.file))
     }
 
-    /// Writes another text, or takes the file away. The client may have written meanwhile: then
-    /// nothing is done.
+    /// Writes a new text, or deletes the file. Nothing is done if the client has changed the file
+    /// since it was read.
     ///
     /// # Errors
     /// What is wrong, as the end of a sentence. Nothing was written.
@@ -65,7 +67,7 @@ impl ConfigFile {
     }
 }
 
-/// Which of a folder and those around it are not there, the outermost first.
+/// The folders of a path that do not exist, the outermost first.
 fn missing_folders(folder: &Path) -> Vec<PathBuf> {
     let around = folder.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists());
     let mut missing: Vec<PathBuf> = around.map(Path::to_owned).collect();
@@ -73,7 +75,7 @@ fn missing_folders(folder: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Makes a folder, and says which had to be made.
+/// Creates a folder and its parents. Returns those that were created.
 pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<PathBuf>> {
     let folder = std::path::absolute(folder)?;
     let made = missing_folders(&folder);
@@ -89,20 +91,20 @@ pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<Pa
     Ok(made)
 }
 
-/// Takes a file away, and those folders that hold nothing any more.
+/// Deletes a file, and the given folders that are then empty.
 pub(super) fn remove_file(file: &Path, folders: &[PathBuf]) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     for folder in folders.iter().rev() {
-        // It is not removed while something is in it.
+        // Fails if the folder is not empty.
         let _ = fs::remove_dir(folder);
     }
     Ok(())
 }
 
-/// Makes a file that its owner alone may read, where there is none.
+/// Creates a file that only its owner may read, if it does not exist.
 pub(super) fn make_private(file: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);

@@ -1,31 +1,31 @@
-//! One value in a JSON file that is somebody else's: put in, changed and taken out, and every other
-//! byte stays.
+//! Editing of a single value in a JSON file of another program: inserts, changes or removes it, and
+//! keeps every other byte.
 //!
-//! The file may have comments and trailing commas. A text is never printed anew: the parser says
-//! where things stand, and a change is cut into the text there, with the indentation and the line
-//! ends that the text has. That is also why `jsonc_parser::cst` is not used here: it breaks an object
-//! that stands in one line, and trims blank lines.
+//! The file may contain comments and trailing commas. A text is never serialized again: the parser
+//! returns ranges, and a change is spliced into the text with its own indentation and line endings.
+//! For the same reason `jsonc_parser::cst` is not used: it breaks an object that is on one line,
+//! and trims blank lines.
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value as Json};
 use vector_rojo_project::jsonc;
 
-/// How a text is indented where it does not show it.
+/// The indentation for a text that does not show one.
 const INDENT: &str = "  ";
 
-/// The whole value of a text; none where it has none.
+/// Parses a text. None if it has no value.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// What is wrong with the text, as the end of a sentence.
 pub(super) fn parse_value(text: &str) -> Result<Option<Json>, String> {
     Ok(jsonc::parse_with_ranges(text)?.map(Json::from))
 }
 
-/// Puts a value where a path of keys leads, and makes the objects on the way that are not there.
+/// Sets the value at a path of keys, and creates missing objects.
 ///
 /// # Errors
-/// The text is not JSON, or something on the way is no object.
+/// Fails if the text is not JSON, or a value on the path is not an object.
 pub(super) fn set_path(text: &str, path: &[&str], value: &Json) -> Result<String, String> {
     let Some(root) = jsonc::parse_with_ranges(text)? else {
         return Ok(append_root(text, &wrap_value(path, value)));
@@ -48,10 +48,10 @@ pub(super) fn set_path(text: &str, path: &[&str], value: &Json) -> Result<String
     Ok(text.to_owned())
 }
 
-/// Takes out what a path of keys leads to; where nothing is there, nothing happens.
+/// Removes the value at a path of keys, if there is one.
 ///
 /// # Errors
-/// As for [`set`].
+/// As for [`set_path`].
 pub(super) fn remove_path(text: &str, path: &[&str]) -> Result<String, String> {
     let Some(Value::Object(mut object)) = jsonc::parse_with_ranges(text)? else {
         return Ok(text.to_owned());
@@ -68,7 +68,7 @@ pub(super) fn remove_path(text: &str, path: &[&str]) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Which property has a key. Of several with one name readers take the last.
+/// Finds the property with a key. Among duplicates the last one counts, as for readers of JSON.
 fn find_property(object: &Object<'_>, key: &str) -> Option<usize> {
     object.properties.iter().rposition(|property| property.name.as_str() == key)
 }
@@ -80,16 +80,16 @@ fn inner_object<'a>(property: ObjectProp<'a>, key: &str) -> Result<Object<'a>, S
     }
 }
 
-/// A value in as many objects as there are keys.
+/// Wraps a value in one object per key.
 fn wrap_value(path: &[&str], value: &Json) -> Json {
     path.iter().rev().fold(value.clone(), |value, key| serde_json::json!({ *key: value }))
 }
 
-/// How a text is written.
+/// The formatting of a text.
 struct JsonStyle<'a> {
     newline: &'static str,
     indent: &'a str,
-    /// All of it stands in one line.
+    /// Whether the whole text is on one line.
     is_flat: bool,
 }
 
@@ -101,7 +101,7 @@ impl<'a> JsonStyle<'a> {
         Self { newline: line_ending(text), indent, is_flat: !text.trim().contains('\n') }
     }
 
-    /// A value over several lines, the first of which is indented already.
+    /// Formats a value over several lines. The first line is already indented.
     fn format_value(&self, value: &Json, indent: &str) -> String {
         let below = format!("{indent}{}", self.indent);
         let lines = |open: char, close: char, items: Vec<String>| {
@@ -125,7 +125,7 @@ impl<'a> JsonStyle<'a> {
     }
 }
 
-/// A value in one line, with or without spaces.
+/// Formats a value on one line, with or without spaces.
 fn format_inline(value: &Json, is_tight: bool) -> String {
     let (colon, comma) = if is_tight { (":", ",") } else { (": ", ", ") };
     match value {
@@ -146,7 +146,7 @@ fn format_inline(value: &Json, is_tight: bool) -> String {
     }
 }
 
-/// The fields of an entry in the order in which people write them.
+/// The fields of an entry in the conventional order.
 pub(super) fn order_fields(fields: &Map<String, Json>) -> Vec<(&String, &Json)> {
     let first = ["type", "command", "args"];
     let mut fields: Vec<_> = fields.iter().collect();
@@ -154,7 +154,7 @@ pub(super) fn order_fields(fields: &Map<String, Json>) -> Vec<(&String, &Json)> 
     fields
 }
 
-/// The line ends of a text.
+/// The line ending of a text.
 pub(super) fn line_ending(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -162,19 +162,19 @@ pub(super) fn line_ending(text: &str) -> &'static str {
     }
 }
 
-/// The text before a place in its line, where that is white space alone.
+/// The text before a position in its line, if that is only white space.
 fn own_line(text: &str, at: usize) -> Option<&str> {
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
     Some(&text[line..at]).filter(|before| before.trim().is_empty())
 }
 
-/// The indentation of the line that a place is in.
+/// The indentation of the line at a position.
 fn indent_of(text: &str, at: usize) -> &str {
     let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..at];
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// The first value of a text that has none: behind what it has, which are comments.
+/// Appends the first value to a text that has none. The text may contain comments.
 fn append_root(text: &str, value: &Json) -> String {
     let style = JsonStyle { newline: line_ending(text), indent: INDENT, is_flat: false };
     let mut new = text.to_owned();
@@ -207,7 +207,7 @@ fn is_tight(text: &str, property: &ObjectProp<'_>) -> bool {
     &text[property.name.range().end..property.value.range().start] == ":"
 }
 
-/// Adds a property behind the others of an object.
+/// Inserts a property after the others of an object.
 fn insert_property(
     text: &str,
     style: &JsonStyle<'_>,
@@ -218,7 +218,7 @@ fn insert_property(
     let (open, close) = (object.range.start + 1, object.range.end - 1);
     let key = Json::from(key);
     let Some((first, last)) = object.properties.first().zip(object.properties.last()) else {
-        // A comment stays where it is; what stands between the brackets otherwise is white space.
+        // Comments between the braces are kept. Everything else there is white space.
         let kept = text[open..close].trim_end();
         let in_line = style.is_flat && kept.is_empty() && text.trim() != &text[open - 1..=close];
         if in_line {
@@ -255,7 +255,7 @@ fn insert_property(
     format!("{}{comma}{}{field}{trailing}{}", &text[..last], &text[last..at], &text[at..])
 }
 
-/// Where the next property goes: behind a comma and the comments of the same line.
+/// The position for the next property: after a comma and comments on the same line.
 struct InsertPosition {
     has_comma: bool,
     at: usize,
@@ -278,7 +278,7 @@ impl InsertPosition {
     }
 }
 
-/// The comment that a text begins with.
+/// The comment at the beginning of a text.
 fn leading_comment(text: &str) -> Option<&str> {
     if text.starts_with("//") {
         let line = text.split('\n').next()?;
@@ -287,7 +287,7 @@ fn leading_comment(text: &str) -> Option<&str> {
     text.strip_prefix("/*")?.find("*/").map(|end| &text[..end + 4])
 }
 
-/// The next byte that is neither white space nor part of a comment.
+/// The position of the next byte that is neither white space nor part of a comment.
 fn next_significant(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -301,7 +301,7 @@ fn next_significant(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Takes a property out, with its comma and the lines that it alone stood in.
+/// Removes a property, with its comma and the lines that it had to itself.
 fn cut_property(text: &str, object: &Object<'_>, at: usize) -> String {
     let range = object.properties[at].range;
     let comma = next_significant(text, range.end).filter(|at| text.as_bytes()[*at] == b',');

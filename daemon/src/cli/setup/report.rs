@@ -1,4 +1,6 @@
-//! What a person, or a program, is told of each client.
+//! The report for each client, as text or as JSON.
+//!
+//! This module changes no files.
 
 use std::path::Path;
 
@@ -9,13 +11,13 @@ use super::clients::McpClient;
 use crate::cli::style::{PaintKind, TextStyle, terminal_line};
 use crate::cli::terminal::{print_line, print_status, print_stdout, stdout_style};
 
-/// How it went with one client.
+/// The result for one client.
 pub(super) struct ClientReport<'a> {
     pub(super) client: McpClient,
     pub(super) file: &'a Path,
-    /// What was done, or why nothing.
+    /// The outcome, or the reason nothing was done.
     pub(super) outcome: Result<ChangeOutcome, String>,
-    /// What would be written; none where it was.
+    /// The planned change. None if it was written.
     pub(super) diff: Option<String>,
 }
 
@@ -33,7 +35,7 @@ impl ClientReport<'_> {
         line
     }
 
-    /// For people: a line, and the diff below.
+    /// Prints the report as text: a line, and the diff below.
     pub(super) fn show(&self) -> anyhow::Result<()> {
         let (client, file) = (self.client.name(), self.file.display().to_string());
         match &self.outcome {
@@ -51,7 +53,7 @@ impl ClientReport<'_> {
     }
 }
 
-/// An outcome in words, before the name of the file.
+/// The outcome as a phrase that the file name follows.
 fn outcome_phrase(outcome: ChangeOutcome, is_dry: bool) -> String {
     let done = match outcome {
         ChangeOutcome::Added => "added to",
@@ -68,7 +70,7 @@ fn outcome_phrase(outcome: ChangeOutcome, is_dry: bool) -> String {
     if is_dry { format!("would be {done}") } else { done.to_owned() }
 }
 
-/// A change as a unified diff.
+/// Formats a change as a unified diff.
 pub(super) fn format_diff(
     file: &Path,
     before: Result<Option<&str>, String>,

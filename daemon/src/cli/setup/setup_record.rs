@@ -1,7 +1,7 @@
-//! What setup has done, so that it can be taken back: kept in the folder of the ledger.
+//! A record of setup's changes, so that they can be undone. It is stored in the ledger's folder.
 //!
-//! A client's file holds keys and conversations of others, so no copy of it is kept: only the piece
-//! that was cut in, and the hash of the whole by which it is known again.
+//! A client's file contains keys and conversations of other programs, so no copy of it is kept:
+//! only the inserted piece, and the hash of the whole, by which the file is recognized.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use serde_json::Value as Json;
 use super::clients::McpClient;
 use super::files;
 
-/// The file in the folder of the ledger.
+/// The name of the file.
 const FILE: &str = "setup.json";
-/// Its form. Another one is not read.
+/// The format version. Other versions are not read.
 const FORM: u32 = 1;
 
-/// What setup has done.
+/// The recorded changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     form: u32,
-    /// The folders that were made for this file.
+    /// The folders that were created for this file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     folders: Vec<PathBuf>,
-    /// The entries that it wrote.
+    /// The entries written by setup.
     pub(super) written: Vec<WrittenEntry>,
-    /// The Studio plugin, where it put it and none was there before.
+    /// The Studio plugin, if setup installed it and there was none before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plugin: Option<WrittenPlugin>,
 }
@@ -36,34 +36,33 @@ pub(super) struct SetupRecord {
 /// The entry in one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct WrittenEntry {
-    /// Whose file it is.
     pub(super) client: McpClient,
-    /// Where the client looks for it.
+    /// The path at which the client looks for the file.
     pub(super) file: PathBuf,
     pub(super) entry: Json,
-    /// The entry of somebody else that was there before.
+    /// The foreign entry that was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) replaced: Option<Json>,
-    /// The place for servers was made for it.
+    /// Whether the section for servers was created for the entry.
     pub(super) made_place: bool,
-    /// The file was made for it, and these folders.
+    /// The folders that were created for the file. None if the file already existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) made_file: Option<Vec<PathBuf>>,
-    /// The whole text as it was left.
+    /// The hash of the whole text after the change.
     pub(super) left: Fingerprint,
-    /// What makes the text that was there before of it.
+    /// Restores the text from before the change.
     pub(super) back: TextSplice,
 }
 
-/// The plugin that was put into Studio's folder.
+/// The plugin installed in Studio's folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct WrittenPlugin {
     pub(super) file: PathBuf,
-    /// The folders that were made for it.
+    /// The folders that were created for it.
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// A piece of a text that is another one.
+/// A replacement of one piece of a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TextSplice {
     at: usize,
@@ -72,7 +71,7 @@ pub(super) struct TextSplice {
 }
 
 impl TextSplice {
-    /// What makes one text of another.
+    /// Computes the splice that turns one text into another.
     pub(super) fn between(from: &str, to: &str) -> Self {
         let starts = from.char_indices().zip(to.chars()).find(|((_, a), b)| a != b);
         let at = starts.map_or(from.len().min(to.len()), |((at, _), _)| at);
@@ -81,7 +80,7 @@ impl TextSplice {
         Self { at, length: from.len() - at - same, text: to[at..to.len() - same].to_owned() }
     }
 
-    /// The other text; none where this one is too short to be the one that was meant.
+    /// Applies the splice. None if it does not fit the text.
     pub(super) fn apply(&self, text: &str) -> Option<String> {
         let (before, rest) = (text.get(..self.at)?, text.get(self.at + self.length..)?);
         Some(format!("{before}{}{rest}", self.text))
@@ -89,10 +88,10 @@ impl TextSplice {
 }
 
 impl SetupRecord {
-    /// What is remembered in the folder of a ledger.
+    /// Loads the record in a ledger's folder.
     ///
     /// # Errors
-    /// The file is not one of ours, or of a newer Vector.
+    /// Fails if the file is not a valid record, or was written by a newer Vector.
     pub(super) fn load(home: &Path) -> anyhow::Result<Self> {
         let file = home.join(FILE);
         let bytes = match fs::read(&file) {
@@ -112,8 +111,8 @@ impl SetupRecord {
         Ok(remembered)
     }
 
-    /// Keeps it, for its owner alone: an entry that was replaced may hold a key. What says nothing
-    /// is no file.
+    /// Saves the record, readable only by its owner: a replaced entry may contain a key. An empty
+    /// record deletes the file.
     pub(super) fn save(&mut self, home: &Path) -> anyhow::Result<()> {
         let file = home.join(FILE);
         let failed = || format!("{} cannot be written", file.display());
@@ -129,12 +128,12 @@ impl SetupRecord {
         vector_files::write_file(&file, format!("{text}\n").as_bytes()).with_context(failed)
     }
 
-    /// What was written to a file.
+    /// The record for a file.
     pub(super) fn find_written(&self, file: &Path) -> Option<&WrittenEntry> {
         self.written.iter().find(|written| written.file == file)
     }
 
-    /// Remembers what a file holds now; nothing where it holds nothing of ours any more.
+    /// Sets the record for a file. None removes it.
     pub(super) fn set_entry(&mut self, file: &Path, written: Option<WrittenEntry>) {
         self.written.retain(|written| written.file != file);
         self.written.extend(written);

@@ -1,8 +1,8 @@
-//! The same for a TOML file: one table `[OUTER.NAME]`, and every other byte stays.
+//! Editing of a single table `[OUTER.NAME]` in a TOML file of another program. Every other byte is
+//! kept.
 //!
-//! A text is never printed anew here either (toml_edit would write other line ends): the parser says
-//! where things stand. Tables that are written in one line, or key by dotted key, are read and left
-//! to the person to change.
+//! A text is never serialized again (toml_edit would change the line endings): the parser returns
+//! ranges. Inline tables and dotted keys are read, but the user has to change them.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use toml_edit::{ImDocument, Item, Table, TableLike};
 
 use super::json::{line_ending, order_fields};
 
-/// The whole value of a text.
+/// Parses a text.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// What is wrong with the text, as the end of a sentence.
 pub(super) fn parse_value(text: &str) -> Result<Json, String> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
@@ -30,7 +30,7 @@ fn parse_document(text: &str) -> Result<ImDocument<&str>, String> {
 /// Adds a table at the end.
 ///
 /// # Errors
-/// The text is not TOML, or the outer table is written in a form that cannot be added to.
+/// Fails if the text is not TOML, or the outer table is written in a form that cannot be extended.
 pub(super) fn add_table(
     text: &str,
     outer: &str,
@@ -56,7 +56,7 @@ pub(super) fn add_table(
     Ok(new)
 }
 
-/// A key; in quotes where it needs them.
+/// Formats a key, quoted if necessary.
 fn format_key(text: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !text.is_empty() && text.chars().all(is_bare) {
@@ -65,16 +65,16 @@ fn format_key(text: &str) -> String {
     Json::from(text).to_string()
 }
 
-/// A value in one line.
+/// Formats a value on one line.
 fn format_value(value: &Json) -> Result<String, String> {
     let value = toml::Value::try_from(value);
     Ok(value.map_err(|error| format!("it cannot hold {error}"))?.to_string())
 }
 
-/// Sets one field of a table that is there.
+/// Sets one field of an existing table.
 ///
 /// # Errors
-/// The text is not TOML, or the table is written in a form that is not changed here.
+/// Fails if the text is not TOML, or the table is written in a form that is not supported.
 pub(super) fn set_field(
     text: &str,
     outer: &str,
@@ -96,10 +96,10 @@ pub(super) fn set_field(
     Ok(format!("{above}{between}{} = {value}{newline}{below}", format_key(field)))
 }
 
-/// Takes a table out, with the tables in it; where it is not there, nothing happens.
+/// Removes a table and the tables in it, if it exists.
 ///
 /// # Errors
-/// As for [`set`].
+/// As for [`set_field`].
 pub(super) fn remove_table(text: &str, outer: &str, name: &str) -> Result<String, String> {
     let document = parse_document(text)?;
     let there = document.get(outer).and_then(Item::as_table_like);
@@ -124,13 +124,13 @@ pub(super) fn remove_table(text: &str, outer: &str, name: &str) -> Result<String
     Ok(new)
 }
 
-/// A table that has a header of its own.
+/// Finds a table with its own header.
 fn find_table<'a>(document: &'a ImDocument<&str>, outer: &str, name: &str) -> Option<&'a Table> {
     let table = document.get(outer)?.as_table()?.get(name)?.as_table()?;
     (!table.is_dotted() && !table.is_implicit()).then_some(table)
 }
 
-/// Where a table and those in it stand; none where one is written in another form.
+/// Collects the ranges of a table and the tables in it. None if one is written in another form.
 fn collect_spans(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
     if !table.is_implicit() {
         ranges.push(table.span()?);
@@ -150,7 +150,7 @@ fn unsupported_form(outer: &str, name: &str) -> String {
     format!("its `{name}` is not written as a table `[{outer}.{name}]`")
 }
 
-/// The whole lines that a range is in, with the end of the last one.
+/// Extends a range to whole lines, including the last line ending.
 fn whole_lines(text: &str, range: Range<usize>) -> Range<usize> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |end| range.end + end + 1);

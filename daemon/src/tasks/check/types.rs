@@ -1,9 +1,10 @@
-//! Types, by a checker that is installed: `luau-lsp` or `luau-analyze`.
+//! Type checking with an installed checker: `luau-lsp` or `luau-analyze`.
 //!
-//! It runs over a copy of the scripts in a folder of its own, for a limited time, and what it prints is
-//! never trusted. None is built in: Luau's own takes seven minutes of a core to compile, and sees one
-//! file at a time. What depends on Roblox's types needs a file of definitions, which is the person's to
-//! name; without one, what the checker says of unknown globals is passed over, as lints know them.
+//! The checker runs on a copy of the scripts in a temporary folder, with a time limit, and its
+//! output is not trusted. No checker is built in: Luau's own takes seven minutes of CPU time to
+//! compile and sees one file at a time. Roblox's types require a definitions file, which the user
+//! has to specify. Without one, findings about unknown globals are ignored, as the lints cover
+//! them.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -24,18 +25,19 @@ use vector_luau::{
 
 use super::CheckedScript;
 
-/// The variable that names the program.
+/// The environment variable that names the program.
 pub const PROGRAM: &str = "VECTOR_TYPE_CHECKER";
-/// The variable that names a file with the types of Roblox, `*.d.luau`.
+/// The environment variable that names a file with Roblox's types, `*.d.luau`.
 pub const DEFINITIONS_VARIABLE: &str = "VECTOR_TYPE_DEFINITIONS";
-/// How long it may take.
+/// The default time limit.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long a command line may be, in characters: Windows takes 32,767.
+/// The maximum length of a command line, in characters. Windows allows 32,767.
 const MAX_COMMAND_LINE: usize = 30_000;
-/// How deep an instance may stand whose types are checked: the map is nested as the place is.
+/// The maximum depth of an instance whose types are checked: the source map is nested as deep as
+/// the place.
 const MAX_DEPTH: usize = 200;
-/// What a checker finds of where it runs.
+/// The environment variables that a checker receives.
 const PASSED_VARIABLES: [&str; 14] = [
     "PATH",
     "HOME",
@@ -53,28 +55,28 @@ const PASSED_VARIABLES: [&str; 14] = [
     "LANG",
 ];
 
-/// What is read of what it prints, in bytes.
+/// The maximum number of bytes read from a checker's output.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
-/// How often it is asked whether anybody still waits.
+/// Interval for checking whether the check was cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long one that has printed everything may take to end.
+/// Interval for checking whether a checker that closed its output has exited.
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A checker of types.
+/// An installed type checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeChecker {
     pub program: PathBuf,
     /// The file with Roblox's types.
     pub definitions: Option<PathBuf>,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
 }
 
 impl TypeChecker {
-    /// The one that is installed.
+    /// Finds the installed checker.
     ///
     /// # Errors
-    /// There is none: a sentence that says what to do.
+    /// If there is none, a sentence that says what to do.
     pub fn find_installed() -> Result<Self, String> {
         let definitions = env::var_os(DEFINITIONS_VARIABLE).map(PathBuf::from);
         let named = env::var_os(PROGRAM).map(PathBuf::from);
@@ -101,10 +103,10 @@ impl TypeChecker {
         self.program.file_stem().is_some_and(|name| name.to_string_lossy().contains("lsp"))
     }
 
-    /// What it says of each script, in their order.
+    /// Checks the scripts and returns the findings in their order.
     ///
     /// # Errors
-    /// It did not run, did not end in time, or was ended: a sentence that says what to do.
+    /// If the checker did not run, timed out or was cancelled, a sentence that says what to do.
     pub fn check_scripts(
         &self,
         scripts: &[CheckedScript],
@@ -147,7 +149,8 @@ impl TypeChecker {
                     self.timeout.as_secs()
                 ));
             };
-            // A checker that finds something ends with 1, as does one that does not know an option.
+            // The exit code alone is not enough: a checker exits with 1 both if it has findings and
+            // if it does not know an option.
             if !status.success() && printed.trim().is_empty() {
                 let mut lines = complained.lines();
                 let first = lines.find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -165,7 +168,7 @@ impl TypeChecker {
         Ok(found)
     }
 
-    /// What it is told besides the names of files.
+    /// The arguments before the file names.
     fn extra_arguments(&self) -> Vec<OsString> {
         let mut arguments = Vec::new();
         if self.is_lsp() {
@@ -186,7 +189,7 @@ impl TypeChecker {
         scripts: &[CheckedScript],
         found: &mut [Vec<SourceFinding>],
     ) {
-        // The last one, for the lines of a message that has several.
+        // The latest finding, which receives the further lines of its message.
         let mut last = None;
         for line in printed.lines() {
             let said = parse_report_line(line).and_then(|said| {
@@ -206,7 +209,7 @@ impl TypeChecker {
             };
             last = None;
             let (kind, message) = said.message.split_once(": ").unwrap_or(("", said.message));
-            // What does not parse is the compiler's to say.
+            // The compiler reports syntax errors.
             if kind == "SyntaxError" || self.definitions.is_none() && is_definition_error(message) {
                 continue;
             }
@@ -225,11 +228,11 @@ impl TypeChecker {
     }
 }
 
-/// Puts what was found in a script in order, and where there is text.
+/// Sorts the findings of a script, and moves them into its text.
 fn sort_findings(script: &CheckedScript, found: &mut Vec<SourceFinding>) {
     found.sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
     found.dedup();
-    // Before places are looked for, as each takes as long as its line.
+    // Before spans are clamped, as each takes time proportional to its line.
     let more = cap_findings(found, |it| it.severity);
     let lines = LineIndex::from_text(script.text.as_deref().unwrap_or_default());
     for it in found.iter_mut() {
@@ -251,25 +254,25 @@ fn sort_findings(script: &CheckedScript, found: &mut Vec<SourceFinding>) {
     found.sort_by_key(|it| it.at);
 }
 
-/// The first program of the ones that are known, in the order of the folders.
+/// The first known program in the folders. `luau-lsp` in any folder takes precedence over
+/// `luau-analyze`.
 fn find_program(folders: &[PathBuf]) -> Option<PathBuf> {
     let names =
         ["luau-lsp", "luau-analyze"].map(|name| format!("{name}{}", env::consts::EXE_SUFFIX));
     names.iter().find_map(|name| folders.iter().map(|it| it.join(name)).find(|it| it.is_file()))
 }
 
-/// Whether a script's types are checked at all.
+/// Whether the types of a script are checked.
 fn is_checked(script: &CheckedScript) -> bool {
     script.text.is_some() && script.path.segments.len() <= MAX_DEPTH
 }
 
-/// The name of a script's file by the script's index. It is our own: one from a place could be any
-/// path.
+/// The file name for a script, by its index. A name from the place could be any path.
 fn script_file_name(at: usize) -> String {
     format!("{at}.luau")
 }
 
-/// Writes the scripts: the indices of those that are checked, in order.
+/// Writes the scripts to be checked, and returns their indices.
 fn write_scripts(folder: &Path, scripts: &[CheckedScript]) -> io::Result<Vec<usize>> {
     let mut files = Vec::new();
     for (at, script) in scripts.iter().enumerate() {
@@ -281,9 +284,9 @@ fn write_scripts(folder: &Path, scripts: &[CheckedScript]) -> io::Result<Vec<usi
     Ok(files)
 }
 
-/// The files that each run is given: as many as a command line holds.
+/// Splits the files into batches that fit on a command line.
 fn batch_files(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>> {
-    // A blank, and the quotes that an argument may be given.
+    // A space, and the quotes around an argument.
     let cost = |length: usize| length + 3;
     let given = base.iter().map(|it| cost(it.len())).sum::<usize>();
     let room = MAX_COMMAND_LINE.saturating_sub(given + cost(program.as_os_str().len()));
@@ -301,7 +304,7 @@ fn batch_files(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<us
     batches
 }
 
-/// The tree of the scripts as `rojo sourcemap` prints it.
+/// Builds the source map of the scripts in the format of `rojo sourcemap`.
 fn build_sourcemap(scripts: &[CheckedScript], files: &[usize]) -> Json {
     let mut root = SourcemapNode::default();
     for at in files {
@@ -333,7 +336,7 @@ impl SourcemapNode {
     }
 }
 
-/// Whether a message is about what only definitions could tell.
+/// Whether a message is due to missing definitions.
 fn is_definition_error(message: &str) -> bool {
     ["Unknown global", "Unknown require", "Unknown type 'Enum"]
         .iter()
@@ -341,14 +344,14 @@ fn is_definition_error(message: &str) -> bool {
         || message.starts_with("Unknown type '") && !message.contains("'_")
 }
 
-/// A line of what is printed.
+/// A parsed line of a checker's output.
 struct ReportLine<'a> {
     file: &'a str,
     at: LineSpan,
     message: &'a str,
 }
 
-/// Reads `FILE:LINE:COLUMN-END: (W0) KIND: MESSAGE`, or `FILE(LINE,COLUMN): KIND: MESSAGE`.
+/// Parses `FILE:LINE:COLUMN-END: (W0) KIND: MESSAGE`, or `FILE(LINE,COLUMN): KIND: MESSAGE`.
 fn parse_report_line(line: &str) -> Option<ReportLine<'_>> {
     let plain = || {
         let (place, message) = line.split_once(": ")?;
@@ -375,8 +378,8 @@ fn parse_report_line(line: &str) -> Option<ReportLine<'_>> {
     Some(ReportLine { file, ..said })
 }
 
-/// Runs a program: what it prints, what it complains, and how it ended; none where it did not in time,
-/// or nobody wants to know any more.
+/// Runs a program and returns its output, its error output and its exit status. The status is None
+/// if it did not end in time or was cancelled.
 fn run_checker(
     mut command: Command,
     folder: &Path,
@@ -391,7 +394,7 @@ fn run_checker(
     if let Some(stdout) = child.stdout.take() {
         thread::spawn(move || {
             let mut text = Vec::new();
-            // What came before it broke is all that there is.
+            // If reading fails, the bytes before the failure are used.
             let _ = stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut text);
             let _ = send.send(text);
         });
@@ -406,7 +409,7 @@ fn run_checker(
     };
     let status = if printed.is_some() { wait_for_exit(&mut child, until)? } else { None };
     if status.is_none() {
-        // It may have ended just now.
+        // Fails if it has ended in the meantime.
         let _ = child.kill();
         child.wait()?;
     }

@@ -1,5 +1,5 @@
-//! Git, as a deploy needs it: a process of it for each question, on an index of our own. No hook is run,
-//! and neither the person's index nor their files are touched but to say that they are committed.
+//! Git operations of a deploy: one process per operation, on a separate index. No hooks are run.
+//! The user's files are not touched, and their index only to mark the files as committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -10,25 +10,25 @@ use vector_ledger::Ledger;
 
 use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, refuse_deploy};
 
-/// How the whole name of a branch begins.
+/// The prefix of a branch's full name.
 const HEADS: &str = "refs/heads/";
 
-/// Names as Git reads them.
+/// Joins names in the format of Git's `-z` options.
 fn nul_separated<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
     files.flat_map(|name| name.bytes().chain([0])).collect()
 }
 
-/// The parts of a filter's configuration that make Git run its programs.
+/// The settings of a filter that make Git run its programs, with the values that turn them off.
 const FILTER_SETTINGS: [(&str, &str); 4] =
     [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
 
-/// A repository, and an index of our own.
+/// A repository, with a separate index.
 #[derive(Debug)]
 pub(super) struct GitIndex {
     pub(super) root: PathBuf,
-    /// The filters that are not run.
+    /// The filters that are turned off.
     disabled_filters: Vec<String>,
-    /// The folder of the index, which goes with the value.
+    /// The folder of the index. It is deleted on drop.
     index_folder: tempfile::TempDir,
 }
 
@@ -52,8 +52,8 @@ impl GitIndex {
         Ok(Self { root, disabled_filters: Vec::new(), index_folder: scratch })
     }
 
-    /// Runs no filters from now on, so that nothing that the repository's configuration names is run.
-    /// Files are then compared as they are, and not as filters would commit them.
+    /// Turns all filters off, so that no program named in the repository's configuration is run.
+    /// Files are then compared as they are, not as the filters would commit them.
     pub(super) fn without_filters(mut self) -> Self {
         let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
         let found =
@@ -64,7 +64,7 @@ impl GitIndex {
         self
     }
 
-    /// The configuration that switches filters off, behind what the environment has already.
+    /// The configuration that turns filters off, after the settings already in the environment.
     fn filter_overrides(&self) -> Vec<(String, String)> {
         if self.disabled_filters.is_empty() {
             return Vec::new();
@@ -85,12 +85,12 @@ impl GitIndex {
         variables
     }
 
-    /// Runs git with our own index, and gives it something to read.
+    /// Runs Git with the separate index and `input` as its standard input.
     fn run_git(&self, args: &[&str], input: &[u8]) -> Result<String, DeployError> {
         self.run_git_on(Some(&self.index_folder.path().join("index")), args, input)
     }
 
-    /// Runs git with an index, or the person's own.
+    /// Runs Git with an index. None uses the user's own.
     fn run_git_on(
         &self,
         index: Option<&Path>,
@@ -100,10 +100,10 @@ impl GitIndex {
         let mut child = Command::new("git")
             .arg("-C")
             .arg(&self.root)
-            // A hook would look at the person's index and files, which are not what is committed.
+            // A hook would look at the user's index and files, which differ from the commit.
             .arg("-c")
             .arg(format!("core.hooksPath={}", self.index_folder.path().join("none").display()))
-            // It may name a program, which Git would run to read the index.
+            // The setting may name a program, which Git would run to read the index.
             .args(["-c", "core.fsmonitor=false"])
             .args(args)
             .envs(self.filter_overrides())
@@ -114,7 +114,7 @@ impl GitIndex {
             .spawn()
             .with_message("git cannot be started; is it installed?")?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that does not read has its reasons, which it says.
+            // If Git does not read its input, its exit status and error output say why.
             let _ = stdin.write_all(input);
         }
         let output = child.wait_with_output().with_message("git did not end")?;
@@ -125,7 +125,7 @@ impl GitIndex {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// A branch, by its whole name.
+    /// The full name of a branch.
     pub(super) fn branch_reference(&self, branch: &str) -> Result<String, DeployError> {
         if branch.starts_with("refs/") {
             let name = branch.strip_prefix(HEADS).filter(|name| !name.is_empty());
@@ -141,7 +141,7 @@ impl GitIndex {
         Ok(reference)
     }
 
-    /// The commit that comes before, where there is any, and whether the branch is new.
+    /// The parent of the new commit, if any, and whether the branch is new.
     pub(super) fn base_commit(&self, reference: &str) -> (Option<String>, bool) {
         let commit = |of: &str| {
             let name = format!("{of}^{{commit}}");
@@ -154,7 +154,8 @@ impl GitIndex {
         }
     }
 
-    /// Whether a branch may be moved: it is checked out nowhere else, and here nothing is half done.
+    /// Fails if a branch may not be moved: it is checked out in another worktree, or an operation
+    /// is in progress here.
     pub(super) fn check_branch_free(
         &self,
         branch: &str,
@@ -187,8 +188,8 @@ impl GitIndex {
         Ok(())
     }
 
-    /// Puts the files into the index: those that differ from the base; and those of which the base has
-    /// a version that no accepted change was made on.
+    /// Stages the files. Returns those that differ from the base, and those whose version in the
+    /// base is not one that an accepted change was made on or left.
     pub(super) fn stage_files<'a>(
         &self,
         base: Option<&str>,
@@ -235,7 +236,7 @@ impl GitIndex {
         Ok((staged, strange))
     }
 
-    /// Whether an object of the base is a file as it was before or after an accepted change.
+    /// Whether an object of the base is the file as it was before or after an accepted change.
     fn is_known_version(
         &self,
         name: &str,
@@ -252,10 +253,10 @@ impl GitIndex {
             };
             let bytes = match ledger.read_blob(hash)? {
                 Some(bytes) => bytes,
-                // What the last change left is on the disk alone.
+                // The result of the last change exists only on disk.
                 None => std::fs::read(self.root.join(name)).unwrap_or_default(),
             };
-            // By its path, so that line ends are as Git keeps them.
+            // With its path, so that line endings are converted as Git stores them.
             let path = format!("--path={name}");
             if self.run_git(&["hash-object", "--stdin", &path], &bytes)?.trim() == object {
                 return Ok(true);
@@ -264,7 +265,7 @@ impl GitIndex {
         Ok(false)
     }
 
-    /// The files that cannot be compared with what is committed, because their filters are not run.
+    /// The files that cannot be compared with the base, because their filters are turned off.
     fn find_filtered<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
         if self.disabled_filters.is_empty() {
             return BTreeSet::new();
@@ -277,14 +278,14 @@ impl GitIndex {
         named.map(|it| it[0].to_owned()).collect()
     }
 
-    /// What Git is told to leave alone, of these.
+    /// The files that Git ignores.
     fn find_ignored<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
-        // It ends with 1 where nothing is ignored.
+        // `check-ignore` exits with 1 if nothing is ignored.
         let found = self.run_git(&["check-ignore", "-z", "--stdin"], &nul_separated(files));
         found.unwrap_or_default().split('\0').map(str::to_owned).collect()
     }
 
-    /// The proposals that are committed already.
+    /// The trailers of the proposals that are committed in the history of `base`.
     pub(super) fn committed_proposals(
         &self,
         base: Option<&str>,
@@ -297,7 +298,7 @@ impl GitIndex {
         Ok(lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
     }
 
-    /// The proposals that are committed on any branch: by which commit, and on which branch.
+    /// The proposals that are committed on any branch, with their commit and branch.
     pub(super) fn proposals_on_branches(
         &self,
     ) -> Result<BTreeMap<String, (String, String)>, DeployError> {
@@ -327,9 +328,8 @@ impl GitIndex {
         Ok(self.run_git(&args, message.as_bytes())?.trim().to_owned())
     }
 
-    /// Lets the branch name the commit, where it still is what it was. Where it is the one that is
-    /// checked out, these files are what it says, and nothing of them is left to commit; why that did not
-    /// go well, where it did not.
+    /// Moves the branch to the commit, if it is still at `before`. If the branch is checked out,
+    /// also updates the user's index for the committed files. Returns a note if that fails.
     pub(super) fn move_branch(
         &self,
         reference: &str,

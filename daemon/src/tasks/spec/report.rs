@@ -1,21 +1,21 @@
-//! What a model is told of specs that ran: what failed, and as much of it as it can read. Who passed is
-//! a number.
+//! The result of specs for a model: the failures, up to a size limit. Passed specs are only
+//! counted.
 
 use serde_json::{Value as Json, json};
 
 use super::{CaseOutcome, SpecCase, SpecResult, truncate_text};
 
-/// The whole answer, in bytes: about so much.
+/// The approximate limit of the whole answer, in bytes.
 const MAX_ANSWER: usize = 30_000;
-/// The title of a case, in bytes.
+/// The maximum length of a case's title, in bytes.
 const MAX_TITLE: usize = 200;
-/// Why something failed, in bytes.
+/// The maximum length of a failure, in bytes.
 const MAX_FAILURE: usize = 1_000;
-/// The lines of output with each failure, and a line of them in bytes.
+/// The maximum number of output lines per failure, and of bytes per line.
 const MAX_OUTPUT: usize = 20;
 const MAX_LINE: usize = 200;
 
-/// What became of specs: how many passed, and those that failed or did not run to their end.
+/// Reports the number of passed cases, and the specs that failed or did not run to their end.
 pub fn report_json(results: &[SpecResult]) -> Json {
     let sum = |outcome| results.iter().map(|spec| spec.count_outcome(outcome)).sum::<usize>();
     let mut room = ReportBudget { bytes_left: MAX_ANSWER, omitted_cases: 0, omitted_specs: 0 };
@@ -39,7 +39,7 @@ pub fn report_json(results: &[SpecResult]) -> Json {
     answer
 }
 
-/// How much more can be told, and what was left out.
+/// The remaining size of the report, and the number of omissions.
 struct ReportBudget {
     bytes_left: usize,
     omitted_cases: usize,
@@ -56,7 +56,7 @@ impl ReportBudget {
         fits
     }
 
-    /// A spec with as many of its failures as fit; none where it does not fit at all.
+    /// A spec with as many of its failures as fit. None if it does not fit at all.
     fn spec_json(&mut self, spec: &SpecResult) -> Option<Json> {
         let mut told = json!({
             "path": truncate_text(&spec.path, MAX_FAILURE),

@@ -1,4 +1,4 @@
-//! Specs that behave, and specs that do not.
+//! Tests with well-behaved and misbehaving specs.
 
 mod hostile;
 
@@ -8,7 +8,7 @@ use vector_place::{FileFormat, Scene};
 use super::vm::MAX_OUTPUT;
 use super::*;
 
-/// A place with these modules below ReplicatedStorage, and the results of those that are specs.
+/// Runs the specs among these modules, in a place that has them below ReplicatedStorage.
 fn run_all(modules: &[(&str, &str)], limits: SpecLimits) -> Vec<SpecResult> {
     let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();

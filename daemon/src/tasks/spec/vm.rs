@@ -1,9 +1,9 @@
-//! A VM for one spec: what is in it, what is taken out of it, and how its cases are driven.
+//! The VM of a spec: its contents, its restrictions, and the driver of its cases.
 //!
-//! All that a spec could do to Vector goes through here: it has the functions of `prelude.luau` and
-//! `instances.luau`, which ask [`super::world`], Luau's own libraries without those that load code and
-//! with the limits of `bounds.luau`, and no more. Whatever runs is
-//! asked at each call and each turn of a loop whether its time is over.
+//! Everything a spec could do to Vector passes through this module. A spec has the functions of
+//! `prelude.luau` and `instances.luau`, which call [`super::world`], and Luau's own libraries
+//! without those that load code and with the limits of `bounds.luau`. Running code is interrupted
+//! at each call and each loop iteration to check whether its time is over.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,30 +29,30 @@ const BOUNDS: &str = include_str!("bounds.luau");
 const INSTANCES: &str = include_str!("instances.luau");
 const PRELUDE: &str = include_str!("prelude.luau");
 
-/// The title of a case, the path of a script, a line that was printed: each in bytes.
+/// The maximum length of a case's title, a script's path or a printed line, in bytes.
 const MAX_LINE: usize = 1_000;
-/// Why something failed, in bytes.
+/// The maximum length of a failure, in bytes.
 const MAX_FAILURE: usize = 2_000;
-/// The same where others of the spec have said much already.
+/// The same, after the spec has used up its budget for failures.
 const MAX_LATER_FAILURE: usize = 200;
 
-/// What one spec prints where it fails, and why its cases failed: each in bytes.
+/// The maximum output and the maximum total of failure texts per spec, in bytes.
 pub(super) const MAX_OUTPUT: usize = 64 << 10;
 const MAX_FAILURES: usize = 256 << 10;
 
-/// The text of a module, in bytes: nobody is asked for the time while it is compiled.
+/// The maximum size of a module, in bytes: compiling it cannot be interrupted.
 const MAX_SOURCE: usize = 2 << 20;
 
-/// Memory for whoever drives a spec that has taken all of its own, in bytes.
+/// Extra memory for the driver, in case a spec has used up its own, in bytes.
 const RESERVE: usize = 8 << 20;
 
-/// What loads code, or tells of the memory of others.
+/// Globals that load code or reveal memory use.
 const REMOVED_GLOBALS: [&str; 4] = ["loadstring", "require", "collectgarbage", "newproxy"];
 
-/// Whether something ended, why it failed, in which script and on which line, and what it printed.
+/// Whether it ended, the failure, its script and line, and the output.
 type CaseEnd = (bool, Option<LuaString>, Option<LuaString>, Option<u32>, Table);
 
-/// When what runs now has to end.
+/// The deadline of the running code.
 #[derive(Debug)]
 struct VmDeadline {
     clock: SpecClock,
@@ -66,14 +66,15 @@ impl VmDeadline {
         self.is_expired.set(false);
     }
 
-    /// For what is not the spec's: that it ended can be said when its time is over, too.
+    /// Sets a deadline for the driver, so that it can report the end of a case that has exceeded
+    /// its time.
     fn extend_for_driver(&self) {
         self.until.set(Instant::now() + GRACE);
         self.is_expired.set(false);
     }
 
-    /// Whether it is time. It is asked at each turn of a loop: between two of them the VM's own
-    /// library may have been at work for long.
+    /// Whether the deadline has passed. The clock is read at each loop iteration, because a library
+    /// call between two of them may take long.
     fn is_over(&self) -> bool {
         if !self.is_expired.get() {
             let is_time = Instant::now() >= self.until.get();
@@ -83,14 +84,14 @@ impl VmDeadline {
     }
 }
 
-/// How much of what a spec says is kept.
+/// The budget for the results that are kept of a spec.
 #[derive(Debug)]
 struct OutputBudget<'a> {
-    /// Cases of all specs.
+    /// The number of cases left for all specs.
     cases: &'a mut usize,
-    /// Bytes of what is printed.
+    /// The remaining bytes of output.
     output: usize,
-    /// Bytes of why cases failed.
+    /// The remaining bytes of failure texts.
     failures: usize,
 }
 
@@ -122,14 +123,14 @@ struct SpecVm {
     driver: Table,
     deadline: Rc<VmDeadline>,
     limits: SpecLimits,
-    /// How much of its memory was still in use when that was last looked at closely.
+    /// The memory in use after the last garbage collection, in bytes.
     retained_bytes: Cell<usize>,
 }
 
 /// Runs one spec.
 ///
 /// # Errors
-/// It could not run, or not to its end.
+/// Fails if the spec could not run, or not to its end.
 pub(super) fn run_spec(
     still: &Arc<SceneSnapshot>,
     spec: u32,
@@ -152,7 +153,7 @@ fn vm_failure(error: &Error) -> CaseFailure {
     }
 }
 
-/// What an error says, without the calls that it came through.
+/// The message of an error, without the calls it passed through.
 fn error_reason(error: &Error) -> String {
     match error {
         Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => {
@@ -195,7 +196,7 @@ impl SpecVm {
             globals.raw_set("workspace", value.call::<Value>(workspace)?)?;
         }
         lua.sandbox(true)?;
-        // No table that is in the sandbox can be written to.
+        // Added after the sandbox, which makes all tables in it read-only.
         add("open")?;
         lua.set_memory_limit(limits.memory_bytes)?;
         let own = Rc::clone(&alarm);
@@ -208,7 +209,7 @@ impl SpecVm {
         Ok(Self { lua, driver, deadline: alarm, limits, retained_bytes: Cell::new(0) })
     }
 
-    /// Plans the spec, and runs its cases.
+    /// Plans the spec and runs its cases.
     fn run_cases(
         &self,
         spec: u32,
@@ -251,7 +252,7 @@ impl SpecVm {
         Ok(())
     }
 
-    /// Calls a function of the prelude that runs nothing of the spec.
+    /// Calls a function of the prelude that runs no code of the spec.
     fn call_prelude<T: mlua::FromLuaMulti>(
         &self,
         name: &str,
@@ -267,8 +268,8 @@ impl SpecVm {
         self.lua.set_memory_limit(memory).map(drop).map_err(|error| vm_failure(&error))
     }
 
-    /// Calls a function that runs something of the spec, and does what becomes due until it is over.
-    /// Why it failed, and what was printed then.
+    /// Calls a function that runs code of the spec, and runs due tasks until it has ended. Returns
+    /// the failure and the output.
     fn drive_call(
         &self,
         name: &str,
@@ -311,7 +312,7 @@ impl SpecVm {
         Ok((failure, output))
     }
 
-    /// What something has left behind is not the next one's.
+    /// Collects garbage, so that memory left by one case does not count against the next.
     fn collect_garbage(&self) -> Result<(), CaseFailure> {
         let (used, kept) = (self.lua.used_memory(), self.retained_bytes.get());
         if used > kept + self.limits.memory_bytes.saturating_sub(kept) / 2 {
@@ -342,7 +343,7 @@ fn load_prelude<'a>(lua: &Lua, source: &'a str) -> Chunk<'a> {
     lua.load(source).set_name("=[vector]").set_mode(ChunkMode::Text)
 }
 
-/// What the prelude is given.
+/// The functions for the prelude.
 fn native_table(lua: &Lua, world: &Rc<SpecWorld>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     world.register_natives(lua, &native)?;
@@ -366,7 +367,7 @@ fn native_table(lua: &Lua, world: &Rc<SpecWorld>) -> mlua::Result<Table> {
             above.raw_set("__index", lua.globals())?;
             environment.set_metatable(Some(above))?;
             let chunk = lua.load(text).set_name(format!("={path}")).set_mode(ChunkMode::Text);
-            // As a value: an error of Rust that a spec keeps is memory that nobody counts.
+            // Returned as a value: a Rust error that a spec keeps takes memory that is not counted.
             match chunk.set_environment(environment).into_function() {
                 Ok(function) => Ok((Some(function), None)),
                 Err(error) => Ok((None, Some(truncate_text(&error_reason(&error), MAX_FAILURE)))),
@@ -376,7 +377,7 @@ fn native_table(lua: &Lua, world: &Rc<SpecWorld>) -> mlua::Result<Table> {
     Ok(native)
 }
 
-/// What a spec says, in at most so many bytes and whole characters.
+/// Truncates a text of a spec to at most `most` bytes, at a character boundary.
 fn clip_text(text: &LuaString, most: usize) -> String {
     let bytes = text.as_bytes();
     let mut head = &bytes[..bytes.len().min(most)];
@@ -387,7 +388,7 @@ fn clip_text(text: &LuaString, most: usize) -> String {
         head = &head[..error.valid_up_to()];
     }
     let mut text = String::from_utf8_lossy(head).into_owned();
-    // What is no UTF-8 is longer when it is shown.
+    // Replacement characters may be longer than the invalid bytes.
     text.truncate(text.floor_char_boundary(most));
     text
 }

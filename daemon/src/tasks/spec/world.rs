@@ -1,7 +1,8 @@
-//! Instances as specs see them: names, classes and the tree of a still, and nothing that changes.
+//! Instances as specs see them: names, classes and the tree of a snapshot, all unchanging.
 //!
-//! Whatever a spec calls is Luau of `prelude.luau`, which asks here by number. Nothing here raises an
-//! error: an error of Rust that a spec catches and keeps takes memory that no limit of its VM counts.
+//! Every function that a spec calls is in `prelude.luau`, which queries this module by number.
+//! Nothing here raises an error: a Rust error that a spec catches and keeps takes memory that its
+//! VM does not count.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,20 +14,21 @@ use mlua::{
 };
 use vector_place::{SceneSnapshot, SnapshotInstance, reflection};
 
-/// The name in the VM's registry of what instances do.
+/// The name of the instance methods in the VM's registry.
 const METHODS: &str = "instance";
-/// A path of `require` is not longer, in bytes.
+/// The maximum length of a path passed to `require`, in bytes.
 const MAX_PATH: usize = 10_000;
 
 /// The place of one VM.
 #[derive(Debug)]
 pub(super) struct SpecWorld {
     snapshot: Arc<SceneSnapshot>,
-    /// Services that a place has though its file does not hold them, behind the still's numbers.
+    /// Services that a place has although its file does not contain them. Their numbers follow
+    /// those of the snapshot.
     services: RefCell<Vec<SnapshotInstance>>,
 }
 
-/// An instance. Which one it is the prelude knows.
+/// An instance. The prelude knows which one it is.
 #[derive(Debug)]
 struct SpecInstance;
 
@@ -41,7 +43,7 @@ impl UserData for SpecInstance {
     }
 }
 
-/// Says what instances do, before there is one.
+/// Registers the methods of instances. Must be called before the first instance is created.
 pub(super) fn register_methods(lua: &Lua, methods: Table) -> Result<()> {
     lua.set_named_registry_value(METHODS, methods)
 }
@@ -51,7 +53,7 @@ impl SpecWorld {
         Rc::new(Self { snapshot: still, services: RefCell::default() })
     }
 
-    /// Gives the prelude what it asks with.
+    /// Registers the functions that the prelude calls.
     pub(super) fn register_natives(self: &Rc<Self>, lua: &Lua, native: &Table) -> Result<()> {
         native.set("make", lua.create_function(|lua, ()| lua.create_userdata(SpecInstance))?)?;
         self.add_native(lua, native, "name", |world, at: u32| {
@@ -128,7 +130,7 @@ impl SpecWorld {
         Some((instance.text.as_deref()?, instance.path.as_deref()?))
     }
 
-    /// The name with all names above it, as `GetFullName` says it.
+    /// The names of an instance and its ancestors, as in `GetFullName`.
     fn full_name(&self, at: u32) -> String {
         let name = |at| self.with_instance(at, |it| it.name.to_string()).unwrap_or_default();
         let mut names = vec![name(at)];
@@ -188,7 +190,7 @@ impl SpecWorld {
         u32::try_from(self.snapshot.len() + index).ok()
     }
 
-    /// Where a path such as `./Name`, `../Name`, `@self/Name` and `@game/Service/Name` leads.
+    /// Resolves a path such as `./Name`, `../Name`, `@self/Name` and `@game/Service/Name`.
     fn resolve_path(&self, from: u32, path: &str) -> Option<u32> {
         let mut steps = path.split('/');
         let mut at = match steps.next()? {

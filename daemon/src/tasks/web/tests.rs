@@ -1,4 +1,5 @@
-//! A server on this machine, names that lead anywhere, and what may not be asked.
+//! Tests with a local server, names that resolve to any address, and addresses that must not be
+//! requested.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +10,7 @@ use axum::routing::get;
 
 use super::*;
 
-/// A server on this machine: its port, and how often it was asked.
+/// Starts a local server. Returns its port and a counter of its requests.
 async fn served() -> (u16, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let answer = |status: u16, pairs: &[(HeaderName, &str)], body: Vec<u8>| {
@@ -62,7 +63,7 @@ async fn served() -> (u16, Arc<AtomicUsize>) {
     (port, asked)
 }
 
-/// Names as they are in these tests.
+/// The names and addresses of these tests.
 fn lookup() -> NameLookup {
     Arc::new(|name| {
         let found: Vec<IpAddr> = match name.as_str() {
@@ -121,7 +122,7 @@ async fn what_is_no_page_is_said() {
         let error = web.fetch_page(&address, &CancelSwitch::new()).await.unwrap_err().to_string();
         assert!(error.contains(part), "{path}: {error}");
     }
-    // A redirect that leads nowhere leads to itself.
+    // A redirect without a target leads to itself.
     let address = format!("http://127.0.0.1:{port}/nowhere");
     assert!(web.fetch_page(&address, &CancelSwitch::new()).await.is_err());
     let error = web.fetch_page("http://nobody.test/", &CancelSwitch::new()).await.unwrap_err();

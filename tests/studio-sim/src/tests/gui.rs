@@ -1,4 +1,4 @@
-//! Clicking, typing and seeing.
+//! Tests of clicks, typing and display.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Recordings, undo and redo.
+//! Tests of recordings, undo and redo.
 
 use super::{check_with_fails, ran};
 use crate::{Options, Studio, models};

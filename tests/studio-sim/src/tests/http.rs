@@ -1,4 +1,4 @@
-//! Requests over real sockets, and what goes wrong with them.
+//! Tests of requests over real sockets, and of their failures.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{check_with_fails, ran};
 use crate::{Answer, Options, Permission, Studio};
 
-/// A server that answers each request with its own text, `/slow` after a while, `/missing` with 404.
+/// A server that answers each request with its own text, `/slow` with a delay, `/missing` with 404.
 fn server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

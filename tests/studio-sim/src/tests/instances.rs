@@ -1,4 +1,4 @@
-//! The tree: making, moving, finding, copying, destroying.
+//! Tests of the tree: creating, moving, finding, copying, destroying.
 
 use super::{check, check_with_fails};
 

@@ -1,8 +1,8 @@
-//! Where layout puts things. Each case builds below a frame of 200 x 100 pixels, `F`.
+//! Tests of the layout. Each case builds below a frame `F` of 200 x 100 pixels.
 
 use super::check;
 
-/// Runs with `make(class, properties, parent)`, and `at(object, x, y, w, h)` to hold a box against.
+/// Runs Luau with `make(class, properties, parent)`, and `at(object, x, y, w, h)` to check a box.
 #[track_caller]
 fn layout(luau: &str) {
     let head = "local info = DockWidgetPluginGuiInfo.new(Enum.InitialDockState.Float, true)

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::{Options, Signals, Studio, models};
 
-/// A studio with a plugin of one script; the script has come to its end, or the test fails.
+/// A studio with a plugin of one script, which must reach its end.
 #[track_caller]
 fn ran(options: Options<'_>, luau: &str) -> Studio {
     let studio = Studio::new(options).unwrap();
@@ -35,7 +35,7 @@ fn is_done(studio: &Studio) -> bool {
     globals.get::<bool>("done").unwrap_or_default()
 }
 
-/// Runs a script as a plugin, in both signal modes: it must reach its end without an error.
+/// Runs a script as a plugin in both signal modes: it must reach its end without an error.
 #[track_caller]
 fn check(luau: &str) {
     for signals in [Signals::Immediate, Signals::Deferred] {
@@ -45,7 +45,7 @@ fn check(luau: &str) {
     }
 }
 
-/// A helper of every script: what an error says.
+/// A helper for scripts that checks an error message.
 const FAILS: &str = "
 local function fails(text, act, ...)
 	local ok, message = pcall(act, ...)
@@ -55,7 +55,7 @@ local function fails(text, act, ...)
 end
 ";
 
-/// The same with `fails(text, function, ...)` in reach.
+/// Like `check`, with `fails(text, function, ...)` available.
 #[track_caller]
 fn check_with_fails(luau: &str) {
     check(&format!("{}{luau}", FAILS.replace('\n', " ")));

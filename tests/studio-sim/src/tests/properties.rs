@@ -1,4 +1,4 @@
-//! Properties: types, defaults, those that are other properties in other words, changes.
+//! Tests of properties: types, defaults, derived properties, changes.
 
 use super::{check, check_with_fails};
 

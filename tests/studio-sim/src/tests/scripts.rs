@@ -1,4 +1,4 @@
-//! Script text and the editor.
+//! Tests of script text and the editor.
 
 use super::{check_with_fails, ran};
 use crate::{Options, Permission};

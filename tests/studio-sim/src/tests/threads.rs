@@ -1,4 +1,4 @@
-//! Threads, time and signals.
+//! Tests of threads, time and signals.
 
 use std::time::Duration;
 

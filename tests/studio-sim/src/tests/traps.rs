@@ -1,4 +1,5 @@
-//! The mistakes that simulators make: what is easy here and impossible, or otherwise, in Studio.
+//! Tests of typical simulator bugs: behavior that is easy here, and impossible or different in
+//! Studio.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Datatypes: their making, arithmetic, text and equality.
+//! Tests of datatypes: construction, arithmetic, text and equality.
 
 use super::{check, check_with_fails};
 

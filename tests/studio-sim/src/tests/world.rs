@@ -1,4 +1,4 @@
-//! The plugin object, requires, the smaller services, files.
+//! Tests of the plugin object, requires, the smaller services, and files.
 
 use super::{check, check_with_fails, is_done, ran};
 use crate::{Options, SharedSettings, Studio, Theme, models};

@@ -1,8 +1,10 @@
-//! The context engine: which scripts matter for what a person asks, within a budget, and why.
+//! The context engine: selects the scripts that matter for a request, within a budget, with
+//! reasons.
 //!
-//! Scripts get points for what is open and selected, for words of the request in their names, their
-//! definitions and their code, and for what changed lately; rare words count more. What the best of them
-//! require comes with them. Nothing here is random: the same place and request give the same choice.
+//! Scripts score points for being open or selected, for words of the request in their names,
+//! definitions and code, and for recent changes. Rare words weigh more. The modules that the best
+//! scripts require are added. The selection is deterministic: the same place and request give the
+//! same result.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::InstancePath;
@@ -12,79 +14,80 @@ use vector_place::{Node, Scene};
 use super::CodeIndex;
 use super::word_matches::{QueryWords, WordMatches};
 
-/// What is asked for, and with how much room.
+/// A request to the context engine, with its budget.
 #[derive(Debug, Clone, Default)]
 pub struct ContextRequest<'a> {
     pub words: &'a str,
-    /// What they have open, selected or attached, scripts or others.
+    /// The instances that the user has open, selected or attached, scripts or not.
     pub pointed: Vec<Node>,
-    /// The scripts that changed lately, the last first.
+    /// The recently changed scripts, newest first.
     pub recent: Vec<Node>,
-    /// How long all that is taken may be, in bytes.
+    /// Maximum bytes of everything selected.
     pub budget: usize,
-    /// How many scripts there are at most.
+    /// Maximum number of scripts.
     pub most: usize,
 }
 
-/// What was chosen, and what was not.
+/// The result: the selected and the omitted scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextSelection {
-    /// The scripts, the most important first.
+    /// The selected scripts, the most important first.
     pub selected: Vec<SelectedScript>,
-    /// The best of those that were left out.
+    /// The best of the omitted scripts.
     pub omitted: Vec<OmittedScript>,
-    /// How many scripts there are.
+    /// The number of scripts in the place.
     pub scripts: usize,
-    /// How many of them fit the request at all.
+    /// The number of scripts that match the request.
     pub fitting: usize,
-    /// How many are neither chosen nor named among those that were left out.
+    /// The number of matching scripts that are listed neither in `selected` nor in `omitted`.
     pub more: usize,
-    /// How many bytes all that is told takes at most: what was chosen, what was left out, and why.
+    /// Upper bound on the bytes of everything reported: selected and omitted scripts with their
+    /// reasons.
     pub bytes: usize,
 }
 
-/// A script that matters.
+/// A selected script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedScript {
     pub node: Node,
-    /// Why, the weightiest first.
+    /// The reasons, most important first.
     pub reasons: Vec<SelectionReason>,
-    /// Its definitions that are told of, by their numbers, in order.
+    /// Indices of its reported definitions, in order.
     pub definitions: Vec<usize>,
-    /// Whether its text is told too.
+    /// Whether its text is included.
     pub has_text: bool,
 }
 
-/// A script that fits and was left out.
+/// A matching script that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OmittedScript {
     pub node: Node,
-    /// Why it would fit.
+    /// The most important reason why it matches.
     pub reason: SelectionReason,
-    /// Whether it did not fit into the budget; otherwise there were enough.
+    /// Whether it exceeded the budget; otherwise the maximum number of scripts was reached.
     pub is_too_long: bool,
 }
 
-/// Why a script matters.
+/// The reason that a script matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelectionReason {
-    /// It is open, selected or attached, or stands in what is.
+    /// It is open, selected or attached, or is inside something that is.
     Pointed,
-    /// Its path is in the request.
+    /// The request contains its path.
     Path,
-    /// Its name has this word.
+    /// Its name contains this word.
     Name(String),
-    /// A definition in it has this word.
+    /// A definition in it contains this word.
     Defines(String),
-    /// This word stands in its code.
+    /// Its code contains this word.
     Says(String),
     Recent,
-    /// This script, which was taken, requires it.
+    /// This selected script requires it.
     RequiredBy(Node),
 }
 
 impl SelectionReason {
-    /// In a person's words.
+    /// Describes the reason for a user.
     pub fn to_sentence(&self, path: impl Fn(Node) -> InstancePath) -> String {
         match self {
             Self::Pointed => "open, selected or attached".to_owned(),
@@ -98,38 +101,38 @@ impl SelectionReason {
     }
 }
 
-/// What has less than a part of the best one's points fits too little to be told of.
+/// Scripts with less than the best score divided by this are dropped.
 const WORTH: f64 = 10.0;
 
-/// Of a script, so many definitions are told.
+/// Maximum number of definitions reported per script.
 const DEFINITIONS: usize = 24;
-/// They are looked for among so many.
+/// Maximum number of definitions considered per script.
 const LOOKED_AT: usize = 5_000;
-/// Of what was left out, so many are named, in a part of the budget.
+/// Maximum number of omitted scripts listed. They get the budget divided by `LEFT_PART`.
 const LEFT: usize = 20;
 const LEFT_PART: usize = 8;
-/// So many scripts are tried in all.
+/// Maximum number of scripts tried in all.
 const TRIED: usize = 200;
-/// How long what stands above the scripts is, and above those that were left out.
+/// Bytes of the headings above the selected and the omitted scripts.
 const HEAD: usize = 280;
-/// A text that is told is this long at most, in bytes.
+/// Maximum bytes of an included text.
 const TEXT: usize = 12_000;
 
-/// What a script got besides the points for words, and for what.
+/// Points beyond those for words, each with its reason.
 type BonusPoints = FxHashMap<Node, Vec<(f64, SelectionReason)>>;
 
-/// Says why a script matters.
+/// Returns the reasons that a script matters.
 type ReasonFn<'a> = dyn Fn(&RankedScript) -> Vec<SelectionReason> + 'a;
 
-/// A script with its points.
+/// A ranked script.
 struct RankedScript {
     node: Node,
-    /// Whether it is there for its points.
+    /// Whether it was ranked by its own points.
     fits: bool,
     brought_by: Option<Node>,
 }
 
-/// Chooses the scripts that matter.
+/// Selects the scripts that matter.
 pub fn select_scripts(
     index: &CodeIndex,
     scene: &Scene,
@@ -153,7 +156,7 @@ pub fn select_scripts(
     selection
 }
 
-/// The points for words, each with its reason.
+/// Yields the points for words, each with its reason.
 fn word_scores<'a>(
     words: &'a QueryWords,
     marks: &'a WordMatches,
@@ -163,7 +166,7 @@ fn word_scores<'a>(
         let named = if has(marks.name) {
             Some(6.0)
         } else {
-            // What it stands in tells less.
+            // A match in an ancestor's name is weaker evidence.
             has(marks.in_ancestors).then_some(1.5)
         };
         let said = has(marks.in_code).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
@@ -193,7 +196,8 @@ impl WordReason<'_> {
     }
 }
 
-/// Why a script matters, the weightiest first. Few scripts are told of, so this is worked out for those.
+/// Returns the reasons that a script matters, most important first. They are computed only for the
+/// few scripts reported.
 fn explain_selection(
     scene: &Scene,
     index: &CodeIndex,
@@ -212,7 +216,7 @@ fn explain_selection(
     all.into_iter().take(3).map(|(_, reason)| reason).collect()
 }
 
-/// Whether a name holds the letters of a word, which is in lower case.
+/// Whether a name contains the letters of a lowercase word.
 fn has_letters(name: &str, word: &str) -> bool {
     if !word.is_ascii() {
         return true;
@@ -222,7 +226,7 @@ fn has_letters(name: &str, word: &str) -> bool {
         && name.as_bytes().windows(word.len()).any(|it| it.eq_ignore_ascii_case(word))
 }
 
-/// Points for what a person points at and names, and for what changed.
+/// Computes the points for instances the user pointed at or named, and for recent changes.
 fn bonus_points(index: &CodeIndex, scene: &Scene, asked: &ContextRequest<'_>) -> BonusPoints {
     let mut extra = BonusPoints::default();
     for at in &asked.pointed {
@@ -248,14 +252,15 @@ fn bonus_points(index: &CodeIndex, scene: &Scene, asked: &ContextRequest<'_>) ->
     extra
 }
 
-/// The paths that stand in a request.
+/// Returns the instance paths in a request.
 fn named_paths(text: &str) -> Vec<InstancePath> {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '`');
     let pieces = text.split(ends).filter(|it| it.starts_with("game.")).take(16);
     pieces.filter_map(|it| it.trim_end_matches(['.', ':', '?', '!']).parse().ok()).collect()
 }
 
-/// The best first; of equals the one that more scripts require, then in the order of the tree.
+/// Ranks the matching scripts, best first. Ties go to the script that more scripts require, then to
+/// tree order.
 fn rank_scripts(
     index: &CodeIndex,
     words: &QueryWords,
@@ -284,7 +289,7 @@ fn rank_scripts(
     ranked.into_iter().map(fits).collect()
 }
 
-/// Puts the modules that the best scripts require behind them, where they are not in already.
+/// Inserts the modules that the best scripts require after them, unless they are among them.
 fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, most: usize) {
     let best: Vec<Node> = ranked.iter().take(most.div_ceil(2)).map(|it| it.node).collect();
     let mut known: FxHashSet<Node> = best.iter().copied().collect();
@@ -299,7 +304,7 @@ fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, most: usize
     }
     let behind = best.len();
     for it in &mut brought {
-        // It may fit by itself, further behind: it keeps its reasons.
+        // A module that also matches by itself further down keeps its reasons.
         if let Some(at) = ranked[behind..].iter().position(|other| other.node == it.node) {
             ranked.remove(behind + at);
             it.fits = true;
@@ -308,8 +313,8 @@ fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, most: usize
     ranked.splice(behind..behind, brought);
 }
 
-/// Takes scripts in their order as far as there is room: their definitions first, then what is said of
-/// those that are left out, then the texts of the best.
+/// Takes scripts in order while they fit the budget: first their definitions, then the omitted
+/// scripts with their reasons, then the texts of the best.
 fn fill_budget(
     index: &CodeIndex,
     scene: &Scene,
@@ -357,8 +362,8 @@ fn fill_budget(
     selection
 }
 
-/// The definitions of a script that are told of: those with a word of the request, those that others
-/// can use, then the others; in the order of the script.
+/// Returns the definitions of a script to report, in script order. Those with a word of the request
+/// are preferred, then exported ones.
 fn relevant_definitions(index: &CodeIndex, node: Node, words: &QueryWords) -> Vec<usize> {
     let Some(script) = index.script_at(node) else {
         return Vec::new();
@@ -375,21 +380,23 @@ fn relevant_definitions(index: &CodeIndex, node: Node, words: &QueryWords) -> Ve
     all
 }
 
-/// How long what is said of a script is at most, but for its definitions: its path, and why.
+/// Returns an upper bound on the bytes reported for a script without its definitions: its path and
+/// reasons.
 fn header_bytes(scene: &Scene, node: Node, reasons: &[SelectionReason]) -> usize {
     let why = reasons.iter().map(|it| it.to_sentence(|node| scene.path(node)).len() + 2);
-    // Marks around it, how many more definitions there are, why there is no room.
+    // 60 bytes cover punctuation, the count of further definitions, and the note that there is no
+    // room.
     scene.path(node).to_string().len() + why.sum::<usize>() + 60
 }
 
-/// How long its definitions are at most, each with two lines.
+/// Returns an upper bound on the bytes of its definitions, with two line numbers each.
 fn definition_bytes(index: &CodeIndex, node: Node, definitions: &[usize]) -> usize {
     let all = index.script_at(node).map_or(&[][..], |script| &script.definitions);
     let names = definitions.iter().filter_map(|at| all.get(*at)).map(|it| it.name.len() + 24);
     names.sum()
 }
 
-/// How long a text is in its fence; nothing where it is empty or too long to be told.
+/// Returns the bytes of a text in its fence, or 0 if the text is empty or too long to include.
 fn text_bytes(text: &str) -> usize {
     if text.is_empty() || text.len() > TEXT {
         return 0;

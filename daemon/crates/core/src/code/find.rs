@@ -1,8 +1,8 @@
-//! Where a name is defined and where it is used, in one script and through requires.
+//! Definitions and references of a name, within one script and through requires.
 //!
-//! A local variable is followed exactly; a member of a module through all that require it. What a
-//! call gives, and what is passed on in a variable, is not followed: a member of that is a hit that may
-//! be of something else, and says so.
+//! Local variables are resolved exactly, and members of a module through all scripts that require
+//! it. Results of calls and values passed on in variables are not followed. A member of such a
+//! value is reported as an uncertain hit, because it may belong to something else.
 
 use memchr::memmem;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,36 +12,37 @@ use vector_place::{Node, Scene};
 
 use super::CodeIndex;
 
-/// What a name stands for.
+/// The referent of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Symbol {
-    /// A local variable or parameter of a script, by its number in it.
+    /// A local variable or parameter of a script, by its binding number.
     Local(Node, u32),
-    /// A member of what a module returns.
+    /// A member of a module's return value.
     Member(Node, Box<str>),
-    /// A member of what a local variable of a script holds.
+    /// A member of a table in a local variable of a script.
     Field(Node, u32, Box<str>),
     /// A type of a script.
     Type(Node, Box<str>),
     Global(Box<str>),
-    /// A member of nobody knows what.
+    /// A member of an unknown value.
     Loose(Box<str>),
-    /// A module, where it is required.
+    /// A module, at the point of its require.
     Module(Node),
-    /// What a method calls a member of its `self`: that may be of another class, which has it too.
+    /// A member of a method's `self`. It is uncertain, because `self` may be of another class with
+    /// a member of that name.
     Own(Box<Symbol>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundDefinition {
     pub node: Node,
-    /// What it is called there.
+    /// The name at its definition.
     pub name: Box<str>,
-    /// What it is, where it is a function or a type.
+    /// The kind, if it is a function or a type.
     pub kind: Option<DefinitionKind>,
     pub span: ByteSpan,
     pub name_span: ByteSpan,
-    /// Whether it is what was asked for, and not just called so.
+    /// Whether it is surely the requested symbol, and not just one with the same name.
     pub is_certain: bool,
 }
 
@@ -50,19 +51,19 @@ pub struct FoundDefinition {
 pub struct ReferenceHit {
     pub node: Node,
     pub span: ByteSpan,
-    /// Whether it surely is what was asked for.
+    /// Whether it surely refers to the requested symbol.
     pub is_certain: bool,
-    /// Whether it is defined here.
+    /// Whether this is a definition.
     pub is_definition: bool,
 }
 
-/// A script that is looked into.
+/// A script being searched.
 struct ScriptLookup<'a> {
     index: &'a CodeIndex,
     node: Node,
     text: &'a str,
     names: ScriptNames,
-    /// The variables that were declared with tables, by the tables.
+    /// The variables declared with table constructors, by table number.
     holders: FxHashMap<u32, u32>,
 }
 
@@ -83,7 +84,7 @@ impl<'a> ScriptLookup<'a> {
         module.as_ref().ok().map(|module| self.index.reexported_module(*module))
     }
 
-    /// What a member of a root is.
+    /// Returns the symbol of a member of a root.
     fn member_symbol(&self, root: NameRoot, name: &str) -> Symbol {
         let loose = || Symbol::Loose(name.into());
         let module = |require| match self.required_module(require) {
@@ -129,7 +130,7 @@ impl<'a> ScriptLookup<'a> {
         }
     }
 
-    /// What a name stands for where it stands.
+    /// Returns the symbol of a name at its position.
     fn symbol_of_use(&self, it: &NameUse) -> Symbol {
         let name = unquote_name(it.span.text_in(self.text));
         match it.kind {
@@ -148,13 +149,14 @@ impl<'a> ScriptLookup<'a> {
         }
     }
 
-    /// Whether it is a member of a method's `self`. Who calls the method may be of another class.
+    /// Whether this is a member of a method's `self`. The caller of the method may pass an object
+    /// of another class.
     fn is_own(&self, it: &NameUse) -> bool {
         matches!(it.kind, UseKind::Member(NameRoot::Binding(number), _)
             if matches!(self.names.bindings[number as usize].kind, BindingKind::SelfParameter(_)))
     }
 
-    /// Whether a name could be what is looked for, and whether it surely is.
+    /// Returns None if a name cannot be the symbol; otherwise, whether it surely is.
     fn match_certainty(&self, it: &NameUse, symbol: &Symbol) -> Option<bool> {
         let here = self.symbol_of_use(it);
         if here == *symbol {
@@ -189,12 +191,12 @@ impl<'a> ScriptLookup<'a> {
     }
 }
 
-/// A name without the quotes of a string.
+/// Strips the quotes of a string from a name.
 fn unquote_name(name: &str) -> &str {
     name.trim_matches(['"', '\'', '`'])
 }
 
-/// What the name at a byte of a script stands for; none where no name stands there.
+/// Returns the symbol at a byte of a script; None if there is no name at that byte.
 pub fn symbol_at(index: &CodeIndex, scene: &Scene, node: Node, byte: u32) -> Option<Symbol> {
     let text = scene.script_text(node)?;
     let script = ScriptLookup::new(index, node, &text);
@@ -212,7 +214,7 @@ pub fn symbol_at(index: &CodeIndex, scene: &Scene, node: Node, byte: u32) -> Opt
     })
 }
 
-/// Where a symbol is defined, the surest first.
+/// Finds the definitions of a symbol, the most certain first.
 pub fn find_definitions(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec<FoundDefinition> {
     match symbol {
         Symbol::Local(node, number) => find_in_script(index, scene, *node, |script| {
@@ -287,7 +289,8 @@ fn find_in_script(
         .collect()
 }
 
-/// The definition whose name stands at a place; a variable or a field where that is none.
+/// Returns the definition with its name at a span; a variable or field if no indexed definition has
+/// it.
 fn definition_at(index: &CodeIndex, node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
     let definitions = index.script_at(node).map(|it| &it.definitions);
     let defined = definitions.and_then(|all| all.iter().find(|it| it.name_span == named));
@@ -307,8 +310,8 @@ fn unindexed_definition(node: Node, named: ByteSpan, name: &str) -> FoundDefinit
     FoundDefinition { node, name, kind: None, span: named, name_span: named, is_certain: true }
 }
 
-/// The definitions of a name: `open`, `Shop.open`, `Shop:buy`. A module's name stands for what it
-/// returns. What others can use comes first.
+/// Finds the definitions of a name such as `open`, `Shop.open` or `Shop:buy`. A module's name
+/// stands for its return value. Exported definitions come first.
 pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<FoundDefinition> {
     let called = index::display_name(name);
     let wanted = called.replace(':', ".");
@@ -328,7 +331,7 @@ pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<Fo
                 all.push((it.is_exported, indexed_definition(*node, it)));
             }
         }
-        // Members have one name each, so there is one such at most.
+        // Member names are unique, so at most one matches.
         let mut members = script.members.iter().filter(|it| &*it.name == last);
         let is_known = |named: ByteSpan| script.definitions.iter().any(|it| it.name_span == named);
         let member = members.next().filter(|_| owner.is_empty() || is_owner);
@@ -340,14 +343,14 @@ pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<Fo
     all.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Where a symbol is used, its definitions among them, script by script.
+/// Finds the references to a symbol, including its definitions, script by script.
 pub fn find_references(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec<ReferenceHit> {
     let (name, nodes): (Option<&str>, Vec<Node>) = match symbol {
         Symbol::Local(node, _) => (None, vec![*node]),
         Symbol::Member(module, name) | Symbol::Type(module, name) => {
             (Some(name), module_users(index, *module))
         }
-        // What is in a variable may be passed to whoever requires the script.
+        // A value in a variable could reach requiring scripts, but such uses are not searched.
         Symbol::Field(node, _, name) => (Some(name), vec![*node]),
         Symbol::Global(name) | Symbol::Loose(name) => (Some(name), index.script_nodes().to_vec()),
         Symbol::Module(module) => return require_sites(index, *module),
@@ -370,7 +373,8 @@ pub fn find_references(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec
     hits
 }
 
-/// A module, and all that require it, also by others that only pass it on; in the order of the tree.
+/// Returns a module and all scripts that require it, directly or through modules that re-export it,
+/// in tree order.
 fn module_users(index: &CodeIndex, module: Node) -> Vec<Node> {
     let mut all: Vec<Node> = reexporters(index, module);
     let direct: Vec<Node> = all.iter().flat_map(|it| index.required_by(*it)).copied().collect();
@@ -380,7 +384,7 @@ fn module_users(index: &CodeIndex, module: Node) -> Vec<Node> {
     index.script_nodes().iter().copied().filter(|it| wanted.contains(it)).collect()
 }
 
-/// A module, and those that only pass it on.
+/// Returns a module and the modules that only re-export it.
 fn reexporters(index: &CodeIndex, module: Node) -> Vec<Node> {
     let mut all = vec![module];
     let mut known = FxHashSet::default();
@@ -396,7 +400,7 @@ fn reexporters(index: &CodeIndex, module: Node) -> Vec<Node> {
     all
 }
 
-/// Where a module is required.
+/// Returns the requires of a module.
 fn require_sites(index: &CodeIndex, module: Node) -> Vec<ReferenceHit> {
     let mut hits = Vec::new();
     for node in index.required_by(module) {

@@ -1,4 +1,4 @@
-//! Who requires whom, from some scripts on.
+//! The require graph of scripts, from given scripts on.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -8,26 +8,26 @@ use vector_place::Node;
 
 use super::CodeIndex;
 
-/// Along which requires a graph goes.
+/// The direction in which requires are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GraphDirection {
     Requires,
     RequiredBy,
-    /// Both, each from the first scripts on.
+    /// Both directions, each from the given scripts.
     #[default]
     Both,
 }
 
-/// A graph of scripts.
+/// A require graph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequireGraph {
-    /// The scripts, those that are nearest first, and how many requires away each is.
+    /// The scripts, nearest first, each with its distance in requires.
     pub scripts: Vec<(Node, u32)>,
-    /// The modules that require themselves over others, each ring once, in the order of requiring.
+    /// The require cycles, each once, in the order of requiring.
     pub cycles: Vec<Vec<Node>>,
 }
 
-/// The scripts that can be reached from some, so many requires away at most.
+/// Builds the graph of scripts within `depth` requires of the given ones.
 pub fn build_graph(
     index: &CodeIndex,
     from: &[Node],
@@ -64,10 +64,11 @@ pub fn build_graph(
     RequireGraph { scripts, cycles }
 }
 
-/// A script on the way down: its number, and what it requires that was not gone along yet.
+/// A script on the current DFS path, with its requires that are not visited yet.
 type OpenScript = (Node, std::vec::IntoIter<Node>);
 
-/// The rings among scripts (Tarjan's strongly connected components, without recursion).
+/// Finds the require cycles among scripts (Tarjan's strongly connected components, without
+/// recursion).
 fn find_cycles(index: &CodeIndex, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
     let within: FxHashSet<Node> = scripts.iter().map(|(node, _)| *node).collect();
     let mut numbers: FxHashMap<Node, (usize, usize)> = FxHashMap::default();
@@ -124,7 +125,7 @@ fn lower_link(numbers: &mut FxHashMap<Node, (usize, usize)>, node: Node, to: usi
     }
 }
 
-/// A shortest way around, from the first module of a component back to it.
+/// Returns a shortest cycle through the first module of a component.
 fn ring_of(index: &CodeIndex, component: &[Node]) -> Vec<Node> {
     let Some(start) = component.iter().min().copied() else {
         return Vec::new();

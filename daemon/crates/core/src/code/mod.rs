@@ -1,10 +1,10 @@
-//! The code of a place: all scripts, what they define, and who requires whom.
+//! The code index of a place: its scripts, their definitions, and their requires.
 //!
-//! The index is kept beside the scene and brought up to date when it is asked for: only texts that may
-//! have changed are looked at, one that has costs one reading, and only where something moved or got
-//! another name are all requires followed anew. So a scene with proposals on trial is answered for as
-//! it stands. What a text yields is [`vector_luau::index`]'s business; how many texts are read
-//! best is the shell's, see [`read_by`].
+//! The index is kept with the scene and updated on access. Only texts that may have changed are
+//! compared, a changed text is parsed once, and all requires are resolved again only if an instance
+//! moved or was renamed. Results therefore include proposals on trial in the scene.
+//! [`vector_luau::index`] analyzes a text. The caller provides the means to read many texts in
+//! parallel, see [`set_readers`].
 
 mod context;
 mod find;
@@ -37,67 +37,68 @@ pub use self::position::{PositionTracker, TextPosition, byte_at};
 pub use self::require_fixes::{RenamedInstance, correct_requires};
 pub use self::resolve::{UnresolvedRequire, possible_targets};
 
-/// How many links between modules that only return another are followed.
+/// Maximum number of re-export links followed.
 const LINKS: usize = 16;
 
-/// Among so many, one is found by looking at each.
+/// Up to this many elements, a linear search is used.
 const FEW: usize = 32;
 
-/// Reads texts, each as [`vector_luau::index::read`] does: what the first of them yield, in
-/// their order. What is left out is read by whoever asked.
+/// Analyzes texts as [`vector_luau::index::summarize_script`] does. Returns the results of the
+/// first ones, in order. The caller analyzes the rest.
 pub type ReadAllFn = fn(&[&str]) -> Vec<ScriptSummary>;
 
-/// Says of each of many texts, in their order, whether something holds of it. What is left out is asked by
-/// whoever wanted it.
+/// Evaluates a predicate on many texts. Returns the results of the first ones, in order. The caller
+/// evaluates the rest.
 pub type FitAllFn = fn(&[&str], &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool>;
 
-/// Who reads and asks many texts at once: nobody waits here.
+/// Functions that process many texts at once. They are provided from outside, because this crate
+/// never blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct TextReaders {
     pub read: ReadAllFn,
-    /// Asks of each whether something holds.
+    /// Evaluates a predicate on each text.
     pub fit: FitAllFn,
 }
 
-/// The code of a place. It is of one scene, and of no other.
+/// The code index. It belongs to one scene and must not be used with another.
 #[derive(Debug, Default)]
 pub struct CodeIndex {
     files: FxHashMap<Node, IndexedFile>,
-    /// The scripts in the order of the tree.
+    /// The scripts, in tree order.
     order: Vec<Node>,
-    /// What texts yield: scripts with the same text share it.
+    /// Analyzed texts. Scripts with the same text share an entry.
     readings: FxHashMap<TextStamp, Arc<ScriptSummary>>,
-    /// How long the texts of all readings are together, and of those in use when that was found out.
+    /// Total bytes of the analyzed texts: of all, and of those in use at the last cleanup.
     held: (usize, usize),
-    /// In the order of the tree.
+    /// In tree order.
     required_by: FxHashMap<Node, Vec<Node>>,
     turns: Option<u64>,
-    /// The moment of the texts.
+    /// The scene's text counter at the last update.
     texts: Option<u64>,
-    /// Of a place that is open in Studio: the scripts whose texts are empty or not known, so that
-    /// they are asked for each time.
+    /// For a place that is open in Studio: scripts whose texts are empty or unknown. They are
+    /// checked again on every update.
     silent: Vec<Node>,
-    /// Who reads texts, where there are many.
+    /// The functions that read many texts at once.
     readers: Option<TextReaders>,
-    /// How many texts were read in all.
+    /// The number of texts read in total.
     read: u64,
 }
 
-/// A text: a hash, and how long it is. It tells whether a text changed and is no fingerprint.
+/// A hash of a text and its length. It only detects changes and must not be used as a fingerprint.
 type TextStamp = (u64, usize);
 
-/// A script of the place.
+/// A script in the index.
 #[derive(Debug)]
 struct IndexedFile {
     stamp: TextStamp,
     script: Arc<ScriptSummary>,
-    /// For each require, the module that it means.
+    /// The resolved module of each require.
     requires: Box<[Result<Node, UnresolvedRequire>]>,
-    /// Where it stands in the order of the tree.
+    /// Its position in tree order.
     at: u32,
 }
 
-/// Asks something of the code of a scene as it stands.
+/// Runs a query on the up-to-date index of a scene.
 pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
     scene.with_derived(|index: &mut CodeIndex| {
         index.refresh(scene);
@@ -105,8 +106,8 @@ pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
     })
 }
 
-/// Asks something of the code of a scene as far as its texts are known: of a place that is open in
-/// Studio no text is asked for.
+/// Runs a query on the index of a scene using only known texts. In a place that is open in Studio,
+/// no text is requested.
 pub fn with_known_texts<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
     scene.with_derived(|index: &mut CodeIndex| {
         index.update_known(scene);
@@ -114,12 +115,12 @@ pub fn with_known_texts<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> 
     })
 }
 
-/// Says who reads the texts of a scene from now on, where there are many.
+/// Sets the functions that read many texts of a scene at once.
 pub fn set_readers(scene: &Scene, readers: TextReaders) {
     scene.with_derived(|index: &mut CodeIndex| index.readers = Some(readers));
 }
 
-/// Whether something holds of each of many texts, in their order.
+/// Evaluates a predicate on each of many texts, in order.
 pub fn match_texts(
     scene: &Scene,
     texts: &[&str],
@@ -132,8 +133,8 @@ pub fn match_texts(
     all
 }
 
-/// What was read of a scene is known of the one that takes its place: only texts that are others are
-/// read again.
+/// Moves the analyzed texts of a scene to the scene that replaces it, so that only texts that
+/// differ are read again.
 pub fn transfer_index(from: &Scene, to: &Scene) {
     let old = from.with_derived(|index: &mut CodeIndex| std::mem::take(index));
     let CodeIndex { readings, held, readers, read, .. } = old;
@@ -143,41 +144,41 @@ pub fn transfer_index(from: &Scene, to: &Scene) {
 }
 
 impl CodeIndex {
-    /// The index of a scene.
+    /// Builds the index of a scene.
     pub fn new(scene: &Scene) -> Self {
         let mut index = Self::default();
         index.refresh(scene);
         index
     }
 
-    /// The same, of texts that somebody reads.
+    /// Builds the index of a scene with functions that read many texts at once.
     pub fn new_by(scene: &Scene, readers: TextReaders) -> Self {
         let mut index = Self { readers: Some(readers), ..Self::default() };
         index.refresh(scene);
         index
     }
 
-    /// The scripts, in the order of the tree.
+    /// The scripts, in tree order.
     pub fn script_nodes(&self) -> &[Node] {
         &self.order
     }
 
-    /// How many texts were read since the index is there.
+    /// The number of texts read since the index was created.
     pub fn texts_read(&self) -> u64 {
         self.read
     }
 
-    /// What a script yields.
+    /// The summary of a script.
     pub fn script_at(&self, node: Node) -> Option<&ScriptSummary> {
         self.files.get(&node).map(|file| file.script.as_ref())
     }
 
-    /// The modules that a script requires, as far as they are known, each once.
+    /// Returns the resolved modules that a script requires, each once.
     pub fn required_modules(&self, node: Node) -> Vec<Node> {
         let mut all: Vec<Node> = Vec::new();
         let mut known = FxHashSet::default();
         for required in self.resolved_requires(node).iter().flatten() {
-            // A script requires few modules, which are not worth a set.
+            // Few requires do not justify a hash set.
             if known.is_empty() && all.len() == FEW {
                 known.extend(all.iter().copied());
             }
@@ -190,18 +191,17 @@ impl CodeIndex {
         all
     }
 
-    /// For each require of a script, the module that it means.
+    /// The resolved module of each require of a script.
     pub fn resolved_requires(&self, node: Node) -> &[Result<Node, UnresolvedRequire>] {
         self.files.get(&node).map_or(&[], |file| &file.requires)
     }
 
-    /// The scripts that require a module.
     pub fn required_by(&self, node: Node) -> &[Node] {
         self.required_by.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// The module whose members a script gives to those who require it: itself, or what it only
-    /// passes on, as Wally's links do.
+    /// Returns the module whose members a script exports: itself, or the module it only re-exports,
+    /// as Wally's link modules do.
     pub fn reexported_module(&self, node: Node) -> Node {
         let mut at = node;
         for _ in 0..LINKS {

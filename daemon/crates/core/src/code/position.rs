@@ -1,19 +1,19 @@
-//! Places in a text as editors say them: zero-based lines, and characters of UTF-16 in a line (LSP).
+//! Positions in a text as editors count them (LSP): zero-based lines, and UTF-16 units within a
+//! line.
 
 use memchr::{memchr, memchr_iter, memrchr};
 use vector_luau::index::ByteSpan;
 
-/// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct TextPosition {
-    /// The line, from 0.
+    /// Starts at 0.
     pub line: u32,
-    /// How many UTF-16 units stand before it in its line.
+    /// UTF-16 units before it in its line.
     pub character: u32,
 }
 
-/// The positions of bytes of a text. It goes along the text: bytes that are asked in order cost one
-/// walk over it together, whatever the lengths of the lines.
+/// Converts byte offsets of a text to positions. It moves along the text, so offsets in ascending
+/// order take one pass in total, whatever the line lengths.
 #[derive(Debug)]
 pub struct PositionTracker<'a> {
     text: &'a str,
@@ -22,12 +22,12 @@ pub struct PositionTracker<'a> {
 }
 
 impl<'a> PositionTracker<'a> {
-    /// At the beginning of a text.
+    /// Starts at the beginning of a text.
     pub fn new(text: &'a str) -> Self {
         Self { text, at: 0, position: TextPosition { line: 0, character: 0 } }
     }
 
-    /// The position of a byte.
+    /// Returns the position of a byte.
     pub fn position_of(&mut self, byte: u32) -> TextPosition {
         let byte = self.text.floor_char_boundary(byte as usize);
         if byte < self.at {
@@ -45,7 +45,7 @@ impl<'a> PositionTracker<'a> {
         self.position
     }
 
-    /// The line that a byte stands in, without its end.
+    /// Returns the line of a byte, without its line end.
     pub fn line_at(&self, byte: u32) -> &'a str {
         let byte = self.text.floor_char_boundary(byte as usize);
         let start = memrchr(b'\n', &self.text.as_bytes()[..byte]).map_or(0, |n| n + 1);
@@ -53,8 +53,8 @@ impl<'a> PositionTracker<'a> {
         rest.lines().next().unwrap_or_default()
     }
 
-    /// The line that a byte stands in, without white space around it; of a line that is longer than so
-    /// many bytes, that much of what stands around the byte.
+    /// Returns the line of a byte, trimmed. For a line over `most` bytes, returns that many bytes
+    /// around the byte.
     pub fn excerpt(&self, byte: u32, most: usize) -> String {
         let byte = self.text.floor_char_boundary(byte as usize);
         let from = self.text.floor_char_boundary(byte.saturating_sub(most));
@@ -68,7 +68,7 @@ impl<'a> PositionTracker<'a> {
         {
             return self.text[start..end].trim().to_owned();
         }
-        // A third of it stands before the byte.
+        // A third of the excerpt comes before the byte.
         let near = self.text.ceil_char_boundary(byte - (byte - from).min(most / 3));
         let (start, before) = match start {
             Some(start) if start >= near => (start, ""),
@@ -82,13 +82,14 @@ impl<'a> PositionTracker<'a> {
         format!("{before}{}{behind}", self.text[start..end].trim())
     }
 
-    /// The position where a span begins, and the one behind it.
+    /// Returns the start and end position of a span.
     pub fn span_range(&mut self, span: ByteSpan) -> (TextPosition, TextPosition) {
         (self.position_of(span.start), self.position_of(span.end))
     }
 }
 
-/// The byte of a position; one behind the end of its line is that end. None behind the last line.
+/// Returns the byte of a position. A position after its line end is that end; None after the last
+/// line.
 pub fn byte_at(text: &str, position: TextPosition) -> Option<u32> {
     let start = match position.line.checked_sub(1) {
         None => 0,

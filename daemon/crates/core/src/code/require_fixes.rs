@@ -1,5 +1,5 @@
-//! The requires of a script after instances got other names: what has to be written so that each finds
-//! the module that it found before.
+//! Edits to a script's requires after instances were renamed, so that each require still resolves
+//! to the module it resolved to before.
 
 use scene_schemas::text::{Position, TextEdit};
 use vector_luau::index::{self, NameReplacement, find_replacements};
@@ -8,16 +8,16 @@ use vector_place::{Node, Scene};
 use super::position::PositionTracker;
 use super::resolve::resolve_require;
 
-/// An instance that has another name.
+/// A renamed instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenamedInstance {
     pub node: Node,
-    /// The name that it had.
+    /// The name before the rename.
     pub old: String,
 }
 
-/// The edits after which each require of a script finds what it found before (`wanted`, require by
-/// require); none where that takes more than another name in a path.
+/// Returns the edits after which each require of a script resolves as before (`wanted`, one per
+/// require). None if replacing names in paths is not enough.
 pub fn correct_requires(
     scene: &Scene,
     script: Node,
@@ -47,7 +47,7 @@ pub fn correct_requires(
             with.push(candidate);
             with.sort_by_key(|it| it.span);
             let after = resolve_after(scene, script, &source, &with)?;
-            // It finds its module, and no other one loses what it has.
+            // The require resolves to its module, and no other require breaks.
             let keeps = |at: usize| now[at] != wanted[at] || after[at] == wanted[at];
             (after[number] == Some(module) && (0..wanted.len()).all(keeps)).then_some(with)
         });
@@ -63,7 +63,8 @@ pub fn correct_requires(
     (!done.is_empty()).then(|| done.into_iter().map(edit).collect())
 }
 
-/// What the requires of a script find with these changes; none where they are not as many.
+/// Returns the modules that the requires resolve to after these changes; None if the number of
+/// requires changed.
 fn resolve_after(
     scene: &Scene,
     script: Node,

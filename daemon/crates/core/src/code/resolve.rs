@@ -1,40 +1,41 @@
-//! Which module a require means, as Roblox finds it: along the tree, from the script that says it.
+//! Resolution of a require to a module as Roblox does it: along the tree, from the requiring
+//! script.
 //!
-//! Nothing is run: what only exists in a running game is not found, and the reason is said. The rules of
-//! paths as strings are those of Roblox's documentation of `require` (2026-08).
+//! Nothing is executed. Modules that only exist in a running game are not resolved, and the reason
+//! is reported. The rules for string paths follow Roblox's documentation of `require` (2026-08).
 
 use vector_luau::index::{RequireTarget, RouteOrigin, RouteStep, display_name};
 use vector_place::{Node, Scene};
 
-/// Nothing that people make is nested deeper; an ancestor is looked for so far up.
+/// Maximum number of ancestors searched. Real places are not nested deeper.
 const DEEP: usize = 1_000;
 
-/// So many siblings of one name are looked at.
+/// Maximum number of siblings with the same name that are considered.
 const TWINS: usize = 100;
 
-/// Why it is not known which module is required.
+/// The reason a require is not resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnresolvedRequire {
-    /// There is nothing of that name: below whom, and the name.
+    /// The instance has no child of that name.
     Missing(Node, Box<str>),
-    /// The way leads above `game`.
+    /// The path leads above `game`.
     Above,
-    /// It is this, and no ModuleScript.
+    /// The path leads to this instance, which is not a ModuleScript.
     NotAModule(Node),
-    /// So many modules have the same path.
+    /// This many modules have the same path.
     Several(usize),
-    /// Only a running script knows.
+    /// The path is computed at run time.
     Computed,
-    /// It is an asset.
+    /// It is an asset id.
     Asset(Box<str>),
-    /// It begins with an alias, which `.luaurc` files say.
+    /// It starts with an alias, which is defined in `.luaurc` files.
     Alias(Box<str>),
-    /// A path that begins neither with a dot nor with `@`.
+    /// A path that starts neither with a dot nor with `@`.
     Bare(Box<str>),
 }
 
 impl UnresolvedRequire {
-    /// In a person's words.
+    /// Describes the reason for a user.
     pub fn to_sentence(&self, scene: &Scene) -> String {
         match self {
             Self::Missing(below, name) => {
@@ -55,7 +56,7 @@ impl UnresolvedRequire {
     }
 }
 
-/// The module that a script requires.
+/// Resolves a require of a script to a module.
 pub(super) fn resolve_require(
     scene: &Scene,
     script: Node,
@@ -82,8 +83,8 @@ pub(super) fn resolve_require(
     }
 }
 
-/// All instances that the way of a script can mean, the first of which Roblox finds; none where it is not
-/// known. Of siblings with the last name each is one.
+/// Returns all instances that a require can mean, starting with the one Roblox finds; empty if the
+/// path cannot be resolved. Siblings that share the last name are all included.
 pub fn possible_targets(scene: &Scene, script: Node, what: &RequireTarget) -> Vec<Node> {
     let Some((at, steps)) = require_steps(scene, script, what) else {
         return Vec::new();
@@ -104,7 +105,7 @@ pub fn possible_targets(scene: &Scene, script: Node, what: &RequireTarget) -> Ve
     }
 }
 
-/// Where the way to an instance begins, and its steps.
+/// Returns the start instance of a require's path, and its steps.
 fn require_steps(
     scene: &Scene,
     script: Node,
@@ -153,8 +154,8 @@ fn take_step(scene: &Scene, at: Node, step: &RouteStep) -> Result<Node, Unresolv
     }
 }
 
-/// What stands for something that a running game makes: what a player gets is copied from what every
-/// player begins with.
+/// Returns the instance that corresponds to one created at run time: a player's containers are
+/// copied from the starter containers.
 fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
     match (scene.class(at), name) {
         ("Players", "LocalPlayer") => Some(at),
@@ -168,7 +169,7 @@ fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
     }
 }
 
-/// The last step: among siblings of one name, the module is meant.
+/// Takes the last step. Among siblings of the same name, the module is meant.
 fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, UnresolvedRequire> {
     let twins = scene.count_named(at, name);
     if twins < 2 {
@@ -193,7 +194,7 @@ fn check_module(scene: &Scene, node: Node) -> Result<Node, UnresolvedRequire> {
     if is_module(scene, node) { Ok(node) } else { Err(UnresolvedRequire::NotAModule(node)) }
 }
 
-/// A path as a string: where it begins, and the steps.
+/// Parses a string path into its start instance and steps.
 fn text_path(
     scene: &Scene,
     script: Node,

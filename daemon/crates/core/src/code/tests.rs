@@ -1,4 +1,4 @@
-//! What is found in a small place of scripts that require each other.
+//! Tests of the code index on a small place with scripts that require each other.
 
 mod many;
 
@@ -7,7 +7,7 @@ use vector_place::FileFormat;
 
 use super::*;
 
-/// Scripts by path below `game`, with their classes and texts. Folders are made where they are missing.
+/// Creates scripts from paths below `game`, classes and texts. Missing folders are created.
 pub(crate) fn place(scripts: &[(&str, &str, &str)]) -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     for (path, class, text) in scripts {
@@ -52,7 +52,7 @@ fn at(scene: &Scene, path: &str) -> Node {
     scene.resolve(&path.parse().unwrap()).unwrap()
 }
 
-/// The definitions of what stands at the n-th place of a text in a script.
+/// The definitions of the symbol at the n-th occurrence of a text in a script.
 #[track_caller]
 fn defined(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let node = at(scene, path);
@@ -89,8 +89,8 @@ fn definitions_are_found_through_requires() {
     assert_eq!(defined(&scene, shop, "price", 0), ["price Shop:1"]);
 }
 
-/// The references of what stands at the n-th place of a text, as `Script:line`, `?` where it is not
-/// certain, `=` where it is defined.
+/// The references of the symbol at the n-th occurrence of a text, as `Script:line`, with `?` if
+/// uncertain and `=` if it is a definition.
 #[track_caller]
 fn used(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let node = at(scene, path);
@@ -112,7 +112,7 @@ fn used(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
 fn references_are_exact_in_a_script_and_follow_requires() {
     let scene = shop();
     let shop = "game.ReplicatedStorage.Shop";
-    // The parameter, and not the variable that hides it.
+    // The parameter, and not the variable that shadows it.
     assert_eq!(used(&scene, shop, "a)", 0), ["Shop:3=", "Shop:4"]);
     assert_eq!(used(&scene, shop, "a\n\treturn", 0), ["Shop:3=", "Shop:4"]);
     assert_eq!(used(&scene, shop, "a\nend", 0), ["Shop:4=", "Shop:5"]);
@@ -120,7 +120,7 @@ fn references_are_exact_in_a_script_and_follow_requires() {
     assert_eq!(used(&scene, shop, "open", 0), open);
     assert_eq!(used(&scene, "game.ServerScriptService.Other", "open", 0), open);
     assert_eq!(used(&scene, shop, "pay", 1), ["Shop:8?", "Shop:11="]);
-    // What `self` is is not known, so nothing that is found by it is certain.
+    // The value of `self` is unknown, so references through it are uncertain.
     assert_eq!(used(&scene, shop, "pay", 0), ["Shop:8?", "Shop:11=?"]);
     assert_eq!(used(&scene, shop, "Offer", 0), ["Shop:2=", "Main:2"]);
     assert_eq!(
@@ -150,7 +150,7 @@ fn a_variable_leads_to_what_was_required_last() {
     assert_eq!(used(&scene, main, "pcall", 0), ["Main:2"]);
     let index = CodeIndex::new(&scene);
     assert_eq!(names(&scene, &index.required_modules(at(&scene, main))), ["A", "B"]);
-    // A variable that holds one now and the other then is nobody's.
+    // A variable that is assigned two different modules counts for neither.
     let other = "game.ServerScriptService.Other";
     assert_eq!(used(&scene, &format!("{other}.A"), "open", 0), ["Other:3?", "A:0="]);
     assert_eq!(used(&scene, &format!("{other}.B"), "open", 0), ["Other:3?", "B:0="]);
@@ -249,7 +249,7 @@ fn rings_are_named_and_graphs_go_both_ways() {
     );
 }
 
-/// Everything that an index says.
+/// Dumps everything the index reports.
 fn said(index: &CodeIndex, scene: &Scene) -> String {
     let mut text = String::new();
     for node in index.script_nodes() {
@@ -308,7 +308,7 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
                 }
             }
         }
-        // Now and then much happens before somebody asks.
+        // Skip some updates, so that several changes accumulate.
         if dice(3) > 0 {
             kept.refresh(&scene);
             assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene), "round {round}");
@@ -349,7 +349,7 @@ fn more_changes_than_the_log_holds_are_all_seen() {
     assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene));
 }
 
-/// A place that is open in Studio, of two scripts whose texts are not known.
+/// A place that is open in Studio, with two scripts of unknown text.
 fn open_place() -> Scene {
     use scene_schemas::InstanceId;
     use scene_schemas::api::ScenePart;
@@ -388,7 +388,7 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
     }
     scene.set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
     assert_eq!(users(&scene), [main]);
-    // A copy that is on trial has the text of what it was made of.
+    // A copy on trial has the text of its original.
     let mark = scene.journal_mark();
     let storage = scene.parent(main).unwrap();
     let copy = scene.copy(main, storage, "Copy");
@@ -418,7 +418,7 @@ fn a_scene_that_takes_the_place_of_another_has_its_readings() {
         assert_eq!(index.texts_read(), 6);
         assert_eq!(said(index, &new), said(&CodeIndex::new(&new), &new));
     });
-    // Whose readings went reads them again.
+    // The old index lost its readings and reads the texts again.
     with_index(&old, |index| assert_eq!(said(index, &old), said(&CodeIndex::new(&old), &old)));
 }
 

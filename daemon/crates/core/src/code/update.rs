@@ -1,7 +1,7 @@
-//! How an index is brought up to date: by the texts that may have changed, and by what moved.
+//! Incremental update of the code index, from changed texts and moved instances.
 //!
-//! What it says then is what a new one would say; the log of texts of [`vector_place`] may send
-//! it to more scripts than have changed, and never to fewer.
+//! After an update, the index equals a newly built one. The text log of [`vector_place`] may report
+//! more scripts than have changed, but never fewer.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -13,16 +13,16 @@ use vector_place::{Node, Scene};
 
 use super::{CodeIndex, IndexedFile, TextStamp, resolve};
 
-/// So many bytes of texts are at hand at once, to be read.
+/// Maximum bytes of texts held at once for reading.
 const BATCH: usize = 8 << 20;
 
-/// From so many bytes on, somebody else reads them.
+/// From this many bytes on, the provided readers are used.
 const MANY: usize = 256 << 10;
 
-/// Of readings that no script has, those of so many bytes of texts are kept.
+/// Bytes of unused texts that may stay cached.
 const SPARE: usize = 4 << 20;
 
-/// Texts that nobody has read yet, each once.
+/// Texts to be read, each once.
 #[derive(Default)]
 struct UnreadTexts<'a> {
     stamps: FxHashSet<TextStamp>,
@@ -36,7 +36,7 @@ impl CodeIndex {
         self.update_by(scene, |node| scene.script_text(node));
     }
 
-    /// The same, as far as texts are known.
+    /// Brings the index up to date using only known texts.
     pub(super) fn update_known(&mut self, scene: &Scene) {
         self.update_by(scene, |node| scene.source_if_known(node));
     }
@@ -64,7 +64,7 @@ impl CodeIndex {
         (self.turns, self.texts) = (turns, Some(scene.text_mark()));
     }
 
-    /// The scripts whose texts may not be those that are known, each once.
+    /// Returns the scripts whose texts may have changed, each once.
     fn stale_scripts(&self, scene: &Scene, has_turned: bool) -> Vec<Node> {
         let Some(touched) = self.texts.and_then(|moment| scene.texts_changed_since(moment)) else {
             return self.order.clone();
@@ -81,7 +81,7 @@ impl CodeIndex {
         stale
     }
 
-    /// Looks at texts, and reads those that nobody has read; gives the scripts with another one.
+    /// Compares texts and reads the unknown ones. Returns the scripts whose texts changed.
     fn read_stale<'a>(
         &mut self,
         scene: &Scene,
@@ -127,7 +127,7 @@ impl CodeIndex {
         self.readings.extend(readings);
     }
 
-    /// A script has another text. What it requires is not followed yet.
+    /// Replaces the text of a script. Its requires are not resolved yet.
     fn replace_script(&mut self, node: Node, stamp: TextStamp) {
         if let Some(script) = self.readings.get(&stamp) {
             let script = Arc::clone(script);
@@ -135,7 +135,8 @@ impl CodeIndex {
         }
     }
 
-    /// A script has another text, where nothing moved: who else requires what stays as it is.
+    /// Replaces the text of a script when nothing moved, so requires of other scripts stay
+    /// resolved.
     fn update_script(&mut self, scene: &Scene, node: Node, stamp: TextStamp) {
         let (Some(script), Some(file)) = (self.readings.get(&stamp), self.files.get_mut(&node))
         else {
@@ -157,10 +158,10 @@ impl CodeIndex {
         }
     }
 
-    /// Follows the requires of a script.
+    /// Resolves the requires of a script.
     fn resolve_script(&mut self, scene: &Scene, node: Node) {
         if let Some(file) = self.files.get_mut(&node) {
-            // The same may be said very often.
+            // A script may require the same target many times.
             let mut known = FxHashMap::default();
             let mut follow = |what| {
                 let found = known.entry(what);
@@ -170,7 +171,7 @@ impl CodeIndex {
         }
     }
 
-    /// Follows all requires, and notes who stands where.
+    /// Resolves all requires, and records the tree order.
     fn resolve_all(&mut self, scene: &Scene) {
         let order = std::mem::take(&mut self.order);
         self.required_by.clear();
@@ -189,7 +190,8 @@ impl CodeIndex {
         self.order = order;
     }
 
-    /// Where a script stands among those that require a module, or would stand.
+    /// Returns the position of a script among those that require a module, or its insertion
+    /// position.
     fn requirer_position(&self, node: Node, required: Node) -> Result<usize, usize> {
         let at = |node: Node| self.files.get(&node).map_or(0, |file| file.at);
         let at_node = at(node);
@@ -217,7 +219,7 @@ impl CodeIndex {
         }
     }
 
-    /// Texts that no script has are kept for a while: what is on trial goes and comes back.
+    /// Drops unused readings, but not at once: a proposal on trial is rolled back and returns.
     fn forget_readings(&mut self) {
         let (held, used) = self.held;
         if self.readings.len() > 2 * self.order.len() + 64 || held > 2 * used + SPARE {

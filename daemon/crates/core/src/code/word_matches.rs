@@ -1,5 +1,5 @@
-//! Which words of a request a script has, and where: one walk over the words of each script, for all
-//! words of the request at once.
+//! Matching of the words of a request in scripts. The words of each script are walked once, for all
+//! words of the request together.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vector_luau::index::{split_words, word_hash, word_hashes};
@@ -7,7 +7,7 @@ use vector_place::{Node, Scene};
 
 use super::CodeIndex;
 
-/// Words that say nothing of what is meant.
+/// Stop words.
 const EMPTY: [&str; 60] = [
     "a", "add", "all", "an", "and", "are", "as", "at", "be", "by", "can", "change", "code",
     "create", "do", "each", "every", "file", "fix", "for", "from", "function", "get", "has",
@@ -16,33 +16,34 @@ const EMPTY: [&str; 60] = [
     "their", "them", "then", "there", "this", "to", "when", "where", "with", "you",
 ];
 
-/// Of a request, so many different words count; with their plurals they are bits of a number.
+/// Maximum number of different words of a request. With their plural or singular forms they fit the
+/// bits of a `u128`.
 const WORDS: usize = 48;
 
 /// A word of the request.
 pub(super) struct QueryWord {
     pub(super) text: String,
-    /// The more, the fewer scripts have it.
+    /// Larger the fewer scripts contain the word.
     pub(super) weight: f64,
 }
 
-/// The words of a request that say something.
+/// The meaningful words of a request.
 pub(super) struct QueryWords {
     pub(super) all: Vec<QueryWord>,
-    /// By their hashes: the bits of the words.
+    /// The bits of the words, by hash.
     bits: FxHashMap<u32, u128>,
-    /// Whether a word may have a hash, by its last bits: most have not.
+    /// Bitmap over the low bits of the hashes, which rejects most other words quickly.
     may: [u64; 16],
 }
 
-/// For each word of the request a bit: where a script has it.
+/// One bit per word of the request: where a script contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WordMatches {
     pub(super) name: u128,
-    /// In the name of what it stands in.
+    /// In the name of an ancestor.
     pub(super) in_ancestors: u128,
     pub(super) in_code: u128,
-    /// In its code, in the name of a definition.
+    /// In its code, as part of a definition's name.
     pub(super) defined: u128,
 }
 
@@ -53,7 +54,7 @@ impl WordMatches {
 }
 
 impl QueryWords {
-    /// Of a request. None of them has a weight yet.
+    /// Parses a request. The weights are set by `match_scripts`.
     pub(super) fn new(text: &str) -> Self {
         let mut seen = FxHashSet::default();
         let is_empty = |word: &str| {
@@ -65,7 +66,7 @@ impl QueryWords {
             .filter(|word| seen.insert(word.clone()))
             .take(WORDS)
             .collect();
-        // A plural stands for one, and one for many.
+        // Add the singular of each plural, and the plural of each singular.
         let other = |word: &String| match word.strip_suffix('s') {
             Some(one) if one.len() > 2 => one.to_owned(),
             _ => format!("{word}s"),
@@ -83,7 +84,7 @@ impl QueryWords {
         Self { all, bits, may }
     }
 
-    /// The words that are among some hashes.
+    /// Returns the words whose hashes occur among these.
     fn match_hashes(&self, hashes: impl IntoIterator<Item = u32>) -> u128 {
         let mut found = 0;
         for hash in hashes {
@@ -94,10 +95,10 @@ impl QueryWords {
         found
     }
 
-    /// Where each script has which, in the order of the tree. Then each word has its weight.
+    /// Returns the matches of each script, in tree order, and sets the weights of the words.
     pub(super) fn match_scripts(&mut self, index: &CodeIndex, scene: &Scene) -> Vec<WordMatches> {
         let all: Vec<WordMatches> = {
-            // Siblings stand in the same.
+            // Siblings have the same ancestors.
             let mut last = (None, 0);
             let mut above = |parent: Option<Node>| {
                 if last.0 != parent {
@@ -126,7 +127,7 @@ impl QueryWords {
         all
     }
 
-    /// Where a script has which.
+    /// Returns the matches of one script.
     pub(super) fn marks_of(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
         let above = self.match_ancestors(scene, scene.parent(node));
         WordMatches { in_ancestors: above, ..self.own_marks(index, scene, node) }
@@ -149,7 +150,7 @@ impl QueryWords {
     }
 
     fn match_ancestors(&self, scene: &Scene, parent: Option<Node>) -> u128 {
-        // Services tell where code runs, and not what it is about.
+        // A service tells where code runs, not what the code does.
         let parent = parent.filter(|it| scene.parent(*it) != Some(scene.root()));
         parent.map_or(0, |it| self.match_hashes(word_hashes(scene.name(it))))
     }

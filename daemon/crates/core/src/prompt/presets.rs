@@ -1,20 +1,20 @@
-//! What a person asks for often, in words that a model does well with.
+//! Presets for common requests, worded so that models handle them well.
 
-/// Something that is asked for often.
+/// A common request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestPreset {
-    /// What it is called, without the slash.
+    /// The command name, without the slash.
     pub name: &'static str,
-    /// What it does, for a person.
+    /// The description shown to the user.
     pub about: &'static str,
-    /// What a model is asked.
+    /// The text sent to the model.
     pub text: &'static str,
-    /// Whether what it is about has to be said.
+    /// Whether the user has to name an object.
     pub needs_object: bool,
 }
 
 impl RequestPreset {
-    /// The whole request, about something.
+    /// Returns the complete request about `what`.
     pub fn to_request(&self, what: &str) -> String {
         format!("{} {what}", self.text).trim_end().to_owned()
     }
@@ -28,7 +28,7 @@ pub const FIX: RequestPreset = RequestPreset {
     needs_object: false,
 };
 
-/// Something is to be understood.
+/// Explains a script or a part of the place.
 pub const EXPLAIN: RequestPreset = RequestPreset {
     name: "explain",
     about: "Explain a script, or a part of the place",
@@ -36,7 +36,7 @@ pub const EXPLAIN: RequestPreset = RequestPreset {
     needs_object: true,
 };
 
-/// A plan is to be carried out.
+/// Carries out the plan.
 pub const BUILD: RequestPreset = RequestPreset {
     name: "build",
     about: "Carry out the plan",
@@ -44,15 +44,15 @@ pub const BUILD: RequestPreset = RequestPreset {
     needs_object: false,
 };
 
-/// What is left of a plan is to be carried out.
+/// The request to carry out the remaining steps of a plan.
 pub const REST: &str = "Carry out the rest of the plan, step by step.";
 
-/// Whether a request says nothing but that the plan is to be carried out.
+/// Whether a request only asks to carry out the plan.
 pub fn is_build_request(request: &str) -> bool {
     [BUILD.text, REST].contains(&request.trim())
 }
 
-/// A plan is to be made.
+/// Asks for a plan.
 pub(super) const PLAN: RequestPreset = RequestPreset {
     name: "plan",
     about: "Make a plan, and change nothing yet",

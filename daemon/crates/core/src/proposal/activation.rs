@@ -1,7 +1,7 @@
-//! Scripts that a command can bring to life: by a copy, a move, a name, or a switch.
+//! Scripts that a command can activate by a copy, a move, a rename or a switch.
 //!
-//! Their text was written by somebody else at another time, where it did nothing; here it is looked
-//! through like new text. What a script that runs already does is no news.
+//! Their text was written by another author and did nothing until now, so it is scanned like new
+//! text. Scripts that already run are not scanned again.
 
 use std::collections::HashMap;
 
@@ -14,18 +14,17 @@ use vector_place::{Node, Scene, count_noun};
 
 use super::ProposalDraft;
 
-/// Bytes of all scripts of one command that are looked through.
+/// Maximum bytes of scripts scanned per command.
 const MAX_SCANNED: usize = 8 << 20;
 
-/// Services below which a Script runs, and a LocalScript.
+/// Services below which a Script runs, and below which a LocalScript runs.
 const SERVER: [&str; 2] = ["Workspace", "ServerScriptService"];
 const CLIENT: [&str; 4] = ["ReplicatedFirst", "StarterGui", "StarterPack", "StarterPlayer"];
-/// Those below which a Script with a `RunContext` of its own runs for certain.
+/// Services below which a Script with a `RunContext` other than Legacy surely runs.
 const WITH_CONTEXT: [&str; 2] = ["ReplicatedStorage", "Workspace"];
 
 impl ProposalDraft<'_> {
-    /// The scripts that do nothing by themselves yet, and may be run or required for what a command
-    /// is about to change.
+    /// Returns the scripts that do not run yet, and that may be run or required after the command.
     pub(super) fn dormant_scripts(&self, command: &Command) -> Vec<Node> {
         if self.is_inverse {
             return Vec::new();
@@ -45,7 +44,8 @@ impl ProposalDraft<'_> {
         if !is_named && !is_switched {
             return Vec::new();
         }
-        // By a new name other scripts find it. One that stands where scripts run has no need of that.
+        // Other scripts can find a script by its new name. For a script located where scripts run,
+        // the name makes no difference.
         let wakes = |it: &Node| {
             (is_switched && *it == node && !runs_by_itself(scene, *it))
                 || (is_named && !is_where_it_runs(scene, *it))
@@ -53,7 +53,7 @@ impl ProposalDraft<'_> {
         scripts().filter(wakes).collect()
     }
 
-    /// The scripts in a copy that a command has just made.
+    /// Returns the scripts in a copy that the command just made.
     pub(super) fn copied_scripts(&self, command: &Command, node: Node) -> Vec<Node> {
         if self.is_inverse || !matches!(command, Command::Clone { .. }) {
             return Vec::new();
@@ -61,13 +61,13 @@ impl ProposalDraft<'_> {
         self.scene.subtree(node).filter(|node| self.scene.is_script(*node)).collect()
     }
 
-    /// Warns of what scripts do that a command has brought to life.
+    /// Warns of suspicious code in scripts that a command activates.
     pub(super) fn judge_activation(&mut self, scripts: &[Node]) {
         let mut left = MAX_SCANNED;
         let mut known: HashMap<String, Vec<ScanFinding>> = HashMap::new();
         let mut unread = 0;
         for node in scripts {
-            // What this proposal writes is judged when the draft is finished.
+            // Scripts written by this proposal are judged when the draft is finished.
             if self.texts.iter().any(|text| text.node == *node && text.before.is_empty()) {
                 continue;
             }
@@ -102,12 +102,12 @@ impl ProposalDraft<'_> {
     }
 }
 
-/// What is said of a script whose text comes from elsewhere.
+/// Returns the warning for a script whose text comes from outside the place.
 pub(super) fn linked_source_warning(path: &InstancePath) -> String {
     format!("{path}: LinkedSource is set, which takes the script's text from outside the place.")
 }
 
-/// Whether a value of `LinkedSource` names something.
+/// Whether a value of `LinkedSource` is not empty.
 pub(super) fn is_link(value: &Value) -> bool {
     match value {
         Value::String(link) | Value::ContentId(link) | Value::Content(Content::Uri(link)) => {
@@ -117,19 +117,19 @@ pub(super) fn is_link(value: &Value) -> bool {
     }
 }
 
-/// Whether properties can switch a script on, or have it run elsewhere.
+/// Whether properties can enable a script, or change where it runs.
 fn can_enable(props: &Props) -> bool {
     let is = |name: &str, on: bool| match props.get(name) {
         Some(Some(Value::Bool(value))) => *value == on,
-        // Without a value it goes back to its default, which is on.
+        // Without a value, the property returns to its default, which enables the script.
         Some(None) => true,
         _ => false,
     };
     is("Disabled", false) || is("Enabled", true) || props.contains_key("RunContext")
 }
 
-/// Whether a script runs where it is, without any other that requires or copies it. What cannot be
-/// told counts as one that does not.
+/// Whether a script runs where it is located, without being required or copied. If that is unknown,
+/// it counts as not running.
 pub(super) fn runs_by_itself(scene: &Scene, node: Node) -> bool {
     let class = scene.class(node);
     let is_off = scene.value(node, "Disabled") != Some(Value::Bool(false));
@@ -147,7 +147,7 @@ pub(super) fn runs_by_itself(scene: &Scene, node: Node) -> bool {
     }
 }
 
-/// Whether scripts of this class run there, by the tree alone: nothing is asked of Studio for it.
+/// Whether scripts of this class run at this location, by the tree alone. Studio is not queried.
 fn is_where_it_runs(scene: &Scene, node: Node) -> bool {
     let service = service_of(scene, node);
     scene.is_place()
@@ -158,7 +158,7 @@ fn is_where_it_runs(scene: &Scene, node: Node) -> bool {
         }
 }
 
-/// The class of the service that an instance is below.
+/// Returns the class of the service that contains an instance.
 fn service_of(scene: &Scene, node: Node) -> &str {
     let mut service = node;
     while let Some(parent) = scene.parent(service).filter(|parent| *parent != scene.root()) {

@@ -1,10 +1,10 @@
-//! What undecided commands do to an instance that somebody else asks for.
+//! Effects of pending commands on an instance that another call needs.
 
 use scene_schemas::path::Segment;
 use scene_schemas::{Command, InstancePath};
 
-/// What commands do to the instance of a path or to one above it, as the end of a sentence; none where they
-/// leave it as it is.
+/// Describes what commands do to the instance at a path, or to one of its ancestors, as the end of
+/// a sentence. None if they leave it unchanged.
 pub fn describe_conflict(commands: &[Command], path: &InstancePath) -> Option<String> {
     commands.iter().find_map(|command| {
         let target = &command.target().path;
@@ -21,7 +21,8 @@ pub fn describe_conflict(commands: &[Command], path: &InstancePath) -> Option<St
     })
 }
 
-/// Whether a path names an instance or what is below it. A name without a number may mean any sibling.
+/// Whether a path leads to an instance or to one of its descendants. A name without an index may
+/// mean any sibling.
 fn is_within(path: &InstancePath, above: &InstancePath) -> bool {
     let fits = |a: &Segment, b: &Segment| {
         a.name == b.name && (a.index.is_none() || b.index.is_none() || a.index == b.index)

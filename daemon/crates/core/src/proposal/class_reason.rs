@@ -1,6 +1,6 @@
-//! Why a proposal is classed as it is, in a sentence: what it takes away, changes and adds.
+//! Explanation of a proposal's class in a sentence: what it deletes, changes and adds.
 //!
-//! The class itself was judged when the proposal was made; here it is only explained.
+//! It only explains. The class itself is determined when the proposal is made.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use vector_place::count_noun;
 
 use super::effects::effect_of;
 
-/// Why it is classed so: what it adds, changes and takes away, in a sentence.
+/// Returns the explanation of the proposal's class.
 pub fn class_reason(proposal: &Proposal) -> String {
     let tally = ChangeTally::of_proposal(proposal);
     let mut parts = Vec::new();
@@ -34,7 +34,7 @@ pub fn class_reason(proposal: &Proposal) -> String {
     }
 }
 
-/// Which of the new instances changes what was there.
+/// Describes which new instance changes existing ones.
 fn describe_effect(proposal: &Proposal) -> String {
     let found = proposal.preview.rows.iter().find_map(|row| {
         let what = effect_of(&row.class, &row.path, is_reference(&row.change))?;
@@ -43,7 +43,7 @@ fn describe_effect(proposal: &Proposal) -> String {
     found.unwrap_or_else(|| ", and this affects instances that are there already".to_owned())
 }
 
-/// Whether a change gives an instance a reference.
+/// Whether a change sets a reference on an instance.
 fn is_reference(change: &Change) -> bool {
     let is_reference = |value: &Value| matches!(value, Value::Ref(Some(_)));
     match change {
@@ -147,7 +147,7 @@ impl ChangeTally {
     }
 }
 
-/// The scripts that were there before.
+/// Returns the diffs of existing scripts.
 fn edited_scripts(proposal: &Proposal) -> impl Iterator<Item = &ScriptDiff> {
     let is_edit = |diff: &&ScriptDiff| {
         let command = proposal.commands.get(diff.command as usize);
@@ -156,7 +156,7 @@ fn edited_scripts(proposal: &Proposal) -> impl Iterator<Item = &ScriptDiff> {
     proposal.preview.scripts.iter().filter(is_edit)
 }
 
-/// What of scripts goes.
+/// Describes what scripts lose.
 fn describe_losses(proposal: &Proposal) -> Vec<String> {
     let loss = |diff: &ScriptDiff| {
         let (path, removed, added) = (&diff.path, diff.removed, diff.added);

@@ -1,13 +1,14 @@
-//! Passages that two have changed, in the words of the wire, so short that they fit on a card.
+//! Conflicting passages in their wire form, shortened to fit on a card.
 
 use scene_schemas::InstancePath;
 use scene_schemas::proposal::{Conflict, Passage};
 
-/// Passages that are told, and characters of each side.
+/// Maximum number of passages, and maximum characters of each side.
 const MOST: usize = 8;
 const LONGEST: usize = 2_000;
 
-/// What a merge of the text as it is now (`ours` there) and as it was wanted could not bring together.
+/// Converts the conflicts of a merge between the current text (the merge's `ours`) and the wanted
+/// text.
 pub(super) fn text_conflict(path: &InstancePath, found: &[vector_text_edit::Conflict]) -> Conflict {
     let passage = |it: &vector_text_edit::Conflict| Passage {
         line: it.ours_line as u32,

@@ -1,5 +1,5 @@
-//! What others rely on and a change would take away: who finds a module by where it stands, and who uses
-//! a member of it that is gone.
+//! Dependents that a change would break: scripts that require a module by its path, and scripts
+//! that use a removed member of a module.
 
 use scene_schemas::proposal::WarningKind;
 use scene_schemas::refusal::Refusal;
@@ -10,16 +10,17 @@ use vector_place::{Node, count_noun};
 use super::{DraftText, ProposalDraft};
 use crate::code::{self, CodeIndex, RenamedInstance, Symbol};
 
-/// How many scripts are named.
+/// Maximum number of scripts named in a warning.
 const NAMED: usize = 5;
-/// How many members of a module are looked for.
+/// Maximum number of removed members checked per module.
 const MEMBERS: usize = 20;
-/// In so many scripts requires are corrected at most; where there are more, a person decides how.
+/// Maximum number of scripts with broken requires that are corrected. If more are broken, none is,
+/// and the user decides.
 const CORRECTED: usize = 200;
 
 impl ProposalDraft<'_> {
-    /// Notes who requires what, before the first command that moves modules. Nothing is asked for: of
-    /// an open place it is as far as texts are known.
+    /// Records the requires of all scripts before the first command that moves, renames or deletes
+    /// scripts. Studio is not queried: in an open place, only known texts count.
     pub(super) fn note_requires(&mut self, command: &Command) {
         let target = match command {
             Command::Set { target, props, .. } if props.contains_key("Name") => target,
@@ -37,8 +38,9 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Corrects the requires of other scripts that would not find what is renamed here, and says which. Where
-    /// that takes more than another name in a path, a warning says so when the proposal is finished.
+    /// Corrects the requires of other scripts that a rename here would break, and returns the paths
+    /// of the corrected scripts. If replacing names in a path is not enough, a warning is added
+    /// when the proposal is finished.
     ///
     /// # Errors
     /// The proposal would become too large.
@@ -64,7 +66,7 @@ impl ProposalDraft<'_> {
         Ok(paths)
     }
 
-    /// The instance that a command gave another name.
+    /// Returns the instance that a command renamed.
     fn find_rename(&self, command: &Command) -> Option<RenamedInstance> {
         match command {
             Command::Set { target, props, .. } if props.contains_key("Name") => {
@@ -76,8 +78,8 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// The scripts that do not find any more what they required. One whose text changes here as well is its
-    /// author's business.
+    /// Returns the scripts whose requires no longer resolve as before. Scripts edited by this
+    /// proposal are left to its author.
     fn broken_requires(&self, before: &[(Node, Vec<Option<Node>>)]) -> Vec<Node> {
         let stays = |node: Node| {
             self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
@@ -93,7 +95,7 @@ impl ProposalDraft<'_> {
         })
     }
 
-    /// Warns of scripts that would not find what they require.
+    /// Warns of scripts whose requires would break.
     pub(super) fn judge_requires(&mut self) {
         let Some(before) = self.requires.take() else {
             return;
@@ -113,7 +115,7 @@ impl ProposalDraft<'_> {
         );
     }
 
-    /// Warns of scripts that use a member of a module which its new text does not give any more.
+    /// Warns of scripts that use a member of a module which its new text no longer exports.
     pub(super) fn judge_members(&mut self) {
         if self.is_inverse {
             return;
@@ -139,7 +141,7 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// The members that a module gave before, and does not give now.
+    /// Returns the members that a module exported before and does not export now.
     fn gone_members(&self, text: &DraftText) -> Vec<Box<str>> {
         let after = self.scene.script_text(text.node).unwrap_or_default();
         if self.scene.class(text.node) != "ModuleScript" || text.before == *after {
@@ -147,7 +149,7 @@ impl ProposalDraft<'_> {
         }
         let (before, after) =
             (index::summarize_script(&text.before), index::summarize_script(&after));
-        // Of what is no table that is said by its members, nothing is known.
+        // Members are only known if the module returns a table.
         if before.returns != ReturnedValue::Table || after.returns != ReturnedValue::Table {
             return Vec::new();
         }
@@ -157,7 +159,8 @@ impl ProposalDraft<'_> {
         gone.map(|it| it.name.clone()).collect()
     }
 
-    /// The other scripts that surely use a member of a module, as far as their texts are known.
+    /// Returns the other scripts that surely use a member of a module, as far as their texts are
+    /// known.
     fn member_users(&self, module: Node, member: &str) -> Vec<Node> {
         let mut users: Vec<Node> = code::with_known_texts(self.scene, |index| {
             let symbol = Symbol::Member(module, member.into());
@@ -169,7 +172,7 @@ impl ProposalDraft<'_> {
         users
     }
 
-    /// The paths of the first of some scripts.
+    /// Lists the paths of the first scripts.
     fn list_paths(&self, nodes: &[Node]) -> String {
         let mut names: Vec<String> =
             nodes.iter().take(NAMED).map(|node| self.scene.path(*node).to_string()).collect();
@@ -180,7 +183,7 @@ impl ProposalDraft<'_> {
     }
 }
 
-/// Each script that requires something with what that is, require by require.
+/// Returns each script that has requires, with the resolved module of each require.
 fn resolved_requires(index: &CodeIndex) -> Vec<(Node, Vec<Option<Node>>)> {
     let each = |script: &Node| {
         let resolved = index.resolved_requires(*script);
@@ -200,7 +203,7 @@ mod tests {
     use crate::proposal::BlobStore;
     use crate::tools::{self, Plan};
 
-    /// A module, and scripts that require it by where it stands: beside it, by path, and not at all.
+    /// A module, and scripts that require it relatively, by full path, or not at all.
     fn place() -> Scene {
         let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();
@@ -240,7 +243,7 @@ mod tests {
         )]
     }
 
-    /// The texts of scripts after a call, by name, and the warnings.
+    /// Renames an instance, and returns the new text of a script and the warnings.
     #[track_caller]
     fn renamed(text: &str, path: &str, name: &str) -> (String, Vec<String>) {
         let mut scene = place();
@@ -292,7 +295,7 @@ mod tests {
                 "require('@game/ReplicatedStorage/Lib/Coins')",
                 "require('@game/ReplicatedStorage/Lib/Gems')",
             ),
-            // Another instance of that name, and other uses, are not meant.
+            // Another instance of that name, and other uses of the name, stay unchanged.
             (
                 lib,
                 "Kit",
@@ -312,7 +315,7 @@ mod tests {
                       return require(game.ReplicatedStorage:FindFirstChild(names).Coins), at";
         let (found, warnings) = renamed(before, "game.ReplicatedStorage.Lib", "Kit");
         assert_eq!((found.as_str(), warnings.len()), (before, 0), "nobody knows that require");
-        // Both requires of a line go over it; the text of the path is not the only one.
+        // Both requires on a line contain the renamed path.
         let twice = "return require(game.ReplicatedStorage.Lib.Coins), require(game.ReplicatedStorage.Lib.Shop)";
         let (found, warnings) = renamed(twice, "game.ReplicatedStorage.Lib", "Kit");
         assert_eq!(found, twice.replace("Lib", "Kit"));

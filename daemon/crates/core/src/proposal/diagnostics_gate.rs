@@ -1,4 +1,4 @@
-//! What Luau and a reader would say of a script's new text: errors refuse it, the rest are warnings
+//! Checks of a script's new text: compile errors refuse the proposal, and findings become warnings
 //! on the card.
 
 use scene_schemas::command::Props;
@@ -11,21 +11,21 @@ use vector_place::range::out_of_range;
 
 use super::{CONTEXT, DraftText, ProposalDraft, activation};
 
-/// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
+/// Studio cannot write scripts of this many characters (`Source` rejects them).
 const MAX_SCRIPT: usize = 200_000;
 
-/// Bytes of all texts of a proposal that are linted, and lints of one that are listed: a person reads
-/// no more.
+/// Maximum bytes of a proposal's texts that are linted, and maximum lints listed per text. A user
+/// would not read more.
 const MAX_LINTED: usize = 1 << 20;
 const MAX_LINTS: usize = 5;
 
-/// Properties of services that open a game, and for what.
+/// Service properties that open a game to risks, and the risk.
 const SWITCHES: [(&str, &str); 2] = [
     ("HttpEnabled", "lets its scripts send and fetch over the internet"),
     ("LoadStringEnabled", "lets its scripts run text as code"),
 ];
 
-/// The class of an edit of a script that was there.
+/// Returns the class of an edit to an existing script.
 fn script_class(before: &str, after: &str) -> Class {
     if vector_luau::is_additive_edit(before, after) {
         Class::Additive
@@ -35,7 +35,7 @@ fn script_class(before: &str, after: &str) -> Class {
 }
 
 impl ProposalDraft<'_> {
-    /// Holds a script's new text against Luau, and describes the change.
+    /// Checks a script's new text with Luau, and returns its diff.
     pub(super) fn judge_text(&mut self, text: &DraftText) -> Result<Option<ScriptDiff>, Refusal> {
         let path = self.scene.path(text.node);
         let after = self.scene.script_text(text.node).unwrap_or_default().into_owned();
@@ -79,14 +79,14 @@ impl ProposalDraft<'_> {
         Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
     }
 
-    /// Warns of what a script reaches for or hides.
+    /// Adds a warning for each suspicious finding in a script.
     pub(super) fn warn_of(&mut self, path: &InstancePath, found: Vec<ScanFinding>) {
         for sentence in vector_luau::format_findings(found) {
             self.add_warning(WarningKind::Security, format!("{path}: {sentence}"));
         }
     }
 
-    /// Warns of a name that is given and looks like a service's.
+    /// Warns if a new name imitates a service's name.
     pub(super) fn judge_name(&mut self, name: &str) {
         if let Some(known) = vector_luau::find_imitated_service(name) {
             let text = format!("The name {name:?} looks like {known}, and is another's.");
@@ -94,7 +94,7 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Warns of what a command sets that opens the game: a name like a service's, a switch.
+    /// Warns of risks that a command introduces: a name that imitates a service, a risky switch.
     pub(super) fn judge_command(&mut self, command: &Command) {
         let none = Props::new();
         let (name, props) = match command {
@@ -130,7 +130,7 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Warns of values that Roblox does not take, once for each property of a class.
+    /// Warns of values that Roblox does not accept, once per property of a class.
     fn judge_ranges(&mut self, command: &Command, props: &Props) {
         let target = command.target();
         let class = match command {
@@ -159,7 +159,7 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Warns of what is suspicious in a text and was not before.
+    /// Warns of lints in a text that its previous version did not have.
     fn lint_change(&mut self, path: &InstancePath, before: &str, after: &str) {
         if self.is_inverse || self.linted + after.len() > MAX_LINTED {
             return;
@@ -192,7 +192,7 @@ mod tests {
     use crate::proposal::BlobStore;
     use crate::tools::{self, Plan};
 
-    /// What a call is warned of as out of range.
+    /// Returns the out-of-range warnings of a call.
     fn warnings(tool: &str, args: &Json) -> Vec<String> {
         let mut scene = Scene::empty(FileFormat::Binary);
         let workspace = scene.create(scene.root(), "Workspace", "Workspace");

@@ -1,7 +1,8 @@
-//! New instances that change what is there already, merely by being there.
+//! New instances that change existing ones merely by being there.
 //!
-//! A table, in the order of docs/review.md. It judges classes, names and places in the tree, and no
-//! geometry: where a part stands, and what a script does, is not known here.
+//! The rules form a table in the order of docs/review.md. They consider classes, names and
+//! positions in the tree, but not geometry: the position of a part and the behaviour of a script
+//! are unknown here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,37 +13,38 @@ use vector_place::{Node, Scene};
 
 use super::ProposalDraft;
 
-/// Where an instance has to be, or what it has to be like, to change others.
+/// The condition under which an instance changes others.
 #[derive(Debug, Clone, Copy)]
 enum EffectReach {
-    /// Anywhere but in the services that only store.
+    /// Anywhere except in the services that only store.
     Live,
-    /// Anywhere but in those, and it plays.
+    /// Like `Live`, and the instance plays.
     Plays,
-    /// Below something that was there, of one of these classes or of one that derives from it.
+    /// A child of an existing instance of one of these classes, or of a class derived from one of
+    /// them.
     Below(&'static [&'static str]),
     /// A child of a service or container of this class.
     Within(&'static str),
-    /// A child of that, with one of these names.
+    /// A child of an instance of this class, with one of these names.
     Named(&'static str, &'static [&'static str]),
-    /// It holds something that was there.
+    /// The instance refers to an existing one.
     Holds,
 }
 
-/// A rule: these classes, or those that derive from them, change others where they reach so far.
+/// A rule: instances of these classes, or of derived classes, change others if the condition holds.
 struct EffectRule {
     classes: &'static [&'static str],
     reach: EffectReach,
-    /// What they change, as docs/review.md says it.
+    /// The effect, in the words of docs/review.md.
     what: &'static str,
 }
 
-/// Services whose contents nothing sees until a script takes them out.
+/// Services whose contents have no effect until a script takes them out.
 const STORES: [&str; 2] = ["ServerStorage", "ReplicatedStorage"];
 
 const EFFECTS: [EffectRule; 26] = [
     EffectRule {
-        // Roblox leaves out its own by the name alone, so the class does not matter.
+        // Roblox replaces its default scripts by name alone, so the class does not matter.
         classes: &["Instance"],
         reach: EffectReach::Named(
             "StarterPlayerScripts",
@@ -151,13 +153,14 @@ const EFFECTS: [EffectRule; 26] = [
         what: "changes how the model behaves or looks",
     },
     EffectRule {
-        // What offers players something to do with its parent. `DragDetector` is a `ClickDetector`.
+        // Classes that let players interact with the parent. `DragDetector` derives from
+        // `ClickDetector`.
         classes: &["ClickDetector", "ProximityPrompt", "Dialog"],
         reach: EffectReach::Below(&["Instance"]),
         what: "lets players act on its parent",
     },
     EffectRule {
-        // What is drawn on or around the part that it is in, or deforms it. Lights are no such thing.
+        // Classes that draw on or around their part, or deform it. Lights are not included.
         classes: &[
             "BaseWrap",
             "WrapTextureTransfer",
@@ -177,7 +180,7 @@ const EFFECTS: [EffectRule; 26] = [
         what: "changes how the terrain looks",
     },
     EffectRule {
-        // A context of a high priority that sinks its input keeps it from all others.
+        // A context with a high priority that sinks its input blocks all others.
         classes: &["InputContext", "InputAction", "InputBinding"],
         reach: EffectReach::Live,
         what: "takes keys and buttons that others wait for",
@@ -211,16 +214,16 @@ const EFFECTS: [EffectRule; 26] = [
         what: "changes what its parent sounds like, or where characters walk",
     },
     EffectRule {
-        // Whatever the class: an adornment shows what it refers to, a controller moves it, and of
-        // classes to come nothing is known.
+        // Any class: an adornment displays its reference, a controller moves it, and future classes
+        // are unknown.
         classes: &["Instance"],
         reach: EffectReach::Holds,
         what: "refers to what was there",
     },
 ];
 
-/// What an instance changes, of which is known that it changes something.
-/// `refers` says whether it is given a reference.
+/// Returns the effect of an instance that is known to change others. `refers` is whether it has a
+/// reference.
 pub(super) fn effect_of(class: &str, path: &InstancePath, refers: bool) -> Option<&'static str> {
     let names: Vec<&str> = path.segments.iter().map(|it| it.name.as_str()).collect();
     let (name, parents) = names.split_last()?;
@@ -239,19 +242,19 @@ pub(super) fn effect_of(class: &str, path: &InstancePath, refers: bool) -> Optio
     EFFECTS.iter().filter(is_one).find(reaches).map(|effect| effect.what)
 }
 
-/// The instances of a proposal, as they are when all of it is done.
+/// The new instances of a proposal, in their final state.
 struct NewInstances<'a> {
     scene: &'a Scene,
     own: HashSet<Node>,
-    /// How many of them have a name below something that was there.
+    /// The number of new instances per name below an existing parent.
     named: HashMap<(Node, &'a str), usize>,
 }
 
 impl ProposalDraft<'_> {
-    /// Judges what was made, where it has come to lie in the end: it may have been moved, renamed or
-    /// set after it was made.
+    /// Judges the new instances at their final position, because they may have been moved, renamed
+    /// or set after their creation.
     pub(super) fn judge_effects(&mut self) {
-        // What comes back was there, and a person has it brought back.
+        // An inverse restores what was there before, and the user requested it.
         if self.is_inverse || self.class != Class::Additive || self.created_ids.is_empty() {
             return;
         }
@@ -291,7 +294,7 @@ impl<'a> NewInstances<'a> {
             || EFFECTS.iter().filter(is_one).any(|effect| self.is_within(node, effect.reach))
     }
 
-    /// Whether a sibling that was there has its name: who looks for that finds either.
+    /// Whether an existing sibling has the same name, so that a lookup by name finds either.
     fn is_namesake(&self, node: Node) -> bool {
         let name = self.scene.name(node);
         self.old_parent(node).is_some_and(|parent| {
@@ -339,8 +342,8 @@ impl<'a> NewInstances<'a> {
         !STORES.contains(&self.scene.class(at))
     }
 
-    /// Whether it is new, and so is the part that it belongs to: an attachment may be new, and hold
-    /// what was there.
+    /// Whether the instance is new, and so is the part that it belongs to. A new attachment may
+    /// belong to an existing part.
     fn is_all_own(&self, node: Node) -> bool {
         let mut at = node;
         while self.own.contains(&at) {

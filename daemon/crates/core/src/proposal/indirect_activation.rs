@@ -1,8 +1,8 @@
-//! Dormant scripts that other scripts bring to life: a new text that requires, switches on, moves or
-//! copies them, and a path that comes to mean another module.
+//! Dormant scripts that other scripts activate: a new text that requires, enables, moves or copies
+//! them, or a path that leads to another module now.
 //!
-//! Only paths that are written out are followed. What runs already, or is required by what runs, is no
-//! news.
+//! Only literal paths are followed. Scripts that already run, or that running scripts require, are
+//! not reported.
 
 use std::collections::HashSet;
 
@@ -14,21 +14,21 @@ use super::activation::runs_by_itself;
 use super::{DraftText, ProposalDraft};
 use crate::code::{self, CodeIndex};
 
-/// Scripts with the modules that they require.
+/// Pairs of a script and a module that it requires.
 type RequirePairs = HashSet<(Node, Node)>;
 
-/// What a proposal has scripts reach that they did not reach before.
+/// The scripts that a proposal newly makes reachable.
 #[derive(Default)]
 struct NewlyReached {
-    /// The requires that are new.
+    /// The new requires.
     new: RequirePairs,
-    /// Scripts and modules that may be brought to life.
+    /// Scripts and modules that may be activated.
     nodes: Vec<Node>,
 }
 
 impl ProposalDraft<'_> {
-    /// Notes which module each path means, before the first command after which it may be another: one
-    /// of its name goes, or the script that says it. Nothing is asked for.
+    /// Records the module of each path before the first command that may change it, by moving,
+    /// renaming or deleting the module or the script. Nothing is requested from Studio.
     pub(super) fn note_path_targets(&mut self, command: &Command) {
         let target = match command {
             Command::Set { target, props, .. } if props.contains_key("Name") => target,
@@ -51,7 +51,8 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Warns of what dormant scripts do that this proposal brings to life by other scripts.
+    /// Warns of suspicious code in dormant scripts that this proposal activates through other
+    /// scripts.
     pub(super) fn judge_indirect_activation(&mut self) {
         let before = self.meant_modules.take();
         let woken = std::mem::take(&mut self.woken);
@@ -88,7 +89,7 @@ impl ProposalDraft<'_> {
                 .collect();
             reached.find_dormant(scene, index, &new)
         });
-        // What a command itself brings to life was looked through with it.
+        // Scripts that a command activates directly were already scanned.
         let known: HashSet<Node> = woken.into_iter().collect();
         let unseen: Vec<Node> = dormant.into_iter().filter(|it| !known.contains(it)).collect();
         self.judge_activation(&unseen);
@@ -96,7 +97,7 @@ impl ProposalDraft<'_> {
 }
 
 impl NewlyReached {
-    /// What a text reaches that the one before did not.
+    /// Adds the scripts that a text reaches and its previous version did not.
     fn add_text(&mut self, scene: &Scene, text: &DraftText) {
         let after = scene.script_text(text.node).unwrap_or_default();
         let (old, new) = (index::summarize_script(&text.before), index::summarize_script(&after));
@@ -125,13 +126,14 @@ impl NewlyReached {
         self.nodes.extend(scripts);
     }
 
-    /// The scripts among these that nothing has run so far, with all that they require, each once. `new`
-    /// are those that begin to run by this proposal.
+    /// Returns the reachable scripts, and all modules they require, that nothing runs so far, each
+    /// once. `new` contains the scripts that start to run with this proposal.
     fn find_dormant(self, scene: &Scene, index: &CodeIndex, new: &HashSet<Node>) -> Vec<Node> {
         let nodes = self.nodes.iter().rev().copied();
         let mut found = transitive_closure(nodes, |node| index.required_modules(node));
         if scene.is_open_in_studio() {
-            // Whether a script runs may have to be asked of Studio: only where that matters.
+            // Finding out whether a script runs may require a query to Studio, so only flagged
+            // scripts are kept.
             found.retain(|it| scene.script_text(*it).is_some_and(|text| is_flagged(&text)));
         }
         let users = |node| {
@@ -151,7 +153,7 @@ impl NewlyReached {
     }
 }
 
-/// These nodes and all that follow from them, each once.
+/// Returns the nodes and everything reachable from them, each once.
 fn transitive_closure(
     nodes: impl Iterator<Item = Node>,
     next: impl Fn(Node) -> Vec<Node>,
@@ -171,7 +173,7 @@ fn is_flagged(text: &str) -> bool {
     !vector_luau::scan_script(text).is_empty()
 }
 
-/// Each script with the module that each of its paths means.
+/// Returns each script with the first module that each of its paths means.
 fn path_references(scene: &Scene, index: &CodeIndex) -> Vec<(Node, Node)> {
     let of = |script: &Node| {
         let script = *script;
@@ -202,7 +204,7 @@ mod tests {
 
     const BACKDOOR: &str = "require(7712345678)\nreturn 1\n";
 
-    /// A place with scripts that do nothing and would be flagged, and some that run.
+    /// A place with flagged scripts that do not run, and some scripts that run.
     fn place() -> Scene {
         let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();

@@ -1,7 +1,7 @@
-//! An asset on a card: what it brings, and the scripts that nobody here has written.
+//! Assets on a card: their contents, and their scripts, which neither the user nor the model wrote.
 //!
-//! Free models are the usual carrier of backdoors. Every script is named, shown and looked through,
-//! and none is judged as an edit would be: it does not have to compile to be refused by the reader.
+//! Free models are the usual carrier of backdoors. Every script is listed, shown and scanned. They
+//! are not checked like edits: a script does not have to compile to be flagged.
 
 use scene_schemas::InstanceId;
 use scene_schemas::command::AssetContents;
@@ -11,20 +11,20 @@ use vector_place::{Node, Scene, count_noun};
 
 use super::{CONTEXT, Command, ProposalDraft};
 
-/// Rows of one asset that a card lists.
+/// Maximum rows listed per asset.
 const MAX_ROWS: usize = 200;
-/// Scripts that one warning names, and bytes of an asset's scripts that a card shows.
+/// Maximum scripts named in one warning, and maximum bytes of an asset's scripts shown on a card.
 const MAX_NAMED: usize = 8;
 const MAX_SHOWN: usize = 100_000;
 
-/// The instance that a command makes as its Kth.
+/// Returns the k-th instance that a command created.
 fn find_inserted(scene: &Scene, id: &InstanceId, k: usize) -> Option<Node> {
     let first: u32 = id.0.strip_prefix("new:")?.parse().ok()?;
     scene.by_id(&InstanceId::new_in_proposal(first + k as u32))
 }
 
 impl ProposalDraft<'_> {
-    /// Drafts the insertion of an asset that holds this; gives its roots.
+    /// Drafts the insertion of an asset with these contents, and returns its roots.
     pub fn insert_asset(
         &mut self,
         asset: u64,
@@ -42,7 +42,7 @@ impl ProposalDraft<'_> {
         Ok(roots.into_iter().filter_map(|at| find_inserted(self.scene, &id, at)).collect())
     }
 
-    /// Notes what an asset brought that was just performed as this command.
+    /// Records the contents of an asset that the command just inserted.
     pub(super) fn note_insert(
         &mut self,
         command: u32,

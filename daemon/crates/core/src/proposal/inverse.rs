@@ -1,8 +1,7 @@
-//! How a command is taken back: recorded while it is performed, written down as commands when all
-//! are done.
+//! Inverse commands: recorded while commands are performed, and written when all are done.
 //!
-//! The inverse of a proposal runs on the file that the proposal left behind. So instances are called
-//! by their numbers in that file, and each command expects the fingerprint that was left.
+//! The inverse of a proposal runs on the file that the proposal wrote. It therefore addresses
+//! instances by their numbers in that file, and each command expects the fingerprint that was left.
 
 use std::collections::HashMap;
 
@@ -15,27 +14,28 @@ use vector_place::{Node, Scene};
 
 use super::perform::BlobStore;
 
-/// An instance as it stood at the moment when the inverse will run.
+/// An instance in the state in which the inverse finds it.
 #[derive(Debug, Clone)]
 pub struct PriorState {
     node: Node,
     path: InstancePath,
-    /// What it is known by where its path is one of several.
+    /// A fingerprint that identifies the instance if its path is ambiguous.
     witness: Option<Fingerprint>,
 }
 
 impl PriorState {
-    /// One that commands only name.
+    /// An instance that commands only refer to.
     fn name_only(scene: &Scene, node: Node) -> Self {
         Self { node, path: scene.path(node), witness: None }
     }
 
-    /// One that commands change, and others without which they would change something else.
+    /// An instance that commands change. The witness also covers `others`, on which the result of
+    /// the commands depends.
     fn of_node(scene: &Scene, node: Node, others: &[Node]) -> Self {
         let is_one_of_several =
             |path: &InstancePath| path.segments.iter().any(|segment| segment.index.is_some());
         let path = scene.path(node);
-        // In an open place ids stay what they are.
+        // In an open place, ids are stable.
         let is_unsure = !scene.is_open_in_studio()
             && (is_one_of_several(&path)
                 || others.iter().any(|other| is_one_of_several(&scene.path(*other))));
@@ -44,7 +44,7 @@ impl PriorState {
         Self { node, path, witness }
     }
 
-    /// One that goes, with all that is below it.
+    /// An instance that is removed with all its descendants.
     fn whole_subtree(scene: &Scene, node: Node) -> Self {
         let witness =
             (!scene.is_open_in_studio()).then(|| scene.tree_fingerprint(scene.subtree(node)));
@@ -52,7 +52,7 @@ impl PriorState {
     }
 }
 
-/// The witness of what a command touches, as it is now.
+/// Returns the witness of a command's target in its current state.
 pub fn target_fingerprint(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
     let node = scene.locate(command.target())?;
     Ok(match command {
@@ -62,33 +62,33 @@ pub fn target_fingerprint(scene: &Scene, command: &Command) -> Result<Fingerprin
     })
 }
 
-/// How one command is taken back.
+/// One step of reverting a command.
 #[derive(Debug)]
 pub enum UndoStep {
-    /// What was made goes.
+    /// Deletes what was created.
     Delete {
         node: PriorState,
         count: u32,
-        /// What it was left as.
+        /// The fingerprint after the command.
         expect: Fingerprint,
     },
-    /// Properties get their values back.
+    /// Restores the values of properties.
     Set {
         node: PriorState,
-        /// The stored values before.
+        /// The stored values before the command.
         props: Props,
-        /// What it was left as.
+        /// The fingerprint after the command.
         expect: Fingerprint,
     },
-    /// It goes back to its place.
+    /// Moves an instance back.
     Move {
         node: PriorState,
         parent: PriorState,
         index: u32,
-        /// What it was left as.
+        /// The fingerprint after the command.
         expect: Option<Fingerprint>,
     },
-    /// What was deleted comes back.
+    /// Restores what was deleted.
     Restore {
         node: Node,
         parent: PriorState,
@@ -96,30 +96,30 @@ pub enum UndoStep {
         /// References between the subtree and the rest.
         references: Vec<EmptiedReference>,
     },
-    /// A text gets its lines back.
+    /// Restores the lines of a text.
     Edit {
         node: PriorState,
-        /// Positions in the text that was left.
+        /// Positions refer to the text after the command.
         edits: Vec<TextEdit>,
-        /// The text that was left.
+        /// The fingerprint of the text after the command.
         expect: Fingerprint,
     },
-    /// The memory gets its lines back.
+    /// Restores the lines of the memory.
     Memory {
-        /// Positions in the text that was left.
+        /// Positions refer to the text after the command.
         edits: Vec<TextEdit>,
-        /// The text that was left.
+        /// The fingerprint of the text after the command.
         expect: Fingerprint,
     },
 }
 
-/// A reference that a deletion emptied.
+/// A reference that a deletion cleared.
 #[derive(Debug)]
 pub struct EmptiedReference {
     holder: PriorState,
     property: String,
     to: PriorState,
-    /// The holder as it was left, where it was not deleted as well.
+    /// The fingerprint of the holder after the command; None if the holder was deleted too.
     expect: Option<Fingerprint>,
 }
 
@@ -132,7 +132,8 @@ impl UndoStep {
         }
     }
 
-    /// Takes the values from before, references among them: a new name changes their paths.
+    /// Records the previous values. References among them get their current paths, which a rename
+    /// may have changed.
     pub(super) fn restore_properties(scene: &Scene, node: Node, mut props: Props) -> Self {
         for value in props.values_mut() {
             if let Some(Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to)))) = value
@@ -145,14 +146,14 @@ impl UndoStep {
         Self::Set { node: PriorState::of_node(scene, node, &[]), props, expect }
     }
 
-    /// Where it stands now: the parent, and the place there.
+    /// Returns the current parent and index of an instance.
     pub(super) fn before_move(scene: &Scene, node: Node) -> (Node, u32) {
         (scene.parent(node).unwrap_or_else(|| scene.root()), scene.index(node))
     }
 
     pub(super) fn after_move(scene: &Scene, node: Node, parent: Node, index: u32) -> Self {
         let expect = Some(scene.fingerprint(node, []));
-        // A path of the parent that the move itself has changed is already the new one.
+        // If the move changed the parent's path, this is already the new path.
         let node = PriorState::of_node(scene, node, &[parent]);
         Self::Move { node, parent: PriorState::name_only(scene, parent), index, expect }
     }
@@ -197,21 +198,22 @@ impl UndoStep {
     }
 }
 
-/// How a proposal is taken back.
+/// The commands that revert a proposal.
 #[derive(Debug, Default)]
 pub struct InverseCommands {
-    /// What takes it back, last first.
+    /// The commands, in reverse order.
     pub commands: Vec<Command>,
-    /// By what each of them knows what it touches, beside what it expects.
+    /// For each command, the witness that identifies its target besides the expected fingerprint;
+    /// None if not needed.
     pub witnesses: Vec<Option<Fingerprint>>,
-    /// The removed subtrees that they bring back.
+    /// The removed subtrees that the commands restore.
     pub blobs: BlobStore,
 }
 
-/// Writes down how a proposal is taken back.
+/// Builds the commands that revert a proposal.
 ///
 /// # Errors
-/// A deleted subtree cannot be written down.
+/// A deleted subtree cannot be encoded.
 pub fn build_inverse(scene: &mut Scene, backs: Vec<UndoStep>) -> Result<InverseCommands, Refusal> {
     let mut writer = InverseWriter {
         scene,
@@ -227,7 +229,7 @@ pub fn build_inverse(scene: &mut Scene, backs: Vec<UndoStep>) -> Result<InverseC
 
 struct InverseWriter<'a> {
     scene: &'a mut Scene,
-    /// The ids of instances that an earlier command of the inverse brings back.
+    /// The ids of instances that an earlier command of the inverse restores.
     restored: HashMap<Node, InstanceId>,
     next: u32,
     inverse: InverseCommands,
@@ -270,7 +272,7 @@ impl InverseWriter<'_> {
                 );
             }
             UndoStep::Edit { node, edits, expect } => {
-                // The whole text is expected, which is witness enough.
+                // The command expects the whole text, so no witness is needed.
                 let target = self.to_target(node);
                 self.push_command(Command::EditScript { target, edits, expect }, None);
             }
@@ -295,7 +297,7 @@ impl InverseWriter<'_> {
         Ok(())
     }
 
-    /// A value whose references call instances as the written file does.
+    /// Replaces the ids of references in a value with those of the written file.
     fn renumber_value(&self, value: Option<Value>) -> Option<Value> {
         let target = |target: Target| match self.scene.by_id(&target.id) {
             Some(node) => Target { id: self.written_id(node), path: target.path },
@@ -317,7 +319,7 @@ impl InverseWriter<'_> {
         index: u32,
     ) -> Result<Command, Refusal> {
         if self.scene.is_open_in_studio() {
-            // Studio keeps what was deleted, and all below it, under their ids.
+            // Studio keeps deleted instances and their descendants under their ids.
             return Ok(Command::Restore {
                 id: self.scene.written_id(node),
                 blob: None,

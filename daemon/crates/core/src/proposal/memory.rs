@@ -1,4 +1,4 @@
-//! Changes of the project's memory: a text that no compiler judges.
+//! Drafting of changes to the project's memory, a text that is not compiled.
 
 use scene_schemas::proposal::{Class, ScriptDiff};
 use scene_schemas::refusal::{Refusal, refuse};
@@ -8,18 +8,18 @@ use super::perform::memory_of;
 use super::{CONTEXT, ProposalDraft};
 
 impl ProposalDraft<'_> {
-    /// The project's memory with all that was drafted so far.
+    /// Returns the project's memory, including the drafted changes.
     ///
     /// # Errors
-    /// It is not known here.
+    /// The memory is not available.
     pub fn memory_text(&self) -> Result<&str, Refusal> {
         memory_of(self.scene)
     }
 
-    /// Drafts another text of the memory.
+    /// Drafts a new text of the memory.
     ///
     /// # Errors
-    /// It is not known here, or this is what it is.
+    /// The memory is not available, or the text is unchanged.
     pub fn edit_memory(&mut self, after: &str) -> Result<(), Refusal> {
         let before = memory_of(self.scene)?;
         if before == after {
@@ -34,11 +34,11 @@ impl ProposalDraft<'_> {
         self.push_command(Command::EditMemory { target, edits, expect }).map(drop)
     }
 
-    /// Whether what was drafted can be done as one: the memory of an open place is a file, which Studio
-    /// and its undo know nothing of.
+    /// Checks that the draft can be applied as one unit. The memory of an open place is a file,
+    /// which Studio and its undo do not cover.
     ///
     /// # Errors
-    /// It changes the memory of an open place, and the place too.
+    /// The draft changes both an open place and its memory.
     pub(super) fn check_memory_alone(&self) -> Result<(), Refusal> {
         let mut others = self.commands.iter().filter(|it| !it.is_memory());
         if self.scene.is_open_in_studio() && self.memory.is_some() && others.next().is_some() {
@@ -50,7 +50,7 @@ impl ProposalDraft<'_> {
         Ok(())
     }
 
-    /// Keeps what the memory was before the first command that changes it.
+    /// Records the memory before the first command that changes it.
     pub(super) fn note_memory(&mut self, command: &Command, at: u32) {
         if command.is_memory() {
             let before = match self.memory.take() {
@@ -61,14 +61,14 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Describes the change of the memory. It has the path of the place.
+    /// Returns the diff of the memory, under the path of the place.
     pub(super) fn judge_memory(&mut self) -> Option<ScriptDiff> {
         let (before, command) = self.memory.take()?;
         let after = self.scene.memory()?;
         if before == after {
             return None;
         }
-        // Later tasks and their models are told what stands there, so no mode takes it as an addition.
+        // Later tasks and their models read the memory, so a change is never additive.
         self.class =
             self.class.max(vector_text_edit::classify_change(&before, after)).max(Class::Modifying);
         let hunks = vector_text_edit::diff_hunks(&before, after, CONTEXT);

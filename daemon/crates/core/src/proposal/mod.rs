@@ -1,8 +1,8 @@
-//! Proposals: from planned commands to what a person is shown, and back.
+//! Proposals: from planned commands to a preview for the user, and back.
 //!
-//! A [`Draft`] performs each command on the scene on trial, so that what is proposed has been done
-//! once, and what a later command addresses is there. Who decides, and who performs it for good, is
-//! not known here.
+//! A [`ProposalDraft`] performs each command on the scene on trial. So a proposal is known to work,
+//! and later commands can address what earlier ones created. This module does not know who decides
+//! and who performs the commands for good.
 
 mod activation;
 mod affects;
@@ -52,20 +52,20 @@ pub use self::rows::{change_note, group_by_instance, short_values};
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
 pub use self::text::preview_text;
 
-/// Rows that a preview lists; a person reads no more, and the commands hold the rest.
+/// Maximum rows in a preview. A user reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;
 
-/// Names in all paths of a proposal. Only a place that is nested thousands deep, changed all over,
-/// comes near it; it would fill the memory.
+/// Maximum names in all paths of a proposal. Only large changes in a place nested thousands of
+/// levels deep come near it, and would fill the memory.
 const MAX_NAMES: usize = 20_000_000;
 
 /// Context lines around a change in a preview.
 pub const CONTEXT: usize = 3;
 
-/// The texts that a call has seen, by the paths of their scripts.
+/// The texts that a call has seen, by script path.
 pub type SeenTexts = BTreeMap<InstancePath, String>;
 
-/// A proposal in the making.
+/// A proposal under construction.
 #[derive(Debug)]
 pub struct ProposalDraft<'a> {
     scene: &'a mut Scene,
@@ -76,17 +76,17 @@ pub struct ProposalDraft<'a> {
     class: Class,
     created_ids: BTreeSet<InstanceId>,
     texts: Vec<DraftText>,
-    /// The memory before, and the last command that changes it.
+    /// The memory before the draft, and the last command that changes it.
     memory: Option<(String, u32)>,
-    /// Each script with the modules that it required, require by require, before something that holds scripts
-    /// was moved.
+    /// Each script with the modules of its requires, before a command moved, renamed or deleted
+    /// scripts.
     requires: Option<Vec<(Node, Vec<Option<Node>>)>>,
-    /// Each script with each module that a path of it means, before the first command that may change which
-    /// one that is.
+    /// Each script with each module that its paths mean, before the first command that may change
+    /// that.
     meant_modules: Option<Vec<(Node, Node)>>,
-    /// Scripts that commands bring to life, whose texts were looked through.
+    /// Scripts that commands activate, whose texts were already scanned.
     woken: Vec<Node>,
-    /// The scripts that assets bring.
+    /// The scripts of inserted assets.
     inserted_scripts: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
     title: Option<String>,
@@ -108,8 +108,8 @@ struct DraftText {
 }
 
 impl<'a> ProposalDraft<'a> {
-    /// Begins a proposal on a scene. What is drafted stays done in the scene; whoever does not want
-    /// it rolls the scene back.
+    /// Starts a proposal on a scene. Drafted changes stay applied to the scene; the caller rolls
+    /// them back if they are not wanted.
     pub fn new(scene: &'a mut Scene, blobs: &'a BlobStore) -> Self {
         Self {
             scene,
@@ -136,46 +136,46 @@ impl<'a> ProposalDraft<'a> {
         }
     }
 
-    /// The scene with all that was drafted so far.
+    /// Returns the scene with all drafted changes.
     pub fn scene(&self) -> &Scene {
         self.scene
     }
 
-    /// How many commands were drafted.
+    /// Returns the number of drafted commands.
     pub fn len(&self) -> usize {
         self.commands.len()
     }
 
-    /// Whether nothing was drafted.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }
 
-    /// Names the proposal; the first name stays.
+    /// Sets the title, unless it is already set.
     pub fn set_title(&mut self, title: impl Into<String>) {
         self.title.get_or_insert_with(|| title.into());
     }
 
-    /// Says whom the call means where it leaves out a path; the first stays.
+    /// Sets the implicit target of a call without a path, unless it is already set.
     pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
         self.implicit_target = self.implicit_target.take().or(meant);
     }
 
-    /// Says that it only brings back what was there: texts are not judged, for they may have been
-    /// too long, or not compile, before they were edited.
+    /// Marks the draft as an inverse. Its texts are not judged, because they may have been too long
+    /// or not have compiled before the edit.
     pub fn mark_as_inverse(&mut self) {
         self.is_inverse = true;
     }
 
-    /// Says which texts the call has seen, where they are others by now: its edits are carried over.
+    /// Sets the texts that the call has seen, where they differ from the current ones. Its edits
+    /// are merged into the current texts.
     pub fn set_seen_texts(&mut self, texts: SeenTexts) {
         self.seen_texts = texts;
     }
 
-    /// The text of a script that the call speaks of.
+    /// Returns the text of a script that the call refers to.
     ///
     /// # Errors
-    /// The instance is no script.
+    /// The instance is not a script.
     pub fn seen_text(&self, node: Node) -> Result<Cow<'_, str>, Refusal> {
         let path = self.scene.path(node);
         match self.seen_texts.get(&path) {
@@ -184,8 +184,8 @@ impl<'a> ProposalDraft<'a> {
         }
     }
 
-    /// Drafts edits of the text that the call has seen. Where it is another one by now, what was
-    /// changed since and what the edits change are merged.
+    /// Drafts edits to the text that the call has seen. If the text has changed since, that change
+    /// and the edits are merged.
     ///
     /// # Errors
     /// Both changed the same lines.
@@ -219,12 +219,12 @@ impl<'a> ProposalDraft<'a> {
         self.edit_script(node, vector_text_edit::diff_lines(&now, &merged))
     }
 
-    /// The passages that somebody else has changed meanwhile, where the call was refused for them.
+    /// Takes the conflicting passages for which the call was refused.
     pub fn take_conflict(&mut self) -> Option<Conflict> {
         self.conflict.take()
     }
 
-    /// Adds a warning to the card.
+    /// Adds a warning to the card, unless it is already there.
     pub fn add_warning(&mut self, kind: WarningKind, text: impl Into<String>) {
         let warning = Warning { kind, text: text.into() };
         if !self.warnings.contains(&warning) {
@@ -232,7 +232,6 @@ impl<'a> ProposalDraft<'a> {
         }
     }
 
-    /// Drafts the creation of an instance.
     pub fn create_instance(
         &mut self,
         parent: Node,
@@ -269,7 +268,7 @@ impl<'a> ProposalDraft<'a> {
         })
     }
 
-    /// Drafts new values of properties. What is so already is left out; false where nothing is left.
+    /// Drafts new property values. Unchanged values are dropped; returns false if none remain.
     pub fn set_properties(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
         if !self.scene.is_asset_preview(node) {
             props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
@@ -317,7 +316,6 @@ impl<'a> ProposalDraft<'a> {
         self.push_command(Command::Delete { target, count, expect }).map(drop)
     }
 
-    /// Drafts a change of a script's text.
     pub fn edit_script(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
         let path = self.scene.path(node);
         let before = text_of(self.scene, node, &path)?;
@@ -326,7 +324,8 @@ impl<'a> ProposalDraft<'a> {
         self.push_command(Command::EditScript { target, edits, expect }).map(drop)
     }
 
-    /// Drafts a command as it is: from a proposal that a person cut or edited, or from an inverse.
+    /// Drafts a command unchanged: from a proposal that the user reduced or edited, or from an
+    /// inverse.
     pub fn push_command(&mut self, command: Command) -> Result<Node, Refusal> {
         let at = self.commands.len() as u32;
         self.names += command.target().path.segments.len();
@@ -397,8 +396,8 @@ impl<'a> ProposalDraft<'a> {
         }
     }
 
-    /// The parent that a path names; where it is missing under Workspace, models are created on the
-    /// way, with a warning.
+    /// Returns the parent at a path. If it is missing below Workspace, models are created along the
+    /// path, with a warning.
     pub fn parent_or_models(&mut self, path: &InstancePath) -> Result<Node, Refusal> {
         let missing = match self.scene.resolve(path) {
             Ok(node) => return Ok(node),
@@ -440,7 +439,7 @@ impl<'a> ProposalDraft<'a> {
         !self.created_ids.contains(&self.scene.id(node)) && !self.scene.is_asset_preview(node)
     }
 
-    /// What a command expects of an instance that was there before this proposal.
+    /// Returns the expected fingerprint of an instance that existed before this proposal.
     fn expected_fingerprint(&self, node: Node) -> Option<Fingerprint> {
         self.is_known(node).then(|| self.scene.fingerprint(node, []))
     }
@@ -460,12 +459,12 @@ impl<'a> ProposalDraft<'a> {
         }
     }
 
-    /// Whether a command changes just what this proposal has made.
+    /// Whether a command only changes instances created by this proposal.
     fn is_self_contained(&self, command: &Command) -> bool {
         let id = &command.target().id;
         let is_deep = matches!(command, Command::Delete { .. });
         match self.scene.by_id(id) {
-            // What was moved in here was there before.
+            // A deletion also removes existing instances that were moved in.
             Some(node) if is_deep => {
                 self.scene.subtree(node).all(|below| part::is_own(&self.scene.id(below)))
             }
@@ -482,13 +481,14 @@ impl<'a> ProposalDraft<'a> {
             _ if own => Class::Additive,
             Command::Set { .. } | Command::Move { .. } => Class::Modifying,
             Command::Delete { .. } => Class::Destructive,
-            // The whole change of a text is judged when the draft is finished.
+            // The total change of a text is judged when the draft is finished.
             Command::EditScript { .. } | Command::EditMemory { .. } => Class::Additive,
         };
         self.class = self.class.max(class);
     }
 
-    /// The rows of a command that is about to be performed. What it makes has its path later.
+    /// Returns the rows of a command before it is performed. Created instances get their paths
+    /// later.
     fn describe_command(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
         let class_of = |target: &Target| {
             self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
@@ -538,7 +538,7 @@ impl<'a> ProposalDraft<'a> {
     /// Builds the proposal from everything drafted so far.
     ///
     /// # Errors
-    /// A script would not compile any more, or is too long: nothing may be proposed.
+    /// A script would not compile any more, or is too long, so nothing may be proposed.
     pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
         self.check_memory_alone()?;
         let mut scripts = std::mem::take(&mut self.inserted_scripts);
@@ -598,7 +598,8 @@ fn change_verb(change: &Change) -> &'static str {
     }
 }
 
-/// The hash over base and commands: what was seen is what is applied.
+/// Returns the hash over base and commands, which ensures that exactly the reviewed commands are
+/// applied.
 pub fn patch_id(base: &Fingerprint, commands: &[Command]) -> Fingerprint {
     let text = serde_json::to_value(commands)
         .map(|json| scene_schemas::value::canonical_json(&json))

@@ -1,5 +1,5 @@
-//! A part of a proposal, a changed form of it, or the same in another epoch: the commands again, with
-//! their instances called anew.
+//! Drafting a proposal again: a part of it, an edited form, or the same commands in another epoch.
+//! The instances that it creates get new ids.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,21 +13,21 @@ use vector_place::Scene;
 
 use super::{CONTEXT, ProposalDraft};
 
-/// A piece of a proposal that a person can take or leave.
+/// The smallest unit of a proposal that the user can accept or leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProposalUnit {
-    /// A command that is no edit of a script's text.
+    /// A command that is not a script edit.
     Command(usize),
-    /// A hunk of a script that was there before.
+    /// A hunk of an existing script.
     Hunk {
-        /// The script, as the preview counts them.
+        /// Index in the preview's scripts.
         script: usize,
-        /// The hunk, as the script's diff counts them.
+        /// Index in the script's hunks.
         hunk: usize,
     },
 }
 
-/// The pieces of a proposal, in order.
+/// Returns the units of a proposal, in order.
 pub fn list_units(proposal: &Proposal) -> Vec<ProposalUnit> {
     let is_edit = |command: &Command| matches!(command, Command::EditScript { .. });
     let commands = proposal
@@ -46,22 +46,22 @@ pub fn list_units(proposal: &Proposal) -> Vec<ProposalUnit> {
     commands.chain(hunks).collect()
 }
 
-/// What is done with the edits of a script when a proposal is drafted again.
+/// The selection of a script's edits when a proposal is drafted again.
 #[derive(Debug)]
 pub enum TextSelection {
-    /// Only these hunks are taken.
+    /// Only the selected hunks are applied.
     Hunks(Vec<bool>),
-    /// This is the whole text now.
+    /// The whole text is replaced.
     Whole(String),
 }
 
-/// Stands in the title of a part, behind how many pieces it has of how many.
+/// In the title of a part, after the number of its units and the total.
 const PARTS_OF: &str = " parts of: ";
 
-/// Drafts these pieces of a proposal.
+/// Drafts a selection of a proposal's units.
 ///
 /// # Errors
-/// One of them stands on one that is not taken.
+/// A selected unit depends on one that is not selected.
 pub fn draft_part(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
@@ -69,7 +69,7 @@ pub fn draft_part(
 ) -> Result<(), Refusal> {
     let pieces = list_units(proposal);
     draft.set_title(part_title(proposal, taken.len(), pieces.len()));
-    // An edit that was made to fit is confirmed a second time in part as well.
+    // A fuzzy edit needs the second confirmation in a part as well.
     for warning in proposal.warnings.iter().filter(|it| it.kind == WarningKind::Fuzzy) {
         draft.add_warning(warning.kind, &warning.text);
     }
@@ -86,7 +86,7 @@ pub fn draft_part(
     draft_again(draft, proposal, |at| taken.contains(&ProposalUnit::Command(at)), &texts)
 }
 
-/// What a part is called. A part of a part is one of the whole.
+/// Returns the title of a part. A part of a part is titled as a part of the whole.
 fn part_title(proposal: &Proposal, taken: usize, pieces: usize) -> String {
     let title = &proposal.title;
     if taken == pieces {
@@ -101,11 +101,11 @@ fn part_title(proposal: &Proposal, taken: usize, pieces: usize) -> String {
     format!("{taken} of {pieces}{PARTS_OF}{title}")
 }
 
-/// Drafts a proposal again: the commands that are kept, and of each script what is said here (all
-/// where nothing is said). Scripts are called as the preview counts them.
+/// Drafts a proposal again with the commands to keep, and the selected text of each script. Scripts
+/// without a selection keep all edits. The keys of `texts` are indices in the preview's scripts.
 ///
 /// # Errors
-/// Something that is kept stands on something that is not.
+/// A kept command depends on one that is not kept.
 pub fn draft_again(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
@@ -143,7 +143,7 @@ pub fn draft_again(
     Ok(())
 }
 
-/// The edits of a script, where a command is one of it.
+/// Returns the edits of a command, if it edits this script.
 fn script_edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [TextEdit]> {
     match command {
         Command::EditScript { target, edits, .. } if target.id == *script => Some(edits),
@@ -151,7 +151,8 @@ fn script_edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [Te
     }
 }
 
-/// Drafts all edits of a script at once. It has an id in the proposal, and is a target in the draft.
+/// Drafts all edits of a script at once. `id` is its id in the proposal, `target` its target in the
+/// draft.
 fn edit_again(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
@@ -175,7 +176,7 @@ fn edit_again(
     if edits.is_empty() { Ok(()) } else { draft.edit_script(node, edits) }
 }
 
-/// Gives what a command makes the next free ids, and remembers the old ones.
+/// Gives the instances that a command creates the next free ids, and records the old ones.
 pub(super) fn renumber_ids(
     new: u32,
     mut command: Command,
@@ -197,7 +198,7 @@ pub(super) fn renumber_ids(
     command
 }
 
-/// How an instance is called in the draft. A rename or move that was left out changes its path.
+/// Returns an instance's target in the draft. If a rename or move was left out, its path differs.
 fn rename_target(
     scene: &Scene,
     ids: &HashMap<InstanceId, InstanceId>,
@@ -210,13 +211,13 @@ fn rename_target(
     }
 }
 
-/// Whether an id is of an instance that the proposal itself makes.
+/// Whether the proposal itself creates the instance with this id.
 pub(super) fn is_own(id: &InstanceId) -> bool {
     id.0.strip_prefix("new:").is_some_and(|k| !k.contains('.'))
 }
 
-/// A command of another epoch, with its instances found by their paths. What the command expects of
-/// them is still checked when it is performed.
+/// Finds the instances of a command from another epoch by their paths. Expectations are still
+/// checked when the command is performed.
 ///
 /// # Errors
 /// A path does not lead to exactly one instance.
@@ -226,7 +227,7 @@ pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refu
             return Ok(target);
         }
         let found = scene.target_by_path(&target.path)?;
-        // `Wall[1]` finds the only wall that is left, which may have been `Wall[2]`.
+        // `Wall[1]` resolves to the only remaining wall, which may have been `Wall[2]`.
         if found.path != target.path {
             return refuse!(
                 "There were several {} and now there is one; which of them is not known.",
@@ -237,11 +238,11 @@ pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refu
     })
 }
 
-/// Drafts commands of somewhere else once more, where instances are found by their paths and nothing is
-/// expected of them but of texts.
+/// Drafts commands from elsewhere. Instances are found by their paths, and only the expectations of
+/// texts are kept.
 ///
 /// # Errors
-/// One of them is not there, or cannot be changed so.
+/// An instance is missing, or cannot be changed this way.
 pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> Result<(), Refusal> {
     let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
     for command in commands {
@@ -269,7 +270,7 @@ pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> R
     Ok(())
 }
 
-/// Changes every instance that a command names.
+/// Maps every target that a command names.
 pub(super) fn map_targets(
     command: Command,
     change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,

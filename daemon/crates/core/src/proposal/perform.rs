@@ -1,7 +1,7 @@
-//! Performing one command on a scene: the reference of what every command means.
+//! Performing a command on a scene: the reference semantics of every command.
 //!
-//! A plan on trial and the place target perform commands here alike; other targets are held against
-//! it. What is stale, or would break the tree, is refused before anything is changed.
+//! Planning and the place target both use it, and other targets are tested against it. A command
+//! that is stale or would break the tree is refused before anything changes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -14,22 +14,22 @@ use vector_place::{DetachedSubtree, JournalMark, Node, Scene, reflection};
 
 use super::inverse::UndoStep;
 
-/// Removed subtrees and large texts by their hash.
+/// Removed subtrees and large texts, by hash.
 pub type BlobStore = HashMap<Fingerprint, Vec<u8>>;
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub struct PerformedCommand {
-    /// The instance that was made or changed; gone where it was deleted.
+    /// The instance created or changed. If it was deleted, the node is no longer live.
     pub node: Node,
-    /// How it is taken back, step by step, where that was to be kept.
+    /// The steps to revert it, empty if they were not requested.
     pub backs: Vec<UndoStep>,
 }
 
-/// Performs a command on trial: who rolls the scene back needs no other way.
+/// Performs a command without recording how to revert it, for callers that roll the scene back.
 ///
 /// # Errors
-/// The command is stale or not allowed; the scene is as it was.
+/// The command is stale or not allowed; the scene is unchanged.
 pub fn try_command(
     scene: &mut Scene,
     command: &Command,
@@ -38,10 +38,10 @@ pub fn try_command(
     perform_inner(scene, command, blobs, false).map(|done| done.node)
 }
 
-/// Performs a command, and records how it is taken back.
+/// Performs a command, and records how to revert it.
 ///
 /// # Errors
-/// The command is stale or not allowed; the scene is as it was.
+/// The command is stale or not allowed; the scene is unchanged.
 pub fn perform_command(
     scene: &mut Scene,
     command: &Command,
@@ -128,12 +128,12 @@ fn perform_inner(
     }
 }
 
-/// How what was just made goes again.
+/// Returns the step that removes what was just created.
 fn undo_creation(scene: &Scene, node: Node, keep: bool) -> Vec<UndoStep> {
     keep.then(|| UndoStep::remove_created(scene, node)).into_iter().collect()
 }
 
-/// Brings in an asset, root by root: the last goes first when it is taken back.
+/// Inserts an asset root by root. Reverting removes the last root first.
 fn insert_asset(
     scene: &mut Scene,
     asset: u64,
@@ -166,7 +166,7 @@ fn insert_asset(
     }
 }
 
-/// The instance that a command addresses, where it still is what the command expects.
+/// Returns the target of a command if it matches the expected fingerprint.
 fn locate_target<'a>(
     scene: &Scene,
     target: &Target,
@@ -197,7 +197,8 @@ fn check_count(scene: &Scene, node: Node, planned: u32) -> Result<(), Refusal> {
     )
 }
 
-/// Whether instances of a class may come and go: a binary file has each property for the whole class.
+/// Checks whether instances of a class can be created or removed: a binary file stores each
+/// property for the whole class.
 fn check_rows(scene: &Scene, class: &str) -> Result<(), Refusal> {
     match scene.fixed_reason(class) {
         None => Ok(()),
@@ -214,7 +215,7 @@ fn check_all_rows(scene: &Scene, root: Node) -> Result<(), Refusal> {
     classes.try_for_each(|class| if seen.insert(class) { check_rows(scene, class) } else { Ok(()) })
 }
 
-/// Whether an instance of a class may be a child of `parent`.
+/// Checks whether an instance of a class may be a child of `parent`.
 pub(super) fn check_parent(scene: &Scene, parent: Node, class: &str) -> Result<(), Refusal> {
     if parent == scene.root() && scene.is_place() && !reflection::is_service(class) {
         return refuse!(
@@ -225,7 +226,7 @@ pub(super) fn check_parent(scene: &Scene, parent: Node, class: &str) -> Result<(
     Ok(())
 }
 
-/// Whether an instance is one that an edit may take away or copy.
+/// Checks whether an edit may move, delete or copy an instance.
 fn check_movable(scene: &Scene, node: Node, what: &str) -> Result<(), Refusal> {
     let class = scene.class(node);
     if node == scene.root() {
@@ -284,8 +285,8 @@ fn set_properties(
     Ok(PerformedCommand { node, backs: back.into_iter().collect() })
 }
 
-/// Sets properties, or goes back to the mark. The name comes last: the paths of references among
-/// the values are those before it.
+/// Sets properties, or rolls back to the mark. The name is set last, because paths of references
+/// among the values are from before the rename.
 fn set_all(scene: &mut Scene, node: Node, props: &Props, mark: JournalMark) -> Result<(), Refusal> {
     let (name, others): (Vec<_>, Vec<_>) = props.iter().partition(|(name, _)| *name == "Name");
     for (property, value) in others.into_iter().chain(name) {
@@ -341,10 +342,10 @@ fn edit_memory(
     Ok(PerformedCommand { node: scene.root(), backs: back.into_iter().collect() })
 }
 
-/// The text of the project's memory.
+/// Returns the text of the project's memory.
 ///
 /// # Errors
-/// It is not known here.
+/// The memory is not available.
 pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
     scene.memory().ok_or_else(|| {
         Refusal::new(
@@ -353,10 +354,10 @@ pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
     })
 }
 
-/// The text of a script.
+/// Returns the text of a script.
 ///
 /// # Errors
-/// The instance is no script.
+/// The instance is not a script.
 pub fn text_of<'a>(
     scene: &'a Scene,
     node: Node,
@@ -370,7 +371,7 @@ pub fn text_of<'a>(
     })
 }
 
-/// The text that a created script begins with, where the command gives one.
+/// Returns the initial text of a new script, if the command sets one.
 pub(super) fn initial_source<'a>(class: &str, props: &'a Props) -> Option<&'a str> {
     match props.get("Source") {
         Some(Some(Value::String(text))) if reflection::is_script(class) => Some(text),

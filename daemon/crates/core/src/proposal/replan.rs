@@ -1,8 +1,8 @@
-//! A proposal that is planned again: what a person had chosen of it is found in the new one, and an
-//! instance is not taken for another that has its path by now.
+//! Replanned proposals: finding the user's selection in the new proposal, and ensuring that a path
+//! does not lead to a different instance now.
 //!
-//! Both are told by what is done, and to what. Where a place is read anew, an id may be somebody else's,
-//! and there is nothing to tell by but the path.
+//! Both compare the action and its target. After a place is read again, an id may belong to another
+//! instance, so only paths can be compared.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,20 +14,20 @@ use vector_place::Scene;
 
 use super::part::{ProposalUnit, is_own, list_units, map_targets};
 
-/// So many paths are named in a refusal.
+/// Maximum number of paths named in a refusal.
 const NAMED: usize = 3;
 
-/// What an instance is known by.
+/// The identity of an instance for comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InstanceKey {
     Path,
-    /// What a proposal itself makes has no id that lasts, and is known by its path.
+    /// The id. Instances created by a proposal have no stable id and are identified by path.
     Id,
 }
 
-/// What each of these pieces is about and what it does, as two short hashes, wherever in its text or
-/// proposal it stands: when a proposal is planned again, a piece of it is found again by that. Of
-/// several that do the same, each has its own.
+/// Returns a stable key for each unit: two short hashes of its target and its action, independent
+/// of its position. A replanned proposal's units are matched by these keys. Identical units get
+/// different keys by a counter.
 pub fn piece_keys(proposal: &Proposal, pieces: &[ProposalUnit]) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mark = |unit: &ProposalUnit| {
@@ -43,7 +43,7 @@ pub fn piece_keys(proposal: &Proposal, pieces: &[ProposalUnit]) -> Vec<String> {
     pieces.iter().map(mark).collect()
 }
 
-/// What a piece is about, and what it does to that.
+/// Returns the target of a unit, and its action.
 fn describe_piece(proposal: &Proposal, unit: ProposalUnit, by: InstanceKey) -> [Json; 2] {
     match unit {
         ProposalUnit::Command(at) => {
@@ -74,8 +74,8 @@ fn target_key(target: &Target, by: InstanceKey) -> String {
     target.path.to_string()
 }
 
-/// What of a command stays as it is when the same is planned again: not what instances are not known
-/// by, nor what is found there.
+/// Removes the fields of a command that may differ when it is planned again: new ids, expectations,
+/// counts, and the field of each target that does not identify it.
 fn stable_command(mut command: Json, by: InstanceKey) -> Json {
     if let Json::Object(members) = &mut command {
         for passing in ["id", "expect", "count"] {
@@ -86,7 +86,7 @@ fn stable_command(mut command: Json, by: InstanceKey) -> Json {
     command
 }
 
-/// The same with each instance named by what it is known by.
+/// Removes from each target the field by which it is not identified.
 fn replace_ids(json: &Json, by: InstanceKey) -> Json {
     match json {
         Json::Object(members) => {
@@ -106,11 +106,11 @@ fn replace_ids(json: &Json, by: InstanceKey) -> Json {
     }
 }
 
-/// The pieces of what a call is planned as now that do all that a person had chosen of the whole that it
-/// was before. Where ids are what they were, they tell first what is meant.
+/// Finds the units of a replanned proposal that correspond to the user's selection from the
+/// original one. If ids are stable, they are compared first, then paths.
 ///
 /// # Errors
-/// Some of that is not there, or cannot be told from others.
+/// Part of the selection is missing, or ambiguous.
 pub fn rematch_selection(
     whole: &Proposal,
     chosen: &Proposal,
@@ -138,19 +138,19 @@ pub fn rematch_selection(
     )
 }
 
-/// How hunks are told from each other that change the same lines in one script: a text that says something
-/// often is changed often.
+/// How precisely identical hunks of one script are distinguished. A text with repeated lines often
+/// has identical changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HunkPrecision {
     No,
-    /// By where they stand in a text that is what it was.
+    /// By line number, if the text before the edits is the same.
     ByLine,
-    /// By what stands around them.
+    /// By the context lines.
     ByContext,
 }
 
-/// What does the same now as each piece that was chosen. Hunks that are alike are told closely enough where
-/// all of them were chosen, and as many are there now.
+/// Finds the matching unit for each chosen unit. Identical hunks match if all of them were chosen
+/// and their number is the same now.
 fn match_pieces(
     [whole, chosen, now]: [&Proposal; 3],
     by: InstanceKey,
@@ -163,7 +163,7 @@ fn match_pieces(
             let were = whole.get(&told).map_or(0, Vec::len);
             let is_exact = closely == HunkPrecision::ByLine || were == places.len();
             for ((at, unit), (_, other)) in places.iter().zip(same) {
-                // Of commands that are alike one is as good as the other.
+                // Identical commands are interchangeable.
                 let is_any = matches!(unit, ProposalUnit::Command(_));
                 let is_told = is_any || is_exact && places.len() == same.len();
                 found[*at] = found[*at].or(Some(*other).filter(|_| is_told));
@@ -177,7 +177,7 @@ fn match_pieces(
     found.into_iter().map(|unit| unit.filter(|unit| taken.insert(*unit))).collect()
 }
 
-/// The pieces of a proposal by what they do, each with its place among all.
+/// Groups the units of a proposal by their action, each with its index.
 fn pieces_by_key(
     proposal: &Proposal,
     by: InstanceKey,
@@ -214,7 +214,7 @@ fn precise_key(proposal: &Proposal, unit: ProposalUnit, closely: HunkPrecision) 
     }
 }
 
-/// The path of what a piece is about.
+/// Returns the path of a unit's target.
 fn subject_path(proposal: &Proposal, unit: ProposalUnit) -> String {
     let path = match unit {
         ProposalUnit::Command(at) => proposal.commands.get(at).map(|it| &it.target().path),
@@ -233,7 +233,7 @@ fn join_names(all: &[String]) -> String {
     text
 }
 
-/// An instance that a command was about, and that has another path by now.
+/// An instance of a command that has another path now.
 #[derive(Debug)]
 pub struct MovedInstance {
     command: usize,
@@ -241,8 +241,7 @@ pub struct MovedInstance {
     now: InstancePath,
 }
 
-/// The instances that a proposal was about and that have other paths by now, where ids are what they
-/// were.
+/// Returns the instances of a proposal that have other paths now. Requires stable ids.
 pub fn moved_instances(scene: &Scene, proposal: &Proposal) -> Vec<MovedInstance> {
     let of = |(command, it): (usize, &Command)| {
         let there = command_targets(it).into_iter().filter(|target| !is_own(&target.id));
@@ -260,11 +259,12 @@ pub fn moved_instances(scene: &Scene, proposal: &Proposal) -> Vec<MovedInstance>
     proposal.commands.iter().enumerate().flat_map(of).collect()
 }
 
-/// Holds what a call is planned as now against what it was before. A selector may find others now; a path
-/// that leads to another instance may not.
+/// Compares a replanned call with the previous proposal. A selector may match other instances now,
+/// but a path must not lead to a different instance.
 ///
 /// # Errors
-/// By its path another instance is meant than the one that was, which is still there and left alone.
+/// A path leads to a different instance, and the original one still exists and would be left
+/// unchanged.
 pub fn check_targets(
     elsewhere: &[MovedInstance],
     before: &Proposal,
@@ -304,15 +304,15 @@ pub fn check_targets(
     )
 }
 
-/// What a command does, and to which instances.
+/// Returns a key for a command's action and instances.
 fn describe_action(command: &Command) -> String {
     stable_command(json!(command), InstanceKey::Id).to_string()
 }
 
-/// The instances that a command names.
+/// Returns the targets of a command.
 fn command_targets(command: &Command) -> Vec<Target> {
     let mut all = Vec::new();
-    // Nothing is changed, and so nothing refused.
+    // The closure changes nothing and never fails.
     let _ = map_targets(command.clone(), &mut |target| {
         all.push(target.clone());
         Ok(target)
@@ -320,7 +320,7 @@ fn command_targets(command: &Command) -> Vec<Target> {
     all
 }
 
-/// Names with numbers. The first of several may be the only one by now, which has no number.
+/// Names with explicit indices. The first of several may be the only one left, which has no index.
 type NumberedPath = Vec<(String, u32)>;
 
 fn number_path(path: &InstancePath) -> NumberedPath {
@@ -333,7 +333,7 @@ mod tests {
 
     use super::*;
 
-    /// Hunks of one script, each a line above and a line that is new.
+    /// A proposal with hunks in one script, each with one context line and one added line.
     fn proposal(hunks: &[[&str; 2]]) -> Proposal {
         let hunk = |(at, [above, new]): (usize, &[&str; 2])| Hunk {
             old_start: at as u32,

@@ -1,21 +1,22 @@
-//! The rows of a preview as a person reads them: gathered by instance, with values before and after.
+//! Preview rows prepared for display: grouped by instance, with values before and after.
 
 use std::collections::BTreeMap;
 
 use scene_schemas::proposal::{Change, Proposal, Row};
 use scene_schemas::{Command, Value};
 
-/// Characters of exact values that are told, and how many of them before the first that differs.
+/// Maximum characters shown of an exact value, and how many of them come before the first
+/// difference.
 const TOLD: usize = 60;
 const BEFORE: usize = 12;
 
-/// Rows, gathered by instance in the order in which each first appears.
+/// Groups rows by instance, in order of first appearance.
 pub fn group_by_instance<'a>(
     proposal: &Proposal,
     rows: impl Iterator<Item = &'a Row>,
 ) -> Vec<Vec<&'a Row>> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
-    // By id, not by path: after `Wall[1]` is gone, `Wall[1]` is somebody else.
+    // Group by id, not by path: after `Wall[1]` is deleted, `Wall[1]` is another instance.
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for row in rows {
         let id = proposal.commands.get(row.command as usize).map_or("", subject_id);
@@ -28,7 +29,7 @@ pub fn group_by_instance<'a>(
     groups
 }
 
-/// The id of what a command makes or changes.
+/// Returns the id of the instance that a command creates or changes.
 fn subject_id(command: &Command) -> &str {
     match command {
         Command::Create { id, .. }
@@ -39,7 +40,7 @@ fn subject_id(command: &Command) -> &str {
     }
 }
 
-/// What happens to an instance besides what happens to its properties.
+/// Describes a change of an instance other than to its properties.
 pub fn change_note(change: &Change) -> Option<String> {
     let in_all = |count: u32| match count {
         1 => String::new(),
@@ -55,8 +56,8 @@ pub fn change_note(change: &Change) -> Option<String> {
     }
 }
 
-/// A value before and after, in short. Where the short forms are the same, the exact ones from where
-/// they differ.
+/// Formats a value before and after in short form. If both short forms are equal, shows the exact
+/// values around the first difference.
 pub fn short_values(
     before: Option<&Value>,
     after: Option<&Value>,

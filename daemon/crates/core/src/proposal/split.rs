@@ -1,8 +1,8 @@
-//! Parting a proposal in an open place: what the files of a Rojo project hold, and what Studio does.
+//! Splitting of a proposal in an open place between the files of a Rojo project and Studio.
 //!
-//! What Rojo owns is written to its file: in Studio it would be overwritten. The commands of a proposal
-//! are done on the scene of the project as far as they are its own, with instances found by their paths.
-//! Neither side may stand on what the other does: each is whole for itself.
+//! Instances owned by Rojo are changed in their files, because Rojo would overwrite changes in
+//! Studio. These commands are performed on the project's scene, with instances found by path.
+//! Neither side may depend on the other: each must be complete by itself.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,40 +14,41 @@ use vector_place::{Node, Scene, reflection};
 use super::part::{is_own, map_targets, renumber_ids};
 use super::perform::{BlobStore, text_of, try_command};
 
-/// How a project holds one of its instances.
+/// How a project owns one of its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ownership {
-    /// Files are all of it; what comes below it and is no script may be somebody else's.
+    /// Files define the whole instance. Its descendants that are not scripts may belong to Studio.
     Files {
-        /// Whether what Rojo does not know below it stays.
+        /// Whether descendants unknown to Rojo stay.
         ignores_unknown: bool,
     },
-    /// A node of a project file, which says some of it.
+    /// A node of a project file, which defines part of the instance.
     Node {
-        /// The properties that it says.
+        /// The properties defined by the node.
         properties: BTreeSet<String>,
-        /// Whether what Rojo does not know below it stays.
+        /// Whether descendants unknown to Rojo stay.
         ignores_unknown: bool,
     },
 }
 
-/// What of a proposal goes to files.
+/// The part of a proposal that goes to files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SplitProposal {
-    /// Its commands that do, from 0.
+    /// Indices of the proposal's commands that go to files.
     pub owned: Vec<u32>,
-    /// The same, addressed as in the project.
+    /// These commands, addressed as in the project.
     pub commands: Vec<Command>,
-    /// What Studio changes below what files are all of, and no file has: Rojo may take it away.
+    /// Paths that Studio changes and no file contains, below instances defined entirely by files.
+    /// Rojo may remove them.
     pub loose: Vec<InstancePath>,
 }
 
-/// Parts the commands of a proposal, which are done on trial in the open place, and does in the scene
-/// of the project what is of its files.
+/// Splits the commands of a proposal, which are applied on trial in the open place, and performs
+/// those that go to files on the project's scene.
 ///
 /// # Errors
-/// Something is of both, or not the same in both; what was done in the project's scene stays for
-/// whoever rolls it back.
+/// A command belongs to both sides, or differs between them. Changes to the project's scene stay
+/// until the caller rolls it back.
 pub fn split_by_owner(
     commands: &[Command],
     open: &Scene,
@@ -84,9 +85,10 @@ pub fn split_by_owner(
 struct OwnerSplitter<'a> {
     open: &'a Scene,
     holder: &'a dyn Fn(Node) -> Option<Ownership>,
-    /// What files make, as the proposal calls it and as the project's scene does.
+    /// The ids of instances created in files: from the proposal's id to the id in the project's
+    /// scene.
     ids: HashMap<InstanceId, InstanceId>,
-    /// The new paths of what files rename and move.
+    /// The new paths of instances that files rename or move.
     moved: Vec<InstancePath>,
 }
 
@@ -100,7 +102,7 @@ impl OwnerSplitter<'_> {
                 Some(node) => self.can_files_hold(files, node, props),
                 None => Ok(false),
             },
-            // What files were is brought back in files, and nowhere else.
+            // Instances deleted from files are restored in files only.
             Command::Restore { blob: Some(_), .. } => Ok(true),
             Command::Create { parent, class, .. } | Command::Restore { parent, class, .. } => {
                 self.is_file_parent(files, parent, class)
@@ -150,7 +152,7 @@ impl OwnerSplitter<'_> {
         self.open.by_id(&target.id).map_or("", |node| self.open.class(node))
     }
 
-    /// The instance of the project that is meant; none where the project does not know it.
+    /// Returns the project's instance for a target; None if the project does not contain it.
     fn find_in_files(&self, files: &Scene, target: &Target) -> Result<Option<Node>, Refusal> {
         if is_own(&target.id) {
             return Ok(self.ids.get(&target.id).and_then(|id| files.by_id(id)));
@@ -169,13 +171,13 @@ impl OwnerSplitter<'_> {
         Ok(Some(node))
     }
 
-    /// Whether a new child of a class would stand in files.
+    /// Whether a new child of a class would be written to files.
     fn is_file_parent(&self, files: &Scene, parent: &Target, class: &str) -> Result<bool, Refusal> {
         let Some(parent) = self.find_in_files(files, parent)? else {
             return Ok(false);
         };
         Ok(match (self.holder)(parent) {
-            // It is new itself, and so in a file.
+            // The parent itself is new, so it is in a file.
             None => true,
             Some(Ownership::Files { ignores_unknown }) => {
                 !ignores_unknown || reflection::is_script(class)
@@ -184,7 +186,7 @@ impl OwnerSplitter<'_> {
         })
     }
 
-    /// Whether files hold these properties.
+    /// Whether files define these properties.
     fn can_files_hold(&self, files: &Scene, node: Node, props: &Props) -> Result<bool, Refusal> {
         let Some(Ownership::Node { properties, .. }) = (self.holder)(node) else {
             return Ok(true);
@@ -204,7 +206,7 @@ impl OwnerSplitter<'_> {
         )
     }
 
-    /// A command of the open place as the project does it now.
+    /// Translates a command of the open place to the project.
     fn translate_command(&mut self, files: &Scene, command: &Command) -> Result<Command, Refusal> {
         let found = map_targets(command.clone(), &mut |target| {
             if let Some(node) = self.find_in_files(files, &target)? {
@@ -216,8 +218,8 @@ impl OwnerSplitter<'_> {
             )
         })?;
         let mut own = renumber_ids(files.next_new_number(), found, &mut self.ids);
-        // What the project is now is looked at when its files are written, and so is no part of this;
-        // but a text is what was read, or nothing is done.
+        // The state of the project is checked when its files are written, so those expectations are
+        // dropped. But a text must equal the text that was read.
         match &mut own {
             Command::Create { expect, .. }
             | Command::Clone { expect, .. }
@@ -236,7 +238,7 @@ impl OwnerSplitter<'_> {
         Ok(own)
     }
 
-    /// Whether Studio can do a command before it has what files make.
+    /// Checks that Studio can perform a command before the changes in files are synced.
     fn check_independent(&self, files: &Scene, command: &Command) -> Result<(), Refusal> {
         map_targets(command.clone(), &mut |target| {
             let is_moved = |moved: &InstancePath| {
@@ -264,7 +266,8 @@ impl OwnerSplitter<'_> {
         Ok(())
     }
 
-    /// Whether something that the project does not know stands below what files are all of.
+    /// Whether a path is unknown to the project and is below an instance that files define
+    /// entirely.
     fn is_loose(&self, files: &Scene, path: &InstancePath) -> bool {
         let mut above = path.clone();
         loop {
@@ -279,7 +282,8 @@ impl OwnerSplitter<'_> {
     }
 }
 
-/// The instance of a path. Siblings of one name may stand in another order, or only some in files.
+/// Returns the instance at a path. Siblings with the same name may be in another order, or only
+/// partly in files, so they are refused.
 fn find_by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> {
     let mut at = files.root();
     for segment in &path.segments {
@@ -303,7 +307,7 @@ fn find_by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refu
     Ok(Some(at))
 }
 
-/// Whether what a command takes away or changes is in files what it is in Studio.
+/// Checks that the target of a command is the same in files as in Studio.
 fn check_in_sync(files: &Scene, command: &Command) -> Result<(), Refusal> {
     match command {
         Command::EditScript { target, expect, .. } => {
@@ -345,8 +349,8 @@ mod tests {
 
     const MAIN: &str = "game.ServerScriptService.Game.Main";
 
-    /// A place that Rojo has synced, or the project of it. Workspace is a node that says one property,
-    /// and so is Zone, below which nothing else may stand; Game and what is in it are files.
+    /// A place that Rojo has synced, or its project. Workspace is a node that defines one property.
+    /// So is Zone, which allows no unknown descendants. Game and its descendants are files.
     fn scene(is_open: bool) -> Scene {
         let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();
@@ -383,7 +387,7 @@ mod tests {
         move |node| known.iter().find(|(it, _)| *it == node).map(|(_, holder)| holder.clone())
     }
 
-    /// What becomes of the changes of a proposal.
+    /// Splits a proposal with these changes.
     fn part(changes: &Json) -> Result<SplitProposal, String> {
         let mut open = scene(true);
         let base = Fingerprint::hash_bytes(b"base");
@@ -480,7 +484,7 @@ mod tests {
         assert_eq!(loose.owned, Vec::<u32>::new());
         assert_eq!(loose.loose[0].to_string(), "game.ServerScriptService.Game.Extra");
         assert_eq!(part(&json!([rename("game.Workspace.Wall", "W")])).unwrap().loose, []);
-        // A deletion takes what no file has with it.
+        // A deletion also removes instances that no file contains.
         let delete = change("delete_instance", json!({ "path": "game.ServerScriptService.Game" }));
         refused(&json!([delete]), "has 3 instances in Studio, itself included, and 2 in files");
     }

@@ -1,16 +1,16 @@
-//! A preview as plain text, for whoever reads it without a screen: a line for each operation, a unified
-//! diff for each script.
+//! A preview as plain text, for use without a display: a line per operation, and a unified diff per
+//! script.
 
 use scene_schemas::Value;
 use scene_schemas::proposal::{Change, DiffLine, Hunk, Preview, Row, ScriptDiff};
 
-/// How long a text becomes, in characters; what is left out is counted.
+/// Maximum length of the text; omitted lines are counted.
 const LONGEST: usize = 8_000;
 
-/// What stands behind a last line that has no end.
+/// Marks a last line without a line end.
 const UNENDED: &str = "\\ No newline at end of file";
 
-/// The text of a preview.
+/// Formats a preview as text.
 pub fn preview_text(preview: &Preview) -> String {
     let mut lines: Vec<String> = preview.rows.iter().map(row_text).collect();
     if preview.more_rows > 0 {
@@ -86,7 +86,7 @@ fn hunk_lines(hunk: &Hunk, lines: &mut Vec<String>) {
             DiffLine::Added(text) => ('+', text),
             DiffLine::Removed(text) => ('-', text),
         };
-        // A card has it behind the line, a diff below.
+        // A card shows the marker after the line, a diff below it.
         match text.strip_suffix(UNENDED) {
             Some(text) => lines.extend([format!("{sign}{}", text.trim_end()), UNENDED.to_owned()]),
             None => lines.push(format!("{sign}{text}")),

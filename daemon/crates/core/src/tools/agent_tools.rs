@@ -1,31 +1,31 @@
-//! The tools that an agent of its own is offered, as an MCP client reads them.
+//! The tools offered to an external agent, as an MCP client lists them.
 //!
-//! How a protocol spells them, and which other tools stand beside them, is the server's business.
+//! The server encodes them for its protocol and adds its own tools.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{TOOLS, ToolSpec};
 
-/// A tool that another agent can call.
+/// A tool that an external agent can call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentTool {
     pub name: &'static str,
-    /// What a model reads about it.
+    /// The description that a model reads.
     pub about: &'static str,
-    /// The schema of its arguments, with `session`.
+    /// The JSON schema of its arguments, including `session`.
     pub schema: Map<String, Json>,
-    /// Whether it changes nothing.
+    /// Whether the tool never changes anything.
     pub is_read_only: bool,
-    /// Whether what it proposes may change or delete what is there, and not only add to it.
+    /// Whether its proposals may change or delete existing content, not only add to it.
     pub is_destructive: bool,
 }
 
-/// The tools that only add. All others that change something may take away what was there.
+/// The tools that only add. Every other tool that changes something may remove existing content.
 const ADD: [&str; 4] =
     ["open_or_create_script", "create_instance", "clone_instance", "insert_asset"];
 
-/// The tools for an agent of its own: all but those by which our own models talk, plan, and read
-/// the web. It has its own person to talk to.
+/// Returns the tools for an external agent: all except those by which Vector's own models talk,
+/// plan and fetch web pages. An external agent has its own user to talk to.
 pub fn agent_tools() -> Vec<AgentTool> {
     TOOLS.iter().filter(|tool| tool.is_for_agents()).map(to_agent_tool).collect()
 }
@@ -40,7 +40,8 @@ fn to_agent_tool(tool: &ToolSpec) -> AgentTool {
     }
 }
 
-/// The schema of a tool's arguments where nobody says besides which place is meant.
+/// Returns the schema of a tool's arguments with the optional `session` argument that selects the
+/// place.
 pub(super) fn agent_schema(tool: &ToolSpec) -> Map<String, Json> {
     let mut schema = match (tool.schema)().to_value() {
         Json::Object(schema) => schema,

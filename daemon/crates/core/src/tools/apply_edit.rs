@@ -1,4 +1,5 @@
-//! `apply_edit`: ranges of a script's text, as the Language Server Protocol counts them.
+//! `apply_edit`: edits of text ranges in a script, with positions as in the Language Server
+//! Protocol.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::Refusal;

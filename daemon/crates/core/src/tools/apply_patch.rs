@@ -1,4 +1,4 @@
-//! `apply_patch`: a unified diff of a script.
+//! `apply_patch`: applies a unified diff to a script.
 
 use scene_schemas::InstancePath;
 use scene_schemas::proposal::WarningKind;

@@ -1,4 +1,5 @@
-//! What the tools' arguments have in common: how they are read, and how several instances are named.
+//! Shared argument handling of the tools: parsing, bounds, paging, and the selection of several
+//! instances.
 
 use std::borrow::Cow;
 
@@ -22,8 +23,8 @@ pub(super) fn parse_args<T: DeserializeOwned + JsonSchema>(args: Json) -> Result
     })
 }
 
-/// The arguments that are needed and not given, and that an error does not name as missing, as sentences; with
-/// those that were given instead, where one looks like it.
+/// Describes required arguments that are missing and that the error does not mention, each with a
+/// similarly named unknown argument if there is one.
 fn missing_arguments(schema: &Schema, args: &Json, error: &str) -> String {
     let (Some(known), Some(given)) = (schema.get("properties"), args.as_object()) else {
         return String::new();
@@ -45,7 +46,7 @@ fn missing_arguments(schema: &Schema, args: &Json, error: &str) -> String {
         let instead = instead(name).map(|other| format!("; `{other}` was given instead"));
         text.push_str(&format!(" `{name}` is missing{}.", instead.unwrap_or_default()));
     }
-    // What can be left out is missing only to whoever gave it by another name.
+    // An optional argument is reported only if an unknown argument has a similar name.
     let optional = known.as_object().into_iter().flat_map(|it| it.keys());
     for name in optional.filter(|name| !needed.contains(&name.as_str())) {
         if let Some(other) = instead(name).filter(|_| !given.contains_key(name)) {
@@ -55,7 +56,7 @@ fn missing_arguments(schema: &Schema, args: &Json, error: &str) -> String {
     text
 }
 
-/// A whole number from `MIN` to `MAX`; `USUAL` where it is left out or null.
+/// An integer from `MIN` to `MAX`; `USUAL` if the argument is missing or null.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(transparent)]
 pub(super) struct BoundedInt<const MIN: u64, const MAX: u64, const USUAL: u64>(u64);
@@ -95,7 +96,7 @@ impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for BoundedInt
     }
 }
 
-/// The schema of arguments: lean, with nothing to look up elsewhere.
+/// Returns the compact JSON schema of arguments, with all subschemas inlined.
 pub(super) fn args_schema<T: JsonSchema>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -110,7 +111,7 @@ pub(super) fn args_schema<T: JsonSchema>() -> Schema {
     schema
 }
 
-/// Every tool takes `session`; with one place it says nothing.
+/// Removes `session`, which every tool accepts and which has no meaning with a single place.
 pub(super) fn without_session(mut args: Json) -> Json {
     if let Some(map) = args.as_object_mut() {
         map.remove("session");
@@ -118,7 +119,8 @@ pub(super) fn without_session(mut args: Json) -> Json {
     args
 }
 
-/// The instances that `path`, `paths` or `selector` name: exactly one of the three is given.
+/// Resolves the instances named by `path`, `paths` or `selector`. Exactly one of the three must be
+/// given.
 pub(super) fn resolve_targets(
     scene: &Scene,
     path: Option<&InstancePath>,
@@ -149,7 +151,7 @@ pub(super) fn resolve_targets(
     Ok(nodes.into_iter().filter(|node| seen.insert(*node)).collect())
 }
 
-/// Leaves out the instances that are below another one of the list.
+/// Removes the instances that are below another one in the list.
 pub(super) fn outermost_nodes(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
     let all: std::collections::HashSet<Node> = nodes.iter().copied().collect();
     let covered = |node: Node| {
@@ -159,10 +161,10 @@ pub(super) fn outermost_nodes(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
     nodes.iter().copied().filter(|node| !covered(*node)).collect()
 }
 
-/// Where a page begins: the cursor that the page before gave.
+/// Parses the cursor returned with the previous page into an offset.
 pub(super) fn parse_cursor(cursor: Option<&str>) -> Result<usize, Refusal> {
     let Some(text) = cursor else { return Ok(0) };
-    // No answer has so many parts; what is added to it does not overflow.
+    // No answer has this many entries, and additions to the offset cannot overflow.
     match text.parse::<u32>() {
         Ok(offset) if offset <= u32::MAX / 2 => Ok(offset as usize),
         _ => refuse!(
@@ -172,7 +174,7 @@ pub(super) fn parse_cursor(cursor: Option<&str>) -> Result<usize, Refusal> {
     }
 }
 
-/// Cuts a text after a number of bytes, between characters.
+/// Truncates a text to a number of bytes, at a character boundary.
 pub(super) fn truncate_bytes(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

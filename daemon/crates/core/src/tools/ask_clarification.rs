@@ -1,4 +1,4 @@
-//! `ask_clarification`: a question to the person, whose answer is the call's.
+//! `ask_clarification`: asks the user a question. Their reply is the answer to the call.
 
 use scene_schemas::entry::Phase;
 use scene_schemas::refusal::{Refusal, refuse};

@@ -1,4 +1,4 @@
-//! `clone_instance`: a copy of an instance with everything below it.
+//! `clone_instance`: copies an instance with its descendants.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};

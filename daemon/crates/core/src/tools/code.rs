@@ -1,5 +1,5 @@
-//! What the tools that find their way in code have in common: how a name is pointed at, and how places
-//! in scripts are told.
+//! Shared code of the code navigation tools: resolving a position to a symbol, and formatting of
+//! source ranges.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};
@@ -12,10 +12,10 @@ use vector_place::{Node, Scene, count_noun};
 use crate::code::{self, CodeIndex, FoundDefinition, PositionTracker, Symbol, TextPosition};
 use crate::proposal::text_of;
 
-/// Longer lines are cut, in bytes.
+/// Maximum bytes of a line or a path; longer ones are truncated.
 const LINE: usize = 200;
 const PATH: usize = 1_000;
-/// How long what an answer lists may be, in bytes.
+/// Maximum bytes of the list in an answer.
 const ANSWER: usize = 30_000;
 
 /// A place in a script, from 0; characters count as in UTF-16.
@@ -26,7 +26,7 @@ pub(super) struct ScriptPosition {
     character: BoundedNumber<0, 100_000_000>,
 }
 
-/// The script of a path, and the byte of a place in it.
+/// Resolves a path and a position to the script and a byte of its text.
 pub(super) fn resolve_position(
     scene: &Scene,
     path: &InstancePath,
@@ -46,7 +46,7 @@ pub(super) fn resolve_position(
     }
 }
 
-/// What stands at a place of a script.
+/// Returns the symbol at a position of a script.
 pub(super) fn symbol_at(
     index: &CodeIndex,
     scene: &Scene,
@@ -68,23 +68,23 @@ pub(super) fn symbol_at(
     })
 }
 
-/// Where something stands, as JSON.
+/// Formats a span as a JSON range.
 pub(super) fn range_json(positions: &mut PositionTracker<'_>, span: ByteSpan) -> Json {
     let (start, end) = positions.span_range(span);
     json!({ "start": start, "end": end })
 }
 
-/// The line that a byte stands in, cut.
+/// Returns the line of a byte, truncated.
 pub(super) fn line_text(positions: &PositionTracker<'_>, byte: u32) -> String {
     positions.excerpt(byte, LINE)
 }
 
-/// A path as it is told; one that is longer than any that people make is cut.
+/// Formats a path, truncated if it is longer than any realistic path.
 pub(super) fn path_text(scene: &Scene, node: Node) -> String {
     truncate_text(scene.path(node).to_string())
 }
 
-/// A text of that length at most.
+/// Truncates a text to the maximum length of a path.
 pub(super) fn truncate_text(mut text: String) -> String {
     if text.len() > PATH {
         text.truncate(text.floor_char_boundary(PATH));
@@ -93,21 +93,21 @@ pub(super) fn truncate_text(mut text: String) -> String {
     text
 }
 
-/// How much an answer may still hold, so that it stays a part of what a model can read.
+/// The remaining size of an answer, which keeps it readable for a model.
 pub(super) struct AnswerBudget(usize);
 
 impl AnswerBudget {
-    /// That of an answer.
+    /// Creates the budget of a whole answer.
     pub(super) fn new() -> Self {
         Self(ANSWER)
     }
 
-    /// A part of it for one thing.
+    /// Creates the budget of one part of an answer.
     pub(super) fn share(part: usize) -> Self {
         Self(ANSWER / part)
     }
 
-    /// Whether there is room for something; then there is less.
+    /// Consumes the size of an element. Returns whether it fits.
     pub(super) fn try_take(&mut self, told: &Json) -> bool {
         let bytes = told.to_string().len() + 1;
         let fits = bytes <= self.0;
@@ -116,7 +116,7 @@ impl AnswerBudget {
     }
 }
 
-/// A definition as JSON.
+/// Formats a definition as JSON.
 pub(super) fn definition_json(scene: &Scene, found: &FoundDefinition) -> Json {
     let text = scene.script_text(found.node).unwrap_or_default();
     let mut positions = PositionTracker::new(&text);

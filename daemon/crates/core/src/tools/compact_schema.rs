@@ -1,20 +1,19 @@
-//! Schemas without what tells a reader nothing: they are sent with each request, and a client that
-//! knows nothing of Vector reads all of them before it does anything.
+//! Compaction of JSON schemas, which are sent with every request and read in full by every client.
 //!
-//! Nothing is checked by what is left out: arguments are read into types, which refuse what they do
-//! not know.
+//! The removed parts are not needed for validation: arguments are deserialized into types that
+//! reject unknown fields.
 
 use serde_json::{Map, Value as Json, json};
 
-/// Upper limits from here on are met by nobody who means well.
+/// Upper limits from this value on are omitted, because no sensible call reaches them.
 const FAR: u64 = 1_000_000;
 
-/// A schema in few words.
+/// Compacts a schema in place.
 pub(super) fn compact_schema(schema: &mut Map<String, Json>) {
     merge_only_form(schema);
     name_constants(schema);
     if let Some(Json::Object(items)) = schema.get_mut("items") {
-        // `paths` stands beside `path` or `root`, whose form is told.
+        // `paths` is used next to `path` or `root`, which show the pattern.
         items.remove("pattern");
     }
     schema.retain(|key, value| !is_idle(key, value));
@@ -31,7 +30,7 @@ pub(super) fn compact_schema(schema: &mut Map<String, Json>) {
     each_below(schema, &mut compact_schema);
 }
 
-/// Takes the descriptions out that stand below an argument, where its own says all.
+/// Removes the descriptions below each argument, if the argument's own description is sufficient.
 pub(super) fn drop_descriptions(schema: &mut schemars::Schema) {
     if let Some(map) = schema.as_object_mut() {
         each_below(map, &mut |below| strip_descriptions(below));
@@ -43,20 +42,20 @@ fn strip_descriptions(schema: &mut Map<String, Json>) {
     each_below(schema, &mut strip_descriptions);
 }
 
-/// Whether a word of a schema says what is so anyway.
+/// Whether a keyword carries no information.
 fn is_idle(key: &str, value: &Json) -> bool {
     match key {
         "required" => value.as_array().is_some_and(Vec::is_empty),
         "default" => value.is_null(),
         "minimum" => value.as_u64().is_some_and(|least| least <= 1),
         "maximum" => value.as_u64().is_some_and(|most| most >= FAR),
-        // What is free in an object, an example says.
+        // An example shows what an object with free keys may contain.
         "format" | "additionalProperties" => true,
         _ => false,
     }
 }
 
-/// Forms that are one value each are the names of these values.
+/// Merges constants in `oneOf` into one `enum`.
 fn name_constants(schema: &mut Map<String, Json>) {
     let Some(Json::Array(forms)) = schema.get("oneOf") else {
         return;
@@ -69,7 +68,7 @@ fn name_constants(schema: &mut Map<String, Json>) {
     }
 }
 
-/// What may be something or null is that something: an argument that is null counts as left out.
+/// Reduces "a type or null" to the type, because a null argument counts as missing.
 fn merge_only_form(schema: &mut Map<String, Json>) {
     let Some(Json::Array(forms)) = schema.get_mut("anyOf") else {
         return;
@@ -84,7 +83,7 @@ fn merge_only_form(schema: &mut Map<String, Json>) {
     }
 }
 
-/// The schemas within a schema.
+/// Visits the direct subschemas of a schema.
 fn each_below(schema: &mut Map<String, Json>, visit: &mut dyn FnMut(&mut Map<String, Json>)) {
     for (key, value) in schema {
         let below: Vec<&mut Json> = match (key.as_str(), value) {

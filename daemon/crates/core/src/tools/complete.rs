@@ -1,4 +1,4 @@
-//! `complete`: the task is done.
+//! `complete`: marks the task as done.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

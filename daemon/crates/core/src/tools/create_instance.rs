@@ -1,4 +1,4 @@
-//! `create_instance`: an instance, with everything below it.
+//! `create_instance`: creates an instance with its descendants.
 
 use scene_schemas::InstancePath;
 use scene_schemas::Value;
@@ -44,7 +44,7 @@ struct ChildSpec {
     children: Option<Vec<ChildSpec>>,
 }
 
-/// One call makes no more than this.
+/// Maximum number of instances that one call creates.
 const MAX_INSTANCES: usize = 10_000;
 
 fn plan(args: CreateInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {

@@ -1,4 +1,5 @@
-//! What a task has made: parts that may have to behave, and whether a script is about them.
+//! Statistics of what a task created: the number of parts, and whether a script gives them
+//! behaviour.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +9,14 @@ use vector_place::reflection::{is_a, is_service};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreationStats {
-    /// Parts, of whatever form.
+    /// The number of new instances of any `BasePart` class.
     pub parts: usize,
-    /// Whether a script was made or changed that is about one of them: it stands in the part or in
-    /// what holds it, or what was written names one of these.
+    /// Whether a script was created or changed that belongs to one of the parts: it is inside the
+    /// part or an ancestor of it, or its new text names one of these.
     pub has_behaviour: bool,
 }
 
-/// Tells what proposals that were applied have made.
+/// Counts what applied proposals created.
 pub fn count_creations<'a>(proposals: impl Iterator<Item = &'a Proposal> + Clone) -> CreationStats {
     let (mut parts, mut names) = (Vec::new(), BTreeSet::new());
     for command in proposals.clone().flat_map(|it| &it.commands) {
@@ -49,7 +50,7 @@ pub fn count_creations<'a>(proposals: impl Iterator<Item = &'a Proposal> + Clone
     CreationStats { parts: parts.len(), has_behaviour }
 }
 
-/// The names in a path by which a script would call it: all but the service's.
+/// Returns the names in a path that a script would use: all except the service.
 fn words_of(path: &InstancePath) -> Vec<String> {
     let names = path.segments.iter().map(|segment| &segment.name);
     names
@@ -59,7 +60,7 @@ fn words_of(path: &InstancePath) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line has a name as a whole word.
+/// Whether a line contains a name as a whole word.
 fn has_word(line: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     !name.is_empty()

@@ -1,4 +1,4 @@
-//! `delete_instance`: away, with everything below.
+//! `delete_instance`: deletes instances with their descendants.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::Refusal;
@@ -37,7 +37,8 @@ fn plan(args: &DeleteInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json
         Some(path) => format!("Delete {path}"),
         None => format!("Delete {}", count_noun(nodes.len(), "instance", "instances")),
     };
-    // From the last to the first, so that the numbers of equal siblings on the card stay right.
+    // Delete from last to first, so that the indices of equally named siblings on the card stay
+    // correct.
     for node in nodes.iter().rev() {
         draft.delete_instance(*node)?;
     }

@@ -1,4 +1,4 @@
-//! `edit_memory`: what the project remembers.
+//! `edit_memory`: edits the project's memory.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
@@ -30,24 +30,24 @@ struct EditMemoryArgs {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MemoryEdit {
-    /// What is done.
+    /// The kind of change.
     action: MemoryAction,
-    /// In which section.
+    /// The section to change.
     section: MemorySection,
-    /// The entry as it is; to replace or remove it.
+    /// The current entry, to replace or remove it.
     entry: Option<String>,
-    /// The entry as it is to be; to add or replace it. One line or a few.
+    /// The new entry, to add or replace it. One line or a few.
     text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 enum MemoryAction {
-    /// Write a new entry.
+    /// Add a new entry.
     Add,
-    /// Write an entry anew.
+    /// Replace the text of an entry.
     Replace,
-    /// Take an entry out.
+    /// Remove an entry.
     Remove,
 }
 

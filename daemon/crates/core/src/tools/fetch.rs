@@ -1,5 +1,5 @@
-//! What tools want that is neither in the scene nor Studio's to tell: the shell looks, and what it finds
-//! is the call's answer. None of it changes a place.
+//! Data that a tool needs and that neither the scene nor Studio provides. The shell obtains it and
+//! answers the call. No fetch changes a place.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use vector_render::{SolidSet, ViewDirection};
 
 use crate::proposal::text_of;
 
-/// Something to look at.
+/// A request to the shell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FetchRequest {
-    /// A page of the web, by its address.
+    /// A web page, by its address.
     Page(String),
-    /// What is wrong with scripts.
+    /// The diagnostics of scripts.
     Diagnostics(Box<DiagnosticsRequest>),
     Specs(Box<SpecsRequest>),
-    /// What a place looks like.
+    /// A rendered image of the place.
     Picture {
         of: InstancePath,
-        /// The parts in it.
+        /// The parts to render.
         solids: Box<SolidSet>,
         view: ViewDirection,
     },
 }
 
-/// Scripts to be checked.
+/// A request to check scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiagnosticsRequest {
     pub scripts: Vec<FetchScript>,
-    /// What is below this is left out.
+    /// The least severity reported.
     pub least: FindingSeverity,
-    /// How many findings are told, and how many before them are passed over.
+    /// The number of findings to report, and the number to skip before them.
     pub limit: usize,
     pub skip: usize,
 }
@@ -43,26 +43,27 @@ pub struct DiagnosticsRequest {
 pub struct FetchScript {
     pub path: InstancePath,
     pub class: String,
-    /// Its text; none where it is not UTF-8.
+    /// The text; None if it is not UTF-8.
     pub text: Option<String>,
 }
 
-/// Specs to be run.
+/// A request to run specs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecsRequest {
     pub still: Arc<SceneSnapshot>,
-    /// The specs' numbers in it.
+    /// The node numbers of the specs in the snapshot.
     pub specs: Vec<u32>,
-    /// How long they may take, in seconds.
+    /// The timeout in seconds.
     pub seconds: u64,
 }
 
-/// Whether an instance is a spec by its class and name.
+/// Whether an instance is a spec, by its class and name.
 pub fn is_spec(scene: &Scene, node: Node) -> bool {
     scene.class(node) == "ModuleScript" && scene.name(node).strip_suffix(".spec").is_some()
 }
 
-/// The scripts that `paths` and `root` name: each with all below it, in the order of the tree.
+/// Returns the scripts that `paths` or `root` select. A root selects all scripts below it, in tree
+/// order.
 pub(super) fn scripts_to_fetch(
     scene: &Scene,
     paths: Option<&[InstancePath]>,

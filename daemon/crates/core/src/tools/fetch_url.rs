@@ -1,4 +1,4 @@
-//! `fetch_url`: a page of the web.
+//! `fetch_url`: reads a web page.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ struct FetchUrlArgs {
     url: String,
 }
 
-/// Bytes of an address: longer ones carry something out.
+/// Maximum bytes of an address. Longer ones could carry data out.
 const MAX_ADDRESS: usize = 2000;
 
 fn page_address(FetchUrlArgs { url }: FetchUrlArgs) -> Result<String, Refusal> {

@@ -1,4 +1,4 @@
-//! `final_message`: the last word to the person.
+//! `final_message`: sends the closing message to the user.
 
 use scene_schemas::entry::Phase;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `find_definition`: where a name is defined, also in another module.
+//! `find_definition`: finds the definition of a name, also in other modules.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
@@ -34,7 +34,7 @@ struct FindDefinitionArgs {
     name: Option<String>,
 }
 
-/// So many are told of.
+/// Maximum number of definitions reported.
 const MOST: usize = 50;
 
 fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<Json, Refusal> {
@@ -83,7 +83,7 @@ fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<J
     Ok(answer)
 }
 
-/// Why a name is defined nowhere.
+/// Explains why a symbol has no definition.
 fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> String {
     match symbol {
         Symbol::Member(module, name) => {

@@ -1,4 +1,4 @@
-//! `find_instances`: the instances that a selector fits.
+//! `find_instances`: lists the instances that match a selector.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::Refusal;

@@ -1,4 +1,4 @@
-//! `find_references`: where a name is used, exactly for local variables, and through requires.
+//! `find_references`: finds the uses of a name, exactly for local variables, and through requires.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
@@ -93,7 +93,7 @@ fn module_symbol(
     }
 }
 
-/// A member of a module, or a type of it.
+/// Returns the symbol of a member or type of a module.
 fn exported_symbol(
     args: &FindReferencesArgs,
     scene: &Scene,
@@ -125,7 +125,7 @@ fn exported_symbol(
     Ok(Symbol::Type(node, name.into()))
 }
 
-/// The hits of one script, as far as there is room for them.
+/// Formats the hits of one script that fit the budget.
 fn script_references(scene: &Scene, hits: &[ReferenceHit], room: &mut AnswerBudget) -> Vec<Json> {
     let node = hits[0].node;
     let text = scene.script_text(node).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `format`: a script as StyLua would write it.
+//! `format`: formats a script with StyLua.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};
@@ -32,7 +32,7 @@ fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusa
     let node = draft.scene().resolve(&args.path)?;
     let before = text_of(draft.scene(), node, &args.path)?.into_owned();
     let range = format_range(args, &before)?;
-    // Whoever plans has a large stack: scripts are outlined there too.
+    // Planning runs on a large stack, because scripts are outlined there too.
     let style = draft.scene().style();
     let style = style.map(|it| StyluaSettings { file: it.file.clone(), text: it.text.clone() });
     let after = vector_luau::format_source(&before, style.as_ref(), range, StackSize::Large);
@@ -46,7 +46,7 @@ fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusa
     Ok(json!({ "path": args.path, "changed": changed }))
 }
 
-/// The bytes of the lines that are meant; none where all are.
+/// Returns the byte range of the requested lines; None for the whole script.
 fn format_range(args: &FormatArgs, text: &str) -> Result<Option<std::ops::Range<usize>>, Refusal> {
     if args.start_line.is_none() && args.end_line.is_none() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `get_active_script`: the script that is open in front in Studio, with drafts.
+//! `get_active_script`: returns the active script in Studio, including unsaved drafts.
 
 use scene_schemas::api::PluginQuery;
 use schemars::JsonSchema;

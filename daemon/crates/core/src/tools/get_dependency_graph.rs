@@ -1,4 +1,4 @@
-//! `get_dependency_graph`: which scripts require which.
+//! `get_dependency_graph`: returns which scripts require which.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
@@ -46,11 +46,11 @@ enum RequireDirection {
     Both,
 }
 
-/// So many rings are told of.
+/// Maximum number of cycles reported.
 const RINGS: usize = 20;
-/// Of a ring, so many scripts.
+/// Maximum number of scripts reported per cycle.
 const RING: usize = 30;
-/// So many requires and unresolved ones are told of.
+/// Maximum number of edges reported, including unresolved requires.
 const EDGES: usize = 500;
 
 fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<Json, Refusal> {
@@ -117,14 +117,14 @@ fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<
     Ok(answer)
 }
 
-/// How much an answer holds already.
+/// The remaining size of an answer.
 struct GraphBudget {
     room: AnswerBudget,
     edges: usize,
 }
 
 impl GraphBudget {
-    /// The rings, as far as they have room in a part of the answer.
+    /// Formats the cycles that fit a quarter of the answer.
     fn cycle_json(&mut self, scene: &Scene, graph: &RequireGraph) -> Vec<Json> {
         let mut part = AnswerBudget::share(4);
         let ring = |ring: &Vec<Node>| -> Json {
@@ -143,17 +143,18 @@ impl GraphBudget {
         rings
     }
 
-    /// Whether there is room for a script with its edges; then there is less.
+    /// Consumes the size of a script with its edges. Returns whether it fits.
     fn try_take(&mut self, script: &Json, edges: usize) -> bool {
         self.edges += edges;
         self.edges <= EDGES && self.room.try_take(script)
     }
 }
 
-/// So many of one script's requires, or of those that require it, are told of.
+/// Maximum number of requires, or of requiring scripts, reported per script.
 const EACH: usize = 50;
 
-/// A script with its edges, and how many of these there are. One script fills a part of an answer.
+/// Formats a script with its edges, and returns the number of edges. One script takes at most half
+/// of the answer.
 fn script_edges(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
     let mut told = json!({ "path": told::path_text(scene, node) });
     let (mut edges, mut room) = (0, AnswerBudget::share(2));

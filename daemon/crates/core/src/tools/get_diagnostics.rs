@@ -1,4 +1,4 @@
-//! `get_diagnostics`: what is wrong with scripts.
+//! `get_diagnostics`: returns the diagnostics of scripts.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};

@@ -1,4 +1,4 @@
-//! `get_properties`: the values that are in effect, defaults included.
+//! `get_properties`: returns the effective values of properties, including defaults.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ struct GetPropertiesArgs {
     max_bytes: BoundedInt<256, 1_000_000, 32_768>,
 }
 
-/// Properties of the engine, or that have a tool of their own.
+/// Internal properties of the engine, and those with a separate tool.
 const HIDDEN: [&str; 6] =
     ["Attributes", "AttributesSerialize", "HistoryId", "Source", "Tags", "UniqueId"];
 
@@ -92,7 +92,7 @@ fn property_value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
     }
 }
 
-/// What is stored, and what the class has besides.
+/// Returns the names of stored properties and of the class's other properties.
 fn property_names(scene: &Scene, node: Node) -> Vec<String> {
     let class = scene.class(node);
     let of_class = reflection::property_names(class).filter(

@@ -1,4 +1,4 @@
-//! A call that leaves out its path: the instance that it means, filled in before the tool sees it.
+//! Implicit targets: resolves the instance of a call that omits its path, before the tool runs.
 
 use scene_schemas::InstancePath;
 use scene_schemas::proposal::{ImplicitTarget, ImplicitTargetReason};
@@ -9,7 +9,8 @@ use vector_place::{ImplicitInstance, Scene};
 use super::{DefaultTarget, ToolSpec};
 
 impl DefaultTarget {
-    /// The argument, the others that stand for it, and whether game.Workspace does at last.
+    /// Returns the argument, the arguments that replace it, and whether it defaults to
+    /// game.Workspace in the end.
     fn argument_names(self) -> Option<(&'static str, &'static [&'static str], bool)> {
         match self {
             Self::Nothing => None,
@@ -19,7 +20,7 @@ impl DefaultTarget {
         }
     }
 
-    /// Says in a schema that the argument may be left out.
+    /// Marks the argument as optional in a schema.
     pub(super) fn mark_optional(self, schema: &mut Map<String, Json>) {
         let Some((argument, _, or_workspace)) = self.argument_names() else {
             return;
@@ -42,10 +43,10 @@ impl DefaultTarget {
     }
 }
 
-/// The arguments with what was left out, and what that is.
+/// Returns the arguments with the default filled in, and the instance that was filled in.
 ///
 /// # Errors
-/// Something was left out, and nobody knows what is meant.
+/// An argument is missing, and its default is unknown.
 pub(super) fn fill_default(
     tool: &ToolSpec,
     mut args: Json,

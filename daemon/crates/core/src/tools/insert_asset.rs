@@ -1,4 +1,4 @@
-//! `insert_asset`: a model of Roblox's catalogue, with all that it brings.
+//! `insert_asset`: inserts a model from Roblox's catalogue with all its contents.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};
@@ -28,10 +28,10 @@ struct InsertAssetArgs {
     parent_path: InstancePath,
 }
 
-/// What an asset may bring: a card and a message to Studio hold no more.
+/// Maximum size of an asset, given by what a card and a message to Studio can hold.
 const MAX_INSTANCES: usize = 20_000;
 const MAX_TEXT: usize = 400_000;
-/// Roots that the answer lists.
+/// Maximum number of roots listed in the answer.
 const LISTED: usize = 50;
 
 fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {

@@ -1,4 +1,4 @@
-//! `list_children`: what stands below an instance.
+//! `list_children`: lists the descendants of an instance.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `list_code_definition_names`: the functions and types of scripts, without their bodies.
+//! `list_code_definition_names`: lists the functions and types of scripts, without their bodies.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
@@ -27,7 +27,7 @@ struct ListDefinitionsArgs {
     root: Option<InstancePath>,
 }
 
-/// Parsing is slow; a place's worth of scripts is listed script by script.
+/// Maximum number of scripts per call, because parsing is slow. More scripts need several calls.
 const MAX_SCRIPTS: usize = 200;
 
 fn plan(args: &ListDefinitionsArgs, scene: &Scene) -> Result<Json, Refusal> {

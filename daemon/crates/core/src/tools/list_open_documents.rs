@@ -1,4 +1,4 @@
-//! `list_open_documents`: the scripts that are open in Studio's editor.
+//! `list_open_documents`: lists the scripts that are open in Studio's editor.
 
 use scene_schemas::api::PluginQuery;
 use schemars::JsonSchema;

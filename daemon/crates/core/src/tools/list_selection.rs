@@ -1,4 +1,4 @@
-//! `list_selection`: what the person has selected in Studio's explorer.
+//! `list_selection`: lists the instances selected in Studio's explorer.
 
 use scene_schemas::api::PluginQuery;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `message`: a word to the person.
+//! `message`: sends a message to the user.
 
 use scene_schemas::entry::Phase;
 use scene_schemas::refusal::{Refusal, refuse};
@@ -29,7 +29,8 @@ struct MessageArgs {
     answers: Option<Vec<String>>,
 }
 
-/// Answers that can be offered, and characters of each: they are buttons.
+/// Maximum number of offered answers, and maximum characters of each: the plugin shows them as
+/// buttons.
 const MAX_ANSWERS: usize = 6;
 const MAX_ANSWER: usize = 90;
 

@@ -1,8 +1,8 @@
 //! The tools that a model calls, one file each.
 //!
-//! A tool is a pure function of its arguments and the scene. It answers, drafts a change, or says
-//! something; it never performs anything. A new tool is a new file and two lines here: its module,
-//! and its place in [`TOOLS`].
+//! A tool is a pure function of its arguments and the scene. It answers, drafts a change, or sends
+//! a message, and never performs anything. A new tool needs a new file and two lines here: its
+//! module, and its entry in [`TOOLS`].
 
 mod apply_edit;
 mod apply_patch;
@@ -125,27 +125,27 @@ pub static TOOLS: &[ToolSpec] = &[
 #[derive(Debug, Clone, Copy)]
 pub struct ToolSpec {
     pub name: &'static str,
-    /// What a model reads about it.
+    /// The description that a model reads.
     pub about: &'static str,
-    /// The schema of its arguments.
+    /// Returns the JSON schema of its arguments.
     pub schema: fn() -> Schema,
-    /// The argument that stands for the selected instance where it is left out.
+    /// The argument that defaults to the selected instance.
     pub own: DefaultTarget,
     pub run: ToolAction,
 }
 
 impl ToolSpec {
-    /// Whether it answers from what is known, and changes nothing.
+    /// Whether the tool only answers from known data.
     pub fn is_read(&self) -> bool {
         matches!(self.run, ToolAction::Read(_))
     }
 
-    /// Whether it speaks of a plan, which nobody makes who only answers.
+    /// Whether the tool manages the plan. Such tools are not available in ask mode.
     pub fn is_planning(&self) -> bool {
         matches!(self.name, "start_plan" | "update_plan")
     }
 
-    /// Whether it may be called where the person lets a request go so far.
+    /// Whether the interaction mode permits the tool.
     pub fn is_within(&self, stance: InteractionMode) -> bool {
         match stance {
             InteractionMode::Act => true,
@@ -154,111 +154,113 @@ impl ToolSpec {
         }
     }
 
-    /// Whether an agent of its own can call it: it talks to its person itself, and reads the web itself.
+    /// Whether an external agent can call the tool. It talks to its user and reads web pages by
+    /// itself.
     pub fn is_for_agents(&self) -> bool {
         !matches!(self.run, ToolAction::Talk(_)) && self.name != "fetch_url"
     }
 
-    /// Whether it does anything only where the place is open in Studio.
+    /// Whether the tool works only in a place that is open in Studio.
     pub fn needs_studio(&self) -> bool {
         matches!(self.run, ToolAction::Fetch(_)) || self.name == insert_asset::TOOL.name
     }
 
-    /// Whether it proposes a change.
     pub fn is_change(&self) -> bool {
         matches!(self.run, ToolAction::Change(_))
     }
 }
 
-/// An argument that may be left out: it means the instance that is selected in Studio, where that is
-/// exactly one.
+/// The argument that may be omitted. It then means the instance selected in Studio, if exactly one
+/// is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultTarget {
     Nothing,
-    /// `path`, where no `paths` and no `selector` is given either.
+    /// `path`, if neither `paths` nor `selector` is given.
     Path,
     Parent,
-    /// `parentPath`, where no `path` is given either; game.Workspace where not exactly one is selected.
+    /// `parentPath`, if `path` is not given either. It defaults to game.Workspace unless exactly
+    /// one instance is selected.
     ParentOrWorkspace,
 }
 
-/// What a tool does.
+/// The implementation of a tool.
 #[derive(Debug, Clone, Copy)]
 pub enum ToolAction {
-    /// It answers from the scene.
+    /// Answers from the scene.
     Read(fn(Json, &Scene) -> Result<Json, Refusal>),
-    /// It drafts a change.
+    /// Drafts a change.
     Change(fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>),
     Fetch(fn(Json, &Scene) -> Result<PluginQuery, Refusal>),
-    /// It has the shell look at something that is not in the scene.
+    /// Requests data from the shell that is not in the scene.
     Look(fn(Json, &Scene) -> Result<FetchRequest, Refusal>),
-    /// It says something to the person or about the work.
+    /// Sends a message to the user, or reports on the task.
     Talk(fn(Json) -> Result<ModelAction, Refusal>),
 }
 
-/// What a model says by a tool.
+/// A message or a status report of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelAction {
     Plan {
         steps: Vec<String>,
     },
-    /// How far it is.
+    /// Progress on the plan.
     Progress {
-        /// The step that is done.
+        /// The completed step.
         completed: Option<update_plan::StepName>,
-        /// The step that comes next.
+        /// The next step.
         next: Option<update_plan::StepName>,
         notes: Option<String>,
     },
     Said {
         text: String,
         phase: Phase,
-        /// Where it asks something: the answers that it offers.
+        /// The offered answers, if the message asks something.
         answers: Vec<String>,
     },
-    /// A question, which waits for the person.
+    /// A question that waits for the user's answer.
     Question {
         question: String,
-        /// The answers that are offered.
+        /// The offered answers.
         answers: Vec<String>,
     },
-    /// That it is done.
+    /// The task is complete.
     Done {
         summary: Option<String>,
     },
 }
 
-/// What came of planning a call.
+/// The result of planning a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// An answer; nothing changes.
     Answer(Json),
-    /// A change to decide upon, and what the model is told besides.
+    /// A proposal to decide on, and additional data for the model.
     Propose(Box<Proposal>, Json),
-    /// Something that only Studio can tell; nothing changes.
+    /// A query that only Studio can answer; nothing changes.
     Fetch(PluginQuery),
-    /// Something that the shell looks at; nothing changes.
+    /// A request to the shell; nothing changes.
     Look(Arc<FetchRequest>),
-    /// Something that was said.
+    /// A message or a status report.
     Talk(ModelAction),
-    /// Nothing: somebody else has changed the same lines since the call was made.
+    /// A conflict: another author changed the same lines since the call was made.
     Conflict(Refusal, Box<Conflict>),
 }
 
-/// Tools of the MCP server itself, which the house does not know: the sessions, and what became of a call.
+/// Tools that the MCP server provides itself: the list of sessions, and the status of a call.
 pub const OF_THE_SERVER: [&str; 2] = ["list_sessions", "proposal_status"];
 
-/// A tool by name.
+/// Returns a tool by name.
 ///
 /// # Errors
-/// There is none of that name.
+/// There is no tool of that name.
 pub fn find_tool(name: &str) -> Result<&'static ToolSpec, Refusal> {
     let found = TOOLS.iter().find(|tool| tool.name == name);
     found.ok_or_else(|| Refusal(format!("{} `vector tools` lists them.", unknown_tool(name, &[]))))
 }
 
-/// That there is no tool of a name, and which is the nearest: by what the name means in other servers for
-/// Roblox, or else by its letters. `further` are tools that the caller has besides.
+/// Returns the message for an unknown tool, with the nearest known one: the counterpart of another
+/// Roblox server's tool, or else the most similar name. `further` are additional tools of the
+/// caller.
 pub fn unknown_tool(name: &str, further: &[&str]) -> String {
     let names = || TOOLS.iter().map(|tool| tool.name).chain(further.iter().copied());
     let near = match peers::find_counterpart(name, |it| names().any(|name| name == it)) {
@@ -268,11 +270,11 @@ pub fn unknown_tool(name: &str, further: &[&str]) -> String {
     format!("There is no tool `{name}`.{near}")
 }
 
-/// Plans a call. What is proposed stays done in the scene, for the next plan to stand on; where the
-/// call is refused or only answers, the scene is as it was.
+/// Plans a call. A proposed change stays applied in the scene, so that the next plan builds on it.
+/// If the call is refused or only answers, the scene is unchanged.
 ///
 /// # Errors
-/// What is wrong with the call, in words that its author can act on.
+/// The reason that the call is invalid, in words that its author can act on.
 pub fn plan_call(
     call: Seq,
     name: &str,
@@ -285,7 +287,7 @@ pub fn plan_call(
     let tool = find_tool(name)?;
     let args = args::without_session(args.clone());
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
-    // Arguments that are left out would be looked for in vain.
+    // Check this first: resolving omitted arguments is pointless without Studio.
     if tool.needs_studio() && !scene.is_open_in_studio() {
         return Err(named(in_studio_alone(tool)));
     }
@@ -311,7 +313,7 @@ pub fn plan_call(
     }
 }
 
-/// Why a tool that needs Studio cannot be called in files.
+/// Returns the reason that a tool needing Studio cannot be called on a file.
 fn in_studio_alone(tool: &ToolSpec) -> Refusal {
     Refusal(if tool.is_change() {
         "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in Studio \
@@ -323,10 +325,10 @@ fn in_studio_alone(tool: &ToolSpec) -> Refusal {
     })
 }
 
-/// Drafts a call again that a person has changed.
+/// Drafts a call again after the user changed it.
 ///
 /// # Errors
-/// What is wrong with the call; or the tool changes nothing.
+/// The reason that the call is invalid, or the tool does not change anything.
 pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let tool = find_tool(name)?;
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));

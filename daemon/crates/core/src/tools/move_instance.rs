@@ -1,4 +1,4 @@
-//! `move_instance`: another parent.
+//! `move_instance`: moves instances to another parent.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::Refusal;
@@ -28,7 +28,7 @@ struct MoveInstanceArgs {
     parent_path: InstancePath,
 }
 
-/// Paths that the answer lists.
+/// Maximum number of paths listed in the answer.
 const LISTED: usize = 50;
 
 fn plan(args: &MoveInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {

@@ -1,4 +1,4 @@
-//! `open_or_create_script`: a script's text, or a new empty script.
+//! `open_or_create_script`: returns a script's text, or creates an empty script.
 
 use scene_schemas::InstancePath;
 use scene_schemas::command::Props;

@@ -1,14 +1,14 @@
-//! The names that other tools for Roblox give their tools, and what stands for them here: a model that knows
-//! those by heart is told the nearest tool by meaning, and not by letters.
+//! Names of tools in other Roblox servers, and their counterparts here. A model that knows those
+//! names is pointed to the tool with the same meaning instead of the most similar name.
 //!
-//! From Roblox's built-in MCP server and the servers that are used most beside it.
+//! The names are from Roblox's built-in MCP server and the most used other servers.
 
-/// What stands for another server's tool.
+/// The counterpart of another server's tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PeerCounterpart {
-    /// These tools do it.
+    /// These tools do the same.
     Tools(&'static [&'static str]),
-    /// No tool does it; what to do instead.
+    /// No tool does the same; advice on what to do instead.
     Instead(&'static str),
 }
 
@@ -38,7 +38,7 @@ const UNDO: PeerCounterpart = Instead(
     "Only the person takes back what was applied, with `vector revert`. Propose the opposite change.",
 );
 
-/// Other servers' tools by name.
+/// Tools of other servers by name.
 const COUNTERPARTS: &[(&str, PeerCounterpart)] = &[
     ("script_read", Tools(&["read_script"])),
     ("get_script_source", Tools(&["read_script"])),
@@ -115,8 +115,8 @@ const COUNTERPARTS: &[(&str, PeerCounterpart)] = &[
     ("redo", UNDO),
 ];
 
-/// What stands for the tool of another server, as a sentence that can follow a refusal: of the tools, those that
-/// the caller has.
+/// Returns a sentence that names the counterpart of another server's tool and can follow a refusal.
+/// It names only tools that the caller has.
 pub(super) fn find_counterpart(name: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     let (_, found) = COUNTERPARTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
     let all = match found {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
         assert_eq!(find_counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");
         assert!(find_counterpart("execute_luau", |_| true).unwrap().contains("runs no code"));
-        // A model of Vector's own has no sessions to choose from.
+        // Vector's own model has no tool for sessions.
         let own = |name: &str| TOOLS.iter().any(|tool| tool.name == name);
         assert_eq!(find_counterpart("get_place_info", own).unwrap(), "Use `list_children`.");
         assert_eq!(find_counterpart("get_request_status", own), None);

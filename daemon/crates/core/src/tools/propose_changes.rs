@@ -1,4 +1,4 @@
-//! `propose_changes`: several calls as one proposal.
+//! `propose_changes`: combines several calls into one proposal.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ struct ProposedCall {
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Map<String, Json>>")]
     args: Json,
-    // Where it stands in a file of calls; a refusal names it. No model has one.
+    // The line in a file of calls, for refusals. Models never set it.
     #[schemars(skip)]
     line: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! `read_script`: a script's text.
+//! `read_script`: returns a script's text.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};

@@ -1,4 +1,4 @@
-//! `rename_instance`: another name.
+//! `rename_instance`: renames an instance.
 
 use scene_schemas::command::Props;
 use scene_schemas::refusal::{Refusal, refuse};

@@ -1,4 +1,4 @@
-//! `render_scene`: a picture of the place, for whoever can see.
+//! `render_scene`: renders an image of the place for models that accept images.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};

@@ -107,7 +107,7 @@ fn parse_replacements(args: &ReplaceTextArgs) -> Result<Vec<TextReplacement>, Re
     }
 }
 
-/// Drafts the replacements in one script; the inner error says that the text is not there.
+/// Drafts the replacements in one script. The inner error reports that the text was not found.
 fn replace_in_script(
     draft: &mut ProposalDraft<'_>,
     node: Node,

@@ -1,4 +1,4 @@
-//! `reveal`: shows the person an instance or a line of a script in Studio.
+//! `reveal`: selects an instance or opens a script line in Studio, to show it to the user.
 
 use scene_schemas::api::PluginQuery;
 use scene_schemas::refusal::refuse;

@@ -1,4 +1,4 @@
-//! `run_tests`: TestEZ-style specs, headlessly.
+//! `run_tests`: runs TestEZ-style specs headlessly.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ struct RunTestsArgs {
 fn plan_specs(args: &RunTestsArgs, scene: &Scene) -> Result<FetchRequest, Refusal> {
     let mut nodes = fetch::scripts_to_fetch(scene, args.paths.as_deref(), args.root.as_ref())?;
     let is_named = args.paths.is_some();
-    // A person may call a spec as they like, and name it.
+    // A spec listed in `paths` may have any name.
     nodes.retain(|node| {
         fetch::is_spec(scene, *node) || is_named && scene.class(*node) == "ModuleScript"
     });

@@ -1,7 +1,7 @@
-//! `search_files`: text or a regular expression over the sources of all scripts.
+//! `search_files`: searches the sources of all scripts for a text or a regular expression.
 //!
-//! It is ripgrep's engine: a text is searched as a whole for lines that match, and no match crosses a
-//! line, so that the work grows with the text and with nothing else.
+//! It uses ripgrep's engine. A text is searched as a whole for matching lines, and no match spans
+//! lines, so the work grows only with the size of the text.
 
 use std::borrow::Cow;
 
@@ -48,16 +48,16 @@ struct SearchFilesArgs {
 }
 
 const CONTEXT: usize = 2;
-/// How many scripts are asked at once whether they have a match: few at first, for a page may be full
-/// soon, and then more and more.
+/// The number of scripts tested for a match at once: few at first, because a page may fill up soon,
+/// then more and more.
 const FIRST: usize = 64;
 const MOST: usize = 4_096;
-/// Longer lines are cut.
+/// Maximum bytes of a line; longer ones are truncated.
 const LINE: usize = 300;
-/// Of a longer line, so many bytes before the match are told.
+/// Bytes before the match that are kept of a longer line.
 const BEFORE: usize = 80;
 
-/// What is found, page by page.
+/// A paged search.
 struct FileSearch {
     pattern: RegexMatcher,
     limit: usize,
@@ -110,7 +110,7 @@ fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
 }
 
 impl FileSearch {
-    /// Goes through scripts, of which most have no match.
+    /// Searches scripts, most of which have no match.
     fn search_scripts(
         &mut self,
         scene: &Scene,
@@ -184,7 +184,7 @@ impl FileSearch {
         self.try_add(json!({ "path": told::path_text(scene, node), "lines": lines }));
     }
 
-    /// Tells something, where there is room for it.
+    /// Adds a result if it fits the budget.
     fn try_add(&mut self, told: Json) -> bool {
         self.is_full = !self.room.try_take(&told);
         if !self.is_full {
@@ -194,9 +194,10 @@ impl FileSearch {
     }
 }
 
-/// The next line with a match from a byte on: where it begins and ends, and where the match begins.
+/// Returns the next line with a match from a byte on: its start, its end, and the start of the
+/// match.
 fn next_match(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
-    // Behind the last line break there is no line.
+    // There is no line after the last line break.
     let found = pattern.find_at(text, from).ok()??;
     let at = found.start();
     if at == text.len() && text.last().is_none_or(|last| *last == b'\n') {
@@ -207,12 +208,12 @@ fn next_match(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize
     Some((start, end, at))
 }
 
-/// A line without the carriage return at its end.
+/// Strips the carriage return at the end of a line.
 fn trim_line_end(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// A line, or of a long one what stands around the match.
+/// Returns a line, or the part around the match if the line is long.
 fn clip_around(line: &str, at: usize) -> String {
     if line.len() <= LINE || at < LINE / 2 {
         return args::truncate_bytes(line, LINE).to_owned();
@@ -221,7 +222,7 @@ fn clip_around(line: &str, at: usize) -> String {
     format!("…{}", args::truncate_bytes(&line[from..], LINE))
 }
 
-/// The lines before a byte where a line begins.
+/// Returns the context lines before the line start at a byte.
 fn lines_before(text: &str, start: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut end = start;
@@ -234,13 +235,13 @@ fn lines_before(text: &str, start: usize) -> Vec<&str> {
     lines
 }
 
-/// The lines behind a byte where a line ends.
+/// Returns the context lines after the line end at a byte.
 fn lines_after(text: &str, end: usize) -> Vec<&str> {
     let rest = text.get(end + 1..).unwrap_or_default();
     rest.lines().take(CONTEXT).map(|line| args::truncate_bytes(line, LINE)).collect()
 }
 
-/// A pattern of paths.
+/// A glob over script paths.
 struct PathGlob {
     matcher: GlobMatcher,
     has_slash: bool,

@@ -1,4 +1,4 @@
-//! `set_properties`: the same values for one instance or many.
+//! `set_properties`: sets the same values on one or more instances.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
@@ -37,7 +37,7 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     if args.props.is_empty() {
         return refuse!("`props` names nothing.");
     }
-    // By its name as it is, also where that is what changes.
+    // Take the path now, because the call may change the name.
     let only = match nodes.as_slice() {
         [one] => Some(draft.scene().path(*one).to_string()),
         _ => None,

@@ -1,4 +1,4 @@
-//! `show_diff`: what `apply_edit` would do, without proposing it.
+//! `show_diff`: shows the effect of `apply_edit` without proposing it.
 
 use scene_schemas::refusal::Refusal;
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! `start_plan`: what a model is going to do, step by step.
+//! `start_plan`: announces a model's plan, step by step.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;

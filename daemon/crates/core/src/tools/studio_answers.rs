@@ -1,4 +1,4 @@
-//! What Studio answered to a tool that asked it, as the model is told.
+//! Formatting of Studio's answers to queries of tools for the model.
 
 use scene_schemas::InstanceId;
 use scene_schemas::api::{Document, PluginAnswer};
@@ -6,10 +6,10 @@ use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
-/// The answer to a call whose tool asked Studio.
+/// Returns the answer to a call whose tool queried Studio.
 ///
 /// # Errors
-/// Studio could not tell.
+/// Studio could not answer.
 pub fn describe_answer(scene: &Scene, answer: &PluginAnswer) -> Result<Json, Refusal> {
     Ok(match answer {
         PluginAnswer::ActiveScript { script: None } => json!({ "script": null }),

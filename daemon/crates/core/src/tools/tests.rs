@@ -1,4 +1,4 @@
-//! What the tools answer, propose and refuse, on a small place.
+//! Tests of the tools' answers, proposals and refusals on a small place.
 
 mod classed;
 mod code;
@@ -17,8 +17,8 @@ use crate::proposal::BlobStore;
 
 const MAIN: &str = "local speed = 10\n\nlocal function run()\n\tprint(speed)\nend\n\nrun()\n";
 
-/// Workspace with two parts named Wall, a part with a dot in its name and a model; a script and a
-/// module in ServerScriptService.
+/// A place with two parts named Wall, a part with a dot in its name and a model in Workspace, and a
+/// script and a module in ServerScriptService.
 fn place() -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
@@ -349,7 +349,7 @@ fn the_same_call_gives_the_same_patch_id() {
     let (scene, second, _) = propose("clone_instance", args());
     assert_eq!(first.patch_id, second.patch_id);
     assert!(matches!(&first.commands[0], Command::Clone { count: 3, .. }));
-    // References inside of the copy point into the copy.
+    // References within the copied subtree point to the copies.
     let pointer = at(&scene, "game.Workspace.Second.Pointer");
     let Some(Value::Ref(Some(to))) = scene.value(pointer, "Value") else { panic!("no reference") };
     assert_eq!(to.path.to_string(), "game.Workspace.Second.Door");

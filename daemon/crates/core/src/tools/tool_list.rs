@@ -1,10 +1,11 @@
-//! The tools as a model's API wants them: names, descriptions and schemas, printed from the types.
+//! The tool list as a model's API takes it: names, descriptions and schemas, derived from the
+//! types.
 
 use serde_json::{Value as Json, json};
 
 use super::{TOOLS, ToolSpec, agent_tools};
 
-/// The list that is committed as `scene-schemas/tools.json`.
+/// Returns the list that is committed as `scene-schemas/tools.json`.
 pub fn tool_list() -> Json {
     TOOLS.iter().map(describe_tool).collect()
 }

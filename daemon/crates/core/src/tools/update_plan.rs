@@ -1,4 +1,4 @@
-//! `update_plan`: how far a model is.
+//! `update_plan`: reports a model's progress on the plan.
 
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;

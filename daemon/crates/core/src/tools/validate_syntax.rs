@@ -1,4 +1,4 @@
-//! `validate_syntax`: the compiler's verdict on a text.
+//! `validate_syntax`: checks a text with the Luau compiler.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};

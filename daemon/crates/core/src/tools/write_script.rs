@@ -1,4 +1,4 @@
-//! `write_script`: a script's whole text.
+//! `write_script`: replaces a script's whole text.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};

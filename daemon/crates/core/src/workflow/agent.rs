@@ -1,7 +1,7 @@
-//! The calls of an agent of its own, and what it is told of them.
+//! The calls of an external agent, and their outcomes.
 //!
-//! Nobody asks an agent what comes next: it calls when it likes, also while earlier calls wait. What it
-//! was told it keeps itself, so that a workflow of many thousand calls stays small here.
+//! An agent is never prompted: it calls whenever it likes, also while earlier calls wait. It keeps
+//! the answers itself, so a workflow with thousands of calls stays small here.
 
 use std::collections::BTreeSet;
 
@@ -13,43 +13,43 @@ use super::{AGENT, CallStatus, PendingProposal, Workflow};
 use crate::prompt::CallOutcome;
 use crate::proposal;
 
-/// How many of the last calls are kept with their answers.
+/// The number of latest calls that keep their answers.
 const KEPT: usize = 64;
 
 impl Workflow {
-    /// The agent that calls, where one does.
+    /// Returns the name of the calling agent; None if the driver is not an agent.
     pub fn agent_name(&self) -> Option<&str> {
         self.driver.strip_prefix(AGENT)
     }
 
-    /// Whether an agent has called nothing that is not settled.
+    /// Whether all calls of the agent are settled. False if the driver is not an agent.
     pub fn is_idle(&self) -> bool {
         let is_pending = self.proposals.values().any(|it| it.status.is_pending());
         self.agent_name().is_some() && !self.has_open_call() && !is_pending
     }
 
-    /// The agent that called, where it has disconnected and what it proposed may still be decided upon.
+    /// Returns the agent if it has disconnected. Its proposals may still be pending.
     pub fn disconnected_agent(&self) -> Option<&str> {
         self.agent_name().filter(|_| self.disconnected.is_some())
     }
 
-    /// The call of a number: its own, or that of its proposal.
+    /// Returns the call with this position, or the call of the proposal with this position.
     pub fn call_of(&self, seq: Seq) -> Option<Seq> {
         let of_proposal = || self.proposal(seq).map(|pending| pending.call);
         self.calls.contains_key(&seq).then_some(seq).or_else(of_proposal)
     }
 
-    /// The call that whoever made it calls so.
+    /// Returns the call by the id that its caller gave it.
     pub fn call_named(&self, id: &str) -> Option<Seq> {
         self.names.get(id).copied()
     }
 
-    /// The last calls, newest first, with their arguments as far as they are kept.
+    /// Returns the calls, newest first, with their arguments as far as they are kept.
     pub fn last_calls(&self) -> impl Iterator<Item = (Seq, &Json)> {
         self.calls.iter().rev().map(|(seq, call)| (*seq, &call.args))
     }
 
-    /// The calls that are not settled, oldest first.
+    /// Returns the calls that are not settled, oldest first.
     pub fn unsettled_calls(&self) -> Vec<Seq> {
         let pending = self.proposals.values().filter(|it| it.status.is_pending());
         let mut calls: BTreeSet<Seq> = pending.map(|it| it.call).collect();
@@ -57,12 +57,12 @@ impl Workflow {
         calls.into_iter().collect()
     }
 
-    /// The name that was given to the last call.
+    /// Returns the caller's id of the last call.
     pub fn last_name(&self) -> Option<&str> {
         self.calls.values().next_back()?.id.as_deref()
     }
 
-    /// What became of a call.
+    /// Returns the outcome of a call.
     pub fn outcome_of_call(&self, call: Seq) -> Option<AgentCallOutcome> {
         let call = self.calls.get(&call)?;
         let pending = match &call.status {
@@ -89,8 +89,8 @@ impl Workflow {
         })
     }
 
-    /// Lets go of what an agent was told long ago. What has proposed something may be planned again, and
-    /// keeps what it needs.
+    /// Drops the arguments and answer of an old call of an agent. A call with a proposal may be
+    /// replanned and keeps its data.
     pub(super) fn forget_old_answer(&mut self) {
         if self.agent_name().is_none() {
             return;

@@ -1,7 +1,7 @@
-//! The tasks of one conversation, and what a model is sent of them.
+//! The tasks of one conversation, and the prompt built from them.
 //!
-//! A task that goes on with another's conversation names it, so that what was said, read and decided
-//! there is known here.
+//! A task that continues a conversation names the previous task, so that its messages, reads and
+//! decisions are known here.
 
 use scene_schemas::entry::{Finish, Seq};
 use serde_json::Value as Json;
@@ -14,7 +14,7 @@ use crate::prompt::{ModelPrompt, PromptTurn};
 pub(super) struct TaskChain<'a>(pub(super) Vec<(Seq, &'a Workflow)>);
 
 impl LedgerState {
-    /// The conversation that a task goes on with, as far as it was read.
+    /// Returns the conversation up to a task, as far as the ledger was read.
     pub(super) fn task_chain(&self, workflow: Seq) -> TaskChain<'_> {
         let mut chain = Vec::new();
         let mut next = Some(workflow);
@@ -22,19 +22,19 @@ impl LedgerState {
             && let Some(workflow) = self.workflow(seq)
         {
             chain.push((seq, workflow));
-            // A task goes on with an earlier one, never with itself.
+            // A task may only follow an earlier one, which prevents cycles.
             next = workflow.follows.filter(|before| *before < seq);
         }
         chain.reverse();
         TaskChain(chain)
     }
 
-    /// The summary that stands for what a model is not sent any more.
+    /// Returns the newest summary that replaces earlier turns in the prompt.
     pub fn newest_summary(&self, workflow: Seq) -> Option<Seq> {
         self.task_chain(workflow).newest_summary().map(|(seq, _, _)| seq)
     }
 
-    /// What the driver is sent.
+    /// Builds the prompt for the driver.
     pub fn build_prompt(&self, workflow: Seq) -> Option<ModelPrompt> {
         let chain = self.task_chain(workflow);
         let (_, last) = *chain.0.last()?;
@@ -45,7 +45,7 @@ impl LedgerState {
             ..ModelPrompt::default()
         };
         prompt.stance = last.stance;
-        // The first task of which something is sent.
+        // The first task with turns that are sent.
         let is_sent = |(seq, workflow): &(Seq, &Workflow)| {
             *seq > after || !workflow.turns_after(after).is_empty()
         };
@@ -70,17 +70,17 @@ impl LedgerState {
 }
 
 impl<'a> TaskChain<'a> {
-    /// The task that goes on now.
+    /// Returns the current task.
     pub(super) fn last_task(&self) -> Option<&'a Workflow> {
         self.0.last().map(|(_, workflow)| *workflow)
     }
 
-    /// The newest summary: where it stands, the last entry that it stands for, and its text.
+    /// Returns the newest summary: its position, the last entry that it covers, and its text.
     pub(super) fn newest_summary(&self) -> Option<(Seq, Seq, &'a str)> {
         self.0.iter().rev().find_map(|(_, workflow)| workflow.talk.current_summary())
     }
 
-    /// All calls, with which step each is, from 1.
+    /// Returns all calls with their step numbers, starting at 1.
     pub(super) fn steps(&self) -> impl Iterator<Item = CallStep<'a>> + use<'a> {
         let calls = self.0.clone().into_iter().flat_map(|(_, workflow)| {
             workflow.calls.iter().map(move |(seq, call)| (*seq, workflow, call))
@@ -94,10 +94,10 @@ impl<'a> TaskChain<'a> {
     }
 }
 
-/// A call in a conversation.
+/// A call of a conversation.
 #[derive(Clone, Copy)]
 pub(super) struct CallStep<'a> {
-    /// Which step it is, from 1.
+    /// The step number, starting at 1.
     pub(super) number: usize,
     pub(super) seq: Seq,
     pub(super) workflow: &'a Workflow,
@@ -105,7 +105,7 @@ pub(super) struct CallStep<'a> {
 }
 
 impl<'a> CallStep<'a> {
-    /// What it was answered with, where nothing was proposed.
+    /// Returns the answer of a call that proposed nothing.
     pub(super) fn answer(&self) -> Option<&'a Json> {
         match &self.call.status {
             CallStatus::Answered(answer) => Some(answer),
@@ -113,7 +113,6 @@ impl<'a> CallStep<'a> {
         }
     }
 
-    /// Why it was refused.
     pub(super) fn refusal(&self) -> Option<&'a str> {
         match &self.call.status {
             CallStatus::Refused(reason) => Some(reason),
@@ -121,7 +120,7 @@ impl<'a> CallStep<'a> {
         }
     }
 
-    /// What became of its proposal.
+    /// Returns the proposal of the call.
     pub(super) fn proposal(&self) -> Option<(Seq, &'a super::PendingProposal)> {
         match &self.call.status {
             CallStatus::Proposed(seq, _) => {
@@ -131,7 +130,7 @@ impl<'a> CallStep<'a> {
         }
     }
 
-    /// Whether it changed the place, also where that was undone.
+    /// Whether the call changed the place, even if the change was undone later.
     pub(super) fn has_changed(&self) -> bool {
         let is = |status: &PendingStatus| {
             matches!(status, PendingStatus::Applied(_) | PendingStatus::Undone(_))
@@ -139,21 +138,22 @@ impl<'a> CallStep<'a> {
         self.proposal().is_some_and(|(_, it)| is(&it.status))
     }
 
-    /// Whether its change is in the place.
+    /// Whether the change of the call is currently applied.
     pub(super) fn is_applied(&self) -> bool {
         self.proposal().is_some_and(|(_, it)| matches!(it.status, PendingStatus::Applied(_)))
     }
 
-    /// Whether it is this call, word for word.
+    /// Whether the tool and the arguments are exactly these.
     pub(super) fn is_call(&self, tool: &str, args: &Json) -> bool {
         self.call.tool == tool && self.call.args == *args
     }
 }
 
 impl Workflow {
-    /// What happened behind an entry, as a model is sent it.
+    /// Returns the turns after an entry, as they are sent to the model.
     fn turns_after(&self, after: Seq) -> Vec<PromptTurn> {
-        // What stands behind the first that is sent is sent, though it may have been said before it.
+        // Skip by position in the list, not by `seq`: a turn after the first sent one may have a
+        // smaller number.
         let said = self.talk.turns().skip_while(|(seq, _)| *seq <= after);
         let mut turns: Vec<PromptTurn> = said.filter_map(|(_, said)| self.to_turn(said)).collect();
         if let Some(word) = self.ending_note().filter(|_| !turns.is_empty()) {
@@ -162,12 +162,12 @@ impl Workflow {
         turns
     }
 
-    /// Whether a person said no to something, and nothing stands for that.
+    /// Whether the user rejected a proposal that was not replaced.
     pub fn has_rejected_call(&self) -> bool {
         self.calls.values().any(|call| self.is_rejected(call))
     }
 
-    /// Whether a person said no to what was called last.
+    /// Whether the user rejected the proposal of the last call.
     pub(super) fn is_last_rejected(&self) -> bool {
         self.calls.last_key_value().is_some_and(|(_, call)| self.is_rejected(call))
     }
@@ -180,7 +180,7 @@ impl Workflow {
         pending.is_some_and(|it| matches!(it.status, PendingStatus::Rejected(_)))
     }
 
-    /// What is said of how it ended, where the conversation goes on.
+    /// Returns a note on how the task ended, for a continued conversation.
     fn ending_note(&self) -> Option<String> {
         let text = match self.finished? {
             Finish::Done => return None,

@@ -1,4 +1,4 @@
-//! What an input means: the entries that it becomes, or why it is refused.
+//! Decision on an input: the entries that it produces, or the reason that it is refused.
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::FailureKind;
@@ -21,76 +21,75 @@ use crate::prompt::{MessageCost, ModelMessage, ToolCall};
 use crate::tools::update_plan::StepName;
 use crate::tools::{ModelAction, Plan};
 
-/// The driver of a list of calls that a person wrote down.
+/// The driver of a list of calls that the user wrote.
 pub const CALLS: &str = "calls";
 
-/// How the driver begins that is an agent of its own; its name follows.
+/// The prefix of an external agent's driver, before its name.
 pub const AGENT: &str = "mcp/";
 
-/// Something that reached the shell.
+/// An input from the shell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkflowInput {
-    /// A person asks for something in a place.
+    /// The user starts a task in a place.
     Start {
         place: Place,
-        /// What is asked for.
+        /// The user's request.
         goal: String,
-        /// Who calls the tools.
+        /// The driver, which calls the tools.
         driver: String,
-        /// Which proposals go without a person's yes.
+        /// The mode, which determines the proposals approved automatically.
         mode: Mode,
         attached: Vec<AttachmentSnapshot>,
-        /// How far the model may go.
+        /// The interaction mode, which limits the tools.
         stance: InteractionMode,
-        /// The task before it in the same conversation.
+        /// The previous task of the same conversation.
         follows: Option<Seq>,
-        /// What a model is held to.
+        /// The guards for a model.
         guards: Option<Guards>,
     },
-    /// The person says something more, or answers a question.
+    /// The user sends a further message, or answers a question.
     Asked { text: String, attached: Vec<AttachmentSnapshot> },
-    /// A model is about to be asked.
+    /// A request to the model is about to be sent.
     Requested(Box<ModelRequestRecord>),
-    /// The driver answered with a whole message.
+    /// The driver replied with a complete message.
     Replied(ModelMessage),
-    /// The model could not be asked, or did not answer.
+    /// The model could not be reached, or did not reply.
     Unanswered(ModelTrouble),
-    /// An answer that was of no use was paid for.
+    /// The cost of a reply that could not be used.
     Paid(MessageCost),
-    /// A person says that it goes on.
+    /// The user resumes the task.
     Resume,
-    /// What the model is sent has become too long: all but so many steps is summed up.
+    /// The prompt has become too long: all but the last `keep` steps are summarized.
     Summarise { keep: usize },
-    /// Calls that a person wrote down. All of them count.
+    /// Calls that the user wrote. All of them are performed.
     Called(Vec<ToolCall>),
-    /// A call that only reads, and what came of it: both at once.
+    /// A read-only call together with its result.
     Read {
         call: ToolCall,
-        /// Its answer, or what is wrong with it.
+        /// The answer, or the reason it was refused.
         answer: Result<Json, Refusal>,
     },
-    /// A call was planned.
+    /// The result of planning a call.
     Planned {
         call: Seq,
-        /// What came of it.
         result: Result<Plan, Refusal>,
-        /// Pending proposals that it was planned on top of.
+        /// The pending proposals that it was planned on top of.
         after: Vec<Seq>,
     },
-    /// Somebody who may says yes.
+    /// An authorized approval of a proposal.
     Approve {
         proposal: Seq,
         patch_id: Fingerprint,
         by: Approver,
-        /// Whether they confirmed it a second time.
+        /// Whether the user confirmed it a second time.
         is_confirmed_twice: bool,
     },
-    /// A person says no.
+    /// The user rejects a proposal.
     Reject { proposal: Seq, reason: Option<String> },
-    /// A person chose a part of a proposal, or changed it.
+    /// The user selected a part of a proposal, or edited it.
     Revise {
         proposal: Seq,
-        /// What stands for it now.
+        /// The proposal that replaces it.
         by: Box<Proposal>,
     },
     /// The target is about to replace the file.
@@ -98,48 +97,49 @@ pub enum WorkflowInput {
         proposals: Vec<Seq>,
         file: String,
         before: Option<Fingerprint>,
-        /// What will be said when it is done.
+        /// The acknowledgements to record when it is done.
         acks: Vec<Ack>,
     },
-    /// The target did it.
+    /// The target has applied the proposals.
     Applied(Vec<Seq>),
-    /// The target did not do it.
+    /// The target failed to apply the proposals.
     Failed { proposals: Vec<Seq>, reason: String },
-    /// Studio did it, and says how what it made is called.
+    /// Studio has applied a proposal, and reports the ids of the instances it created.
     Acted { proposal: Seq, ack: Box<Ack> },
-    /// A person has undone in Studio what was applied, or redone it.
+    /// The user undid or redid an applied proposal in Studio.
     Undone {
         proposal: Seq,
         /// Whether it was redone.
         is_redone: bool,
-        /// What files could not follow in, and why.
+        /// The changes in files that could not follow, with the reason.
         left: Option<String>,
     },
-    /// The place is another one by now: what is pending is planned again.
+    /// The place has changed, so pending proposals are planned again.
     Moved {
         reason: String,
-        /// Those that the target was given and has surely not done; others that it was given stand.
+        /// Proposals that the target received and surely has not applied. Other proposals sent to
+        /// the target are kept.
         not_done: Vec<Seq>,
     },
-    /// Whoever made a call wants it no more.
+    /// The caller cancelled a call.
     Cancelled { call: Seq },
     /// The client that calls the tools has ended, or its connection broke.
     Disconnected,
-    /// Nobody has decided within the time that is set for what a disconnected client proposed.
+    /// The time limit for deciding on the proposals of a disconnected client has expired.
     Expired {
-        /// That time, in words.
+        /// The time limit, as text.
         after: String,
     },
-    /// A proposal of another workflow in the same place is gone, on which some may have stood.
+    /// A proposal of another workflow in the same place is gone. Other proposals may depend on it.
     Lost(Seq),
-    /// The run is over, whatever still waits.
+    /// The task ends, even if calls are still pending.
     Finish { outcome: Finish },
 }
 
-/// Decides what an input means in a workflow.
+/// Decides on an input to a workflow.
 ///
 /// # Errors
-/// The input does not fit what is known; nothing happens.
+/// The input does not fit the current state. No entry is produced.
 pub fn decide(
     state: &LedgerState,
     workflow: Seq,
@@ -220,7 +220,7 @@ pub fn decide(
     }
 }
 
-/// What an input means that belongs to the talk with a model.
+/// Decides on an input that belongs to the conversation with a model.
 fn decide_talk(
     state: &LedgerState,
     name: Seq,
@@ -269,18 +269,18 @@ fn trouble_entry(trouble: ModelTrouble) -> Entry {
     Entry::Unanswered { code, message, retryable, hint, setting }
 }
 
-/// How many messages of a model in a row may call nothing and end nothing.
+/// Maximum number of consecutive messages without a call and without an end.
 const VAIN: u32 = 3;
 
-/// A message's first call counts. The others are refused by name.
+/// Handles a message. Only its first call counts; the others are refused by name.
 fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
     let mut entries = Vec::new();
     if let Some(MessageCost { model, tokens, dollars, replay }) = message.cost {
         entries.push(Entry::Replied { model, tokens, cost: dollars, replay });
     }
-    // What the person has said meanwhile is still to be answered.
+    // A queued message of the user still needs a reply.
     let is_last = message.calls.is_empty() && !message.is_declined && !workflow.talk.has_queued();
-    // What is needed before it is done is said once to a model that only stops.
+    // A model that stops while work is missing is reminded once.
     let flaw = message.flaw.or_else(|| {
         let missing = guards::missing_work(workflow)
             .filter(|_| is_last && workflow.talk.idle_messages() == 0)?;
@@ -328,7 +328,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
     entries
 }
 
-/// The entry before stands for the call, whose position nobody knows yet.
+/// The position of the `Called` entry is not known yet; `Seq(0)` refers to the previous entry.
 fn answer_entries(call: ToolCall, answer: Result<Json, Refusal>) -> Vec<Entry> {
     let before = Seq(0);
     let said = match answer {
@@ -356,7 +356,7 @@ fn handle_plan(
     Ok(match result {
         Err(refusal) => vec![refused_entry(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
-        // The shell asks, and says what was told.
+        // The shell performs the request and reports the answer later.
         Ok(Plan::Fetch(_) | Plan::Look(_)) => Vec::new(),
         Ok(Plan::Talk(talk)) => handle_action(workflow, call, talk),
         Ok(Plan::Conflict(refusal, conflict)) => {
@@ -374,7 +374,7 @@ fn handle_plan(
     })
 }
 
-/// An identical proposal on an unchanged base is not offered twice.
+/// Refuses an identical proposal on an unchanged base.
 fn previous_offer(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
     let (seq, before) =
         workflow.proposals.iter().find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
@@ -415,7 +415,7 @@ fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry
             let said = Entry::Said { text, phase, answers };
             vec![said, Entry::Answered { call, answer: Json::Null }]
         }
-        // Nobody waits for an answer to one of a list of calls.
+        // A list of calls has no one to wait for an answer.
         ModelAction::Question { question, answers } if workflow.guards.is_none() => {
             let said = Entry::Said { text: question, phase: Phase::Update, answers };
             vec![said, Entry::Answered { call, answer: Json::Null }]
@@ -425,7 +425,7 @@ fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry
         }
         ModelAction::Done { summary } => {
             let mut entries = Vec::new();
-            // What is complete has no open steps; a plan that was only made has all of them.
+            // Completing a task ticks all open steps. A plan that was only made keeps them open.
             if workflow.stance == InteractionMode::Act
                 && workflow.plan.iter().any(|step| !step.done)
             {
@@ -535,7 +535,7 @@ fn revise_proposal(
     Ok(entries)
 }
 
-/// What was about to be applied has been.
+/// Returns the `Applied` entries of proposals that were being applied.
 fn applied_entries(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
     proposals
         .iter()
@@ -548,7 +548,7 @@ fn applied_entries(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
         .collect()
 }
 
-/// What Studio's undo says of a proposal, where it says something new.
+/// Returns the entries for an undo or redo in Studio, if it changes the status of the proposal.
 fn undo_entries(
     workflow: &Workflow,
     proposal: Seq,
@@ -557,7 +557,8 @@ fn undo_entries(
 ) -> Vec<Entry> {
     match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
         Some(PendingStatus::Applied(_)) if !again => vec![Entry::Undone { proposal, left }],
-        // What is undone was done, and what the plugin said of it is still on its way.
+        // The undo arrived before the plugin's acknowledgement. What was undone must have been
+        // applied.
         Some(PendingStatus::Applying(ack)) if !again => {
             vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal, left }]
         }

@@ -1,7 +1,7 @@
-//! What the proposals of several workflows in one place have to do with each other.
+//! Dependencies between proposals of several workflows in one place.
 //!
-//! A proposal is planned on top of those that were pending then, whoever asked for them. Those are
-//! decided before it, and where one of them goes, it is planned again.
+//! A proposal is planned on top of the proposals that were pending at that time, whichever workflow
+//! they belong to. Those are decided first. If one of them is gone, the proposal is planned again.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use scene_schemas::entry::{Entry, Seq};
 use super::{LedgerState, PendingProposal, PendingStatus, Workflow};
 
 impl LedgerState {
-    /// A proposal, and whose it is.
+    /// Returns a proposal and its workflow.
     pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
         let mut workflows = self.workflows.iter();
         workflows.find_map(|(seq, workflow)| Some((*seq, workflow.proposal(proposal)?)))
     }
 
-    /// The proposal that is to be decided before another: the first that it was planned on top of and
-    /// that waits.
+    /// Returns the proposal that has to be decided before another one: the first waiting one that
+    /// it was planned on top of.
     pub fn decided_before(&self, proposal: Seq) -> Option<Seq> {
         let (_, pending) = self.find_proposal(proposal)?;
         let waits = |seq: &Seq| {
@@ -27,7 +27,7 @@ impl LedgerState {
         pending.proposal.after.iter().copied().filter(waits).min()
     }
 
-    /// Forgets all but these, and the tasks whose conversations they go on with.
+    /// Drops all workflows except these and the earlier tasks of their conversations.
     pub fn retain_workflows(&mut self, workflows: impl Iterator<Item = Seq>) {
         let chains = workflows.flat_map(|it| self.task_chain(it).0).map(|(seq, _)| seq);
         let kept: BTreeSet<Seq> = chains.collect();
@@ -36,14 +36,14 @@ impl LedgerState {
 }
 
 impl Workflow {
-    /// Whether it has ended, and nothing that was approved is left to do.
+    /// Whether the task has ended and no approved proposal is left to apply.
     pub fn is_over(&self) -> bool {
         self.finished.is_some() && self.approved_proposals().next().is_none()
     }
 }
 
-/// What stood on a proposal that is gone is planned again. What the target was given stands: it was
-/// given after everything that it stood on had been settled.
+/// Withdraws the open proposals that depend on one that is gone, to plan them again. Proposals that
+/// were sent to the target are kept: everything they depend on was settled before.
 pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
     let stood = |later: &PendingProposal| {
         let is_open = matches!(later.status, PendingStatus::Waiting | PendingStatus::Approved);
@@ -58,7 +58,8 @@ pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
     withdrawn.collect()
 }
 
-/// The place is another one by now: what waits, and what was not done, is planned again.
+/// Withdraws all proposals that wait or were not applied, to plan them again, because the place has
+/// changed.
 pub(super) fn mark_stale(workflow: &Workflow, reason: &str, not_done: &[Seq]) -> Vec<Entry> {
     let pending = workflow.proposals.iter().filter(|(seq, it)| match it.status {
         PendingStatus::Applying(_) => not_done.contains(seq),

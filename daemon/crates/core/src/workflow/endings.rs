@@ -1,4 +1,4 @@
-//! What ends: a call that is taken back, a client that has gone, a run that is over.
+//! Endings: a cancelled call, a disconnected client, a finished task.
 
 use scene_schemas::entry::{Entry, Finish, Seq};
 
@@ -6,7 +6,8 @@ use super::decide::{find_pending, refused_entry};
 use super::dependencies::withdraw_later;
 use super::{CallStatus, PendingStatus, Workflow};
 
-/// What nobody has decided upon is not done any more; what was decided upon stands.
+/// Refuses the call if it is still open, and withdraws its proposal if that is not decided yet.
+/// Decided proposals are kept.
 pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
     let reason = "The caller cancelled it before a decision.".to_owned();
     match workflow.calls.get(&call).map(|call| &call.status) {
@@ -24,7 +25,7 @@ pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
     }
 }
 
-/// What was proposed can still be decided upon, also where nobody hears of it.
+/// Records that the agent disconnected. Its proposals can still be decided.
 pub(super) fn disconnect_agent(workflow: &Workflow) -> Vec<Entry> {
     let is_over = workflow.finished.is_some() || workflow.disconnected.is_some();
     let client = workflow.agent_name().filter(|_| !is_over);

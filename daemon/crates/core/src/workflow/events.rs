@@ -1,4 +1,4 @@
-//! What an entry is to those who watch: the stream as a reading of the ledger.
+//! Events for clients, derived from ledger entries.
 
 use scene_schemas::api::{Event, ProposalStatus};
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record};
@@ -6,10 +6,10 @@ use serde_json::Value as Json;
 
 use super::PendingStatus;
 
-/// How much of arguments and answers is shown, in characters.
+/// Maximum characters shown of arguments and answers.
 const BRIEF: usize = 120;
 
-/// The events of a record, in order.
+/// Returns the events of a record, in order.
 pub fn events_of(record: &Record) -> Vec<Event> {
     let seq = record.seq;
     let changed = |proposal, status, by, reason: Option<&String>| {
@@ -84,7 +84,7 @@ pub fn events_of(record: &Record) -> Vec<Event> {
     }
 }
 
-/// The events of a talk with a model, and of a client that has gone.
+/// Returns the events of a conversation with a model, and of a disconnected client.
 fn conversation_events(entry: &Entry) -> Vec<Event> {
     match entry {
         Entry::Disconnected { client } => {
@@ -148,8 +148,8 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
     }
 }
 
-/// Arguments or an answer in a line: texts as they are, numbers with their names, lists by their
-/// length, tables by their names.
+/// Formats arguments or an answer in one line: texts as they are, numbers with their names, lists
+/// by length, objects by member names.
 pub fn brief_json(json: &Json) -> String {
     let text = match json {
         Json::Object(map) => {
@@ -164,7 +164,7 @@ pub fn brief_json(json: &Json) -> String {
     }
 }
 
-/// A number says nothing without its name, nor does how long a list is.
+/// Numbers and list lengths are meaningless without their names.
 fn brief_member(name: &str, json: &Json) -> String {
     match json {
         Json::Bool(_) | Json::Number(_) => format!("{name}: {json}"),
@@ -185,7 +185,7 @@ fn short_json(json: &Json) -> String {
 }
 
 impl PendingStatus {
-    /// As the wire says it.
+    /// Converts to the wire format.
     pub fn to_proposal_status(&self) -> ProposalStatus {
         match self {
             Self::Waiting => ProposalStatus::Waiting,
@@ -198,7 +198,7 @@ impl PendingStatus {
         }
     }
 
-    /// Why, where that was said.
+    /// Returns the reason, if one was given.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Rejected(reason) => reason.as_deref(),

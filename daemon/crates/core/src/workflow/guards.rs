@@ -1,8 +1,8 @@
-//! What a model is held to, so that it neither edits blindly nor runs in circles.
+//! Guards for a model, which prevent blind edits and endless loops.
 //!
-//! The guards bind the loop of a provider. A person's own list of calls, and other agents, are
-//! bound by the tools alone; how far the person lets a request go binds everybody. A guard refuses in words that say what to do instead; it never does
-//! anything else.
+//! Guards apply to the loop of a provider. Call lists of the user and external agents are only
+//! limited by the tools. The interaction mode applies to every driver. A guard refuses with advice
+//! on what to do instead, and never does anything else.
 
 use std::collections::BTreeSet;
 
@@ -19,27 +19,29 @@ use super::talk::TurnSource;
 use super::{LedgerState, Workflow};
 use crate::tools::{self, CreationStats, Plan, count_creations};
 
-/// What an answer says that is as it was.
+/// The key in an answer that replaces unchanged content.
 pub(super) const UNCHANGED: &str = "unchangedSinceStep";
 
-/// How the refusal begins that asks for a plan.
+/// The start of the refusal that requires a plan.
 const NO_PLAN: &str = "There is no plan yet.";
 
-/// How often a model may ask the person something in one task.
+/// Maximum number of questions per task.
 const QUESTIONS: usize = 2;
 
-/// The same call so often in a row is not planned any more, and so often ends it.
+/// After `REPEATED` identical calls in a row, the call is refused. After `STUCK`, the model gets no
+/// further request until the user resumes.
 const REPEATED: usize = 2;
 const STUCK: usize = 4;
 
-/// After so many refusals in a row the model is told to do otherwise, and after so many it ends.
+/// After `REFUSED` refusals in a row, the model is told to change its approach. After `HOPELESS`,
+/// it gets no further request until the user resumes.
 const REFUSED: usize = 3;
 const HOPELESS: usize = 9;
 
-/// What is said of a call before it is planned.
+/// Checks a call before it is planned.
 ///
 /// # Errors
-/// It is not to be planned.
+/// The reason that the call must not be planned.
 pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), Refusal> {
     let Some(own) = state.workflow(workflow) else {
         return Ok(());
@@ -55,7 +57,7 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
         return Ok(());
     }
     let before = || state.task_chain(workflow).steps().filter(move |step| step.seq < call);
-    // What a person has said since may have changed what comes of it.
+    // The result may differ after a user message, so only later calls are counted.
     let spoken = own.talk.last_input().unwrap_or(workflow);
     let repeated = count_repeats(before().filter(|step| step.seq > spoken), tool, args);
     if repeated >= REPEATED {
@@ -96,7 +98,7 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     }
 }
 
-/// What goes further than the person lets it is refused, whoever calls, and whatever they were offered.
+/// Refuses calls beyond the interaction mode, from any driver and whichever tools it was offered.
 fn check_stance(stance: InteractionMode, tool: &str) -> Result<(), Refusal> {
     if tools::find_tool(tool).is_ok_and(|known| !known.is_within(stance)) {
         return refuse!(
@@ -111,7 +113,7 @@ fn check_stance(stance: InteractionMode, tool: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Sites whose pages may be read without being named: what Roblox developers look things up in.
+/// Sites whose pages may be read without being named: the references of Roblox developers.
 const SITES: [&str; 6] = [
     "create.roblox.com",
     "devforum.roblox.com",
@@ -121,7 +123,8 @@ const SITES: [&str; 6] = [
     "raw.githubusercontent.com",
 ];
 
-/// An address could carry out what the model has read, so the person has to have named its site.
+/// Checks that the user named the site, because an address could carry out data that the model has
+/// read.
 fn is_named(chain: &TaskChain<'_>, args: &Json) -> Result<(), Refusal> {
     let address = args["url"].as_str().unwrap_or_default();
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
@@ -148,12 +151,12 @@ fn is_named(chain: &TaskChain<'_>, args: &Json) -> Result<(), Refusal> {
     )
 }
 
-/// Whether a text names a host: the whole of it, and not a part of a longer word.
+/// Whether a text names a host as a whole, not as part of a longer word.
 fn mentions_host(text: &str, host: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     text.match_indices(host).any(|(at, _)| {
         let (before, behind) = (&text[..at], &text[at + host.len()..]);
-        // A full stop ends a sentence as well.
+        // A full stop may also end a sentence.
         let behind = behind
             .strip_prefix('.')
             .map_or(behind, |rest| if rest.starts_with(is_part) { behind } else { rest });
@@ -161,7 +164,7 @@ fn mentions_host(text: &str, host: &str) -> bool {
     })
 }
 
-/// How many of the last steps are this call.
+/// Returns the number of last steps that are this call.
 fn count_repeats<'a>(before: impl Iterator<Item = CallStep<'a>>, tool: &str, args: &Json) -> usize {
     let steps: Vec<CallStep<'_>> = before.collect();
     steps.iter().rev().take_while(|step| step.is_call(tool, args)).count()
@@ -177,7 +180,8 @@ fn ordinal_word(n: usize) -> String {
     }
 }
 
-/// What is missing before the work is done: where parts were made that may have to behave, a script.
+/// Returns a refusal if work is missing before the task is done: parts were created that may need
+/// behaviour, but no script.
 pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
     if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || has_opt_out(&own.goal) {
         return None;
@@ -197,7 +201,7 @@ pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
     )))
 }
 
-/// Whether the person said that they want no script.
+/// Whether the user asked for no script.
 fn has_opt_out(goal: &str) -> bool {
     let goal = goal.to_lowercase();
     let said =
@@ -205,10 +209,10 @@ fn has_opt_out(goal: &str) -> bool {
     said.iter().any(|words| goal.contains(words))
 }
 
-/// What a guard makes of a plan.
+/// Checks the result of planning.
 ///
 /// # Errors
-/// It is not to be offered.
+/// The reason that the proposal must not be offered.
 pub(super) fn check_plan(
     state: &LedgerState,
     workflow: Seq,
@@ -234,7 +238,7 @@ pub(super) fn check_plan(
     }
 }
 
-/// A read whose answer is as it was, and stands in what the model is sent, is not sent again.
+/// Replaces the answer of a read by a note if the model already has the same answer in its prompt.
 fn skip_unchanged(chain: &TaskChain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json {
     let Some((tool, args)) = own.call(call) else {
         return answer;
@@ -254,7 +258,7 @@ fn skip_unchanged(chain: &TaskChain<'_>, own: &Workflow, call: Seq, answer: Json
     }
 }
 
-/// What reaches far is confirmed by the person before it is proposed.
+/// Refuses a change with a large scope unless the user confirmed it.
 fn check_scope(
     own: &Workflow,
     guards: &Guards,
@@ -289,8 +293,8 @@ fn check_scope(
     )
 }
 
-/// What follows a refusal: after several in a row the model is told to do otherwise, and in the end
-/// a person is asked.
+/// Returns the entries after a refusal. After several refusals in a row the model is told to change
+/// its approach, and finally the user has to decide.
 pub(super) fn after_refusal(state: &LedgerState, workflow: Seq, call: Seq) -> Vec<Entry> {
     let Some(own) = state.workflow(workflow).filter(|own| own.guards.is_some()) else {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! Workflows: one task in one place, as a reading of the ledger.
+//! Workflows: one task in one place, as state derived from the ledger.
 //!
-//! Three pure functions: [`decide`] turns an input into entries, [`State::apply`] reads an entry, and
-//! [`Workflow::wants`] names the work that is due. Entries are acted on only once they are durable;
-//! the shell does the work and drops whatever is no longer wanted. Scenes are the shell's caches and
-//! not part of the state.
+//! There are three pure functions: [`decide`] turns an input into entries,
+//! [`LedgerState::apply_record`] applies an entry to the state, and [`Workflow::wants`] returns the
+//! next work. The shell acts on entries only after they are durable, and drops work that is no
+//! longer wanted. Scenes are caches of the shell and not part of this state.
 
 mod agent;
 mod chain;
@@ -42,7 +42,7 @@ pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::talk::TurnSource;
 
-/// Everything that was read from the ledger so far.
+/// The state of all workflows, derived from the ledger.
 #[derive(Debug, Default)]
 pub struct LedgerState {
     workflows: BTreeMap<Seq, Workflow>,
@@ -52,41 +52,41 @@ pub struct LedgerState {
 #[derive(Debug)]
 pub struct Workflow {
     pub place: Place,
-    /// What the person asked for.
+    /// The user's request.
     pub goal: String,
-    /// Who calls the tools.
+    /// The driver, which calls the tools.
     pub driver: String,
-    /// Which proposals go without a person's yes.
+    /// The mode, which determines the proposals approved automatically.
     pub mode: Mode,
-    /// What the person attached to it.
+    /// The attachments of the request.
     pub attached: Vec<AttachmentSnapshot>,
-    /// How far the model may go.
+    /// The interaction mode, which limits the tools.
     pub stance: InteractionMode,
-    /// The task before it in the same conversation.
+    /// The previous task of the same conversation.
     pub follows: Option<Seq>,
-    /// What a model is held to; none where no model calls the tools.
+    /// The guards for a model; None if no model calls the tools.
     pub guards: Option<Guards>,
-    /// Whether it is a daemon's.
+    /// Whether a daemon runs the task.
     pub is_served: bool,
-    /// The scripts that the model is told of at the beginning.
+    /// The scripts that the model receives at the start.
     pub context: Option<TaskContext>,
     pub plan: Vec<Step>,
     pub finished: Option<Finish>,
-    /// The entry that says that its client has disconnected, where it has.
+    /// The entry of its client's disconnection.
     pub disconnected: Option<Seq>,
-    /// Whether the conversation ends with it.
+    /// Whether the conversation ends with this task.
     pub is_cleared: bool,
     /// Whether its texts were erased.
     pub is_erased: bool,
-    /// The model's last word, where it said one when it ended.
+    /// The model's closing message.
     pub summary: Option<String>,
     calls: BTreeMap<Seq, WorkflowCall>,
-    /// Those of the calls that are to be planned.
+    /// The calls that have to be planned.
     open: BTreeSet<Seq>,
-    /// The calls by what whoever made them calls them.
+    /// The calls by the ids that their callers gave them.
     names: HashMap<String, Seq>,
     proposals: BTreeMap<Seq, PendingProposal>,
-    /// Who said what, and how it stands with the model.
+    /// The messages, and the state of the model.
     talk: ModelConversation,
 }
 
@@ -95,9 +95,9 @@ struct WorkflowCall {
     tool: String,
     args: Json,
     id: Option<String>,
-    /// Why it cannot run.
+    /// The reason the call cannot run.
     flaw: Option<String>,
-    /// What of the model's message goes back as it came.
+    /// Provider data of the model's message that has to be sent back.
     replay: Option<Box<Replay>>,
     status: CallStatus,
 }
@@ -107,37 +107,36 @@ enum CallStatus {
     Open,
     Answered(Json),
     Refused(String),
-    /// It is a question, which waits for the person's answer; the answers that it offers.
+    /// A question that waits for the user's answer, with the offered answers.
     Questioned(Vec<String>),
     Proposed(Seq, Json),
 }
 
-/// A proposal and what became of it.
+/// A proposal and its status.
 #[derive(Debug)]
 pub struct PendingProposal {
     pub proposal: Proposal,
-    /// The call that it answers.
+    /// The call that produced it.
     pub call: Seq,
-    /// What became of it.
     pub status: PendingStatus,
 }
 
-/// What became of a proposal.
+/// The status of a proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PendingStatus {
     Waiting,
     Approved,
-    /// The target is about to replace the file; what it will say.
+    /// The target is about to replace the file; the acknowledgement to record.
     Applying(Box<Ack>),
-    /// The target did it.
+    /// The target has applied it.
     Applied(Box<Ack>),
-    /// The target did it, and a person has undone it in Studio.
+    /// The target has applied it, and the user undid it in Studio.
     Undone(Box<Ack>),
-    /// A person said no.
+    /// The user rejected it, possibly with a reason.
     Rejected(Option<String>),
-    /// It lost its base or its run.
+    /// It lost its base or its task, with the reason.
     Withdrawn(String),
-    /// The target did not do it.
+    /// The target failed to apply it, with the reason.
     Failed(String),
 }
 
@@ -148,32 +147,32 @@ impl PendingStatus {
     }
 }
 
-/// Work that is due.
+/// The next work of a workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WantedWork {
-    /// A call is to be planned.
+    /// Plan a call.
     Plan { call: Seq, tool: String, args: Json },
-    /// The mode that a person chose approves a proposal.
+    /// Approve a proposal automatically by the mode.
     ApproveByMode(Seq),
-    /// A person is to decide.
+    /// Ask the user to decide on a proposal.
     Ask(Seq),
-    /// The target is to perform these, in this order, in one write.
+    /// The target has to perform these proposals in order, in one write.
     Apply(Vec<Seq>),
-    /// A person is to answer a question.
+    /// Wait for the user's answer to a question.
     Answer(Seq),
-    /// A person is to say that it goes on, after something went wrong.
+    /// Wait for the user to resume after a failure.
     GoAhead,
-    /// The driver is to say what comes next.
+    /// Request the driver's next message.
     Reply,
 }
 
 impl LedgerState {
-    /// The workflow of that name.
+    /// Returns the workflow with this position.
     pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
         self.workflows.get(&workflow)
     }
 
-    /// All workflows, oldest first.
+    /// Returns all workflows, oldest first.
     pub fn workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
         self.workflows.iter().map(|(seq, workflow)| (*seq, workflow))
     }
@@ -191,7 +190,7 @@ impl LedgerState {
             served,
         } = &record.entry
         {
-            // What was planned is carried out by the task behind it.
+            // A task that follows a plan-only task carries out its plan.
             let before = follows.and_then(|before| self.workflow(before));
             let goes_on = |it: &&Workflow| {
                 it.stance == InteractionMode::Plan && *stance == InteractionMode::Act
@@ -228,7 +227,7 @@ impl LedgerState {
 }
 
 impl Workflow {
-    /// What stands beside the goal: what the person attached, and the scripts that may matter.
+    /// Returns the context sent with the goal: the attachments, and the scripts that may matter.
     fn prompt_context(&self) -> Option<String> {
         let parts =
             [attachment_text(&self.attached), self.context.as_ref().map(prompt::script_context)];
@@ -236,7 +235,7 @@ impl Workflow {
         (!parts.is_empty()).then(|| parts.join("\n"))
     }
 
-    /// The proposals, oldest first.
+    /// Returns the proposals, oldest first.
     pub fn proposals(&self) -> impl Iterator<Item = (Seq, &PendingProposal)> {
         self.proposals.iter().map(|(seq, pending)| (*seq, pending))
     }
@@ -245,13 +244,13 @@ impl Workflow {
         self.proposals.get(&proposal)
     }
 
-    /// The tool and arguments of a call.
+    /// Returns the tool and arguments of a call.
     pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
         self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
     }
 
-    /// Whom a call means that leaves out its path, where that is known before the place is asked: what
-    /// it meant when it was planned before, or else the one instance that the person attached.
+    /// Returns the implicit target of a call without a path, if it is known without a query: the
+    /// target at the previous planning, or else the one instance attached by the user.
     pub fn implicit_target(&self, call: Seq) -> Option<ImplicitTarget> {
         let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
         planned.find_map(|pending| pending.proposal.meant.clone()).or_else(|| self.pointed_at())
@@ -269,7 +268,7 @@ impl Workflow {
             .then_some(ImplicitTarget { target, by: ImplicitTargetReason::Attached })
     }
 
-    /// Why a call was refused, where it was.
+    /// Returns the refused calls with their reasons.
     pub fn refusals(&self) -> impl Iterator<Item = (Seq, &str)> {
         self.calls.iter().filter_map(|(seq, call)| match &call.status {
             CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
@@ -277,7 +276,7 @@ impl Workflow {
         })
     }
 
-    /// What calls were answered with that changed nothing, in order.
+    /// Returns the answers of calls that changed nothing, in order.
     pub fn answers(&self) -> impl Iterator<Item = &Json> {
         self.calls.values().filter_map(|call| match &call.status {
             CallStatus::Answered(answer) if !answer.is_null() => Some(answer),
@@ -285,7 +284,7 @@ impl Workflow {
         })
     }
 
-    /// What the model has said, in order.
+    /// Returns the messages of the model, in order.
     pub fn messages(&self) -> impl Iterator<Item = &str> + Clone {
         self.talk.turns().filter_map(|(_, said)| match said {
             TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
@@ -293,18 +292,18 @@ impl Workflow {
         })
     }
 
-    /// How it stands with the model.
+    /// Returns the conversation with the model.
     pub fn conversation(&self) -> &ModelConversation {
         &self.talk
     }
 
-    /// The question that waits for the person's answer: the call, and what is asked.
+    /// Returns the call of the question that waits for the user's answer.
     pub fn open_question(&self) -> Option<Seq> {
         let is_open = |call: &WorkflowCall| matches!(call.status, CallStatus::Questioned(_));
         self.calls.iter().find(|(_, call)| is_open(call)).map(|(seq, _)| *seq)
     }
 
-    /// The answers that an open question offers.
+    /// Returns the offered answers of an open question.
     pub fn offered_answers(&self, call: Seq) -> Option<&[String]> {
         match &self.calls.get(&call)?.status {
             CallStatus::Questioned(answers) => Some(answers),
@@ -312,23 +311,23 @@ impl Workflow {
         }
     }
 
-    /// Whether the person has answered a question of the model in this task.
+    /// Whether the user has answered a question of the model in this task.
     fn has_answered_question(&self) -> bool {
         let is_answered = |call: &WorkflowCall| matches!(call.status, CallStatus::Answered(_));
         self.calls.values().any(|call| call.tool == "ask_clarification" && is_answered(call))
     }
 
-    /// Why a call cannot run, whatever it means.
+    /// Returns the reason that a call cannot run, whatever its tool.
     pub fn call_flaw(&self, call: Seq) -> Option<&str> {
         self.calls.get(&call)?.flaw.as_deref()
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     pub fn call_count(&self) -> usize {
         self.calls.len()
     }
 
-    /// Which of the calls it is, from 1.
+    /// Returns the number of a call among all calls, starting at 1.
     pub fn call_number(&self, call: Seq) -> usize {
         self.calls.range(..=call).count()
     }
@@ -340,7 +339,7 @@ impl Workflow {
             Entry::Cleared {} => self.is_cleared = true,
             Entry::Disconnected { .. } => self.disconnected = Some(seq),
             Entry::Erased {} => (self.is_cleared, self.is_erased) = (true, true),
-            // A call is open while what it says is written down.
+            // The call of a message tool is still open when its text is recorded.
             Entry::Said { text, .. } if self.has_open_call() => self.talk.add_message(seq, text),
             Entry::Said { .. }
             | Entry::Told { .. }
@@ -408,7 +407,7 @@ impl Workflow {
         }
     }
 
-    /// What became of proposals.
+    /// Updates the status of proposals.
     fn read_proposals(&mut self, entry: &Entry) {
         match entry {
             Entry::Approved { proposal, .. } => self.set_status(*proposal, PendingStatus::Approved),
@@ -492,7 +491,7 @@ impl Workflow {
         }
     }
 
-    /// The work that is due, most urgent first. Whoever does the first of it asks again.
+    /// Returns the most urgent work. After doing it, the caller asks again.
     pub fn wants(&self) -> Option<WantedWork> {
         if self.finished.is_none() {
             let open = self.open.first().and_then(|seq| Some((*seq, self.calls.get(seq)?)));
@@ -501,8 +500,8 @@ impl Workflow {
                 return Some(WantedWork::Plan { call, tool, args });
             }
             let waiting = self.proposals.iter().find(|(_, p)| p.status == PendingStatus::Waiting);
-            // A file is written once for all that belongs together; Studio takes each change for itself, and
-            // an agent's calls stand each for itself.
+            // A file is written once for all proposals of a task. Studio applies each change
+            // separately, and the calls of an agent are independent.
             let is_each = self.place.studio_place().is_some() || self.agent_name().is_some();
             let is_due = is_each && self.approved_proposals().next().is_some();
             if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
@@ -529,7 +528,7 @@ impl Workflow {
         }
     }
 
-    /// The proposals that somebody said yes to and that are not done, oldest first.
+    /// Returns the proposals that are approved and not applied yet, oldest first.
     pub fn approved_proposals(&self) -> impl Iterator<Item = Seq> {
         let is_due = |status: &PendingStatus| {
             matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
@@ -537,7 +536,7 @@ impl Workflow {
         self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
     }
 
-    /// What the model is told of a call; nothing while it is not settled.
+    /// Returns the outcome of a call for the model; None if the call is not settled.
     fn call_outcome(&self, call: &WorkflowCall) -> Option<CallOutcome> {
         Some(match &call.status {
             CallStatus::Open | CallStatus::Questioned(_) => return None,
@@ -567,7 +566,7 @@ impl Workflow {
         })
     }
 
-    /// The answer to a call whose proposal was applied, with what is suspicious now and was not before.
+    /// Returns the answer to a call whose proposal was applied, with the lints that it introduced.
     fn applied_answer(pending: &PendingProposal, answer: Json) -> Json {
         let found = pending.proposal.warnings.iter().filter(|it| it.kind == WarningKind::Lint);
         let found: Vec<&str> = found.map(|it| it.text.as_str()).collect();
@@ -585,8 +584,8 @@ impl Workflow {
         }
     }
 
-    /// The answer; where a person changed the proposal, only what is there now: the answer was about
-    /// something else.
+    /// Returns the answer. If the user edited the proposal, returns only the commands that were
+    /// applied, because the answer describes the original proposal.
     fn changed_answer(pending: &PendingProposal, answer: Json) -> Json {
         if pending.proposal.from.is_some() {
             return json!({ "changedByPerson": {
@@ -599,7 +598,7 @@ impl Workflow {
     }
 }
 
-/// What a command makes or changes.
+/// Returns the path of the instance that a command creates or changes.
 fn command_path(command: &Command) -> String {
     match command {
         Command::Create { parent, name, .. } => parent.path.child(name, None).to_string(),

@@ -1,7 +1,8 @@
-//! What holds now: the end of what a model is sent.
+//! The current status at the end of the prompt.
 //!
-//! The plan with its progress, and what is known of the place with fingerprints, so that the model
-//! need not read again what it has read. It is short: a list of facts, the newest, never the place.
+//! It contains the plan with its progress, and known facts about the place with fingerprints, so
+//! that the model does not read content again. It is short: a list of the newest facts, never the
+//! place.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,22 +15,22 @@ use super::chain::{CallStep, TaskChain};
 use crate::prompt::one_line;
 use crate::tools;
 
-/// How many facts there are at most.
+/// Maximum number of facts.
 const FACTS: usize = 28;
 
-/// How long the arguments of a call are, at most, in bytes.
+/// Maximum bytes of a call's arguments.
 const BRIEF: usize = 160;
 
-/// Something that is known.
+/// A known fact.
 struct KnownFact {
-    /// The step that told it.
+    /// The step that produced it.
     step: usize,
     text: String,
-    /// Whether it stays true when something else changes.
+    /// Whether it remains true after other changes.
     is_lasting: bool,
 }
 
-/// The block; none where nothing is known yet.
+/// Returns the status text; None if nothing is known yet.
 pub(super) fn status_block(chain: &TaskChain<'_>) -> Option<String> {
     let last = chain.last_task()?;
     let mut text = String::new();
@@ -48,17 +49,17 @@ pub(super) fn status_block(chain: &TaskChain<'_>) -> Option<String> {
     (!text.is_empty()).then(|| format!("What holds now\n{text}"))
 }
 
-/// The newest facts behind an entry, oldest first.
+/// Returns the newest facts after an entry, oldest first.
 pub(super) fn newest_facts(chain: &TaskChain<'_>, after: Seq) -> Vec<String> {
     let mut facts: BTreeMap<String, KnownFact> = BTreeMap::new();
     let task = chain.0.last().map_or(Seq(0), |(seq, _)| *seq);
     for step in chain.steps().filter(|step| step.seq > after) {
         if step.has_changed() {
-            // What was listed or found before may be otherwise now.
+            // Earlier lists and search results may be outdated.
             facts.retain(|_, fact| fact.is_lasting);
         }
         for (key, fact) in facts_of_step(&step) {
-            // A person may have changed the place between two tasks.
+            // The user may have changed the place between two tasks.
             if fact.is_lasting || step.seq > task {
                 facts.insert(key, fact);
             }
@@ -70,8 +71,7 @@ pub(super) fn newest_facts(chain: &TaskChain<'_>, after: Seq) -> Vec<String> {
     facts.into_iter().skip(old).map(|fact| fact.text).collect()
 }
 
-/// What a step has told: each fact under the name of what it is about, so that a newer one takes
-/// its place.
+/// Returns the facts of a step. The key is the subject, so that a newer fact replaces an older one.
 fn facts_of_step(step: &CallStep<'_>) -> Vec<(String, KnownFact)> {
     let number = step.number;
     let fact = |text: String, lasts: bool| KnownFact { step: number, text, is_lasting: lasts };
@@ -117,7 +117,7 @@ fn facts_of_step(step: &CallStep<'_>) -> Vec<(String, KnownFact)> {
     told
 }
 
-/// Arguments in a line.
+/// Formats arguments in one line.
 pub(super) fn brief_args(args: &Json) -> String {
     let text = match args {
         Json::Object(map) if map.len() == 1 => {

@@ -1,7 +1,7 @@
-//! Which lines of scripts a model has seen: what it overwrites has to be among them.
+//! The script lines that a model has seen. It may only overwrite lines it has seen.
 //!
-//! Lines are known by their text, not by their numbers, so that edits above them move nothing, and
-//! a line that somebody else has changed since is unknown again.
+//! Lines are identified by their text and not by their numbers, so edits above them do not matter,
+//! and a line that another author changed since counts as unseen.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,24 +14,24 @@ use serde_json::Value as Json;
 use super::Workflow;
 use super::chain::TaskChain;
 
-/// Search results cut longer lines; so much of a line tells it from others.
+/// Search results truncate longer lines, so only this many bytes are compared.
 const COMPARED: usize = 300;
 
-/// Tools that change how all of a text is laid out, and replace nothing by something else.
+/// The tool that reformats whole texts without replacing content.
 const LAYS_OUT: &str = "format";
 
-/// The lines that stand in what the model is sent, by the paths of their scripts.
+/// The lines in the prompt, by script path.
 #[derive(Default)]
 struct ReadLines {
-    /// Scripts of which something was read or written by a call.
+    /// Scripts that a call read or wrote.
     scripts: HashSet<String>,
     lines: HashMap<String, HashSet<String>>,
 }
 
-/// No line of a script is overwritten that was not read.
+/// Checks that every overwritten line was read.
 ///
 /// # Errors
-/// Which script, or which lines, are to be read first.
+/// Names the script or the lines that have to be read first.
 pub(super) fn check_read(
     chain: &TaskChain<'_>,
     own: &Workflow,
@@ -40,7 +40,7 @@ pub(super) fn check_read(
 ) -> Result<(), Refusal> {
     let reading = ReadLines::from_chain(chain, own);
     let edited = proposal.commands.iter().enumerate().filter_map(|(at, command)| match command {
-        // What this proposal makes is known, and so is what is empty.
+        // Scripts created by this proposal are known, and empty edits overwrite nothing.
         Command::EditScript { target, edits, .. } if !edits.is_empty() => {
             (!target.id.0.starts_with("new:")).then(|| (at as u32, target.path.to_string()))
         }
@@ -97,8 +97,8 @@ impl ReadLines {
         reading
     }
 
-    /// Takes what an answer shows: objects with a script's `path` and some `text` of it, with the
-    /// lines around that, wherever in the answer they stand.
+    /// Adds the lines that an answer shows: any object with a script's `path` and `text`, and the
+    /// context lines around it, at any depth.
     fn take_answer(&mut self, answer: &Json) {
         match answer {
             Json::Object(object) => {
@@ -116,7 +116,7 @@ impl ReadLines {
         }
     }
 
-    /// Takes what the model wrote itself.
+    /// Adds the lines that the model wrote itself.
     fn take_written(&mut self, proposal: &Proposal) {
         for command in &proposal.commands {
             let path = match command {
@@ -141,7 +141,7 @@ impl ReadLines {
         known.extend(lines.map(|line| normalize_line(line).to_owned()));
     }
 
-    /// The first run of lines that go and were not read.
+    /// Returns the first run of removed lines that were not read.
     fn first_unread(&self, path: &str, hunks: &[Hunk]) -> Option<(u32, u32)> {
         let known = self.lines.get(path);
         let is_known = |line: &str| {
@@ -170,7 +170,8 @@ impl ReadLines {
     }
 }
 
-/// A line as it is compared: without what marks its end, and as long as search results have it.
+/// Normalizes a line for comparison: strips markers and white space at its end, and truncates it
+/// like search results.
 fn normalize_line(line: &str) -> &str {
     let line = line.strip_suffix("\\ No newline at end of file").unwrap_or(line);
     let line = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '␍' | '␊'));

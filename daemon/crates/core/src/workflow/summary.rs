@@ -1,8 +1,8 @@
-//! A summary of what happened: it stands for the messages that a model can no longer be sent.
+//! Summary of a conversation, which replaces the turns that no longer fit the prompt.
 //!
-//! It is made of the ledger alone and of no model's words about it, so it costs nothing, loses
-//! nothing that was decided, and is the same each time. What matters most comes first: what was
-//! asked for, what was accepted and refused, what is known, what is in the way; then what was said.
+//! It is built from the ledger alone, without a model. So it costs nothing, loses no decision, and
+//! is deterministic. The most important content comes first: requests, accepted and rejected
+//! changes, known facts and obstacles, then messages.
 
 use std::fmt::Write as _;
 
@@ -12,18 +12,19 @@ use super::chain::{CallStep, TaskChain};
 use super::talk::TurnSource;
 use super::{PendingStatus, prompt_status};
 
-/// How long a summary is at most, in bytes: about 1,200 tokens. One of a long talk comes near it.
+/// Maximum bytes of a summary, about 1,200 tokens. Summaries of long conversations come close to
+/// it.
 const LONGEST: usize = 3_800;
 
-/// How long a line of it is, in bytes.
+/// Maximum bytes of a line.
 const LINE: usize = 240;
 
-/// The entry that stands for all but the last steps, or for all earlier tasks where no step is to be
-/// kept; none where there is nothing to leave out.
+/// Returns the summary entry of all but the last `keep` steps, or of all earlier tasks if `keep` is
+/// 0. None if there is nothing to summarize.
 pub(super) fn summarize(chain: &TaskChain<'_>, keep: usize) -> Option<Entry> {
     let steps: Vec<CallStep<'_>> = chain.steps().collect();
     let (task, _) = *chain.0.last()?;
-    // What stands in front of the first step that stays.
+    // The index of the first step that is kept.
     let first_kept = match keep {
         0 => steps.partition_point(|step| step.seq < task),
         keep => steps.len().checked_sub(keep)?,
@@ -80,7 +81,7 @@ fn person_words<'a>(
     all.filter(move |(seq, _)| *seq <= until).filter_map(move |(_, said)| pick(said))
 }
 
-/// Adds lines as long as there is room.
+/// Adds a titled list of lines, as many as fit.
 fn add_section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     let mut is_first = true;
     for line in lines {

@@ -1,4 +1,5 @@
-//! Which proposal of a call was made from which, what stands for one by now, and why nothing does.
+//! Supersession of proposals: which proposal was derived from which, which one replaces another,
+//! and why none does.
 
 use std::iter;
 
@@ -8,18 +9,19 @@ use super::{CallStatus, PendingStatus, Workflow};
 use crate::prompt::UNMERGED;
 
 impl Workflow {
-    /// Whether a person's choice or edit stands for a rejected proposal.
+    /// Whether a user's selection or edit replaces a rejected proposal.
     pub fn is_revised(&self, proposal: Seq) -> bool {
         self.proposals.values().any(|it| it.proposal.from == Some(proposal))
     }
 
-    /// The newest proposal that a call became.
+    /// Returns the newest proposal of a call.
     pub fn proposed_for(&self, call: Seq) -> Option<Seq> {
         self.proposals.iter().rev().find(|(_, it)| it.call == call).map(|(seq, _)| *seq)
     }
 
-    /// The proposal of the same call that a person has made one from, by choices or edits, one after the
-    /// other. What takes something back is made from another call's.
+    /// Returns the original proposal from which the user derived one by selections or edits,
+    /// possibly in several steps. It belongs to the same call; an inverse is derived from another
+    /// call's proposal.
     pub fn revision_source(&self, proposal: Seq) -> Option<Seq> {
         let before = |it: &Seq| {
             let pending = self.proposals.get(it)?;
@@ -29,8 +31,8 @@ impl Workflow {
         iter::successors(before(&proposal), before).last()
     }
 
-    /// Why a proposal stands as it does, where that was said; and why it is not there again, where its
-    /// call was to be planned again and was refused.
+    /// Returns the reason for a proposal's status. If its call was to be replanned and was refused,
+    /// adds the reason for that.
     pub fn status_reason(&self, proposal: Seq) -> Option<String> {
         let pending = self.proposals.get(&proposal)?;
         let reason = pending.status.reason()?;
@@ -38,7 +40,7 @@ impl Workflow {
         let call = self.calls.get(&pending.call).filter(|_| is_newest);
         match (&pending.status, call.map(|call| &call.status)) {
             (PendingStatus::Withdrawn(_), Some(CallStatus::Refused(why))) => {
-                // What follows is for a model.
+                // The rest of the text is meant for a model.
                 let why = why.split(UNMERGED).next().unwrap_or_default();
                 Some(format!("{reason} {}", why.trim_end()))
             }
@@ -46,13 +48,13 @@ impl Workflow {
         }
     }
 
-    /// The proposal that stands for another now: a part of it, a changed form, or the same planned again.
+    /// Returns the proposal that replaces another: a part, an edited form, or the replanned one.
     pub fn successor_of(&self, proposal: Seq) -> Option<Seq> {
         let call = self.proposals.get(&proposal)?.call;
         self.proposed_for(call).filter(|newest| *newest != proposal)
     }
 
-    /// Whether a withdrawn proposal's call was planned again.
+    /// Whether the call of a withdrawn proposal has been planned again.
     pub fn is_replanned(&self, proposal: Seq) -> bool {
         let Some(pending) = self.proposals.get(&proposal) else {
             return false;

@@ -1,106 +1,105 @@
-//! The conversation of a task: who said what, and how it stands with the model.
+//! The conversation of a task: its messages, and the state of the model.
 //!
-//! What the person says while a model is asked, or while a call is being settled, the model has not
-//! read when it makes its next call; it stands behind that in what the model is sent.
+//! The model has not read user messages that arrive while a request is running or a call is being
+//! settled. They are queued, and come after the model's next call in the prompt.
 
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, ModelRequestRecord, Replay, Seq};
 
 use crate::prompt::attachment_text;
 
-/// Who has said something.
+/// The source of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TurnSource {
     Model(String),
-    /// The model, by a call that says nothing else: its arguments hold the words.
+    /// A message of the model by a message tool. The arguments of the call contain the text.
     Aloud(String),
-    /// The model, by a call.
+    /// A call of the model.
     Call(Seq),
-    /// The person, and what they attached.
+    /// A message of the user, with its attachments.
     Person(String, Option<String>),
     Vector(String),
 }
 
-/// Why the model is not asked any more before a person says so.
+/// The failure that stops requests to the model until the user resumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelTrouble {
-    /// What kind of failure.
     pub code: FailureKind,
     pub message: String,
-    /// Whether the same may well succeed later.
+    /// Whether a retry may succeed later.
     pub is_retryable: bool,
-    /// What to do next.
+    /// Advice on what to do next.
     pub hint: String,
-    /// The setting that mends it, where one does.
+    /// The setting that resolves the problem, if there is one.
     pub setting: Option<Setting>,
 }
 
 #[derive(Debug, Default)]
 pub struct ModelConversation {
     turns: Vec<(Seq, TurnSource)>,
-    /// What the model has not read yet.
+    /// Turns that the model has not read yet.
     queued: Vec<(Seq, TurnSource)>,
-    /// How many messages the model was asked for since a person last said something.
+    /// The number of requests since the last message or resume of the user.
     requests: u32,
     last: Option<(Seq, ModelRequestRecord)>,
     trouble: Option<ModelTrouble>,
-    /// The summary, and the last entry that it stands for.
+    /// The summary: its position, the last entry that it covers, and its text.
     summarised: Option<(Seq, Seq, String)>,
-    /// What goes back with the call that comes next.
+    /// Provider data to be sent back with the next call.
     replay: Option<Box<Replay>>,
-    /// Bytes of a request for one token, as the provider counted it.
+    /// Bytes of a request per token, as counted by the provider.
     per_token: Option<f64>,
-    /// How many messages in a row called nothing.
+    /// The number of consecutive messages without a call.
     vain: u32,
-    /// Where a person last said something, or that it goes on.
+    /// The position of the user's last message or resume.
     spoken: Option<Seq>,
 }
 
-/// Bytes of a request for one token, until a provider has counted.
+/// Bytes per token, until a provider has counted.
 const PER_TOKEN: f64 = 3.2;
 
 impl ModelConversation {
-    /// What was said, in the order in which the model is sent it.
+    /// Returns the turns in prompt order.
     pub(super) fn turns(&self) -> impl Iterator<Item = &(Seq, TurnSource)> + Clone {
         self.turns.iter().chain(&self.queued)
     }
 
-    /// How many messages the model was asked for since a person last said that it goes on.
+    /// Returns the number of requests since the last message or resume of the user.
     pub fn request_count(&self) -> u32 {
         self.requests
     }
 
-    /// The last request, and where it stands.
+    /// Returns the last request and its position.
     pub fn last_request(&self) -> Option<&(Seq, ModelRequestRecord)> {
         self.last.as_ref()
     }
 
-    /// Why the model is not asked any more.
+    /// Returns the failure that stops requests to the model.
     pub fn trouble(&self) -> Option<&ModelTrouble> {
         self.trouble.as_ref()
     }
 
-    /// The summary: where it stands, the last entry that it stands for, and its text.
+    /// Returns the summary: its position, the last entry that it covers, and its text.
     pub fn current_summary(&self) -> Option<(Seq, Seq, &str)> {
         self.summarised.as_ref().map(|(seq, until, text)| (*seq, *until, text.as_str()))
     }
 
-    /// How many tokens so many bytes of a request are taken to be.
+    /// Estimates the number of tokens of a request.
     pub fn estimate_tokens(&self, bytes: usize) -> u64 {
         (bytes as f64 / self.per_token.unwrap_or(PER_TOKEN)).ceil() as u64
     }
 
-    /// Where a person last said something, or that it goes on.
+    /// Returns the position of the user's last message or resume.
     pub(super) fn last_input(&self) -> Option<Seq> {
         self.spoken
     }
 
-    /// How many messages in a row called nothing.
+    /// Returns the number of consecutive messages without a call.
     pub(super) fn idle_messages(&self) -> u32 {
         self.vain
     }
 
-    /// Whether the person has said something that the model has not read.
+    /// Whether there is a user message that the model has not read.
     pub(super) fn has_queued(&self) -> bool {
         !self.queued.is_empty()
     }
@@ -109,7 +108,7 @@ impl ModelConversation {
         self.replay.take()
     }
 
-    /// A person has said something: what went wrong is forgotten.
+    /// Handles a message or resume of the user: clears the failure and the counters.
     pub(super) fn resume(&mut self, seq: Seq) {
         self.spoken = Some(seq);
         self.requests = 0;
@@ -117,7 +116,7 @@ impl ModelConversation {
         self.trouble = None;
     }
 
-    /// The model has said something by a call.
+    /// Adds a message that the model sent by a message tool.
     pub(super) fn add_message(&mut self, seq: Seq, text: &str) {
         self.turns.push((seq, TurnSource::Aloud(text.to_owned())));
     }
@@ -147,7 +146,7 @@ impl ModelConversation {
                 self.vain += 1;
                 self.replay.clone_from(replay);
                 let bytes = self.last.as_ref().map(|(_, request)| request.bytes as f64);
-                // A model that counts nothing, or wildly, is not believed.
+                // Implausible token counts are ignored.
                 let counted = tokens.filter(|it| it.prompt > 0).zip(bytes);
                 let ratio = counted.map(|(tokens, bytes)| bytes / tokens.prompt as f64);
                 if let Some(ratio) = ratio.filter(|ratio| (1.0..=16.0).contains(ratio)) {

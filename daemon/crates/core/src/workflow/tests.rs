@@ -1,4 +1,4 @@
-//! Decisions on small workflows, and the same state from a replay.
+//! Tests of decisions on small workflows, and of replaying them to the same state.
 
 mod model;
 
@@ -15,7 +15,7 @@ use super::{CALLS, LedgerState, PendingStatus, WantedWork, WorkflowInput, check_
 use crate::prompt::{CallOutcome, ModelMessage, PromptTurn, ToolCall};
 use crate::tools::{ModelAction, Plan};
 
-/// A workflow whose entries are kept, as a ledger would.
+/// A workflow whose entries are kept as in a ledger.
 struct Run {
     state: LedgerState,
     records: Vec<Record>,
@@ -72,7 +72,7 @@ impl Run {
         self.state.workflow(WORKFLOW).unwrap().wants()
     }
 
-    /// Calls a tool and answers the call with this proposal; its position.
+    /// Calls a tool, and answers the call with this proposal. Returns its position.
     fn propose(&mut self, proposal: Proposal, after: &[Seq]) -> Seq {
         let call = ToolCall::new("create_instance", json!({}));
         self.input(WorkflowInput::Called(vec![call])).unwrap();
@@ -383,7 +383,7 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
     );
 }
 
-/// Another workflow in the place of a run, with a proposal that stands on these.
+/// Adds another workflow in the same place, with a proposal that depends on these.
 fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
     let (workflow, call) = (Seq(100), Seq(101));
     let hash = Fingerprint::hash_bytes(b"place");
@@ -438,7 +438,7 @@ fn what_stood_on_another_workflows_proposal_is_planned_again() {
     let lost = decide(&run.state, Seq(100), WorkflowInput::Lost(first)).unwrap();
     let [Entry::Withdrawn { proposal, again: true, .. }] = &lost[..] else { panic!("{lost:?}") };
     assert_eq!(*proposal, second);
-    // What the target was given stands.
+    // Proposals sent to the target are kept.
     let acks = serde_json::from_value(json!([{ "outcomes": [], "inverse": [] }])).unwrap();
     let entry =
         Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };

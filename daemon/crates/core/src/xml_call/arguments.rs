@@ -1,4 +1,5 @@
-//! The arguments of one call: each in tags of its own, all of them as one JSON object, or as attributes.
+//! Parser for the arguments of one call: each in its own tag, all in one JSON object, or as
+//! attributes.
 
 use scene_schemas::refusal::did_you_mean;
 use serde_json::{Map, Value as Json};
@@ -8,20 +9,20 @@ use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
 use super::typed::{self, RawArgument};
 use crate::prompt::PromptTool;
 
-/// What is wrong with a call.
+/// The reason a call is invalid.
 pub(super) enum CallFault {
-    /// The text ends in it.
+    /// The text ends inside the call.
     Cut(String),
-    /// It is written otherwise.
+    /// The call is malformed.
     Malformed(String),
 }
 
-/// The arguments of one call, as they are read.
+/// The reader of one call's arguments.
 pub(super) struct ArgumentReader<'r, 'a> {
     reader: &'r MessageReader<'a>,
     tool: &'a PromptTool,
     pub(super) args: Map<String, Json>,
-    /// The tag around the arguments that is open.
+    /// The open tag around the arguments.
     around: Option<&'a str>,
 }
 
@@ -30,7 +31,8 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         Self { reader, tool, args: Map::new(), around: None }
     }
 
-    /// Reads a call from its opening tag on: where it ends; none where the tag is only mentioned.
+    /// Reads a call after its opening tag. Returns where it ends; None if the tag is only mentioned
+    /// in a sentence.
     pub(super) fn read_call(
         &mut self,
         opening: &OpeningTag<'a>,
@@ -98,7 +100,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         self.tool.schema["properties"].as_object().into_iter().flatten()
     }
 
-    /// The name of an argument as the schema spells it, and its schema.
+    /// Returns the name of an argument as spelled in the schema, and its schema.
     fn find_property(&self, name: &str) -> Option<(&'a String, &'a Json)> {
         let exact = self.schema_properties().find(|(known, _)| *known == name);
         exact.or_else(|| self.schema_properties().find(|(known, _)| is_same_name(known, name)))
@@ -113,7 +115,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         self.around.is_some_and(|around| around.eq_ignore_ascii_case(tag.name))
     }
 
-    /// One argument: where it ends.
+    /// Reads one argument. Returns where it ends.
     fn read_argument(&mut self, at: usize, tag: &XmlTag<'a>) -> Result<usize, CallFault> {
         let behind = at + tag.length;
         if tag.is_empty {
@@ -148,7 +150,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         Ok(())
     }
 
-    /// What the tool takes, behind a name that is none of it.
+    /// Describes the tool's parameters after an unknown name.
     fn describe_parameters(&self, name: &str) -> String {
         let names: Vec<&str> = self.schema_properties().map(|(name, _)| name.as_str()).collect();
         let near = did_you_mean(name, names.iter().copied());
@@ -158,7 +160,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         format!("{near} The tool takes {}.", names.join(", "))
     }
 
-    /// `<args>`: arguments in tags of their own, or one JSON object.
+    /// Reads `<args>`: arguments in their own tags, or one JSON object.
     fn read_all(&mut self, at: usize, tag: &XmlTag<'a>) -> Result<usize, CallFault> {
         let behind = at + tag.length;
         let inside = self.reader.text[behind..].trim_start();
@@ -180,7 +182,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         Ok(map.into_iter().try_for_each(|(name, value)| self.insert_value(name, value)))
     }
 
-    /// A JSON object between the tags of the tool: where the call ends.
+    /// Reads a JSON object between the tags of the tool. Returns where the call ends.
     fn read_bare_object(&mut self, at: usize) -> Result<usize, CallFault> {
         let mut from = at;
         let mut first = None;
@@ -199,8 +201,8 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         }
     }
 
-    /// Whether the tag is a word in a sentence: text follows, and no end of the call before another
-    /// tag of a tool.
+    /// Whether the tag is only mentioned in a sentence: text follows, and the call is not closed
+    /// before another tool's tag.
     fn is_mention(&self, opening: &OpeningTag<'_>, at: usize) -> bool {
         let mut tags = self.reader.tags_from(at);
         let next =
@@ -213,7 +215,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         !(line_before.trim().is_empty() && is_alone)
     }
 
-    /// What stands where an argument should.
+    /// Returns the fault for text in place of an argument.
     fn stray_text(&self, at: usize) -> CallFault {
         let rest = &self.reader.text[at..];
         let shown: String = rest.chars().take(40).collect();
@@ -236,7 +238,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         }
     }
 
-    /// What stands between the tags of an argument, and where it ends.
+    /// Reads the value between the tags of an argument, and where it ends.
     fn read_value(&self, at: usize, name: &str) -> Result<(RawArgument, usize), CallFault> {
         let text = self.reader.text;
         let begun = text[at..].trim_start();
@@ -269,7 +271,8 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         Ok((raw(start), end))
     }
 
-    /// Why an argument has no end: the text is cut off, or something else stands behind its closing tag.
+    /// Returns the fault for an unclosed argument: the text is cut off, or other text follows its
+    /// closing tag.
     fn unclosed_argument(&self, at: usize, name: &str, loose: Option<usize>) -> CallFault {
         if let Some(end) = loose {
             return self.stray_text(self.past_blanks(end));
@@ -303,7 +306,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         Err(self.truncated_call(&format!("`<{name}>`")))
     }
 
-    /// Whether an argument can end here: something of the call follows, or the text ends.
+    /// Whether an argument can end here: another part of the call follows, or the text ends.
     fn is_end(&self, at: usize) -> bool {
         let rest = &self.reader.text[self.past_blanks(at)..];
         match read_tag(rest) {

@@ -1,7 +1,8 @@
-//! Tool calls as XML, for models that have no tools of their own.
+//! Tool calls as XML, for models without native tool calling.
 //!
-//! [`describe`] teaches the form, [`read`] reads what a model makes of it, [`call`] and [`result`] spell
-//! what happened when it is told again. Nothing here knows which tools there are: they are given.
+//! [`describe_tools`] explains the form to the model, [`parse_message`] parses its messages, and
+//! [`format_call`] and [`format_result`] encode earlier calls and results for the prompt. The tools
+//! are passed in; this module knows none of them.
 //!
 //! ```text
 //! <read_script>
@@ -9,9 +10,9 @@
 //! </read_script>
 //! ```
 //!
-//! Texts stand as they are, also where they hold tags; only one that holds its own closing tag goes
-//! into CDATA. What cannot be read is refused with its reason, what is not closed is never run, and
-//! nothing is ever filled in.
+//! Values are written literally, even if they contain tags. Only a value that contains its own tag
+//! is put into CDATA. A call that cannot be parsed is refused with the reason, an unclosed call is
+//! never run, and missing parts are never filled in.
 
 mod arguments;
 mod describe;
@@ -30,8 +31,7 @@ use crate::prompt::{CallOutcome, ModelPrompt, PromptTurn, fence_text, without_pi
 pub use self::describe::describe_tools;
 pub use self::read::{ParsedMessage, parse_message};
 
-/// A conversation as text alone: the tools are taught in the rules, and calls and what came of them
-/// are words.
+/// Converts a prompt to text only: the rules explain the tools, and calls and results become text.
 #[must_use]
 pub fn to_text_prompt(mut prompt: ModelPrompt) -> ModelPrompt {
     let tools = std::mem::take(&mut prompt.tools);
@@ -52,7 +52,7 @@ pub fn to_text_prompt(mut prompt: ModelPrompt) -> ModelPrompt {
     prompt
 }
 
-/// A call as the model would have written it, for the conversation that it is sent again.
+/// Formats a call as the model would have written it, for later prompts.
 pub fn format_call(tool: &str, args: &Json) -> String {
     let mut text = format!("<{tool}>\n");
     for (name, value) in args.as_object().into_iter().flatten() {
@@ -62,7 +62,7 @@ pub fn format_call(tool: &str, args: &Json) -> String {
     text + &format!("</{tool}>")
 }
 
-/// A text so that [`read`] reads it again.
+/// Escapes a text so that [`parse_message`] reads it back unchanged.
 fn escape_text(name: &str, text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let holds_tags = lower.contains(&format!("<{}", name.to_ascii_lowercase()))
@@ -74,8 +74,8 @@ fn escape_text(name: &str, text: &str) -> String {
     if text.contains('\n') { format!("\n{text}\n") } else { text.to_owned() }
 }
 
-/// What came of a call, as the model is told: `<tool_result tool="NAME">` around the answer, or
-/// `<tool_error tool="NAME">` around the reason, in a fence. Nothing inside closes either.
+/// Formats the outcome of a call for the model: `<tool_result tool="NAME">` around the answer, or
+/// `<tool_error tool="NAME">` around the reason, in a fence. The content cannot close either.
 pub fn format_result(tool: &str, outcome: &CallOutcome) -> String {
     let (tag, text) = match outcome {
         CallOutcome::Done(Json::String(text)) => ("tool_result", text.clone()),
@@ -85,7 +85,7 @@ pub fn format_result(tool: &str, outcome: &CallOutcome) -> String {
     format!("<{tag} tool=\"{tool}\">\n{}</{tag}>", fence_text(&escape_result_tags(&text), ""))
 }
 
-/// A text in which no tag of a result stands: JSON means the same with the stroke escaped.
+/// Escapes closing tags of results in a text. JSON with the escaped slash has the same meaning.
 fn escape_result_tags(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut safe = String::with_capacity(text.len());

@@ -1,28 +1,28 @@
-//! Lists and objects in tags of their own: `<props><Name>Lamp</Name></props>`.
+//! Parser for lists and objects in nested tags: `<props><Name>Lamp</Name></props>`.
 //!
-//! A child is a member of an object by its name, or an item of a list by any name. What the schema says
-//! of a child holds for it; where it says nothing, what is JSON is read as JSON, and all else is a text.
+//! A child is a member of an object by its name, or an item of a list by any name. The schema of a
+//! child determines its type. Without a schema, JSON is read as JSON, and anything else as text.
 
 use serde_json::{Map, Value as Json};
 
 use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
 use super::typed::{self, RawArgument};
 
-/// How deep tags may stand in one another.
+/// Maximum nesting depth of tags.
 const MAX_DEPTH: usize = 16;
 
-/// Names of tags that say what they hold by an attribute: `<property name="Size">`.
+/// Tags whose member name is in an attribute: `<property name="Size">`.
 const NAMED: [&str; 5] = ["entry", "field", "member", "prop", "property"];
 
 const CDATA: &str = "<![CDATA[";
 
-/// A tag with what stands between it and its end.
+/// A tag with its content.
 struct NestedElement<'a> {
     name: &'a str,
     inside: &'a str,
 }
 
-/// Whether a text is tags and not JSON.
+/// Whether a text consists of tags rather than JSON.
 pub(super) fn is_nested(text: &str) -> bool {
     matches!(read_tag(text.trim()), TagStart::Tag(tag) if !tag.is_closing)
 }
@@ -30,7 +30,7 @@ pub(super) fn is_nested(text: &str) -> bool {
 /// Reads tags as a list or as an object.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The reason that the tags are invalid.
 pub(super) fn read_nested(
     text: &str,
     schema: &Json,
@@ -61,7 +61,7 @@ pub(super) fn read_nested(
     Ok(if is_list { Json::Array(items) } else { Json::Object(map) })
 }
 
-/// The name of a member as the schema spells it, and its schema.
+/// Returns the name of a member as spelled in the schema, and its schema.
 fn find_member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
     let known = schema["properties"].as_object();
     let found = known.and_then(|known| known.iter().find(|(it, _)| is_same_name(it, name)));
@@ -71,7 +71,7 @@ fn find_member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
     }
 }
 
-/// The element at the front of a text, and what stands behind it.
+/// Reads the element at the start of a text. Returns it with the rest of the text.
 fn read_element(text: &str) -> Result<(NestedElement<'_>, &str), String> {
     let TagStart::Tag(tag) = read_tag(text) else {
         let shown: String = text.chars().take(40).collect();
@@ -96,7 +96,7 @@ fn name_of<'a>(tag: &XmlTag<'a>) -> &'a str {
     said.filter(|_| is_named).map_or(tag.name, |(_, name)| *name)
 }
 
-/// Where the end tag of a name stands, and how long it is. Such tags within are in pairs.
+/// Returns the start and length of the end tag of a name. Nested tags of the same name are paired.
 fn end_of(text: &str, name: &str) -> Option<(usize, usize)> {
     let (mut at, mut depth) = (0, 1);
     while let Some(found) = text[at..].find('<') {
@@ -141,7 +141,7 @@ fn element_value(element: &NestedElement<'_>, schema: &Json, depth: usize) -> Re
     Ok(typed::read_untyped(&raw))
 }
 
-/// Whether tags of which nothing is known are the items of a list: `<item>` alone.
+/// Whether tags without a schema are the items of a list: only `<item>` is.
 fn is_list(text: &str) -> bool {
     matches!(read_tag(text), TagStart::Tag(tag) if is_same_name(tag.name, "item"))
 }

@@ -1,8 +1,7 @@
-//! Finds the calls in what a model wrote.
+//! Parser for tool calls in a model's message.
 //!
-//! An argument ends at its closing tag where something of the call follows: another argument, or the
-//! end of the call. So a text may hold tags, its own ones too, where they are in pairs or something
-//! else follows.
+//! An argument ends at its closing tag if another argument or the end of the call follows. So a
+//! value may contain tags, even its own, if they are paired or followed by other text.
 
 use scene_schemas::refusal::did_you_mean;
 use serde_json::{Map, Value as Json};
@@ -11,33 +10,34 @@ use super::arguments::{ArgumentReader, CallFault};
 use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
 use crate::prompt::{PromptTool, ToolCall};
 
-/// What a model wrote, taken apart.
+/// A parsed message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParsedMessage {
-    /// What it says before the call; all of it where it calls nothing.
+    /// The text before the call, or the whole text if there is no call.
     pub text_before: String,
-    /// The call, or why it cannot be run: what is wrong, and what to do about it.
+    /// The call, or the reason that it cannot run and what to do about it.
     pub call: Option<Result<ToolCall, String>>,
-    /// The tools of the calls behind it, which are not run; at most 16.
+    /// The tools of further calls, which are not run; at most 16.
     pub more: Vec<String>,
 }
 
-/// Further calls that are named.
+/// Maximum number of further calls named.
 const MAX_MORE: usize = 16;
 
-/// Closing tags at which a JSON object is tried: each try reads all of it again.
+/// Maximum number of closing tags at which a JSON object is tried. Each try parses it from the
+/// start.
 pub(super) const MAX_TRIES: usize = 16;
 
 /// Tags around arguments, or around one JSON object with all of them.
 pub(super) const AROUND: [&str; 5] = ["args", "arguments", "parameters", "params", "input"];
 
-/// Tags around a whole call as JSON, which many models were taught.
+/// Tags around a whole call as JSON, as many models were trained to write it.
 const WRAPPERS: [&str; 3] = ["tool_call", "function_call", "tool_use"];
 
-/// Sections in which a model thinks. What stands in them is not meant.
+/// Sections in which a model thinks. Calls inside them are ignored.
 const THOUGHTS: [&str; 3] = ["think", "thinking", "reasoning"];
 
-/// Reads a message: the first call of one of these tools, and what stands before it.
+/// Parses a message: the first call of one of these tools, and the text before it.
 pub fn parse_message(text: &str, tools: &[PromptTool]) -> ParsedMessage {
     let reader = MessageReader { text, tools };
     let mut found =
@@ -78,7 +78,7 @@ pub fn parse_message(text: &str, tools: &[PromptTool]) -> ParsedMessage {
     found
 }
 
-/// What stands before a call, without the code fence that the call stands in.
+/// Returns the text before a call, without the code fence around the call.
 fn text_before(text: &str) -> &str {
     let text = text.trim();
     let fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
@@ -95,19 +95,19 @@ pub(super) struct MessageReader<'a> {
     tools: &'a [PromptTool],
 }
 
-/// A tag that begins a call, perhaps.
+/// A tag that may start a call.
 pub(super) struct OpeningTag<'a> {
     pub(super) start: usize,
     pub(super) behind: usize,
     pub(super) tool: &'a PromptTool,
-    /// The tag; none where the end of the text cuts it off.
+    /// The tag; None if the end of the text cuts it off.
     pub(super) tag: Option<XmlTag<'a>>,
 }
 
 enum CallElement {
-    /// A tag in a sentence.
+    /// A tag mentioned in a sentence.
     Mention,
-    /// A call, where it ends, and what its arguments are.
+    /// A call: where it ends, and its arguments.
     Call(usize, Result<Map<String, Json>, String>),
 }
 
@@ -117,7 +117,7 @@ impl<'a> MessageReader<'a> {
         exact.or_else(|| self.tools.iter().find(|tool| is_same_name(&tool.name, name)))
     }
 
-    /// The next tag of a tool that does not stand in a thought, a comment or inline code.
+    /// Returns the next tag of a tool that is not inside a thought, a comment or inline code.
     fn next(&self, mut at: usize) -> Option<OpeningTag<'a>> {
         while let Some(found) = self.text[at..].find(['<', '`']) {
             at += found;
@@ -170,7 +170,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
-    /// Where the next closing tag of the tool begins and ends.
+    /// Returns the start and end of the next closing tag of the tool.
     pub(super) fn find_closing(&self, from: usize, tool: &PromptTool) -> Option<(usize, usize)> {
         self.tags_from(from).find_map(|(at, tag)| {
             (tag.is_closing && is_same_name(tag.name, &tool.name)).then_some((at, at + tag.length))
@@ -185,7 +185,7 @@ impl<'a> MessageReader<'a> {
         })
     }
 
-    /// A closing tag that is left over says that a text held what looks like the end of the call.
+    /// A leftover closing tag means that an argument contained a text like the end of the call.
     fn check_ambiguity(&self, tool: &PromptTool, end: usize) -> Result<(), String> {
         let next = self.tags_from(end).find(|(_, tag)| is_same_name(tag.name, &tool.name));
         if next.is_none_or(|(_, tag)| !tag.is_closing) {
@@ -198,7 +198,8 @@ impl<'a> MessageReader<'a> {
         ))
     }
 
-    /// A call as models were taught to write it elsewhere: `<tool_call>{"name": .., "arguments": ..}`.
+    /// Reads a call in the form that models learned elsewhere:
+    /// `<tool_call>{"name": .., "arguments": ..}`.
     fn wrapped_call(&self) -> Option<(usize, Result<ToolCall, String>)> {
         let is_wrapper =
             |tag: &XmlTag<'_>| WRAPPERS.iter().any(|it| it.eq_ignore_ascii_case(tag.name));
@@ -238,7 +239,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
-    /// What is wrong where no tool was called, but something was meant as a call.
+    /// Returns the reason if no tool was called, but a text looks like a call.
     fn explain_unknown(&self) -> Option<String> {
         let mut is_fenced = false;
         let mut at = 0;
@@ -263,7 +264,7 @@ impl<'a> MessageReader<'a> {
     }
 }
 
-/// How long what is not looked into is: inline code, a comment, a thought.
+/// Returns the length of a part that is skipped: inline code, a comment, a thought.
 fn skipped_length(text: &str) -> Option<usize> {
     if text.starts_with('`') {
         let run = text.len() - text.trim_start_matches('`').len();
@@ -297,11 +298,12 @@ fn skipped_length(text: &str) -> Option<usize> {
         TagStart::Tag(end) if end.name.eq_ignore_ascii_case(thought) => Some(at + end.length),
         _ => None,
     });
-    // A thought that does not end is the whole message.
+    // An unclosed thought extends to the end of the message.
     Some(end.map_or(text.len(), |end| tag.length + end))
 }
 
-/// How long a comment is; longer ones are none, for each is looked for anew.
+/// Returns the length of a comment. Longer ones do not count, because each `<!--` starts a new
+/// search.
 pub(super) fn comment_length(text: &str) -> Option<usize> {
     const MAX: usize = 4096;
     let inside = text.strip_prefix("<!--")?;

@@ -1,34 +1,34 @@
-//! Tags in a text that is hardly XML: one at a time, with its attributes.
+//! Lenient parser for one tag with its attributes, in a text that is not well-formed XML.
 
-/// A tag at the front of a text.
+/// A tag at the start of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct XmlTag<'a> {
-    /// Its name, as it is written.
+    /// The name as written.
     pub(super) name: &'a str,
-    /// A closing tag, `</name>`.
+    /// Whether this is a closing tag, `</name>`.
     pub(super) is_closing: bool,
-    /// An empty tag, `<name/>`.
+    /// Whether this is an empty tag, `<name/>`.
     pub(super) is_empty: bool,
-    /// Its attributes, values without their quotes.
+    /// The attributes, with values without quotes.
     pub(super) attributes: Vec<(&'a str, &'a str)>,
-    /// How many bytes it takes.
+    /// Length in bytes.
     pub(super) length: usize,
 }
 
-/// What stands at a `<`.
+/// The text at a `<`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TagStart<'a> {
     Tag(XmlTag<'a>),
-    /// A tag that the end of the text cuts off: what is there of its name, and whether that is all of
-    /// it.
+    /// A tag cut off by the end of the text: the available part of its name, and whether the name
+    /// is complete.
     Cut(&'a str, bool),
     Text,
 }
 
-/// How long a tag may be: what is longer is no tag of a call.
+/// Maximum bytes of a tag of a call.
 const MAX: usize = 64 << 10;
 
-/// Reads what stands at the front of a text.
+/// Reads the tag at the start of a text.
 pub(super) fn read_tag(text: &str) -> TagStart<'_> {
     let Some(rest) = text.strip_prefix('<') else {
         return TagStart::Text;
@@ -77,7 +77,8 @@ pub(super) fn read_tag(text: &str) -> TagStart<'_> {
 
 type AttributePair<'a> = (&'a str, &'a str);
 
-/// An attribute at the front, and how many bytes it takes; none inside where the end cuts it off.
+/// Reads the attribute at the start, and its length in bytes. `Some(None)` if the end of the text
+/// cuts it off.
 #[expect(clippy::option_option, reason = "no attribute, or one that is cut off")]
 fn read_attribute(text: &str) -> Option<Option<(AttributePair<'_>, usize)>> {
     let name = &text[..text.find(|c| !is_name(c)).unwrap_or(text.len())];
@@ -106,7 +107,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')
 }
 
-/// Two spellings of one name: case, `_` and `-` do not count.
+/// Whether two names are equal, ignoring case, `_` and `-`.
 pub(super) fn is_same_name(a: &str, b: &str) -> bool {
     fn significant_letters(text: &str) -> impl Iterator<Item = u8> + '_ {
         let kept = text.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));

@@ -1,4 +1,4 @@
-//! Calls as models write them, and as they should never have.
+//! Tests of calls as models write them, and of malformed ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ fn lists_and_objects_may_stand_in_tags_of_their_own() {
         ("<props><Text><![CDATA[<b>5</b> & 6]]></Text></props>", json!({ "Text": "<b>5</b> & 6" })),
         ("<props><Text>Tom &amp; Jerry</Text></props>", json!({ "Text": "Tom & Jerry" })),
         ("<props><Parent/></props>", json!({ "Parent": "" })),
-        // A member may be called as an argument is, or as what is around it.
+        // A member may have the name of an argument or of the surrounding tag.
         (
             "<props><path>a</path><props><a>1</a></props></props>",
             json!({ "path": "a", "props": { "a": 1 } }),
@@ -344,7 +344,7 @@ fn one_call_is_taken_and_the_others_are_named() {
     assert_eq!(parse_message(&format!("{kept}\n<list_selection/>"), &tools()).text_before, kept);
 }
 
-/// Texts of all that a reader could stumble over.
+/// Texts made of pieces that could confuse the parser.
 fn pieces(most: usize) -> impl Strategy<Value = String> {
     const PIECES: [&str; 30] = [
         "<read_script>",

@@ -1,20 +1,21 @@
-//! The text of an argument as the value that its schema asks for.
+//! Conversion of an argument's text to the type in its schema.
 //!
-//! A text stays a text, whatever it looks like. All else is read as JSON; what does not fit is refused.
+//! Text values are kept as they are, whatever they look like. Everything else is parsed as JSON and
+//! refused if it does not fit.
 
 use serde_json::Value as Json;
 
 use super::nested;
 
-/// An argument as it stands between its tags.
+/// An argument's text between its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RawArgument {
     pub(super) text: String,
-    /// Whether it stood in CDATA, and is taken exactly as it is.
+    /// Whether the text was in CDATA and is taken literally.
     pub(super) is_exact: bool,
 }
 
-/// What a value may be.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     Text,
@@ -26,11 +27,11 @@ enum ValueKind {
     Null,
 }
 
-/// All that a value may be.
+/// The permitted kinds of a value.
 #[derive(Debug, Default)]
 struct ValueKinds {
     kinds: Vec<ValueKind>,
-    /// Whether the text has a form of its own, and blanks around it are none of it.
+    /// Whether the text has a specified format, so that surrounding white space is not part of it.
     is_formed: bool,
 }
 
@@ -39,16 +40,16 @@ impl ValueKinds {
         self.kinds.contains(&kind)
     }
 
-    /// Whether only texts are asked for, or nothing is said.
+    /// Whether only text is permitted, or the schema does not specify a kind.
     fn has_no_json(&self) -> bool {
         self.kinds.iter().all(|kind| matches!(kind, ValueKind::Text | ValueKind::Null))
     }
 }
 
-/// Reads an argument. One that may be left out may be null as well.
+/// Reads an argument. An optional one may be null.
 ///
 /// # Errors
-/// What it is instead of what the schema asks for.
+/// Describes the mismatch with the schema.
 pub(super) fn read_value(
     raw: &RawArgument,
     schema: &Json,
@@ -57,7 +58,7 @@ pub(super) fn read_value(
     value_at(raw, schema, is_needed, 0)
 }
 
-/// The same within so many tags.
+/// Like [`read_value`], inside `depth` nested tags.
 pub(super) fn value_at(
     raw: &RawArgument,
     schema: &Json,
@@ -75,7 +76,7 @@ pub(super) fn value_at(
         return Ok(Json::String(if kinds.is_formed { text.trim().to_owned() } else { text }));
     }
     let (is_list, is_object) = (kinds.contains(ValueKind::List), kinds.contains(ValueKind::Object));
-    // Where it may be a text as well, tags are the text.
+    // If text is permitted too, tags are part of the text.
     let is_tags = !kinds.contains(ValueKind::Text) && !raw.is_exact && nested::is_nested(&raw.text);
     if is_tags && (is_list || is_object) {
         return nested::read_nested(
@@ -100,7 +101,7 @@ pub(super) fn value_at(
     }
 }
 
-/// Of several schemas the one that says what a list or an object holds.
+/// Returns the schema that specifies the contents of a list or an object, among the alternatives.
 fn container_schema(schema: &Json, is_list: bool) -> &Json {
     let word = if is_list { "items" } else { "properties" };
     let forms = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array());
@@ -108,7 +109,7 @@ fn container_schema(schema: &Json, is_list: bool) -> &Json {
     found.filter(|_| schema.get(word).is_none()).unwrap_or(schema)
 }
 
-/// What a text is where nothing says what it should be: JSON where it is some, and a text otherwise.
+/// Reads a value without a schema: JSON if it parses, otherwise text.
 pub(super) fn read_untyped(raw: &RawArgument) -> Json {
     parse_json(raw).unwrap_or_else(|_| Json::String(text_argument(raw).trim().to_owned()))
 }
@@ -154,7 +155,7 @@ fn collect_kinds(schema: &Json, kinds: &mut ValueKinds, depth: usize) {
     }));
 }
 
-/// The value where it is of a kind that is asked for; itself where not.
+/// Returns the value if its kind is permitted; otherwise the unchanged value as an error.
 fn match_kind(value: Json, kinds: &ValueKinds) -> Result<Json, Json> {
     let fits = match &value {
         Json::Null => kinds.contains(ValueKind::Null),
@@ -172,7 +173,7 @@ fn match_kind(value: Json, kinds: &ValueKinds) -> Result<Json, Json> {
             kinds.contains(ValueKind::Number)
                 || kinds.contains(ValueKind::Integer) && !number.is_f64()
         }
-        // Numbers and the like in quotes are meant as what is asked for; a text is taken as it is.
+        // Quoted numbers and other JSON in strings are unwrapped, unless text is permitted.
         Json::String(quoted) if !kinds.contains(ValueKind::Text) => {
             let inner = serde_json::from_str(quoted).ok().filter(|it: &Json| !it.is_string());
             return match inner {
@@ -185,8 +186,8 @@ fn match_kind(value: Json, kinds: &ValueKinds) -> Result<Json, Json> {
     if fits { Ok(value) } else { Err(value) }
 }
 
-/// Reads JSON: as it stands, out of a code fence, with the spellings that other languages have of
-/// `true`, `false` and `null`, and with entities where it is none as it stands.
+/// Parses JSON. Accepts a code fence around it, other languages' spellings of `true`, `false` and
+/// `null`, and entities if it does not parse literally.
 fn parse_json(raw: &RawArgument) -> Result<Json, String> {
     let text = strip_fence(raw.text.trim());
     let word = text.to_ascii_lowercase();
@@ -204,7 +205,7 @@ fn parse_json(raw: &RawArgument) -> Result<Json, String> {
     })
 }
 
-/// What stands in a code fence, where the whole text is one.
+/// Returns the content of a code fence that is the whole text.
 fn strip_fence(text: &str) -> &str {
     let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     match inner.and_then(|inner| inner.split_once('\n')) {
@@ -213,8 +214,8 @@ fn strip_fence(text: &str) -> &str {
     }
 }
 
-/// A text that is an argument: without the line ends behind and before its tags where it stands on
-/// lines of its own, and with entities read where all of it is escaped.
+/// Returns the text of an argument: without the line ends next to its tags if it is on separate
+/// lines, and with entities decoded if the whole text is escaped.
 fn text_argument(raw: &RawArgument) -> String {
     if raw.is_exact {
         return raw.text.clone();
@@ -238,9 +239,9 @@ fn trim_block(text: &str) -> &str {
     }
 }
 
-/// The text with its entities read, where it is escaped as XML: there are some, outside of quotes too,
-/// and nothing stands there that would have been escaped. A script that writes rich text has them in
-/// its strings, and keeps them.
+/// Decodes the entities of a text that is escaped as XML: it has entities outside quotes too, and
+/// no characters that would have been escaped. A script with rich text has entities only in its
+/// strings and is kept.
 pub(super) fn unescape_text(text: &str) -> Option<String> {
     if text.contains('<') || !text.contains('&') {
         return None;
@@ -262,7 +263,7 @@ pub(super) fn unescape_text(text: &str) -> Option<String> {
     is_outside.then_some(decoded)
 }
 
-/// The text with its entities read; none where an `&` begins none.
+/// Decodes the entities of a text; None if an `&` does not start an entity.
 pub(super) fn decode_entities(text: &str) -> Option<String> {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;

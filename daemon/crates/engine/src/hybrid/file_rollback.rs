@@ -1,5 +1,5 @@
-//! The way back of what was written to files: where Studio did not do its part, where a person undoes
-//! theirs, and where a process was stopped.
+//! Restores the files of a hybrid proposal: when Studio did not apply its part, when the user
+//! undoes it in Studio, and when the process was stopped.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
 
 impl Engine {
-    /// How far the files of a proposal had got when an earlier process stopped: whether they are done.
-    /// Otherwise they are what they were before, and what becomes of the proposal is on record.
+    /// Whether the files of a proposal were completely written when an earlier process stopped. If
+    /// not, they are restored where that is possible, and the outcome of the proposal is recorded.
     pub(crate) fn has_finished_files(
         &mut self,
         seq: Seq,
@@ -38,7 +38,8 @@ impl Engine {
                 "its files are what they were before it".to_owned()
             }
             StepProgress::NotStarted | StepProgress::Partial => {
-                // Studio is given its part when the files are written, and so was not.
+                // Studio receives its part only when the files are written, so it did not receive
+                // it.
                 let why = "Vector was stopped while it wrote the files of this.";
                 self.handle_stale(seq, why, Some(predicted))?;
                 return Ok(false);
@@ -51,13 +52,13 @@ impl Engine {
         self.fail_proposal(seq, reason)
     }
 
-    /// The record of what a proposal did to files.
+    /// Reads the journal of a proposal's file changes.
     fn read_journal(&self, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
         load_journal(&self.ledger, ack)
     }
 
-    /// Puts files back where Studio did not do its part, and says so; what stays where that cannot be
-    /// done whole.
+    /// Restores the files of a proposal that Studio did not apply. Returns a sentence that reports
+    /// it, or as the inner error the files that could not be restored.
     pub(crate) fn revert_files(
         &mut self,
         ack: &Ack,
@@ -73,7 +74,7 @@ impl Engine {
         })
     }
 
-    /// Reads the project again whose files were put back.
+    /// Reads the project again whose files were restored.
     fn reload_project(&mut self, ack: &Ack) -> Result<(), EngineError> {
         let file = ack.files.as_ref().and_then(|ack| ack.file.clone());
         let is_it = |it: &LinkedProject| Some(it.project.name()) == file;
@@ -83,11 +84,11 @@ impl Engine {
         }
     }
 
-    /// Follows in files what a person undoes in Studio, or does again there, whole or not at all. What is
-    /// left where that cannot be done.
+    /// Undoes or redoes a proposal's file changes when the user undoes or redoes the proposal in
+    /// Studio. All files are changed or none. Returns what was left undone, or None.
     ///
     /// # Errors
-    /// The ledger cannot be used.
+    /// The ledger cannot be read or written.
     pub fn undo_files(
         &mut self,
         proposal: Seq,
@@ -127,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// Writes files once more.
+    /// Writes the files of an undone proposal again.
     fn redo_files(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Result<(), String> {
         let _alone = vector_rojo_project::lock_project_files();
         let failed = |why: String| format!("Its files are as they were: {why}");
@@ -153,7 +154,7 @@ impl Engine {
             Err(error) => {
                 scene.rollback(start);
                 Err(match error {
-                    // Not all files are what they were, and it says which.
+                    // The error itself names the files that were not restored.
                     PlaceError::PartlyApplied { .. } | PlaceError::ForeignEdits { .. } => {
                         error.to_string()
                     }
@@ -164,11 +165,12 @@ impl Engine {
     }
 }
 
-/// Puts back the files of a project that a stopped process had begun to write for an open place, so that
-/// nobody works on half of it. What becomes of the proposals is settled when the place is open again.
+/// Restores the files of a project that a stopped process had partly written for an open place, so
+/// that calls do not work on a half-written state. The proposals are settled when the place is
+/// opened again.
 ///
 /// # Errors
-/// The ledger cannot be used.
+/// The ledger cannot be read or written.
 pub fn restore_interrupted_files(
     ledger: &Ledger,
     project: &Path,
@@ -179,7 +181,8 @@ pub fn restore_interrupted_files(
         let Entry::Started { place: Place::Open(_), .. } = &started.entry else {
             continue;
         };
-        // A lease keeps its session from a workflow: what there is to do is looked for without one.
+        // A lease locks a session out of its workflow, so look for interrupted steps without one
+        // first.
         if interrupted_steps(ledger, started.seq, &name)?.is_empty() {
             continue;
         }
@@ -200,7 +203,7 @@ pub fn restore_interrupted_files(
     Ok(notices)
 }
 
-/// The proposals of a workflow of which files of a project are being written, and the records of that.
+/// Returns the proposals of a workflow whose project files are being written, with their journals.
 fn interrupted_steps(
     ledger: &Ledger,
     workflow: Seq,
@@ -219,7 +222,7 @@ fn interrupted_steps(
     Ok(written)
 }
 
-/// The record of what a proposal did to files.
+/// Reads the journal of a proposal's file changes.
 fn load_journal(ledger: &Ledger, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
     let record = ack.files.as_ref().and_then(|ack| ack.bytes.as_ref());
     let bytes = record.map(|it| ledger.read_blob(&it.patch)).transpose()?.flatten();

@@ -1,5 +1,7 @@
-//! What is written to files and Rojo has not synced yet: it is laid over the mirror, beneath all that is
-//! on trial, and lifted whenever something is heard of the place.
+//! The overlay of file changes that Rojo has not synced yet.
+//!
+//! It is laid over the mirror, below all pending proposals, and removed whenever the plugin reports
+//! a change of the place.
 
 use std::collections::BTreeSet;
 
@@ -15,23 +17,23 @@ use crate::studio_sync::request_missing;
 use crate::{Engine, EngineError, Target};
 
 impl Engine {
-    /// Notes what is written to files and Studio has to be synced with.
+    /// Remembers the part of a proposal that is written to files and that Rojo still has to sync.
     pub(crate) fn record_unsynced(&mut self, call: Seq, proposal: &Proposal) {
         if proposal.files.is_none() {
             return;
         }
         let commands = proposal.commands.iter().enumerate();
         let own = commands.filter(|(at, _)| proposal.is_in_files(*at)).map(|(_, command)| command);
-        // Texts are laid over as the files say them.
+        // Script texts are taken from the files directly.
         let is_laid = |command: &&Command| !matches!(command, Command::EditScript { .. });
         let commands = own.filter(is_laid).cloned().collect();
         self.drop_overlay();
         self.linked_projects.unsynced.push(UnsyncedWrites { call, commands });
     }
 
-    /// Lays over the mirror what is written to files and Studio does not show: what was made, moved and
-    /// deleted here, until it shows that or something else, and the texts of all scripts that Rojo owns.
-    /// False where something has to be asked first.
+    /// Lays over the mirror what is written to files but not shown in Studio: instances that Vector
+    /// created, moved or deleted, until Studio shows that or something else, and the texts of all
+    /// scripts that Rojo owns. Returns false if Studio has to be asked something first.
     pub(crate) fn overlay_unsynced(&mut self) -> Result<bool, EngineError> {
         self.detect_linked_project()?;
         let (None, Some(at)) =
@@ -46,7 +48,7 @@ impl Engine {
             self.scene.begin_scope(*call);
             let mut made = BTreeSet::new();
             commands.retain(|command| {
-                // What comes behind something that has to be asked is tried when that is known.
+                // Commands after one that needs missing facts are tried when those are known.
                 if !missing.is_empty() {
                     return true;
                 }
@@ -69,7 +71,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Takes back what was laid over the mirror, on which nothing is on trial.
+    /// Removes the overlay from the mirror. The proposals on top of it must be rolled back first.
     pub(crate) fn remove_unsynced_overlay(&mut self) {
         if let Some(mark) = self.linked_projects.overlay_mark.take() {
             self.scene.rollback(mark);
@@ -77,21 +79,21 @@ impl Engine {
     }
 }
 
-/// The scripts that stand in files and are shown in Studio, as they were looked at last.
+/// The scripts that are in files and shown in Studio, as last compared.
 #[derive(Debug)]
 pub(super) struct SyncedScripts {
-    /// The tree of the mirror at that moment, and its texts.
+    /// Versions of the mirror's tree and texts at that time.
     tree_version: u64,
     text_version: u64,
-    /// By the script that is shown, that of the files.
+    /// The files' script for each shown script.
     pairs: FxHashMap<Node, Node>,
-    /// Those that show another text than their files.
+    /// Shown scripts whose text differs from their file's.
     differing: BTreeSet<Node>,
 }
 
 impl LinkedProject {
-    /// Lays the texts of files over the mirror, where it shows others. Only texts that may have changed
-    /// there are looked at again.
+    /// Lays the texts of files over the mirror, where it shows others. Only texts that may have
+    /// changed are compared again.
     fn overlay_texts(&mut self, open: &mut Scene) {
         let files = &self.scene;
         let is_other = |open: &Scene, shown: Node, script: Node| {
@@ -114,7 +116,8 @@ impl LinkedProject {
                 _ => drop(shown.differing.remove(&node)),
             }
         }
-        // What is laid here is lifted again, and looked at then.
+        // Take the mark before the texts are laid. The scripts then count as touched, and are
+        // compared again once the overlay was removed.
         shown.text_version = open.text_mark();
         for node in &shown.differing {
             if let Some(script) = shown.pairs.get(node) {
@@ -125,7 +128,7 @@ impl LinkedProject {
     }
 }
 
-/// The scripts of files that are shown.
+/// Pairs the scripts in files with those shown in Studio.
 fn pair_scripts(open: &Scene, files: &Scene) -> FxHashMap<Node, Node> {
     let scripts = files.subtree(files.root()).filter(|node| files.is_script(*node));
     let pair = |script: Node| {
@@ -135,8 +138,9 @@ fn pair_scripts(open: &Scene, files: &Scene) -> FxHashMap<Node, Node> {
     scripts.filter_map(pair).collect()
 }
 
-/// Lays a command over the mirror; false where Studio shows what it did, or something else that was done
-/// there, or what it changes is not laid any more.
+/// Applies a command to the mirror. Returns false if the overlay no longer needs it: Studio shows
+/// its effect, or another change in that place, or the instance that it changes is not overlaid any
+/// more.
 fn overlay_command(
     scene: &mut Scene,
     call: Seq,

@@ -1,4 +1,6 @@
-//! What an answer of a model means for the work, and what is said where there is none.
+//! Converts a model's answer to a message, or to trouble that is reported to the user.
+//!
+//! Nothing here reads or writes the ledger.
 
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Replay, Tokens};
@@ -24,7 +26,8 @@ fn to_tokens(usage: &TokenUsage) -> Tokens {
     }
 }
 
-/// What an answer took. Where the provider does not say, the request is counted as it was estimated.
+/// Returns the cost of an answer. If the provider reports no usage, the estimate for the request is
+/// priced instead.
 pub(super) fn message_cost(
     usage: Option<&TokenUsage>,
     estimate: u64,
@@ -39,7 +42,7 @@ pub(super) fn message_cost(
     }
 }
 
-/// What a whole answer says.
+/// Converts a whole answer to a message.
 pub(super) fn build_message(
     answer: ModelAnswer,
     has_called: bool,
@@ -67,7 +70,7 @@ pub(super) fn build_message(
 
 const EMPTY_MESSAGE: &str = "Your message was empty. Call a tool, or say what you have to say.";
 
-/// What is wrong with an answer as a whole.
+/// Returns the flaw of an answer as a whole, as text for the model.
 fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
     let why = || answer.end.failure.as_ref().map_or("", |failure| failure.message.as_str());
     match answer.end.outcome {
@@ -77,7 +80,7 @@ fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
             why()
         )),
         AnswerOutcome::Empty => Some(EMPTY_MESSAGE.to_owned()),
-        // Some end so behind their last call, and are done.
+        // Some models end with an empty message after their last call. That means they are done.
         AnswerOutcome::Ok if answer.is_silent() && !has_called => Some(EMPTY_MESSAGE.to_owned()),
         AnswerOutcome::Truncated if answer.calls.is_empty() => Some(
             "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
@@ -92,7 +95,7 @@ fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
     }
 }
 
-/// A tool's name as every wire takes it back: some models write `functions.NAME`.
+/// Reduces a tool name to one that every wire format accepts. Some models write `functions.NAME`.
 fn clean_tool_name(name: &str) -> String {
     let name = name.rsplit('.').next().unwrap_or_default();
     let keep = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -125,7 +128,7 @@ fn to_call(called: CalledTool, is_cut: bool) -> ToolCall {
     ToolCall { tool, args, id: called.id, flaw }
 }
 
-/// Whom a workflow began with cannot be asked.
+/// Returns the trouble to report when the workflow's model is not available.
 pub(crate) fn missing_model(why: &str) -> ModelTrouble {
     ModelTrouble {
         code: FailureKind::Provider,
@@ -158,7 +161,7 @@ pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> Mo
     }
 }
 
-/// The provider answered with an error, or not to the end.
+/// Returns the trouble to report when the provider answered with an error, or broke off.
 pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -> ModelTrouble {
     let service = &client.chosen_model().service.name;
     let status = failure.status.map_or(String::new(), |status| format!(" ({status})"));
@@ -204,7 +207,8 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
         _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
     };
     let said = failure.message.trim_end_matches(['.', ' ', '\n']);
-    // A page is not asked for again at once, but it may be gone when a person tries.
+    // A web page as the answer is not retried automatically, but it may be gone when the user
+    // retries.
     let is_page = failure.kind.as_deref() == Some(PAGE_KIND);
     ModelTrouble {
         code,

@@ -1,4 +1,4 @@
-//! Edits that only add, and the many that look as if they did.
+//! Tests of additive edits, and of many edits that only look additive.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use mlua::{Lua, Variadic};
 use super::*;
 use crate::compile_errors;
 
-/// A shop's server script: a guard, a limit, a list, a handler.
+/// The server script of a shop: a guard, a limit, a list, a handler.
 const BANK: &str = "\
 local Players = game:GetService(\"Players\")
 local Store = game:GetService(\"DataStoreService\"):GetDataStore(\"Coins\")
@@ -36,7 +36,7 @@ end)
 give(Players.LocalPlayer, 5)
 ";
 
-/// A module that is closed by `return`.
+/// A module that ends with `return`.
 const MODULE: &str = "\
 --!strict
 local Config = { limit = 10, name = \"shop\" }
@@ -59,7 +59,7 @@ end
 return Shop
 ";
 
-/// A script of loops and strings.
+/// A script with loops and strings.
 const LOOP: &str = "\
 local total = 0
 for index, value in ipairs({ 1, 2, 3 }) do
@@ -91,7 +91,7 @@ fn passes(before: &str, after: &str) {
     assert!(is_additive_edit(before, after), "it does not pass:\n{after}");
 }
 
-/// The text with a passage that stands in it once replaced.
+/// Replaces a passage that occurs exactly once.
 #[track_caller]
 fn edited(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from:?}");
@@ -138,7 +138,7 @@ fn edits_that_take_behaviour_away_by_insertions_are_no_additions() {
 #[test]
 fn what_could_run_hide_or_override_is_no_addition() {
     let behind = |text: &str| waits(BANK, &format!("{BANK}{text}\n"));
-    // Values that run something or read something.
+    // Values that run or read something.
     behind("local a = game.Workspace");
     behind("local a = (function() workspace:ClearAllChildren() end)()");
     behind("local a = { workspace:ClearAllChildren() }");
@@ -155,14 +155,14 @@ fn what_could_run_hide_or_override_is_no_addition() {
     behind("local a = ...");
     behind("local a = 1 give(nil, 1)");
     behind("local a; give(nil, 1)");
-    // Names that are there, are globals, or come twice.
+    // Names that exist already, are globals, or are declared twice.
     behind("local isAdmin = true");
     behind("local function give() end");
     behind("local UserId = 1");
     behind("type Players = number");
     behind("local function require() end");
     behind("local a = 1 local a = 2");
-    // What is no local declaration.
+    // Statements other than local declarations.
     behind("function fresh() end");
     behind("fresh = 1");
     behind("function admins.fresh() end");
@@ -171,7 +171,7 @@ fn what_could_run_hide_or_override_is_no_addition() {
     behind("do local a = 1 end");
     behind("if true then local a = 1 end");
     behind("return");
-    // In front of a closing `return`, and behind it.
+    // Statements before or after a closing `return`.
     let module = |text: &str| waits(MODULE, &edited(MODULE, "\nreturn Shop\n", text));
     module("\nfunction Shop.fresh() end\nreturn Shop\n");
     module("\nfunction Shop:canBuy() return true end\nreturn Shop\n");
@@ -180,10 +180,10 @@ fn what_could_run_hide_or_override_is_no_addition() {
     module("\nreturn Shop, 1\n");
     module("\nreturn (Shop)\n");
     module("\nreturn Shop;\n");
-    // In the middle.
+    // Declarations in the middle.
     waits(BANK, &edited(BANK, "\nlocal function give", "\nlocal a = 1\nlocal function give"));
     waits(BANK, &edited(BANK, "local admins", "local a = 1\nlocal admins"));
-    // Names that are reached by their text.
+    // Scripts that access names by text.
     for word in ["getfenv()", "setfenv(1, {})", "loadstring(\"x\")"] {
         let before = format!("local env = {word}\n");
         waits(&before, &format!("{before}local a = 1\n"));
@@ -205,7 +205,7 @@ fn comments_are_judged_by_what_they_do() {
     waits(MODULE, &edited(MODULE, " -- small things are for all", ""));
     passes(MODULE, &edited(MODULE, "--!strict\n", "-- The shop.\n--!strict\n"));
     passes(BANK, &edited(BANK, "if not isAdmin(player)", "if not --[[ really ]] isAdmin(player)"));
-    // The parser reads on to the end of the line where Luau begins to run again.
+    // The parser skips to the end of the line, but Luau resumes after the carriage return.
     let hidden = "local admins -- who may\rworkspace:ClearAllChildren() local b";
     waits(BANK, &edited(BANK, "local admins", hidden));
     waits(BANK, &format!("{BANK}-- x\rworkspace:ClearAllChildren()\n"));
@@ -215,11 +215,10 @@ fn comments_are_judged_by_what_they_do() {
 
 #[test]
 fn doubt_is_no_addition() {
-    // It compiles, and the parser does not know it.
+    // It compiles, but the parser does not know the syntax.
     let unknown = "@[native, checked]\nlocal function a() end\n";
     assert!(!is_additive_edit(unknown, &format!("{unknown}-- a\n")));
     assert!(!is_additive_edit(BANK, &format!("{BANK}{unknown}")));
-    // It does not compile.
     assert!(!is_additive_edit("local x =", "local x = -- a"));
     assert!(!is_additive_edit(BANK, &format!("{BANK}local a = \n")));
     let deep = format!("{}{}", "do ".repeat(150), "end ".repeat(150));
@@ -238,7 +237,7 @@ fn a_script_without_text_takes_anything() {
     waits("-- nothing yet\n", BANK);
 }
 
-/// Edits of a script by which it does something else, made by rules. All old characters stay.
+/// Edits that change the behaviour of a script, generated by rules. They keep all old characters.
 fn subversions(script: &str) -> Vec<String> {
     let lines: Vec<&str> = script.split_inclusive('\n').collect();
     let mut found = Vec::new();
@@ -302,7 +301,7 @@ fn generated_edits_that_change_behaviour_all_wait() {
     assert!(tried >= 200, "{tried} edits");
 }
 
-/// Edits of a script that change nothing that it does: comments everywhere, declarations at its end.
+/// Edits that do not change the behaviour of a script: comments anywhere, declarations at its end.
 fn additions(script: &str) -> Vec<String> {
     let mut found = Vec::new();
     let lines: Vec<&str> = script.split_inclusive('\n').collect();
@@ -361,7 +360,7 @@ fn additions(script: &str) -> Vec<String> {
     found
 }
 
-/// What a script does: all that it calls, with what, and in which order.
+/// Runs a script and records its calls with their arguments, in order.
 fn trace(script: &str) -> Vec<String> {
     let lua = Lua::new();
     let calls = Rc::new(RefCell::new(Vec::new()));

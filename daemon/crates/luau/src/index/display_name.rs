@@ -1,10 +1,13 @@
-//! What definitions are called where they are told of. A script may write anything between brackets, and
-//! what it writes there must neither fill an answer nor look like lines of it.
+//! Sanitizes the names of definitions for display.
+//!
+//! A script may have any text between brackets. That text must neither fill an answer nor look like
+//! additional lines of it.
 
-/// Longer names are cut, in characters.
+/// Longer names are truncated. In characters.
 const MAX_CHARS: usize = 80;
 
-/// A name as it is told: in one line, of 80 characters at most, and nothing hides in it.
+/// The displayed form of a name: a single line of at most 80 characters, without invisible
+/// characters.
 pub fn display_name(name: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()

@@ -1,4 +1,4 @@
-//! The reader: expressions, and what is known of their values without running them.
+//! Reads expressions for the index, and infers what is known of their values without running them.
 
 use super::super::DefinitionKind;
 use super::lexer::{Token, TokenKind};
@@ -6,15 +6,15 @@ use super::names::{NameRoot, UseKind};
 use super::reader::{SourceReader, ValueHolder, build_require_call, token_span};
 use super::{RequireTarget, RouteOrigin, RouteStep, StepChain};
 
-/// No service has a longer name, in bytes.
+/// Longer names, in bytes, are not service names.
 const MAX_SERVICE_NAME: usize = 100;
 
-/// The way to an instance.
+/// The route to an instance.
 #[derive(Debug, Clone)]
 pub(super) struct InstanceRoute {
     origin: RouteOrigin,
     steps: StepChain,
-    /// What it relies on that may change, by its number.
+    /// The number of the assumption that the route relies on; None if it relies on none.
     pub(super) assumption: Option<u32>,
 }
 
@@ -28,7 +28,7 @@ impl InstanceRoute {
     }
 }
 
-/// The first arguments of a call, and how many there are.
+/// The first three arguments of a call, and the number of arguments.
 #[derive(Debug, Default)]
 struct CallArguments {
     first: ValueInfo,
@@ -37,19 +37,19 @@ struct CallArguments {
     count: u32,
 }
 
-/// What is known of a value.
+/// The static knowledge of a value.
 #[derive(Debug, Default)]
 pub(super) struct ValueInfo {
     pub(super) kind: ValueKind,
-    /// What its chain of members begins with.
+    /// The root of its chain of members.
     pub(super) root: NameRoot,
-    /// How many members hang on that.
+    /// Number of members in the chain.
     pub(super) member_count: u32,
-    /// The last of them, where it is said by name; the name itself where there is none.
+    /// The last member, if it is accessed by name; the name itself if there are no members.
     pub(super) last_name: Option<Token>,
-    /// The instance that it is.
+    /// The route to the instance that the value is, if known.
     pub(super) route: Option<InstanceRoute>,
-    /// Whether it is a name, or members of one: something that a definition can be called after.
+    /// Whether it is a name or a member of one, so that a definition can be named after it.
     pub(super) is_variable: bool,
     pub(super) is_call: bool,
 }
@@ -63,7 +63,7 @@ pub(super) enum ValueKind {
     Function,
     Table(u32),
     Require(u32),
-    /// Whether a require went well; the next value is what it gave.
+    /// The success flag of a protected require; the next value is the result of the require.
     TriedRequire(u32),
 }
 
@@ -79,7 +79,7 @@ impl ValueInfo {
 }
 
 impl SourceReader<'_> {
-    /// Reads several expressions; the value is that of the first, where it is the only one.
+    /// Reads a list of expressions. Returns the value of the first if it is the only one.
     pub(super) fn read_expressions(&mut self) -> ValueInfo {
         let mut value = self.read_expression(None);
         while self.take_symbol(b',') {
@@ -89,7 +89,7 @@ impl SourceReader<'_> {
         value
     }
 
-    /// Reads an expression whose value is called as its holder says.
+    /// Reads an expression whose value is named after `holder`.
     pub(super) fn read_expression(&mut self, holder: Option<u32>) -> ValueInfo {
         if !self.enter_level() {
             return ValueInfo::default();
@@ -201,7 +201,7 @@ impl SourceReader<'_> {
         ValueInfo::default()
     }
 
-    /// Something in brackets, and what hangs on it.
+    /// Reads a parenthesized expression and its suffixes.
     fn read_parenthesized(&mut self, holder: Option<u32>) -> ValueInfo {
         let start = self.advance();
         let mut value = self.read_expression(holder);
@@ -210,7 +210,7 @@ impl SourceReader<'_> {
         self.read_suffixes(value, start)
     }
 
-    /// A name or something in brackets, and what hangs on it.
+    /// Reads a name or a parenthesized expression, and its suffixes.
     pub(super) fn read_suffixed(&mut self) -> ValueInfo {
         if self.peek_kind() == TokenKind::Symbol(b'(') {
             return self.read_parenthesized(None);
@@ -240,7 +240,7 @@ impl SourceReader<'_> {
     }
 
     fn read_suffixes(&mut self, mut value: ValueInfo, start: Token) -> ValueInfo {
-        // A bare text or table is a value only in brackets, where members may hang on it.
+        // A literal string or table can only have members if it is parenthesized.
         loop {
             value = match self.peek_kind() {
                 TokenKind::Symbol(b'.') => {
@@ -359,7 +359,7 @@ impl SourceReader<'_> {
                 ..ValueInfo::from_kind(ValueKind::TriedRequire(number))
             };
         }
-        // Both give back the table that they are given.
+        // `setmetatable` and `table.freeze` return the table that they receive.
         let gives_back = value.is_global(self, "setmetatable")
             || value.member_count == 1
                 && matches!(value.root, NameRoot::Global(span) if span.text_in(self.source) == "table")
@@ -369,8 +369,8 @@ impl SourceReader<'_> {
         ValueInfo { is_variable: false, is_call: true, route: None, ..given }
     }
 
-    /// Notes an assignment to a property that can have a script run: whatever it gets, for what a switch
-    /// is set to may be known at run time alone.
+    /// Records an assignment to a property that can make a script run. The assigned value does not
+    /// matter, because it may be known only at run time.
     pub(super) fn record_activation(&mut self, variable: &ValueInfo) {
         let property = variable.last_name.and_then(|last| self.plain_text(last));
         let is_switch = matches!(property, Some("Enabled" | "Disabled" | "RunContext" | "Parent"));
@@ -381,7 +381,7 @@ impl SourceReader<'_> {
         }
     }
 
-    /// Notes that a value is required, by a call that was just read.
+    /// Records that a value is required, by the call that was just read.
     fn record_require(&mut self, value: ValueInfo, start: Token) -> u32 {
         let number = self.names.requires.len() as u32;
         let what = match (value.kind, value.route) {
@@ -487,7 +487,7 @@ impl SourceReader<'_> {
         }
     }
 
-    /// A name, or what a string says that has no escapes.
+    /// The text of a name, or of a string without escapes.
     fn plain_text(&self, token: Token) -> Option<&str> {
         let text = self.token_text(token);
         if token.kind == TokenKind::Name {

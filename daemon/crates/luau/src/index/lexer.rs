@@ -1,15 +1,14 @@
-//! The tokens of a script with their places, for the reader of the index, and for the eye.
+//! The lexer of the index and the highlighter.
 //!
-//! It works on bytes and is made to be fast, for all scripts of a place are read with it. It never
-//! fails: what is no token is left out, and what is not closed ends with its line or the text. What
-//! the tokens mean is not known here.
+//! It works on bytes and is fast, because all scripts of a place pass through it. It never fails:
+//! it skips what is not a token, and an unclosed token ends with its line or the text. It must not
+//! know what tokens mean.
 
 use memchr::{memchr, memmem};
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
-    /// An identifier, or a word that is a keyword at some places only.
+    /// An identifier, or a contextual keyword.
     Name,
     And,
     Break,
@@ -33,15 +32,15 @@ pub(crate) enum TokenKind {
     Until,
     While,
     Number,
-    /// A string that holds no code. Its quotes belong to it.
+    /// A string without embedded code, including its quotes.
     Text,
-    /// The first part of an interpolated string that holds code.
+    /// The first part of an interpolated string with embedded code.
     TextBegin,
-    /// What stands between two pieces of code in an interpolated string.
+    /// A part of an interpolated string between two pieces of code.
     TextMiddle,
-    /// The last part of one.
+    /// The last part of an interpolated string.
     TextEnd,
-    /// A sign of one byte.
+    /// A symbol of one byte.
     Symbol(u8),
     /// `->`
     Arrow,
@@ -53,17 +52,17 @@ pub(crate) enum TokenKind {
     Ellipsis,
     /// `==`, `~=`, `<=`.
     Comparison,
-    /// `>=`, which at the end of a type's arguments is two signs.
+    /// `>=`, which counts as two symbols at the end of type arguments.
     GreaterOrEqual,
     /// `//`
     FloorDivide,
-    /// `+=` and its like.
+    /// `+=` and similar.
     CompoundAssign,
-    /// Behind the last token.
+    /// The end of the text.
     Eof,
 }
 
-/// A piece of code: what it is, and the bytes that it has.
+/// A token and its byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
@@ -71,12 +70,12 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
-/// All tokens in order, and one [`Kind::Eof`] behind them.
+/// Splits a script into tokens, followed by one [`TokenKind::Eof`].
 pub(crate) fn tokenize(source: &str) -> Vec<Token> {
     let mut lexer =
         Lexer { bytes: source.as_bytes(), at: 0, braces: Vec::new(), tokens: Vec::new() };
     lexer.tokens.reserve(source.len() / 4);
-    // Positions are of 32 bits; no script is longer than that.
+    // Offsets have 32 bits; longer scripts are not tokenized.
     if u32::try_from(source.len()).is_ok() {
         if source.starts_with("#!") {
             lexer.at = lexer.line_end(0);
@@ -91,7 +90,7 @@ pub(crate) fn tokenize(source: &str) -> Vec<Token> {
 struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// For each interpolated string that is open, how many braces are open in its code.
+    /// For each open interpolated string, the number of open braces in its code.
     braces: Vec<usize>,
     tokens: Vec<Token>,
 }
@@ -164,7 +163,7 @@ impl Lexer<'_> {
         let mut length = 0;
         while let Some(&byte) = rest.get(length) {
             let is_in = byte.is_ascii_alphanumeric() || byte == b'_';
-            // `1..2` joins two numbers.
+            // `1..2` concatenates two numbers.
             let is_point = byte == b'.' && rest.get(length + 1) != Some(&b'.');
             let is_exponent = matches!(byte, b'+' | b'-')
                 && length > 0
@@ -185,7 +184,7 @@ impl Lexer<'_> {
         };
     }
 
-    /// Where a text ends that begins with `[[`, `[=[` and so on at a place.
+    /// The end of a long bracket (`[[`, `[=[` and so on) that begins at `at`.
     fn long_bracket(&self, at: usize) -> Option<usize> {
         let rest = self.bytes.get(at..)?.strip_prefix(b"[")?;
         let level = rest.iter().position(|byte| *byte != b'=')?;
@@ -196,7 +195,7 @@ impl Lexer<'_> {
         Some(end.unwrap_or(self.bytes.len()))
     }
 
-    /// Where a string ends, behind its quote, whose inside begins at a place.
+    /// The end of a string, after its closing quote. `from` is the first byte of its content.
     fn quoted_end(&self, from: usize, quote: u8) -> usize {
         let mut at = from;
         loop {
@@ -210,7 +209,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Behind an escape: `\z` takes the white space that follows with it.
+    /// The end of an escape sequence. `\z` includes the white space that follows.
     fn escape_end(&self, at: usize) -> usize {
         let mut end = (at + 2).min(self.bytes.len());
         if self.byte_at(at + 1) == b'z' {

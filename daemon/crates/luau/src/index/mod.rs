@@ -1,10 +1,10 @@
-//! What a script yields for finding one's way in code: what it defines, what it requires, what it
-//! gives to those who require it, and who uses which name.
+//! The index of a script: what it defines, requires and returns, and where each name is used.
 //!
-//! The reader is our own and has no tree: it goes over the tokens once, is some ten times as fast as a
-//! parser that builds one, and stands on any text. Where a text is not Luau it says where, and reads
-//! on. What Luau's grammar allows and it does not judge is not noticed here: [`super::check`] judges.
-//! Scripts that require each other, and instances, are not known here.
+//! The reader is handwritten and builds no tree. It passes over the tokens once, is about ten times
+//! as fast as a parser that builds a tree, and accepts any text. Where a text is not Luau, it
+//! records the position and continues. It does not detect every violation of the grammar;
+//! [`compile_errors`](super::compile_errors) does. It must not know instances, nor which scripts
+//! require each other.
 
 mod display_name;
 mod expression;
@@ -29,111 +29,113 @@ pub use self::path_rename::{NameReplacement, find_replacements};
 pub use self::step_chain::StepChain;
 pub use self::words::{split_words, word_hash, word_hashes};
 
-/// Bytes of a script's text: from, and to.
+/// A range of bytes in the text of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSpan {
     pub start: u32,
-    /// Behind the last byte.
+    /// Exclusive.
     pub end: u32,
 }
 
 impl ByteSpan {
-    /// The text that it has of a script.
+    /// The text of this range in a script.
     pub fn text_in(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// Whether a byte is in it, or right behind it, where a cursor stands.
+    /// Whether a cursor at a byte offset touches the range: inside it or right after it.
     pub fn has_cursor_at(self, byte: u32) -> bool {
         (self.start..=self.end).contains(&byte)
     }
 }
 
-/// What is kept of a script.
+/// The index of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptSummary {
-    /// What it defines, at all levels, in order.
+    /// The definitions at all levels, in order.
     pub definitions: Box<[IndexedDefinition]>,
-    /// What it requires, in order.
+    /// The calls of `require`, in order.
     pub requires: Box<[RequireCall]>,
-    /// What it switches on, moves or copies, in order: instances whose way is written out.
+    /// The instances that the script enables, moves or clones, in order, if their route is written
+    /// out.
     pub activations: Box<[RequireTarget]>,
     pub returns: ReturnedValue,
-    /// The members of the table that it returns, in order.
+    /// The members of the returned table, in order.
     pub members: Box<[ModuleMember]>,
-    /// The hashes of the words in its names, sorted; see [`word_hash`].
+    /// The sorted hashes of the words in all names; see [`word_hash`].
     pub word_hashes: Box<[u32]>,
-    /// The same of the names of its definitions.
+    /// The same for the names of definitions.
     pub definition_hashes: Box<[u32]>,
-    /// The first place that it could not be read at; what follows is known as far as it can be.
+    /// The first position that could not be read. What follows is read as far as possible.
     pub parse_error: Option<ParseError>,
 }
 
-/// Something that a script defines under a name.
+/// A named definition in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedDefinition {
-    /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`; see [`called`].
+    /// The name as written in the script: `spawn`, `Shop.open`, `Shop:buy`; see [`display_name()`].
     pub name: Box<str>,
     pub kind: DefinitionKind,
-    /// All of it, to the last token.
+    /// The whole definition, up to its last token.
     pub span: ByteSpan,
-    /// The last part of its name, where it is defined.
+    /// The last part of the name, where it is defined.
     pub name_span: ByteSpan,
-    /// Whether another script that requires this one can use it.
+    /// Whether a script that requires this one can use it.
     pub is_exported: bool,
 }
 
 impl IndexedDefinition {
-    /// The last part of its name.
+    /// The last part of the name.
     pub fn last_name(&self) -> &str {
         self.name.rsplit(['.', ':']).next().unwrap_or_default()
     }
 }
 
-/// A member of what a module returns.
+/// A member of the table that a module returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleMember {
     pub name: Box<str>,
-    /// Where it gets its value first.
+    /// The first assignment of the member.
     pub name_span: ByteSpan,
 }
 
-/// What a script returns.
+/// The value that a script returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReturnedValue {
     #[default]
     Nothing,
-    /// A table, whose members are known as far as the script says them by name.
+    /// A table, whose members are known if the script names them.
     Table,
     Function,
-    /// What another module returns: the number of a require. Wally's links are such modules.
+    /// The value of another module, by the number of the require. Wally's link modules are of this
+    /// kind.
     Require(u32),
     Other,
 }
 
-/// A call of `require`, or of `pcall` with it.
+/// A call of `require`, direct or through `pcall`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequireCall {
     pub target: RequireTarget,
     pub span: ByteSpan,
-    /// The local variable that holds it.
+    /// The local variable that holds the result.
     pub local_name: Option<Box<str>>,
 }
 
-/// What is required, as the script says it.
+/// The target of a require, as the script specifies it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RequireTarget {
-    /// An instance, by the way to it.
+    /// An instance, by its route.
     Instance(RouteOrigin, StepChain),
     /// A path as a string: `./x`, `../x`, `@self/x`, `@alias`.
     Text(Box<str>),
-    /// An asset, by its number.
+    /// An asset, by its id.
     Asset(Box<str>),
-    /// Something that only a running script knows.
+    /// A target that is known only at run time.
     Computed,
 }
 
-/// Where the way to an instance begins.
+/// The first instance of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RouteOrigin {
     Script,
@@ -142,31 +144,31 @@ pub enum RouteOrigin {
     Service(Box<str>),
 }
 
-/// A step on the way to an instance.
+/// A step of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RouteStep {
     Parent,
-    /// To the child of a name.
+    /// To the child with this name.
     Child(Box<str>),
-    /// To the next instance above that has a name.
+    /// To the nearest ancestor with this name.
     Ancestor(Box<str>),
 }
 
-/// Why a place of a script could not be read.
+/// A position that could not be read, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseError {
     pub at: u32,
-    /// What is wrong, in a person's words.
+    /// The reason, in words for the user.
     pub message: &'static str,
 }
 
-/// Reads what is kept of a script.
+/// Builds the index of a script.
 pub fn summarize_script(source: &str) -> ScriptSummary {
     reader::read_source(source).into_summary(source)
 }
 
-/// Reads all names of a script, and what each of them means there. It is made anew for each question,
-/// for it is larger than the script.
+/// Reads all names of a script and what each of them refers to. The result is not cached, because
+/// it is larger than the script.
 pub fn read_names(source: &str) -> ScriptNames {
     reader::read_source(source).into_names()
 }

@@ -1,96 +1,93 @@
-//! Who uses which name in a script: the answer to what a name at a place means.
+//! Name resolution within a script: what a name at a position refers to.
 //!
-//! Local variables and parameters are told apart exactly as Luau's scopes do. Members are known by what
-//! their chain begins with; what a call gives is nobody's.
+//! Local variables and parameters are resolved exactly as in Luau's scopes. Members are identified
+//! by the root of their chain. Members of a call's result are not resolved.
 
 use super::{ByteSpan, RequireCall};
 
-/// All names of a script.
 #[derive(Debug, Default)]
 pub struct ScriptNames {
-    /// What is declared, in order.
+    /// The declarations, in order.
     pub bindings: Vec<NameBinding>,
-    /// Where names stand, declarations too, in order.
+    /// All uses of names including declarations, in order.
     pub uses: Vec<NameUse>,
     pub requires: Vec<RequireCall>,
-    /// The binding that the script returns; none where it returns something else.
+    /// The binding that the script returns; None if it returns something else.
     pub returned_binding: Option<u32>,
-    /// The table that it returns, which is in no variable.
+    /// The number of the returned table, if it is not held by a variable.
     pub returned_table: Option<u32>,
 }
 
-/// A local variable, a parameter or a parameter of a type.
+/// A local variable, a parameter or a type parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameBinding {
-    /// Where it is declared; empty for `self`, which stands nowhere.
+    /// The declaration; empty for the implicit `self`.
     pub span: ByteSpan,
     pub kind: BindingKind,
-    /// The require whose value it holds, wherever one asks.
+    /// The require whose value the binding always holds.
     pub require: Option<u32>,
-    /// The table that it was declared with.
+    /// The table that the binding was declared with.
     pub table: Option<u32>,
-    /// Whether it holds what a require gave, and something else at another time.
+    /// Whether it holds the value of a require at some times and another value at others.
     pub is_mixed: bool,
 }
 
-/// What declares a name.
+/// The kind of a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BindingKind {
-    /// `local`, also of functions.
+    /// A `local`, including `local function`.
     Local,
     Parameter,
     LoopVariable,
-    /// The `self` of a method of what a binding holds.
+    /// The implicit `self` of a method, with the binding that holds the method's table.
     SelfParameter(Option<u32>),
-    /// A parameter of a type or of a generic function.
+    /// A type parameter of a type or of a generic function.
     TypeParameter,
 }
 
-/// A name where it stands.
+/// An occurrence of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameUse {
     pub span: ByteSpan,
     pub kind: UseKind,
 }
 
-/// What a name means where it stands.
+/// The meaning of an occurrence of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UseKind {
-    /// It declares a binding.
     Declaration(u32),
     Reference(u32),
     Global,
-    /// A member, so many steps behind what the chain begins with, from 1.
+    /// A member: the root of its chain, and its position in the chain, from 1.
     Member(NameRoot, u32),
-    /// A key in a table that is written out.
+    /// A key in a table constructor.
     Key(u32),
-    /// A type of the script's, or a built-in one.
+    /// A type of the script, or a built-in one.
     Type,
-    /// It declares a type.
     TypeDeclaration,
-    /// A type of another module, which a name stands for.
+    /// A type of another module, with the name that holds the module.
     ImportedType(NameRoot),
 }
 
-/// What a chain of members begins with.
+/// The root of a chain of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NameRoot {
-    /// A call's result, or anything else without a name.
+    /// The result of a call, or any other expression without a name.
     #[default]
     Nothing,
     Binding(u32),
-    /// A global variable, which stands here.
+    /// A global variable, and its position.
     Global(ByteSpan),
     /// A call of `require` itself, by its number.
     Require(u32),
 }
 
 impl ScriptNames {
-    /// The name that stands at a byte, or ends there.
+    /// The name at a byte offset, or ending there.
     pub fn name_at(&self, byte: u32) -> Option<&NameUse> {
         let mut touching = self.uses.iter().filter(|it| it.span.has_cursor_at(byte));
         let first = touching.next()?;
-        // Between two names that touch, the one that begins is meant.
+        // Between two adjacent names, prefer the one that begins here.
         Some(touching.find(|it| it.span.start == byte).unwrap_or(first))
     }
 }

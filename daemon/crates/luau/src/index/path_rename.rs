@@ -1,21 +1,21 @@
-//! Where a script names an instance on the way to it, and what stands there for another name.
+//! Finds the name of a renamed instance in a path expression of a script, and its replacement.
 
 use super::ByteSpan;
 use super::lexer::{Token, TokenKind, tokenize};
 
-/// How many local variables may stand for each other.
+/// Maximum number of local variables to follow from one to the next.
 const MAX_LOCALS: usize = 4;
 
-/// A name in a script, and what stands in its place for another name.
+/// A name in a script, and the text that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameReplacement {
     pub span: ByteSpan,
     pub text: String,
 }
 
-/// What may have to change in a script where a path in `within` leads over an instance that had the name
-/// `old` and has the name `new`: the names in the path itself first, then those in the local variables
-/// that it begins with. Not each of them need be a name of that instance.
+/// The replacements that a script may need if the expression in `within` is a path through an
+/// instance that was renamed from `old` to `new`. First come names in the path itself, then those
+/// in the values of the local variables that it begins with. Some may be names of other instances.
 pub fn find_replacements(
     source: &str,
     within: ByteSpan,
@@ -43,7 +43,7 @@ pub fn find_replacements(
     found
 }
 
-/// What stands in place of a token, where it is the name.
+/// The replacement of a token; None if the token is not the name.
 fn replace_token(
     source: &str,
     token: Token,
@@ -58,7 +58,7 @@ fn replace_token(
             Some(if is_identifier(new) {
                 NameReplacement { span: ByteSpan { start, end }, text: new.to_owned() }
             } else {
-                // The dot goes with it.
+                // The replacement includes the dot.
                 NameReplacement {
                     span: ByteSpan { start: start - 1, end },
                     text: format!("[{}]", quote_text(new)),
@@ -94,14 +94,14 @@ fn replace_token(
     }
 }
 
-/// The variable that a path begins with: the first name that is no call of `require` or `pcall`.
+/// The variable that a path begins with: the first name other than `require` and `pcall`.
 fn path_root<'s>(tokens: &[Token], source: &'s str) -> Option<&'s str> {
     let mut names = tokens.iter().filter(|it| it.kind == TokenKind::Name);
     let names = names.by_ref().map(|it| ByteSpan { start: it.start, end: it.end }.text_in(source));
     names.into_iter().find(|name| !matches!(*name, "require" | "pcall"))
 }
 
-/// What a local variable was given last: behind `local NAME =`, to the end of the line.
+/// The value of a local variable: from its last `local NAME =` to the end of the line.
 fn find_local_value(tokens: &[Token], source: &str, name: &str) -> Option<ByteSpan> {
     let is_it = |it: &[Token]| {
         it[0].kind == TokenKind::Local
@@ -115,7 +115,7 @@ fn find_local_value(tokens: &[Token], source: &str, name: &str) -> Option<ByteSp
     Some(ByteSpan { start, end: start + length as u32 })
 }
 
-/// Whether a name can stand behind a dot.
+/// Whether a name can follow a dot.
 fn is_identifier(text: &str) -> bool {
     let tokens = tokenize(text);
     let is_whole = |it: &Token| it.kind == TokenKind::Name && it.end as usize == text.len();

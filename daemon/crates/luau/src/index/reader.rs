@@ -1,7 +1,7 @@
-//! The reader: where it is, what is visible there, and what things are called.
+//! The core of the index reader: position, scopes and the names of definitions.
 //!
-//! It recurses for what is nested, to a depth that any stack bears; what is deeper is skipped. Each
-//! token is looked at a fixed number of times, whatever the text.
+//! It recurses into nested code, down to a depth that is safe on any stack, and skips deeper code.
+//! Each token is visited a bounded number of times, whatever the text.
 
 use rustc_hash::FxHashMap;
 
@@ -11,15 +11,14 @@ use super::lexer::{Token, TokenKind, tokenize};
 use super::names::{BindingKind, NameBinding, NameUse, ScriptNames, UseKind};
 use super::{ByteSpan, IndexedDefinition, ParseError, RequireCall, RequireTarget, display_name};
 
-/// How deep blocks, brackets and types may be nested in all: as Luau itself has it.
+/// Maximum total nesting of blocks, brackets and types. Luau has the same limit.
 const MAX_DEPTH: u32 = 200;
 
-/// Names of definitions are made of so many bytes, and then cut as [`super::called`] does.
+/// Maximum length in bytes of a composed definition name, which [`display_name()`] then shortens.
 const MAX_NAME_BYTES: usize = 400;
 
 const TOO_DEEP: &str = "it is nested too deeply here, and what is inside is not known";
 
-/// Reads a script's text.
 pub(super) fn read_source(source: &str) -> SourceReader<'_> {
     let mut reader = SourceReader {
         source,
@@ -60,55 +59,55 @@ pub(super) struct SourceReader<'a> {
     pub(super) tokens: Vec<Token>,
     pub(super) at: usize,
     pub(super) depth: u32,
-    /// How many blocks are open; one in the outermost.
+    /// Number of open blocks; 1 in the outermost.
     pub(super) block_depth: u32,
-    /// The numbers of names.
+    /// The id of each name.
     pub(super) name_ids: FxHashMap<&'a str, u32>,
-    /// By the number of a name: the binding that it means now, as a value and as a type.
+    /// For each name id, the visible bindings: as a value and as a type.
     visible: Vec<[Option<u32>; 2]>,
-    /// What was visible before, of what the open scopes hide.
+    /// The bindings that the open scopes shadow, to be restored when they close.
     shadowed: Vec<(u32, [Option<u32>; 2])>,
     pub(super) names: ScriptNames,
-    /// For each binding, what it holds.
+    /// The value of each binding.
     pub(super) binding_values: Vec<BindingValue>,
-    /// How many functions and loops are open: what is in them may run again, and later.
+    /// Number of open functions and loops, whose code may run again or later.
     pub(super) rerun_depth: u32,
-    /// Bindings that were relied on where they may hold something else by then, each with what the
-    /// way to it relied on before.
+    /// Bindings whose value was used where it may have changed before the code runs, each with the
+    /// assumption that its own route relies on.
     assumptions: Vec<(u32, Option<u32>)>,
-    /// The requires that rely on such, by the numbers of both.
+    /// The requires that rely on assumptions, as pairs of both numbers.
     pub(super) require_assumptions: Vec<(u32, u32)>,
-    /// What is switched on, moved or copied, by the ways to it.
+    /// The instances that are enabled, moved or cloned, by their routes.
     pub(super) activations: Vec<RequireTarget>,
-    /// The members that were given to bindings by name, in order.
+    /// The named members that were assigned to bindings, in order.
     pub(super) members: Vec<(u32, Token)>,
     pub(super) definitions: Vec<IndexedDefinition>,
-    /// The keys of tables that are written out.
+    /// The keys of each table constructor.
     pub(super) tables: Vec<Vec<Token>>,
-    /// What the tables and functions that are being read are called.
+    /// The holders of the tables and functions that are being read.
     pub(super) holders: Vec<ValueHolder>,
-    /// What the outermost block returns.
+    /// The value that the outermost block returns.
     pub(super) return_value: Option<ValueInfo>,
     pub(super) parse_error: Option<ParseError>,
 }
 
-/// What a value is called after that is about to be read.
+/// What the next value is assigned to, and thus named after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueHolder {
-    /// The variable that these tokens spell.
+    /// The variable that this range of tokens spells.
     Variable(usize, usize),
-    /// A field of the table that another holder stands for.
+    /// A field of the table that another holder names.
     Field(Option<u32>, Token),
 }
 
-/// What a binding holds.
+/// The value of a binding.
 #[derive(Debug, Default)]
 pub(super) struct BindingValue {
-    /// The way to the instance.
+    /// The route to the instance.
     route: Option<InstanceRoute>,
-    /// How many functions and loops are open where it is declared.
+    /// Number of open functions and loops at the declaration.
     rerun_depth: u32,
-    /// Whether it gets another value somewhere.
+    /// Whether it is assigned again anywhere.
     is_changed: bool,
 }
 
@@ -129,7 +128,7 @@ impl<'a> SourceReader<'a> {
         self.source.get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
-    /// Goes on; the last token stays where it is.
+    /// Moves to the next token and returns the current one. Stays at the last token.
     pub(super) fn advance(&mut self) -> Token {
         let token = self.current_token();
         if token.kind != TokenKind::Eof {
@@ -160,18 +159,18 @@ impl<'a> SourceReader<'a> {
         (self.peek_kind() == TokenKind::Name).then(|| self.advance())
     }
 
-    /// Whether a word that is a keyword at some places only is next.
+    /// Whether the next token is this contextual keyword.
     pub(super) fn is_at_word(&self, word: &str) -> bool {
         self.peek_kind() == TokenKind::Name && self.token_text(self.current_token()) == word
     }
 
-    /// Notes the first place that cannot be read.
+    /// Records an error at the current position. Only the first one is kept.
     pub(super) fn record_error(&mut self, what: &'static str) {
         let at = self.current_token().start;
         self.parse_error.get_or_insert(ParseError { at, message: what });
     }
 
-    /// Goes a level down; false, and what is inside is behind, where that is too deep.
+    /// Enters a nesting level. If it is too deep, skips its content and returns false.
     pub(super) fn enter_level(&mut self) -> bool {
         if self.depth == MAX_DEPTH {
             self.record_error(TOO_DEEP);
@@ -186,7 +185,7 @@ impl<'a> SourceReader<'a> {
         self.depth -= 1;
     }
 
-    /// Goes to what closes what is open here.
+    /// Skips to the token that closes the current level.
     pub(super) fn skip_to_close(&mut self) {
         let mut open = 0_u32;
         loop {
@@ -222,7 +221,7 @@ impl<'a> SourceReader<'a> {
         id
     }
 
-    /// The binding that a name means here, as a value or as a type.
+    /// The binding of a name here, as a value or as a type.
     pub(super) fn find_binding(&mut self, token: Token, is_type: bool) -> Option<u32> {
         let id = self.name_id(token);
         self.visible[id as usize][usize::from(is_type)]
@@ -230,7 +229,7 @@ impl<'a> SourceReader<'a> {
 
     pub(super) fn record_use(&mut self, token: Token, kind: UseKind) {
         if !matches!(kind, UseKind::Declaration(_) | UseKind::Reference(_) | UseKind::Global) {
-            // Its words are the script's too.
+            // Assign an id so that the words of the name are indexed.
             self.name_id(token);
         }
         self.names.uses.push(NameUse { span: token_span(token), kind });
@@ -246,7 +245,7 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    /// Declares a name, which hides what it meant before.
+    /// Declares a name, shadowing its previous meaning.
     pub(super) fn declare_name(&mut self, token: Token, kind: BindingKind) -> u32 {
         let number = self.names.bindings.len() as u32;
         let binding = NameBinding {
@@ -267,12 +266,12 @@ impl<'a> SourceReader<'a> {
         number
     }
 
-    /// The way to the instance that a binding holds from now on.
+    /// Sets the route to the instance that a binding holds from here on.
     pub(super) fn set_route(&mut self, bound: u32, path: Option<InstanceRoute>) {
         self.binding_values[bound as usize].route = path;
     }
 
-    /// The way to the instance that a binding holds here.
+    /// The route to the instance that a binding holds here.
     pub(super) fn binding_route(&mut self, bound: u32) -> Option<InstanceRoute> {
         let held = &self.binding_values[bound as usize];
         let mut path = held.route.clone()?;
@@ -283,7 +282,8 @@ impl<'a> SourceReader<'a> {
         Some(path)
     }
 
-    /// A binding has another value from now on, and what runs later and was read before sees that.
+    /// Records that a binding is assigned again. Code that was read earlier but runs later sees the
+    /// new value.
     pub(super) fn change_value(&mut self, bound: u32, what: ValueKind) {
         let held = &mut self.binding_values[bound as usize];
         (held.route, held.is_changed) = (None, true);
@@ -301,13 +301,13 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    /// What a binding holds depends on when one asks.
+    /// Forgets the require of a binding, because its value depends on when it is read.
     fn clear_require(&mut self, bound: u32) {
         let binding = &mut self.names.bindings[bound as usize];
         binding.is_mixed |= binding.require.take().is_some();
     }
 
-    /// What relied on a binding that got another value is not known.
+    /// Marks the targets of requires as computed if they rely on a binding that is assigned again.
     fn invalidate_assumptions(&mut self) {
         let mut is_wrong: Vec<bool> = Vec::with_capacity(self.assumptions.len());
         for (bound, before) in &self.assumptions {
@@ -321,7 +321,7 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    /// `self`, which a method declares and nobody writes.
+    /// Declares the implicit `self` of a method.
     pub(super) fn declare_self(&mut self, at: Token, kind: BindingKind) {
         let number = self.names.bindings.len() as u32;
         let here = ByteSpan { start: at.start, end: at.start };
@@ -363,7 +363,7 @@ impl<'a> SourceReader<'a> {
         });
     }
 
-    /// What a holder is called.
+    /// The name of a holder.
     pub(super) fn holder_name(&self, holder: Option<u32>) -> Option<String> {
         match *self.holders.get(holder? as usize)? {
             ValueHolder::Variable(from, to) => Some(self.variable_text(from, to)),
@@ -379,12 +379,12 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    /// A variable as it is written, without comments and white space, but for what is in brackets.
+    /// The text of a variable without comments and white space, except for what is in brackets.
     pub(super) fn variable_text(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         let mut at = from;
         if self.tokens[to - 1].end - self.tokens[from].start > MAX_NAME_BYTES as u32 {
-            // Nobody calls anything so.
+            // Too long for a real name, so truncate it.
             let start = self.tokens[from].start as usize;
             let end = self.source.floor_char_boundary(start + MAX_NAME_BYTES);
             return self.source.get(start..end).unwrap_or_default().to_owned();
@@ -403,7 +403,7 @@ impl<'a> SourceReader<'a> {
         text
     }
 
-    /// The bracket that closes the one before a token.
+    /// The bracket that closes the one before `from`.
     fn closing_bracket(&self, from: usize, to: usize) -> usize {
         let mut open = 1_u32;
         for at in from..to {
@@ -419,7 +419,7 @@ impl<'a> SourceReader<'a> {
         to
     }
 
-    /// A function that has got a name by the value that was just read.
+    /// Defines a function if the value that was just read is one and has a name.
     pub(super) fn define_function(
         &mut self,
         holder: Option<u32>,
@@ -444,7 +444,7 @@ pub(super) fn token_span(token: Token) -> ByteSpan {
     ByteSpan { start: token.start, end: token.end }
 }
 
-/// A call of `require` that was just read.
+/// The record of a `require` call that was just read.
 pub(super) fn build_require_call(what: RequireTarget, start: Token, end: Token) -> RequireCall {
     RequireCall {
         target: what,

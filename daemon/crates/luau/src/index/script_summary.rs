@@ -1,4 +1,4 @@
-//! The reader: what is kept of what was read.
+//! Turns the state of the index reader into a script summary or a table of names.
 
 use super::expression::ValueKind;
 use super::names::{NameRoot, ScriptNames};
@@ -7,7 +7,7 @@ use super::words;
 use super::{ByteSpan, ModuleMember, ReturnedValue, ScriptSummary};
 
 impl SourceReader<'_> {
-    /// What is kept of the script.
+    /// Builds the summary of the script.
     pub(super) fn into_summary(mut self, source: &str) -> ScriptSummary {
         let (returns, members) = self.returned_value();
         let mut definitions = std::mem::take(&mut self.definitions);
@@ -39,7 +39,7 @@ impl SourceReader<'_> {
         }
     }
 
-    /// All names of the script.
+    /// Builds the table of all names in the script.
     pub(super) fn into_names(mut self) -> ScriptNames {
         if let Some(value) = &self.return_value {
             match (value.kind, value.root) {
@@ -53,7 +53,7 @@ impl SourceReader<'_> {
         self.names
     }
 
-    /// What the script returns, and where its members get their values, sorted.
+    /// The kind of the returned value, and the sorted positions of its members' names.
     fn returned_value(&self) -> (ReturnedValue, Vec<ByteSpan>) {
         let Some(value) = &self.return_value else {
             return (ReturnedValue::Nothing, Vec::new());
@@ -81,7 +81,7 @@ impl SourceReader<'_> {
     }
 }
 
-/// The hashes of the words in names, sorted, each once.
+/// The hashes of the words in names, sorted and deduplicated.
 fn sorted_hashes<'a>(names: impl Iterator<Item = &'a str>) -> Box<[u32]> {
     let mut all: Vec<u32> = names.flat_map(words::word_hashes).collect();
     all.sort_unstable();

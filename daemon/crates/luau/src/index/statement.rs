@@ -1,4 +1,4 @@
-//! The reader: statements, and what they declare and define.
+//! Reads statements for the index, and what they declare and define.
 
 use super::super::DefinitionKind;
 use super::expression::{ValueInfo, ValueKind};
@@ -19,7 +19,7 @@ impl SourceReader<'_> {
         self.leave_level();
     }
 
-    /// Reads a statement; false at what closes a block.
+    /// Reads a statement. Returns false at a token that closes a block.
     pub(super) fn read_statement(&mut self) -> bool {
         let (start, holders) = (self.at, self.holders.len());
         match self.peek_kind() {
@@ -58,14 +58,14 @@ impl SourceReader<'_> {
             }
         }
         self.holders.truncate(holders);
-        // Whatever happens, it goes on.
+        // Always make progress.
         if self.at == start {
             self.advance();
         }
         true
     }
 
-    /// `type`, `export type`, `const`, `continue`.
+    /// Reads statements with contextual keywords: `type`, `export type`, `const`, `continue`.
     fn read_contextual_keyword(&mut self) -> bool {
         let next = self.peek_second();
         match self.token_text(self.current_token()) {
@@ -154,7 +154,7 @@ impl SourceReader<'_> {
         self.expect_kind(TokenKind::End, "`end` is missing");
     }
 
-    /// What a `repeat` declares is visible in its condition.
+    /// Reads a `repeat` loop. Its declarations are visible in its condition.
     fn read_repeat(&mut self) {
         self.advance();
         if !self.enter_level() {
@@ -335,7 +335,8 @@ impl SourceReader<'_> {
         self.define_name(called, kind, start, last);
     }
 
-    /// Parameters, types and block of a function; `own` is what the `self` of a method is.
+    /// Reads the parameters, types and block of a function. `own` is the kind of `self` in a
+    /// method.
     pub(super) fn read_body(&mut self, own: Option<BindingKind>, at: Token) {
         let scope = self.open_scope();
         self.rerun_depth += 1;
@@ -366,7 +367,7 @@ impl SourceReader<'_> {
         self.close_scope(scope);
     }
 
-    /// An assignment or a call.
+    /// Reads an assignment or a call.
     fn read_assignment(&mut self) {
         let (start, mut first) = (self.current_token(), self.at);
         let mut variables = Vec::new();
@@ -405,7 +406,7 @@ impl SourceReader<'_> {
                 break value.kind;
             }
         };
-        // The last call may give several values.
+        // The last call may return further values for the remaining variables.
         let mut next = match last {
             ValueKind::TriedRequire(require) => ValueInfo::from_kind(ValueKind::Require(require)),
             _ => ValueInfo::default(),

@@ -1,17 +1,19 @@
-//! The way to an instance: steps, one behind the other. Ways that begin alike share what they have in
-//! common, so that a script that says one way very often costs no more than its text.
+//! The steps of a route to an instance.
+//!
+//! Routes with a common beginning share its steps, so that a script that repeats a long route costs
+//! no more than its text.
 
 use std::sync::Arc;
 
 use super::RouteStep;
 
-/// Longer ways to instances are nobody's, in steps.
+/// Maximum number of steps of a route.
 const MAX_STEPS: usize = 64;
 
-/// And in bytes of all their names.
+/// Maximum number of bytes of all names in a route.
 const MAX_BYTES: usize = 1_000;
 
-/// The steps to an instance, from where the way begins.
+/// The steps to an instance from the origin of its route.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct StepChain(Option<Arc<ChainLink>>);
 
@@ -24,7 +26,7 @@ struct ChainLink {
 }
 
 impl StepChain {
-    /// The way with one more step; none where it becomes too long.
+    /// Appends a step. Returns None if the route becomes too long.
     pub(super) fn push_step(self, step: RouteStep) -> Option<Self> {
         let name = match &step {
             RouteStep::Parent => "",
@@ -36,17 +38,15 @@ impl StepChain {
         is_short.then(|| Self(Some(Arc::new(ChainLink { previous: self, step, steps, bytes }))))
     }
 
-    /// The way without its last step; none where it has none.
+    /// The route without its last step; None if it has no steps.
     pub(super) fn without_last(&self) -> Option<Self> {
         self.0.as_ref().map(|link| link.previous.clone())
     }
 
-    /// Whether it leads nowhere else.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The steps, in order.
     pub fn to_steps(&self) -> Vec<&RouteStep> {
         let links = std::iter::successors(self.0.as_deref(), |link| link.previous.0.as_deref());
         let mut steps: Vec<&RouteStep> = links.map(|link| &link.step).collect();

@@ -1,9 +1,10 @@
-//! What the reader says of small scripts, of real ones beside a parser, and of what is no script.
+//! Tests of the index reader: small scripts, a comparison with the parser on real scripts, and text
+//! that is not Luau.
 
 use super::super::{DefinitionKind, outline_script};
 use super::*;
 
-/// A line for each definition, require and member.
+/// One line for each definition, require, member and error.
 fn told(source: &str) -> Vec<String> {
     let script = summarize_script(source);
     let definitions = script.definitions.iter().map(|it| {
@@ -97,7 +98,7 @@ fn what_a_variable_leads_to_is_known_only_while_it_stays() {
         assert_eq!(script.requires.len(), 1, "{text}");
         assert_eq!(script.requires[0].target, RequireTarget::Computed, "{text}");
     };
-    // What is read before runs later.
+    // Code that was read before the assignment but runs after it.
     rest("task.defer(function() require(p.B) end) p = script.B");
     rest("for i = 1, 2 do require(p.B) p = p.Parent end");
     rest("while require(p.B) do p = f() end");
@@ -106,13 +107,14 @@ fn what_a_variable_leads_to_is_known_only_while_it_stays() {
     rest(
         "task.defer(function() local q = p.B task.defer(function() require(q.C) end) end) p = f()",
     );
-    // Whatever gives it another value.
+    // Different kinds of assignment.
     rest("local ok ok, p = f() require(p.B)");
     rest("p ..= 1 require(p.B)");
     rest("if x then p = y end require(p.B)");
     rest("function p() end require(p.B)");
     rest("local function f() p = x end require(p.B)");
-    // What ran before knows what it had, and another variable of that name is another.
+    // Code that ran before the assignment sees the old value, and other variables of the same name
+    // do not matter.
     check("local p = script.A require(p.B) p = script.B", &["script/A/B"]);
     check("local p = script.A local q = p.B p = f() require(q)", &["script/A/B"]);
     check("for i = 1, 2 do local p = script.A require(p) p = f() end", &["script/A"]);
@@ -168,7 +170,8 @@ fn types_are_definitions_and_exported_ones_are_exported() {
     );
 }
 
-/// For each use of a name: where it is declared, as `use<declaration` in bytes, `global` or `member`.
+/// For each use of a name: `new` for a declaration, the byte offset of its declaration for a
+/// reference, `global` for a global, and the root with the depth for a member.
 fn scopes(source: &str, name: &str) -> Vec<String> {
     let names = read_names(source);
     let declared = |number: u32| names.bindings[number as usize].span.start;
@@ -395,7 +398,7 @@ fn chance_finds_nothing_that_panics() {
     }
 }
 
-/// The definitions, as an outline says them.
+/// The definitions, formatted like those of an outline.
 fn outlined(source: &str) -> Vec<String> {
     let line = |byte: u32| source[..byte as usize].matches('\n').count() + 1;
     let mut lines: Vec<_> = summarize_script(source)
@@ -409,7 +412,7 @@ fn outlined(source: &str) -> Vec<String> {
     lines
 }
 
-/// Holds the definitions of a script against those that a parser finds.
+/// Compares the definitions of a script with those that the parser finds.
 #[track_caller]
 pub(super) fn agrees(source: &str) {
     let Ok(parsed) = outline_script(source) else { return };

@@ -1,11 +1,12 @@
-//! The reader: types. Names in them are types; what hangs on a name is a type of another module.
+//! Reads types for the index. Names in them are types; a member of a name is a type of another
+//! module.
 
 use super::lexer::TokenKind;
 use super::names::{BindingKind, NameRoot, UseKind};
 use super::reader::{SourceReader, token_span};
 
 impl SourceReader<'_> {
-    /// The parameters of a type or a generic function, where there are some.
+    /// Reads the parameters of a type or a generic function, if it has any.
     pub(super) fn read_generics(&mut self) {
         if !self.take_symbol(b'<') {
             return;
@@ -23,7 +24,7 @@ impl SourceReader<'_> {
         self.close_angle();
     }
 
-    /// `>`, also where a `=` follows at once.
+    /// Reads a `>`, also as a part of `>=`.
     fn close_angle(&mut self) {
         if self.peek_kind() == TokenKind::GreaterOrEqual {
             let token = &mut self.tokens[self.at];
@@ -115,7 +116,7 @@ impl SourceReader<'_> {
             }
             self.close_angle();
         }
-        // A pack of types.
+        // A type pack.
         self.take_kind(TokenKind::Ellipsis);
     }
 

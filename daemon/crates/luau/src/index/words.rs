@@ -1,23 +1,23 @@
-//! The words in names and in what people ask: `getShopItems` has three.
+//! Splits names and search queries into words: `getShopItems` has three.
 
-/// The words of a text, in lower case. Letters and digits make words; a capital behind a small letter
-/// begins one, and so does the last of several capitals before a small letter.
+/// The words of a text in lower case. A word consists of letters and digits. A capital after a
+/// small letter or a digit starts a word, and so does the last of several capitals before a small
+/// letter.
 pub fn split_words(text: &str) -> impl Iterator<Item = String> {
     split_parts(text).map(str::to_lowercase)
 }
 
-/// A hash of a word in any case; the same everywhere, so that it can be kept.
+/// The hash of a word regardless of case. It is the same everywhere, so that it can be stored.
 pub fn word_hash(word: &str) -> u32 {
-    // Texts in lower case have another sigma at the end of a word.
+    // Lower-casing a whole text uses a different sigma at the end of a word.
     let folded = |c: char| if c == 'ς' { 'σ' } else { c };
-    // FNV-1a: words are short.
+    // FNV-1a, because words are short.
     word.chars()
         .flat_map(char::to_lowercase)
         .map(folded)
         .fold(0x811c_9dc5, |hash: u32, c| (hash ^ u32::from(c)).wrapping_mul(0x0100_0193))
 }
 
-/// The hashes of the words of a text.
 pub fn word_hashes(text: &str) -> impl Iterator<Item = u32> {
     split_parts(text).map(word_hash)
 }
@@ -33,7 +33,7 @@ fn split_parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the word ends that a text begins with.
+/// The end of the word at the start of a text.
 fn word_end(text: &str) -> Option<usize> {
     let mut before = text.chars().next()?;
     let mut chars = text.char_indices().skip(1).peekable();

@@ -1,4 +1,4 @@
-//! Scripts that are nested, or long, in all ways that there are: none may take the process down.
+//! Tests with scripts that are nested or long in every possible way: none may crash the process.
 
 use std::thread;
 
@@ -46,7 +46,7 @@ fn nested_ones_are() {
     assert_eq!(large.map(drop), Ok(()), "a large stack bears more");
 }
 
-/// An expression with statements or signs in it does not hide what it is an operand of.
+/// An operand that contains statements or operators does not hide the operators around it.
 #[test]
 fn operands_hide_no_operators() {
     for operand in [
@@ -90,7 +90,7 @@ fn operands_hide_no_operators() {
     check(&format!("x = 1{}", " + if a then 1 elseif b < c then 2 else 3".repeat(60)), true);
 }
 
-/// What the parser of lints reads otherwise than the compiler hides nothing either.
+/// Text that the parser of the lints reads differently from the compiler hides nothing either.
 #[test]
 fn both_read_the_same_text() {
     let nested = |open: &str| format!("{open}{}", "(".repeat(60));
@@ -103,7 +103,7 @@ fn both_read_the_same_text() {
     ));
 }
 
-/// A shape by how many there are in each other, or in a row.
+/// Generates a shape, given the number of nested or consecutive repetitions.
 type Shape = fn(usize) -> String;
 
 fn around(open: &str, inner: &str, close: &str, n: usize) -> String {
@@ -176,10 +176,10 @@ const SHAPES: [(&str, Shape); 56] = [
     ("calls", |n| format!("x = f{}", ":a(1)'b'{}[1]".repeat(n))),
 ];
 
-/// Looks at a script in all ways that parse it.
+/// Runs every function that parses a script.
 fn bear(source: &str, linter: &SourceLinter, stack: StackSize) {
     inspect_source(source, linter, stack);
-    // Some are refused, and some are formatted.
+    // Both a refusal and a result are fine.
     let _ = format_source(source, None, None, stack);
     if stack == StackSize::Large {
         let _ = outline_script(source);
@@ -192,7 +192,7 @@ fn on(stack: StackSize, work: impl FnOnce() + Send + 'static) {
     thread::Builder::new().stack_size(size).spawn(work).unwrap().join().unwrap();
 }
 
-/// How many of a shape a reader is given at most.
+/// The largest number of repetitions that is accepted for a purpose.
 fn most(shape: Shape, reader: ParsePurpose, stack: StackSize) -> usize {
     let (mut low, mut high) = (1_usize, 1_000);
     while low < high {
@@ -214,7 +214,7 @@ fn all_are_borne(stack: StackSize) {
             for n in [100, 1_000, 10_000, 100_000] {
                 bear(&shape(n), &linter, stack);
             }
-            // The most that is parsed is borne too.
+            // Parse the largest accepted shape as well.
             for reader in [ParsePurpose::Lint, ParsePurpose::Format] {
                 bear(&shape(most(shape, reader, stack)), &linter, stack);
             }
@@ -232,7 +232,7 @@ fn depth_costs_no_large_stack() {
     all_are_borne(StackSize::Large);
 }
 
-/// Of what is common, enough is borne.
+/// Common shapes are accepted at a sufficient depth.
 #[test]
 fn scripts_of_people_are_read() {
     for (name, lints, formats) in [

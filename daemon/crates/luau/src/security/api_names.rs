@@ -1,6 +1,7 @@
-//! The names in Roblox's API that load code or assets, reach outside of the place, or ask for money.
+//! Names in the Roblox API that load code or assets, reach outside of the place, or request
+//! payments.
 
-/// What a name is for, where the name alone says it.
+/// Names that are suspicious by themselves, each with its description.
 const FLAGGED_NAMES: [(&str, &str); 27] = [
     ("loadstring", "uses loadstring, which runs text as code"),
     ("getfenv", "uses getfenv, which reaches into the environment of other code"),
@@ -12,7 +13,7 @@ const FLAGGED_NAMES: [(&str, &str); 27] = [
         "LoadAssetVersion",
         "uses LoadAssetVersion, which brings an asset with its scripts from outside",
     ),
-    // These are in no reference, and Roblox's own scripts only may call them.
+    // Not in the API reference; only Roblox's own scripts may call these.
     (
         "LoadAssetWithFormat",
         "uses LoadAssetWithFormat, which brings an asset with its scripts from outside",
@@ -44,14 +45,14 @@ const FLAGGED_NAMES: [(&str, &str); 27] = [
     ("UpdateSourceAsync", "uses UpdateSourceAsync, which writes the text of scripts"),
 ];
 
-/// Properties that open a game, or a script, when they are set.
+/// Properties that open the game or a script to the outside when they are set.
 const FLAGGED_PROPERTIES: [(&str, &str); 3] = [
     ("LinkedSource", "uses LinkedSource, which takes a script's text from outside"),
     ("HttpEnabled", "uses HttpEnabled, which opens the game to the internet"),
     ("LoadStringEnabled", "uses LoadStringEnabled, which lets text run as code"),
 ];
 
-/// The methods that ask a player for Robux or to sign something.
+/// Methods that ask a player to spend Robux or to sign something.
 pub(super) const PROMPT_METHODS: [&str; 15] = [
     "PromptBulkPurchase",
     "PromptBundlePurchase",
@@ -70,7 +71,7 @@ pub(super) const PROMPT_METHODS: [&str; 15] = [
     "PromptThirdPartyPurchase",
 ];
 
-/// The methods of TeleportService whose first argument is a place.
+/// Methods of TeleportService whose first argument is a place.
 pub(super) const TELEPORT_METHODS: [&str; 7] = [
     "Teleport",
     "TeleportAsync",
@@ -81,14 +82,14 @@ pub(super) const TELEPORT_METHODS: [&str; 7] = [
     "PromptExperienceDetailsAsync",
 ];
 
-/// What is said of a name. The functions of the language are global; the rest are members.
+/// The description of a flagged name. Language functions are globals; the other names are members.
 pub(super) fn describe_name(name: &str, is_member: bool) -> Option<&'static str> {
     let is_function = matches!(name, "loadstring" | "getfenv" | "setfenv");
     let (_, what) = FLAGGED_NAMES.iter().find(|(known, _)| *known == name)?;
     (is_member || is_function).then_some(*what)
 }
 
-/// What is said of a property that is set.
+/// The description of a flagged property that is set.
 pub(super) fn describe_property(name: &str) -> Option<&'static str> {
     FLAGGED_PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
 }

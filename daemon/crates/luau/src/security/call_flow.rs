@@ -1,14 +1,14 @@
-//! Where the values of parameters come from: the calls of the script's own functions, and what
-//! players, stores and other programs send to its handlers.
+//! Where the values of parameters come from: calls of the script's own functions, and the data that
+//! players, stores and other programs pass to its handlers.
 //!
-//! It reads names alone; what expressions are worth is not known here.
+//! It resolves names only and must not evaluate expressions.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::tree::{BindingId, BindingSource, ExprId, FunctionId, ScanTree, TreeExpr};
 
-/// Where data comes from that does not stand in the script, in words that follow "from".
+/// The source of data from outside the script, worded to follow "from".
 pub(super) type DataSource = &'static str;
 
 pub(super) const CLIENT: DataSource = "what a player's client sends";
@@ -18,7 +18,7 @@ const STORE: DataSource = "a data store";
 const INTERNET: DataSource = "the internet";
 const MESSAGE: DataSource = "a message of another server";
 
-/// Events and callbacks whose parameters are what somebody else says, from this parameter on.
+/// Events and callbacks whose parameters are untrusted, from the given parameter on.
 const HANDLER_SOURCES: [(&str, usize, DataSource); 12] = [
     ("OnServerEvent", 1, CLIENT),
     ("OnServerInvoke", 1, CLIENT),
@@ -34,7 +34,7 @@ const HANDLER_SOURCES: [(&str, usize, DataSource); 12] = [
     ("PlayerChatted", 1, CHAT),
 ];
 
-/// Methods that give what somebody else has written.
+/// Methods that return untrusted data.
 const RESULT_SOURCES: [(&str, DataSource); 31] = [
     ("GetAsync", STORE),
     ("GetVersionAsync", STORE),
@@ -69,7 +69,7 @@ const RESULT_SOURCES: [(&str, DataSource); 31] = [
     ("InvokeServer", SERVER),
 ];
 
-/// Properties that hold what anybody may have written.
+/// Properties that may hold text of any author.
 const PROPERTY_SOURCES: [(&str, DataSource); 6] = [
     ("Value", "a value object"),
     ("Text", "a text on the screen"),
@@ -79,12 +79,12 @@ const PROPERTY_SOURCES: [(&str, DataSource); 6] = [
     ("ToolTip", "a property"),
 ];
 
-/// What a method gives that somebody else has written.
+/// The source of the untrusted data that a method returns; None for other methods.
 pub(super) fn result_source(name: &str) -> Option<DataSource> {
     RESULT_SOURCES.iter().find(|(method, _)| *method == name).map(|(_, source)| *source)
 }
 
-/// What a property holds that somebody else may have written.
+/// The source of the untrusted data that a property may hold; None for other properties.
 pub(super) fn property_source(name: &str) -> Option<DataSource> {
     PROPERTY_SOURCES.iter().find(|(property, _)| *property == name).map(|(_, source)| *source)
 }
@@ -93,7 +93,7 @@ pub(super) fn property_source(name: &str) -> Option<DataSource> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallSite {
     pub(super) call: ExprId,
-    /// How many arguments stand before those of the function, as in `pcall(f, ...)`.
+    /// Number of arguments before those of the function, as in `pcall(f, ...)`.
     argument_offset: usize,
 }
 
@@ -106,26 +106,28 @@ impl CallSite {
     }
 }
 
-/// Who calls which function with what.
+/// The call sites of the script's functions, and the sources of their parameters.
 #[derive(Debug, Default)]
 pub(super) struct CallFlow {
     pub(super) sites: HashMap<FunctionId, Vec<CallSite>>,
-    /// The functions that nobody but these sites can call.
+    /// The functions that can only be called from the known sites.
     pub(super) fully_known: HashSet<FunctionId>,
-    /// Where a function is named other than by a call of that name: as an alias, as an argument.
+    /// Where a function is referred to other than by a direct call, such as by an alias or as an
+    /// argument.
     pub(super) references: HashMap<FunctionId, Vec<ExprId>>,
-    /// Parameters that are given what comes from elsewhere.
+    /// The parameters that receive data from outside.
     pub(super) parameter_sources: HashMap<BindingId, DataSource>,
-    /// How many calls name a function themselves.
+    /// Number of calls that name a function directly.
     direct_calls: HashMap<FunctionId, usize>,
 }
 
-/// Functions of one name that a call by that name may mean.
+/// Maximum number of functions that a name may refer to; with more, none is assumed.
 const MAX_NAMESAKES: usize = 8;
-/// Calls of one function that are looked at.
+/// Maximum number of call sites per function.
 const MAX_SITES: usize = 2_000;
 
-/// How many arguments of these stand before the function that they call, and before its own.
+/// For functions that call one of their arguments: the index of that argument, and of the first
+/// argument that is passed on to it.
 pub(super) fn forwarding_offsets(name: &str) -> Option<(usize, usize)> {
     Some(match name {
         "pcall" | "ypcall" | "spawn" | "task.spawn" | "task.defer" | "coroutine.wrap"
@@ -187,7 +189,7 @@ impl CallFlow {
             self.add_call_site(function, CallSite { call, argument_offset: 0 });
         }
         self.record_direct_call(tree, callee);
-        // What these make is called elsewhere, with other arguments.
+        // The functions that these return are called elsewhere, with other arguments.
         let is_made = |name: &str| matches!(name, "coroutine.wrap" | "coroutine.create");
         let name = global_name(tree, callee).filter(|name| !is_made(name));
         if let Some((at, skip)) = name.and_then(|name| forwarding_offsets(&name))
@@ -222,7 +224,7 @@ impl CallFlow {
         }
     }
 
-    /// Notes a call by the name that a function was declared with, or of what is made of it.
+    /// Records a call of a function by the name of its declaration, or of a coroutine made of it.
     fn record_direct_call(&mut self, tree: &ScanTree, callee: ExprId) {
         let named = wrapped_function(tree, callee).unwrap_or(callee);
         if let TreeExpr::Name(binding) = tree.expr(named)
@@ -263,14 +265,14 @@ fn function_literal(tree: &ScanTree, id: ExprId) -> Option<FunctionId> {
     }
 }
 
-/// The function in `coroutine.wrap(function)`.
+/// The argument of a `coroutine.wrap(function)` call.
 fn wrapped_function(tree: &ScanTree, id: ExprId) -> Option<ExprId> {
     let TreeExpr::Call { callee, args, .. } = tree.expr(id) else { return None };
     let name = global_name(tree, *callee)?;
     args.first().copied().filter(|_| &*name == "coroutine.wrap")
 }
 
-/// The functions of the script that an expression names, also by other names that they are given.
+/// The functions of the script that an expression may refer to, also through aliases.
 pub(super) fn resolve_functions(tree: &ScanTree, id: ExprId) -> Vec<FunctionId> {
     let mut found = Vec::new();
     let mut left = MAX_VISITED;
@@ -278,7 +280,7 @@ pub(super) fn resolve_functions(tree: &ScanTree, id: ExprId) -> Vec<FunctionId> 
     if found.len() > MAX_NAMESAKES { Vec::new() } else { found }
 }
 
-/// Names in a row that stand for one function, and values that are looked at for one call.
+/// Maximum length of a chain of aliases, and maximum number of values visited for one call.
 const MAX_ALIASES: usize = 4;
 const MAX_VISITED: usize = 40;
 
@@ -310,7 +312,7 @@ fn collect_functions(
         }
         TreeExpr::Index { base, key, .. } => {
             let Some(name) = tree.literal_text(*key) else { return };
-            // `CFrame.new` is not the script's own.
+            // Fields of globals such as `CFrame.new` do not belong to the script.
             let is_foreign = |binding: BindingId| {
                 let global = tree.binding(binding);
                 let is_written = tree.binding_writes.contains_key(&(binding, name.clone()));
@@ -335,7 +337,7 @@ fn collect_functions(
     }
 }
 
-/// The name of a global function, also of a library's, and also where it has a local name.
+/// The name of a global or library function, also if it is called through a local alias.
 pub(super) fn global_name(tree: &ScanTree, id: ExprId) -> Option<Rc<str>> {
     let id = resolve_alias(tree, id);
     match tree.expr(id) {
@@ -355,7 +357,7 @@ pub(super) fn global_name(tree: &ScanTree, id: ExprId) -> Option<Rc<str>> {
     }
 }
 
-/// What a variable stands for that is given one value, as far as that is followed.
+/// Follows a variable that is assigned only once to the expression that it stands for.
 pub(super) fn resolve_alias(tree: &ScanTree, mut id: ExprId) -> ExprId {
     for _ in 0..MAX_ALIASES {
         let TreeExpr::Name(binding) = tree.expr(id) else { break };

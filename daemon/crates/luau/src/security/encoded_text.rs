@@ -1,7 +1,7 @@
-//! Texts that are written so that nobody reads them: as numbers, backwards, in pieces, or encoded.
+//! Finds texts that are written to be unreadable: as numbers, backwards, in pieces, or encoded.
 //!
-//! What can be read is read and shown; only what says something counts, so that tables of numbers,
-//! keys and pictures are passed over.
+//! Texts are decoded where possible and shown in the finding. Only those with meaningful content
+//! count, so that tables of numbers, keys and images are ignored.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -13,20 +13,21 @@ use super::tree::{BinaryOperator, ExprId, TableField, TreeExpr};
 use super::value::{ScanValue, to_number};
 use super::{ScanFinding, TokenKind, TokenView, TreeView, statement_hash};
 
-/// How many characters of base64 in a row make a blob.
+/// Minimum number of consecutive base64 characters of a blob.
 const MIN_BLOB_CHARS: usize = 200;
-/// How many escapes of a character by its number make a blob.
+/// Minimum number of numeric escapes of a blob.
 const MIN_BLOB_ESCAPES: usize = 40;
-/// Letters that nobody writes as numbers by accident.
+/// Minimum number of letters that are unlikely to be written as numbers by accident.
 const MIN_LETTERS: usize = 5;
-/// Numbers that make a table of bytes, and the different ones among them that tell it from the tables
-/// of a cipher: fewer, or all of them different.
+/// Minimum number of entries, and of distinct values, in a table of encoded bytes. Cipher tables
+/// have fewer distinct values, or only distinct ones.
 const MIN_TABLE_BYTES: usize = 64;
 const MIN_DISTINCT_BYTES: usize = 24;
-/// Characters of a text that a sentence shows.
+/// Maximum number of characters of a text that a finding shows.
 const MAX_SHOWN: usize = 60;
 
-/// What somebody hides who hides a call: all of it stands in what was put together.
+/// The names that are worth hiding in a script. A hidden text counts if it contains one as a whole
+/// word.
 const CALL_WORDS: [&str; 18] = [
     "require",
     "loadstring",
@@ -48,7 +49,7 @@ const CALL_WORDS: [&str; 18] = [
     "https://",
 ];
 
-/// Finds the texts that are hidden by how they are written.
+/// Finds string literals that hide their content.
 pub(super) fn find_encoded_literals(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let reverses = view.has_name("reverse");
     for (token, line) in view.tokens.iter().zip(&view.token_lines) {
@@ -66,7 +67,7 @@ pub(super) fn find_encoded_literals(view: &TokenView<'_>, found: &mut Vec<ScanFi
     }
 }
 
-/// What stands in a string, between its quotes or brackets.
+/// The content of a string literal between its quotes or brackets.
 fn string_contents(text: &str) -> &str {
     let open = match text.strip_prefix('[') {
         Some(rest) => rest.find('[').map_or(text.len(), |at| at + 2),
@@ -76,7 +77,7 @@ fn string_contents(text: &str) -> &str {
     text.get(open..close).unwrap_or_default()
 }
 
-/// Finds the texts that are put together of what nobody reads as a text.
+/// Finds texts that are assembled from parts that do not read as text.
 pub(super) fn find_assembled_text(view: &mut TreeView<'_>, found: &mut Vec<ScanFinding>) {
     let chars = view.tokens.has_name("char");
     let decodes = chars && view.tokens.has_name("bxor");
@@ -125,7 +126,7 @@ pub(super) fn find_assembled_text(view: &mut TreeView<'_>, found: &mut Vec<ScanF
     }
 }
 
-/// A text of which no part says what the whole says.
+/// Reports a text that is a name worth hiding, if none of its parts is.
 fn check_assembled(view: &mut TreeView<'_>, at: ExprId, how: &str) -> Option<String> {
     let values = view.evaluator.eval(at);
     let is_name =
@@ -141,8 +142,8 @@ fn check_assembled(view: &mut TreeView<'_>, at: ExprId, how: &str) -> Option<Str
     (!stands).then(|| describe_encoded(&whole, how))
 }
 
-/// `string.reverse("...")` and `("..."):reverse()`, whatever the text is; of a variable what says
-/// something.
+/// Checks `string.reverse("...")` and `("..."):reverse()`. Reports any reversed literal, but a
+/// reversed variable only if the result contains a name worth hiding.
 fn check_reversed(view: &mut TreeView<'_>, at: ExprId, is_literal: bool) -> Option<String> {
     let whole = view.evaluator.eval(at).iter().find_map(|value| match value {
         ScanValue::Text(text) if text.len() >= MIN_LETTERS => Some(text.clone()),
@@ -151,7 +152,7 @@ fn check_reversed(view: &mut TreeView<'_>, at: ExprId, is_literal: bool) -> Opti
     (is_literal || find_call_word(&whole).is_some()).then(|| describe_encoded(&whole, "backwards"))
 }
 
-/// A list of numbers: the letters of a text, or bytes that are decoded.
+/// Checks a list of numbers: the characters of a text, or bytes that the script decodes.
 fn check_number_list(
     view: &mut TreeView<'_>,
     items: &[ExprId],
@@ -182,7 +183,7 @@ fn check_number_list(
         .then(|| format!("holds {count} bytes that are decoded as it runs (bit32.bxor)"))
 }
 
-/// A text by itself.
+/// Checks a single string literal.
 fn check_literal(text: &str, reverses: bool) -> Option<String> {
     if text.len() < MIN_LETTERS {
         return None;
@@ -193,7 +194,7 @@ fn check_literal(text: &str, reverses: bool) -> Option<String> {
         other_escapes: others,
         is_split: is_cut,
     } = unescape_text(text);
-    // Bytes of a file or of a message have letters among them.
+    // Binary data contains some printable characters too.
     let hidden = find_call_word(&plain).filter(|_| letters > 0);
     if others == 0 && (letters >= MIN_LETTERS || hidden.is_some()) {
         return Some(describe_encoded(&plain, "with the numbers of its characters"));
@@ -229,7 +230,7 @@ fn check_literal(text: &str, reverses: bool) -> Option<String> {
     (longest >= MIN_BLOB_CHARS).then_some(blob)
 }
 
-/// What a text of pairs of hexadecimal digits says, each pair by itself or behind a `%`.
+/// Decodes a text of pairs of hexadecimal digits, plain or each after a `%`.
 fn decode_hex_pairs(text: &str) -> Option<String> {
     let digits: Vec<u32> =
         text.chars().filter(|c| *c != '%').map(|c| c.to_digit(16)).collect::<Option<_>>()?;
@@ -237,19 +238,19 @@ fn decode_hex_pairs(text: &str) -> Option<String> {
         [high, low] => char::from_u32(high * 16 + low).filter(|c| is_printable(*c)),
         _ => None,
     };
-    // A number with many digits is no text.
+    // A single number with many digits is not a text.
     let is_long =
         digits.len() >= 4 * MIN_LETTERS || text.contains('%') && digits.len() > 2 * MIN_LETTERS;
     if is_long { digits.chunks(2).map(letters).collect() } else { None }
 }
 
-/// As decoders in Luau read it, which look at no bits that are left over.
+/// Decodes leniently, like decoders written in Luau, which ignore trailing bits.
 const BASE64_DECODER: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// What a text of base64 says, where it says something in plain characters.
+/// Decodes a base64 text; None if the result is not printable.
 fn decode_base64(text: &str) -> Option<String> {
     let digits = text.trim_end_matches('=');
     if digits.len() < 2 * MIN_LETTERS
@@ -262,13 +263,13 @@ fn decode_base64(text: &str) -> Option<String> {
     plain.chars().all(is_printable).then_some(plain)
 }
 
-/// Whether a text is mostly letters, as words are and tables of small numbers are not.
+/// Whether a text consists mostly of letters, unlike tables of small numbers.
 fn is_mostly_letters(text: &str) -> bool {
     let letters = text.chars().filter(char::is_ascii_alphabetic).count();
     letters >= MIN_LETTERS && letters * 10 >= text.len() * 7
 }
 
-/// The first word of a call that stands in a text and is no part of another word.
+/// The first of [`CALL_WORDS`] that occurs in a text as a whole word.
 fn find_call_word(text: &str) -> Option<&'static str> {
     let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
     CALL_WORDS.into_iter().find(|word| {

@@ -1,18 +1,18 @@
-//! The escapes in a quoted string, read as Luau reads them.
+//! Escape sequences in quoted strings, decoded as Luau does.
 
-/// A text with its escapes read.
+/// A text with its escapes decoded.
 #[derive(Debug, Default)]
 pub(super) struct UnescapedText {
     pub(super) plain: String,
-    /// How many characters that can be typed stand as numbers in it.
+    /// Number of printable characters that are written as numbers.
     pub(super) printable_escapes: usize,
-    /// How many others do.
+    /// Number of other characters that are written as numbers.
     pub(super) other_escapes: usize,
-    /// Whether `\z` or an escaped line end cuts it into pieces.
+    /// Whether `\z` or an escaped line break splits the text.
     pub(super) is_split: bool,
 }
 
-/// Reads what stands between the quotes.
+/// Decodes the content of a quoted string.
 pub(super) fn unescape_text(text: &str) -> UnescapedText {
     let mut read = UnescapedText::default();
     let mut rest = text;
@@ -39,7 +39,7 @@ pub(super) fn unescape_text(text: &str) -> UnescapedText {
     read
 }
 
-/// The character of an escape by a letter.
+/// The character of a letter escape.
 fn unescape_letter(letter: char) -> char {
     match letter {
         'n' => '\n',
@@ -49,7 +49,7 @@ fn unescape_letter(letter: char) -> char {
     }
 }
 
-/// The character that the escape behind a `\` gives by its number, and how long the escape is.
+/// The character of a numeric escape after its `\`, and the length of the escape.
 fn read_escape(rest: &str) -> (Option<char>, usize) {
     let run = |text: &str, most: usize, radix: u32| {
         text.chars().take(most).take_while(|c| c.is_digit(radix)).count()
@@ -73,7 +73,7 @@ fn read_escape(rest: &str) -> (Option<char>, usize) {
     (code.and_then(char::from_u32), length)
 }
 
-/// Whether a character is one that people type.
+/// Whether a character is printable ASCII or common white space.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, ' '..='~' | '\t' | '\n' | '\r')
 }

@@ -1,8 +1,8 @@
-//! Evaluates a script's expressions: values are followed through variables, fields, parameters and
-//! the functions of the script, and folded where all that they are made of is known.
+//! Evaluates the expressions of a script statically. Values are followed through variables, fields,
+//! parameters and the script's functions, and folded if all operands are known.
 //!
-//! Each expression is evaluated once, whatever asks for it; where it hangs on itself, or on too much,
-//! it is unknown. Nothing is run.
+//! Each expression is evaluated at most once. If it depends on itself, or the evaluation is too
+//! deep, it is unknown. No code is run.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use super::value::{
     truth_value, union_values,
 };
 
-/// How deep an evaluation goes through what is defined further below.
+/// Maximum depth of an evaluation, for example through definitions further down in the script.
 const MAX_DEPTH: usize = 40;
 pub(super) struct Evaluator<'a> {
     pub(super) tree: &'a ScanTree,
@@ -29,7 +29,7 @@ pub(super) struct Evaluator<'a> {
     bindings: HashMap<BindingId, EvaluationState>,
     pub(super) table_indexes: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
     pub(super) table_values: HashMap<ExprId, ValueSet>,
-    /// What was asked for by name: it may stand for many values, which are looked at once.
+    /// Cache of lookups by key, since one key may have many values.
     pub(super) field_values: HashMap<(ExprId, FieldKey), ValueSet>,
     pub(super) written_values: HashMap<(FieldLocation, Option<FieldKey>), ValueSet>,
     pub(super) items: HashMap<FieldLocation, Rc<TableItems>>,
@@ -39,7 +39,7 @@ pub(super) struct Evaluator<'a> {
     pub(super) unknown: ValueSet,
 }
 
-/// Methods that give instances.
+/// Methods that return instances.
 pub(super) const NAVIGATION_METHODS: [&str; 17] = [
     "GetService",
     "FindService",
@@ -68,7 +68,8 @@ enum EvaluationState {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Evaluates all of a script, from its first line on, so that little hangs on what is still open.
+    /// Evaluates a whole script from its first line, so that few expressions depend on ones that
+    /// are still being evaluated.
     pub(super) fn new(tree: &'a ScanTree, flow: &'a CallFlow, tables: &'a TableLeaks) -> Self {
         let exprs = vec![EvaluationState::New; tree.exprs.len()];
         let unknown: ValueSet = [ScanValue::Unknown].into();
@@ -94,7 +95,7 @@ impl<'a> Evaluator<'a> {
         evaluator
     }
 
-    /// What an expression may be; never empty.
+    /// The possible values of an expression; never empty.
     pub(super) fn eval(&mut self, id: ExprId) -> ValueSet {
         match &self.exprs[id.0 as usize] {
             EvaluationState::Done(values) => return values.clone(),
@@ -208,7 +209,8 @@ impl<'a> Evaluator<'a> {
         values
     }
 
-    /// One of the further values of a call: of `pcall` what the function gives, of `unpack` an item.
+    /// The values of a further result of a call: of `pcall` the results of the function, of
+    /// `unpack` the items.
     fn result_values(&mut self, id: ExprId, nth: usize) -> Vec<ScanValue> {
         let (callee, args) = match self.tree.expr(id) {
             TreeExpr::Call { callee, args, .. } => (*callee, args),
@@ -245,7 +247,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether an expression at the end of a list may give more than one value.
+    /// Whether an expression at the end of a list may return several values.
     pub(super) fn can_return_several(&mut self, id: ExprId) -> bool {
         let TreeExpr::Call { callee, is_method, .. } = self.tree.expr(id) else {
             return matches!(self.tree.expr(id), TreeExpr::Varargs);
@@ -253,13 +255,13 @@ impl<'a> Evaluator<'a> {
         let is_method = *is_method;
         let gives_one = |value: &ScanValue| match value {
             ScanValue::Builtin(name) => standard_library::is_single_valued(name),
-            // What a method of an instance gives.
+            // Methods of instances are assumed to return a single value.
             _ => is_method,
         };
         !self.eval(*callee).iter().all(gives_one)
     }
 
-    /// What a function may give, first or as one of the values behind.
+    /// The possible values of the `nth` result of a function.
     fn return_values(&mut self, function: FunctionId, nth: usize) -> ValueSet {
         let id = (function, nth);
         if let Some(known) = self.returns.get(&id) {
@@ -315,7 +317,7 @@ impl<'a> Evaluator<'a> {
         values
     }
 
-    /// What a method of an instance gives.
+    /// The possible results of a method of an instance.
     fn method_values(
         &mut self,
         owner: Option<ExprId>,
@@ -335,7 +337,8 @@ impl<'a> Evaluator<'a> {
             };
             return firsts.iter().map(service).collect();
         }
-        // What looks like an instance is one where the script gives no object a method of the name.
+        // A value that may be an instance counts as one unless the script defines a method of this
+        // name.
         let may_be_instance = |it: &ScanValue| {
             is_instance(it)
                 || matches!(

@@ -1,4 +1,4 @@
-//! What reaches code, assets, players' money and other places.
+//! Finds access to external code, assets, players' money and other places.
 
 use std::rc::Rc;
 
@@ -9,22 +9,22 @@ use super::tree::{BinaryOperator, BindingId, BindingSource, ExprId, TreeExpr, Un
 use super::value::{MemberOwner, ScanValue, format_number, is_instance, to_number, to_text};
 use super::{ScanFinding, TokenKind, TokenView, TreeView, statement_hash};
 
-/// Functions that may be given `require` without handing it on.
+/// Functions that may receive `require` as an argument without passing it on.
 const INSPECTION_FUNCTIONS: [&str; 6] = ["type", "typeof", "print", "tostring", "warn", "rawequal"];
 
-/// Functions that are worth a look wherever they are handed on.
+/// Functions that are reported wherever they are passed on.
 const LOADERS: [&str; 2] = ["require", "loadstring"];
 
-/// What puts a text together in brackets behind `_G`.
+/// Functions that assemble text, suspicious in a computed key of `_G`.
 const DECODERS: [&str; 6] = ["byte", "char", "concat", "format", "gsub", "reverse"];
 
-/// The services by which a script reaches outside of the place.
+/// The services through which a script reaches outside of the place.
 const EXTERNAL_SERVICES: [&str; 3] = ["HttpService", "InsertService", "AssetService"];
 
-/// Numbers of items have more digits; smaller ones are amounts.
+/// Smaller numbers are amounts rather than item ids.
 const MIN_ITEM_ID: f64 = 1_000.0;
 
-/// A finding, and the expression that it is about.
+/// A finding and the expression that it refers to.
 type LocatedFinding = (ExprId, ScanFinding);
 
 pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<LocatedFinding>) {
@@ -66,7 +66,7 @@ pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<Loca
     view.calls = calls;
 }
 
-/// What the words of a script say that has no tree.
+/// Finds flagged words in a script that could not be parsed.
 pub(super) fn find_flagged_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     for (token, line) in tokens.tokens.iter().zip(&tokens.token_lines) {
         let word = tokens.token_text(token);
@@ -78,7 +78,7 @@ pub(super) fn find_flagged_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFin
     }
 }
 
-/// A member by its name, however that is written.
+/// Checks a member by its name, which may also be computed.
 fn check_member(
     view: &mut TreeView<'_>,
     at: ExprId,
@@ -131,7 +131,7 @@ fn check_member(
     (!is_known && is_decoded).then(|| format!("looks into {whole} for a name that is put together"))
 }
 
-/// `{ LinkedSource = ... }`, as properties are given.
+/// Checks a table of properties such as `{ LinkedSource = ... }`.
 fn check_table_properties(view: &TreeView<'_>, at: ExprId) -> Option<String> {
     let TreeExpr::Table(fields) = view.tree.expr(at) else { return None };
     let key = |key: Option<ExprId>| key.and_then(|key| view.tree.literal_text(key));
@@ -139,8 +139,8 @@ fn check_table_properties(view: &TreeView<'_>, at: ExprId) -> Option<String> {
     named.map(ToOwned::to_owned)
 }
 
-/// `require` or `loadstring` that is a value and not called, under any name: the receiver can load
-/// code from outside.
+/// Checks for `require` or `loadstring`, under any name, as a value that is not called: the
+/// receiver can load code from outside.
 fn check_passed_loader(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
     let is_read = match view.tree.expr(at) {
         TreeExpr::Name(_) => true,
@@ -152,7 +152,7 @@ fn check_passed_loader(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
         _ => None,
     });
     let name = name.filter(|_| is_read)?;
-    // The functions of the language that are flagged by their name are named there already.
+    // Flagged global functions are already reported by their name.
     let is_global = match view.tree.expr(at) {
         TreeExpr::Name(binding) => view.tree.binding(*binding).is_global,
         _ => false,
@@ -189,13 +189,13 @@ fn check_passed_loader(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
             _ => break,
         }
     }
-    // `local load = require` is followed by its name.
+    // An alias such as `local load = require` is followed instead.
     let is_alias = parent.is_none() && !view.tree.statement_of(at).declared_names.is_empty();
     (!is_alias)
         .then(|| format!("passes on {name} itself, by which code can be loaded from outside"))
 }
 
-/// A call of what another name stands for: `local run = loadstring run(text)`.
+/// Checks for a call of a flagged function by an alias: `local run = loadstring run(text)`.
 fn check_alias_call(call: &LogicalCall) -> Option<String> {
     let named = call.callee_values.iter().find_map(|value| match value {
         ScanValue::Builtin(name) | ScanValue::Member(_, name) => describe_name(name, true),
@@ -204,7 +204,7 @@ fn check_alias_call(call: &LogicalCall) -> Option<String> {
     named.map(ToOwned::to_owned)
 }
 
-/// A module by its number, or by what somebody else says.
+/// Checks for a require by asset id or by untrusted data.
 fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let is_require = call.callee_values.iter().any(|value| match value {
         ScanValue::Builtin(name) | ScanValue::Member(MemberOwner::Unknown, name) => {
@@ -231,7 +231,7 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
                     the place";
         return Some(said.to_owned());
     }
-    // `container:require(...)` is no function of Luau.
+    // `container:require(...)` is not Luau's `require`.
     if call.is_method {
         return None;
     }
@@ -240,7 +240,7 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
     (!is_place_module(view, *what, &values)).then(|| said.to_owned())
 }
 
-/// Whether what is required can be a module of the place only, as far as the script says.
+/// Whether the required value can only be a module of the place, as far as the script shows.
 fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> bool {
     let is_known = |value: &ScanValue| match value {
         ScanValue::Text(_)
@@ -270,7 +270,7 @@ fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) 
         let given = view.evaluator.named_field_values(name);
         !given.is_empty() && given.iter().all(is_known)
     });
-    // A table that others know may be written to by the same name elsewhere.
+    // A table that escapes may be written to elsewhere, by a field of the same name.
     if values.contains(&ScanValue::Incomplete) {
         is_given &= match view.tree.expr(super::call_flow::resolve_alias(view.tree, what)) {
             TreeExpr::Index { key, .. } => view
@@ -284,12 +284,12 @@ fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) 
     is_given || is_used_as_instance(view, what)
 }
 
-/// Whether a variable is known to hold no number where it is required:
+/// Whether a variable is known not to hold a number where it is required, as in
 /// `if module:IsA("ModuleScript") then require(module) end`.
 fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
     let TreeExpr::Name(binding) = view.tree.expr(what) else { return false };
     let definitions = &view.tree.binding(*binding).definitions;
-    // `module = require(module)` gives it a value that is not a number.
+    // `module = require(module)` assigns a value that is not a number.
     let is_other = |it: &&BindingSource| match it {
         BindingSource::Value(value) => {
             !matches!(*view.evaluator.eval(*value), [ScanValue::Imported])
@@ -301,7 +301,7 @@ fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
     others == 1 && conditions.iter().any(|it| is_instance_guard(view, *it, *binding, true))
 }
 
-/// Whether a condition that holds, or does not, says that a variable holds an instance.
+/// Whether a condition implies that a variable holds an instance, given that it `holds` or not.
 fn is_instance_guard(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: bool) -> bool {
     let proves = |id: ExprId, holds: bool| is_instance_guard(view, id, binding, holds);
     match view.tree.expr(id) {
@@ -331,7 +331,7 @@ fn is_typeof_check(view: &TreeView<'_>, left: ExprId, right: ExprId, binding: Bi
         && args.first().is_some_and(|it| is_reference_to(view, *it, binding))
 }
 
-/// Whether an expression begins with a member of a variable, which fails where that is a number.
+/// Whether an expression begins with a member of a variable, which would fail if it held a number.
 fn has_member_access(view: &TreeView<'_>, mut id: ExprId, binding: BindingId) -> bool {
     loop {
         id = match view.tree.expr(id) {
@@ -349,7 +349,7 @@ fn is_reference_to(view: &TreeView<'_>, id: ExprId, binding: BindingId) -> bool 
     matches!(view.tree.expr(id), TreeExpr::Name(it) if *it == binding)
 }
 
-/// Where a value comes from, where somebody else says it.
+/// The source of a value if it is untrusted.
 fn untrusted_source(value: &ScanValue) -> Option<DataSource> {
     match value {
         ScanValue::Untrusted(source) => Some(source),
@@ -357,12 +357,12 @@ fn untrusted_source(value: &ScanValue) -> Option<DataSource> {
     }
 }
 
-/// Whether a client says a value: it can name any instance of the place so.
+/// Whether a value is sent by a client, which can pass any instance of the place.
 fn is_client_value(value: &ScanValue) -> bool {
     *value == ScanValue::Untrusted(CLIENT)
 }
 
-/// Functions of `debug` that give code of others.
+/// Checks for calls of `debug` functions that give access to the code of others.
 fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let is = |name: &str| {
         call.callee_values
@@ -383,7 +383,7 @@ fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<Strin
     gives.then(|| "uses debug.info to get at functions of other code".to_owned())
 }
 
-/// The method that a call calls, of those that are asked for.
+/// The method that a call calls, if it is one of `names`.
 fn match_method<'a>(call: &LogicalCall, names: &[&'a str]) -> Option<&'a str> {
     call.callee_values.iter().find_map(|value| match value {
         ScanValue::Member(_, name) => names.iter().find(|it| **it == &**name).copied(),
@@ -404,7 +404,7 @@ fn format_item_id(value: &ScanValue) -> Option<String> {
     (id >= MIN_ITEM_ID).then(|| format_number(id))
 }
 
-/// A teleport; `is_named` says whether the script names TeleportService at all.
+/// Checks for a teleport. `is_named` is whether the script mentions TeleportService at all.
 fn check_teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Option<String> {
     let name = match_method(call, &TELEPORT_METHODS)?;
     let service = call.callee_values.iter().find_map(|value| match value {
@@ -426,7 +426,8 @@ fn check_teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -
     })
 }
 
-/// A function that is chosen by what somebody else says, or by a name that is not in this script.
+/// Checks for a call whose function is chosen by untrusted data, or by a name that is not in the
+/// script.
 fn check_dynamic_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let TreeExpr::Index { base, key, .. } = view.tree.expr(call.callee) else { return None };
     let (owners, keys) = (view.evaluator.eval(*base), view.evaluator.eval(*key));
@@ -457,7 +458,7 @@ fn check_dynamic_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<Str
     if is_instance && is_put_together && !is_known {
         return Some(said.to_owned());
     }
-    // `object[method](object, ...)` in a script that has one of the services.
+    // `object[method](object, ...)` in a script that mentions one of the external services.
     let is_own = call.args.first().is_some_and(|first| {
         matches!((view.tree.expr(*base), view.tree.expr(*first)),
             (TreeExpr::Name(owner), TreeExpr::Name(first)) if owner == first)

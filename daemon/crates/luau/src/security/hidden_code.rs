@@ -1,18 +1,18 @@
-//! Code that stands where nobody looks, and characters that nobody sees.
+//! Finds code that is placed out of sight, and invisible characters.
 
 use std::collections::BTreeMap;
 
 use super::{ScanFinding, TokenKind, TokenView, statement_hash};
 
-/// Columns without code before code on the same line; a window shows fewer.
+/// Minimum number of blank columns before code on the same line; more than a window shows.
 const MIN_BLANK_COLUMNS: usize = 140;
-/// Empty lines before code: several screens.
+/// Minimum number of empty lines before code: several screens.
 const MIN_EMPTY_LINES: usize = 150;
-/// Characters of a line that nobody reads to its end, and the names in it that make it code and no
-/// list of values.
+/// Minimum number of characters in an overlong line, and of names in it that make it code rather
+/// than a list of values.
 const MIN_LONG_LINE: usize = 1_500;
 const MIN_LINE_NAMES: usize = 80;
-/// Letters of a name that is made of look-alikes only.
+/// Minimum number of letters in a name that consists only of look-alikes.
 const MIN_ALIKE_LETTERS: usize = 8;
 
 pub(super) fn find_hidden_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
@@ -20,7 +20,7 @@ pub(super) fn find_hidden_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding
     find_long_lines(view, found);
     find_look_alikes(view, found);
     for (at, line) in view.source.lines().enumerate() {
-        // A mark of the byte order is no part of the text.
+        // A byte order mark does not belong to the text.
         let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
         let code = statement_hash::hash_text(line.trim());
         found.extend(
@@ -29,7 +29,7 @@ pub(super) fn find_hidden_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding
     }
 }
 
-/// Code behind a run of blanks, or behind screens of empty lines.
+/// Finds code after a run of blanks or after screens of empty lines.
 fn find_offscreen_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let mut end = 0;
     for (token, at) in view.tokens.iter().zip(&view.token_lines) {
@@ -40,7 +40,7 @@ fn find_offscreen_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         end = token.end as usize;
         let line = between.rsplit('\n').next().unwrap_or(between);
         let columns: usize = line.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
-        // Neither the rest of the line before nor the beginning of this one is a line.
+        // The rest of the previous line and the beginning of this one do not count.
         let empty = between.split('\n').filter(|line| line.trim().is_empty()).count();
         let empty = empty.saturating_sub(2);
         let what = if columns >= MIN_BLANK_COLUMNS {
@@ -54,7 +54,7 @@ fn find_offscreen_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     }
 }
 
-/// The code of a line without its layout.
+/// The hash of the code on a line, regardless of its layout.
 fn line_hash(view: &TokenView<'_>, line: u32) -> u64 {
     let from = view.token_lines.partition_point(|it| *it < line);
     let to = view.token_lines.partition_point(|it| *it <= line);
@@ -81,7 +81,7 @@ fn find_long_lines(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     }
 }
 
-/// Names such as `IlIIlIlI`, as obfuscators give them.
+/// Finds names such as `IlIIlIlI`, as obfuscators generate them.
 fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let is_alike = |name: &str| {
         name.len() >= MIN_ALIKE_LETTERS
@@ -98,7 +98,8 @@ fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     }
 }
 
-/// What is said of a line for its characters: those that reorder it, then those without a shape.
+/// Describes the first suspicious character of a line: one that reorders text, or else an invisible
+/// one.
 fn describe_odd_characters(line: &str) -> Option<String> {
     if line.is_ascii() {
         return None;
@@ -109,7 +110,7 @@ fn describe_odd_characters(line: &str) -> Option<String> {
     }
     let mut last = ' ';
     for c in line.chars() {
-        // Flags of regions end with them.
+        // Emoji flags of regions end with tag characters.
         let is_flag = matches!(last, '\u{1f3f4}' | '\u{e0000}'..='\u{e007f}');
         if is_invisible(c) && !(is_flag && matches!(c, '\u{e0000}'..='\u{e007f}')) {
             return Some(format!("has the invisible character {}", code(c)));
@@ -119,13 +120,13 @@ fn describe_odd_characters(line: &str) -> Option<String> {
     None
 }
 
-/// Whether a character makes what follows look as if it stood elsewhere.
+/// Whether a character changes the direction in which text is displayed.
 fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a character takes no room. Those that join letters and signs (U+200C, U+200D) and the marks
-/// of direction are part of how people write.
+/// Whether a character takes no space. Joiners (U+200C, U+200D) and direction marks are excluded,
+/// because ordinary writing needs them.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,

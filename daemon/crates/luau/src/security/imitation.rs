@@ -1,9 +1,10 @@
-//! Names that look like a service's and are another's: what hides among services is not looked at.
+//! Finds names that imitate the name of a service, so that the instance is overlooked among
+//! services.
 //!
-//! A name that is exactly a service's is none: folders called `Players` are everywhere.
+//! The exact name of a service does not count: folders called `Players` are common.
 
-/// What is imitated: services and folders that every place has, with long enough names. Of the
-/// others, words that people use come too near.
+/// The imitated names: services and folders of every place whose names are long enough. Shorter
+/// names are too close to ordinary words.
 const IMITATED_NAMES: [&str; 40] = [
     "AnalyticsService",
     "AvatarEditorService",
@@ -47,12 +48,12 @@ const IMITATED_NAMES: [&str; 40] = [
     "Workspace",
 ];
 
-/// Characters of a name in which one other character makes no other word.
+/// Minimum length of a name in which changing one character does not make another word.
 const MIN_LONG_NAME: usize = 13;
-/// Characters of a name that is compared; a longer one is no service's.
+/// Maximum length of a name to compare; a longer one cannot be taken for a service.
 const MAX_NAME_LEN: usize = 60;
 
-/// The service that a name imitates without being its name.
+/// The service that a name imitates. None if it imitates none or is the exact name.
 pub fn find_imitated_service(name: &str) -> Option<&'static str> {
     if name.len() < 4 || name.len() > MAX_NAME_LEN || IMITATED_NAMES.contains(&name) {
         return None;
@@ -68,7 +69,7 @@ pub fn find_imitated_service(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A character as it is seen: nothing where it takes no room, or the letter that it looks like.
+/// The letter that a character looks like; None if it takes little or no space.
 fn confusable_letter(c: char) -> Option<char> {
     let letter = match c {
         ' '
@@ -88,7 +89,7 @@ fn confusable_letter(c: char) -> Option<char> {
         '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
             return char::from_u32(c as u32 - 0xfee0);
         }
-        // Cyrillic, Greek and a few others that are drawn as Latin ones.
+        // Cyrillic, Greek and other letters that look like Latin ones.
         'а' | 'α' | 'ɑ' => 'a',
         'А' | 'Α' => 'A',
         'В' | 'Β' => 'B',
@@ -123,7 +124,7 @@ fn confusable_letter(c: char) -> Option<char> {
     Some(letter)
 }
 
-/// Whether two names are drawn alike: letters and digits that differ little count as one.
+/// Whether two names look alike if similar letters and digits count as equal.
 fn is_look_alike(name: &str, known: &str) -> bool {
     confusable_skeleton(name) == confusable_skeleton(known)
 }
@@ -142,9 +143,9 @@ fn confusable_skeleton(name: &str) -> String {
         .collect()
 }
 
-/// Whether a name is another with two letters exchanged, or one too many, too few or wrong. In a short
-/// name that has to be in the ending that many share, or a letter twice: `RoundService` is no
-/// `SoundService`.
+/// Whether a name is a misspelling of another: two letters swapped, or one too many, missing or
+/// wrong. In a short name the difference must be in the common ending or a doubled letter:
+/// `RoundService` is not a misspelt `SoundService`.
 fn is_misspelt(name: &str, known: &str) -> bool {
     let (name, known) = (name.as_bytes(), known.as_bytes());
     let same = name.iter().zip(known).take_while(|(a, b)| a == b).count();
@@ -163,7 +164,7 @@ fn is_misspelt(name: &str, known: &str) -> bool {
     if !(is_wrong || is_more || is_less) {
         return false;
     }
-    // `Lighting2` and `CollectionsService` are names of their own.
+    // `Lighting2` and `CollectionsService` are legitimate names.
     let extra = left.first().copied().unwrap_or_default();
     if is_more && (right.is_empty() || extra == b's' || extra.is_ascii_digit()) {
         return is_more && same > 0 && extra == name[same - 1];

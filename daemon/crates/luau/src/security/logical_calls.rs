@@ -1,34 +1,34 @@
-//! Calls as they take place: also those that `pcall`, `task.spawn` and their like make for a script.
+//! Calls as they take place, including those made through `pcall`, `task.spawn` and similar.
 
 use super::call_flow::forwarding_offsets;
 use super::evaluator::Evaluator;
 use super::tree::{ExprId, ScanTree, TreeExpr};
 use super::value::{ScanValue, ValueSet};
 
-/// A call, and what may be called.
+/// A call with the possible values of its callee.
 #[derive(Debug, Clone)]
 pub(super) struct LogicalCall {
-    /// The expression of the call as it is written.
+    /// The call expression as written.
     pub(super) at: ExprId,
     pub(super) callee: ExprId,
     pub(super) callee_values: ValueSet,
     pub(super) args: Vec<ExprId>,
-    /// Whether the owner of the function stands in front of a colon, and not among the arguments.
+    /// Whether the call uses a colon, so that the owner is not among the arguments.
     pub(super) is_method: bool,
 }
 
 impl LogicalCall {
-    /// The arguments of a method, without the instance that it is called on.
+    /// The arguments of a method without the instance that it is called on.
     pub(super) fn method_args(&self) -> &[ExprId] {
         let skip = usize::from(!self.is_method);
         self.args.get(skip..).unwrap_or_default()
     }
 }
 
-/// How many functions may hand on one call.
+/// Maximum number of functions through which a call is forwarded.
 const MAX_FORWARDED: usize = 4;
 
-/// All calls of a script.
+/// Collects all calls of a script.
 pub(super) fn collect_calls(tree: &ScanTree, evaluator: &mut Evaluator<'_>) -> Vec<LogicalCall> {
     let mut calls = Vec::new();
     for at in tree.expr_ids() {

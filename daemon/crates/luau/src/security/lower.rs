@@ -1,6 +1,6 @@
-//! From full_moon's syntax tree to the one of the scan: statements, and what names are bound to.
+//! Lowers full_moon's syntax tree to that of the scan: statements and name bindings.
 //!
-//! Only texts that compile, and that [`super::super::nesting`] lets pass, may come here: it recurses.
+//! It recurses, so it must only receive texts that compile and pass [`super::super::nesting`].
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use super::tree::{
     ScanTree, StatementId, StatementNode, TreeBinding, TreeExpr, UnaryOperator,
 };
 
-/// The tree of a script.
+/// Lowers the syntax tree of a script.
 pub(super) fn lower_ast(ast: &full_moon::ast::Ast) -> ScanTree {
     let mut lowering = TreeLowering::default();
     lowering.begin_statement(1);
@@ -28,12 +28,12 @@ pub(super) fn lower_ast(ast: &full_moon::ast::Ast) -> ScanTree {
 #[derive(Default)]
 pub(super) struct TreeLowering {
     pub(super) tree: ScanTree,
-    /// The local variables of all open blocks; the last of a name is the one that is meant.
+    /// The local variables of all open blocks; the innermost one of a name is visible.
     pub(super) scopes: Vec<HashMap<Rc<str>, BindingId>>,
     globals: HashMap<Rc<str>, BindingId>,
     pub(super) statement: u32,
     pub(super) function: Option<FunctionId>,
-    /// Those under which the current statement runs.
+    /// The conditions under which the current statement runs.
     pub(super) conditions: Rc<[ExprId]>,
     pub(super) line: u32,
 }
@@ -56,7 +56,7 @@ impl TreeLowering {
         id
     }
 
-    /// Notes what stands in the current statement itself.
+    /// Adds a root expression to the current statement.
     fn add_root(&mut self, id: ExprId) {
         self.tree.statements[self.statement as usize].roots.push(id);
     }
@@ -110,13 +110,14 @@ impl TreeLowering {
         self.push_expr(TreeExpr::Unary { operator: UnaryOperator::Not, operand })
     }
 
-    /// The conditions of the current statement and these, without the outermost where they are many.
+    /// The conditions of the current statement plus `more`, without the outermost if there are too
+    /// many.
     fn with_conditions(&self, more: &[ExprId]) -> Rc<[ExprId]> {
         let skip = (self.conditions.len() + more.len()).saturating_sub(MAX_CONDITIONS);
         self.conditions.iter().chain(more).copied().skip(skip).collect()
     }
 
-    /// The same under conditions.
+    /// Lowers a block that runs under conditions.
     fn lower_conditional_block(&mut self, conditions: &[ExprId], block: &Block) {
         let all = self.with_conditions(conditions);
         let outer = std::mem::replace(&mut self.conditions, all);
@@ -138,7 +139,7 @@ impl TreeLowering {
             let (Some(root), Some(condition)) = (root, guard_condition(statement)) else {
                 continue;
             };
-            // What follows runs only where this statement did not leave the block.
+            // What follows runs only if this statement did not leave the block.
             let condition = match (condition, self.tree.expr(root)) {
                 (GuardKind::ConditionFalse, _) => self.negate(root),
                 (GuardKind::ArgumentTrue, TreeExpr::Call { args, .. }) if !args.is_empty() => {
@@ -220,7 +221,7 @@ impl TreeLowering {
                 self.scopes.pop();
             }
             Stmt::GenericFor(it) => self.lower_generic_for(it),
-            // Types do nothing; what is new in the parser is read by it only.
+            // Type statements have no effect at run time. Unknown kinds of statements are skipped.
             _ => {}
         }
     }
@@ -236,7 +237,7 @@ impl TreeLowering {
             let definition = match lists[..] {
                 [list] if at == 0 => BindingSource::Key(list),
                 [list] if at == 1 => BindingSource::Item(list),
-                // `next, list` and the like.
+                // `next, list` and similar.
                 [_, list, ..] if at == 0 => BindingSource::Key(list),
                 [_, list, ..] if at == 1 => BindingSource::Item(list),
                 _ => BindingSource::Unknown,
@@ -356,7 +357,7 @@ impl TreeLowering {
                 AssignTarget::Field(id) => {
                     self.add_root(id);
                     let TreeExpr::Index { base, key, .. } = *self.tree.expr(id) else { continue };
-                    // What a call gives behind its first value is not followed into fields.
+                    // Further results of a call are not followed into fields.
                     let value = value.unwrap_or_else(|| self.push_expr(TreeExpr::Varargs));
                     if let Some(name) = self.tree.literal_text(key).cloned() {
                         let root = self.tree.root_binding(base);
@@ -379,7 +380,7 @@ impl TreeLowering {
         }
     }
 
-    /// Names a function by what it is assigned to.
+    /// Names a function after what it is assigned to.
     pub(super) fn name_function(&mut self, value: ExprId, name: &Rc<str>) {
         if let TreeExpr::Function(function) = *self.tree.expr(value) {
             self.tree.functions[function.0 as usize].name.get_or_insert_with(|| name.clone());
@@ -387,10 +388,10 @@ impl TreeLowering {
     }
 }
 
-/// Conditions that one statement is kept with.
+/// Maximum number of conditions per statement.
 const MAX_CONDITIONS: usize = 64;
 
-/// What is known of a statement's first expression where the next statement runs.
+/// What a statement implies about its first expression for the statements after it.
 enum GuardKind {
     /// It was false, or the block would have been left: `if x then return end`.
     ConditionFalse,
@@ -414,7 +415,7 @@ fn guard_condition(statement: &Stmt) -> Option<GuardKind> {
     }
 }
 
-/// What is assigned to.
+/// The target of an assignment.
 #[derive(Clone, Copy)]
 enum AssignTarget {
     Name(BindingId),
@@ -432,7 +433,7 @@ pub(super) fn token_name(token: &TokenReference) -> Rc<str> {
     }
 }
 
-/// The operator of `+=` and its like.
+/// The operator of a compound assignment such as `+=`.
 fn compound_operator(token: &TokenReference) -> BinaryOperator {
     match token.token().to_string().as_str() {
         "+=" => BinaryOperator::Add,

@@ -1,4 +1,4 @@
-//! From full_moon's expressions to those of the scan; see [`super::lower`].
+//! Lowers full_moon's expressions to those of the scan; see [`super::lower`].
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -71,7 +71,7 @@ impl TreeLowering {
         }
     }
 
-    /// Goes to the line of a token.
+    /// Sets the current line to that of a token.
     fn set_line(&mut self, token: &TokenReference) {
         self.line = token.token().start_position().line() as u32;
     }
@@ -213,7 +213,7 @@ impl TreeLowering {
         self.push_expr(TreeExpr::Text(text))
     }
 
-    /// A function; `own` is the variable whose method it is, which its `self` stands for.
+    /// Lowers a function. `own` is the variable that `self` refers to, if it is a method.
     pub(super) fn lower_function(&mut self, body: &FunctionBody, own: Option<BindingId>) -> ExprId {
         let line = self.line;
         let id = FunctionId(self.tree.functions.len() as u32);
@@ -261,7 +261,7 @@ fn binary_operator(operator: &BinOp) -> BinaryOperator {
     }
 }
 
-/// A number as Luau reads it.
+/// Parses a number as Luau does.
 pub(super) fn parse_number(text: &str) -> Option<f64> {
     let text = text.replace('_', "").to_ascii_lowercase();
     match (text.strip_prefix("0x"), text.strip_prefix("0b")) {

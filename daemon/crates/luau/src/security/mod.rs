@@ -1,9 +1,10 @@
-//! Code that a person should look at twice: it reaches outside the place or hides what it does.
+//! Security scan: finds code that reaches outside of the place or hides what it does, for human
+//! review.
 //!
-//! The scan reads a script's syntax tree: values are followed through variables, fields and the
-//! script's own functions, and constant texts and numbers are folded. It is a help for reviewers and
-//! proves nothing: what arrives only as the script runs is not known here, and a harmless line may be
-//! named. Nothing is run and nothing is fetched, and what a finding leads to is decided elsewhere.
+//! The scan works on a script's syntax tree. Values are followed through variables, fields and the
+//! script's own functions, and constant texts and numbers are folded. It assists reviewers and
+//! proves nothing: data that arrives at run time is unknown, and harmless lines may be reported. It
+//! must not run or fetch anything, and does not decide what happens to a finding.
 
 mod api_names;
 mod call_flow;
@@ -42,22 +43,23 @@ use self::statement_hash::StatementHashes;
 use self::table_leaks::TableLeaks;
 use self::tree::{ExprId, FunctionId, ScanTree};
 
-/// Findings of one script that a card lists; a person reads no more.
+/// Maximum number of findings per script on a card; people do not read more.
 const MAX_LISTED: usize = 30;
 
-/// Calls of a flagged function that are followed, and functions that one is called through.
+/// Maximum number of calls of flagged functions to report, and of functions that a call goes
+/// through.
 const MAX_CALLERS: usize = 2_000;
 const MAX_CALL_DEPTH: usize = 3;
 
-/// A place in a script that a person should look at.
+/// A location in a script that deserves review.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScanFinding {
     /// The line number, from 1.
     line: u32,
     message: String,
-    /// A hash of the code that it is about, without its layout: it tells a change from a move.
+    /// The hash of the flagged code regardless of layout, to distinguish a change from a move.
     code_hash: u64,
-    /// The code that this one calls, where the finding itself is there and this is a call of it.
+    /// The hash of the flagged code in the called function, if this finding is a call of it.
     called_hash: Option<u64>,
 }
 
@@ -106,7 +108,7 @@ impl<'a> TokenView<'a> {
     }
 }
 
-/// A script as a tree, with what is known of its values.
+/// A script as a syntax tree, with its evaluated values.
 struct TreeView<'a> {
     tokens: &'a TokenView<'a>,
     tree: &'a ScanTree,
@@ -118,28 +120,29 @@ struct TreeView<'a> {
 }
 
 impl TreeView<'_> {
-    /// A finding about an expression and the statement that it stands in.
+    /// Creates a finding for an expression, with the hash of its statement.
     fn make_finding(&mut self, at: ExprId, what: impl Into<String>) -> ScanFinding {
         let code = self.hashes.statement_hash(at);
         ScanFinding::new(self.tree.node(at).line, what, code)
     }
 }
 
-/// What a person should look at in a script, in order.
+/// Scans a whole script. Returns its findings in order.
 ///
-/// The parser recurses: call it on a thread with at least 64 MB of stack, as proposals are drafted on.
+/// The parser recurses, so call this on a thread with at least 64 MB of stack, such as those that
+/// draft proposals.
 pub fn scan_script(source: &str) -> Vec<ScanFinding> {
     added_findings(&[], find_all(source))
 }
 
-/// What a person should look at in a script because it has become another: what stood there before
-/// for the same code is left out, wherever it stands now. A new call of one of the script's own
-/// functions that does something worth a look is worth one itself.
+/// Scans a change of a script. Findings in `before` for the same code are left out, even if the
+/// code has moved. A new call of a script's own function that contains a finding is a finding
+/// itself.
 pub fn scan_change(before: &str, after: &str) -> Vec<ScanFinding> {
     added_findings(&find_all(before), find_all(after))
 }
 
-/// The findings of a script, also those about calls of functions in which something was found.
+/// All findings of a script, including calls of functions that contain findings.
 fn find_all(source: &str) -> Vec<ScanFinding> {
     if source.is_empty() {
         return Vec::new();
@@ -184,7 +187,7 @@ fn scan_tree(tokens: &TokenView<'_>, tree: &ScanTree, found: &mut Vec<ScanFindin
     encoded_text::find_assembled_text(&mut view, found);
 }
 
-/// The calls of the functions in which something was found.
+/// The calls of the functions that contain findings.
 fn find_callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec<ScanFinding> {
     let mut callers = Vec::new();
     let mut seen: HashSet<(ExprId, u64)> = HashSet::new();
@@ -219,7 +222,7 @@ fn find_callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec
     callers
 }
 
-/// The text without a mark of the byte order, and with line ends as the parser knows them: Luau ends
+/// Removes the byte order mark and normalizes line breaks for the parser, because Luau ends
 /// comments at a lone carriage return.
 fn normalize_line_ends(source: &str) -> Cow<'_, str> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
@@ -229,7 +232,7 @@ fn normalize_line_ends(source: &str) -> Cow<'_, str> {
     Cow::Owned(source.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// The tree of a script, or why there is none.
+/// Parses a script, or returns the reason it has no tree.
 fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
     if !super::compile_errors(source).is_empty() {
         return Err("does not compile, so only its words were looked through");
@@ -242,7 +245,7 @@ fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
             UnfitReason::UnknownSyntax(..) => unknown,
         },
     )?;
-    // Where two readers disagree about what is code, one of them can be lied to.
+    // If two lexers disagree about what is code, one of them may have been deceived.
     if seen != tokens {
         return Err(unknown);
     }
@@ -255,7 +258,7 @@ fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
     Ok(tree)
 }
 
-/// One finding for each line and sentence; its code is that of all that were merged.
+/// Merges findings with the same line and message, combining their hashes.
 fn merge_equal_findings(found: Vec<ScanFinding>) -> Vec<ScanFinding> {
     let mut merged: Vec<ScanFinding> = Vec::new();
     for finding in found {
@@ -275,7 +278,7 @@ fn merge_equal_findings(found: Vec<ScanFinding>) -> Vec<ScanFinding> {
     merged
 }
 
-/// The findings that the old ones do not hold.
+/// The new findings that are not among the old ones.
 fn added_findings(old: &[ScanFinding], new: Vec<ScanFinding>) -> Vec<ScanFinding> {
     let mut known: HashMap<(String, u64), usize> = HashMap::new();
     for finding in old {
@@ -288,14 +291,14 @@ fn added_findings(old: &[ScanFinding], new: Vec<ScanFinding>) -> Vec<ScanFinding
             _ => added.push(finding),
         }
     }
-    // Where the function itself is named, its calls need not be.
+    // If a finding is reported in the function itself, its calls need not be.
     let named: HashSet<u64> =
         added.iter().filter(|it| it.called_hash.is_none()).map(|it| it.code_hash).collect();
     added.retain(|it| it.called_hash.is_none_or(|called| !named.contains(&called)));
     added
 }
 
-/// The sentences that a card has room for, with how many more there are.
+/// The messages that fit on a card, and the number of those left out.
 pub fn format_findings(findings: Vec<ScanFinding>) -> Vec<String> {
     let mut sentences: Vec<String> = findings.iter().map(ToString::to_string).collect();
     let more = sentences.len().saturating_sub(MAX_LISTED);

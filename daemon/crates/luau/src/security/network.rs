@@ -1,16 +1,16 @@
-//! Requests to the internet, and to whom.
+//! Finds requests to the internet and their recipients.
 //!
-//! An address is taken to be known where all values that it may have stand in the script. One that is
-//! put together as the script runs, or that others may write, may be anybody's.
+//! An address counts as known if all of its possible values are in the script. One that is
+//! assembled at run time, or that other code may write, counts as unknown.
 
 use super::logical_calls::LogicalCall;
 use super::tree::{ExprId, TreeExpr};
 use super::value::{MemberOwner, ScanValue, ValueSet, union_values};
 use super::{ScanFinding, TreeView};
 
-/// Hosts that are no news in a game, themselves and all below them. What is sent to them may reach
-/// whoever has an account there: a request to Roblox with a key is flagged, the key of a game at
-/// gameanalytics.com is not told from another's.
+/// Hosts that are not reported, including their subdomains. Data sent to them may still reach
+/// anyone with an account there: a request to Roblox with an API key is reported, but the key of a
+/// game at gameanalytics.com cannot be told from another.
 const EXPECTED_HOSTS: [(&str, &str); 4] = [
     (ROBLOX_HOST, "Roblox's own services"),
     ("gameanalytics.com", "the analytics of the SDK that most games use"),
@@ -18,10 +18,10 @@ const EXPECTED_HOSTS: [(&str, &str); 4] = [
     ("127.0.0.1", "the same"),
 ];
 const ROBLOX_HOST: &str = "roblox.com";
-/// The header by which a request to Roblox is made for somebody's account.
+/// The header that authenticates a request to Roblox as an account.
 const API_KEY_HEADER: &str = "x-api-key";
 
-/// The methods that send or fetch, and what they do.
+/// The methods that send or fetch, each with its description.
 const REQUEST_METHODS: [(&str, &str); 4] = [
     ("RequestAsync", "sends data to"),
     ("PostAsync", "sends data to"),
@@ -34,7 +34,7 @@ pub(super) fn find_requests(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, Sc
         let has = |text: &str| words.iter().any(|word| text.contains(word));
         view.tokens.tokens.iter().any(|token| has(view.tokens.token_text(token)))
     };
-    // Data stores have a method of the same name.
+    // The `GetAsync` of data stores has the same name.
     let is_open =
         mentions(view, &["HttpService"]) && !mentions(view, &["DataStore", "MemoryStore"]);
     let has_key = view.tree.expr_ids().any(|id| {
@@ -71,7 +71,7 @@ fn request_method(call: &LogicalCall) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// To whom a request goes; none where it is no news.
+/// The recipient of a request; None if all its possible hosts are expected.
 fn describe_recipient(urls: &[ScanValue], has_key: bool) -> Option<String> {
     let mut first = None;
     for url in urls {
@@ -97,7 +97,8 @@ fn describe_recipient(urls: &[ScanValue], has_key: bool) -> Option<String> {
     first
 }
 
-/// Whether the method is called on what is HttpService, or may be it where nothing else has it.
+/// Whether the method is called on HttpService. An unknown owner counts if its name suggests so, or
+/// if `is_open` and its name does not suggest a data store.
 fn is_http_call(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
     let service = call.callee_values.iter().find_map(|value| match value {
         ScanValue::Member(MemberOwner::Service(service), name) if &**name == "GetAsync" => {
@@ -117,7 +118,7 @@ fn is_http_call(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool 
     lower.contains("http") || is_open && !is_store
 }
 
-/// The last name in a chain of indexes and calls.
+/// The last identifier in a chain of indexes and calls.
 fn last_identifier(view: &TreeView<'_>, mut id: ExprId) -> String {
     loop {
         match view.tree.expr(id) {
@@ -131,7 +132,7 @@ fn last_identifier(view: &TreeView<'_>, mut id: ExprId) -> String {
     }
 }
 
-/// What the address of a request may be; never empty.
+/// The possible addresses of a request; never empty.
 fn url_values(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> ValueSet {
     let unknown: ValueSet = [ScanValue::Unknown].into();
     let nth = usize::from(method == "CreateWebStreamClient");
@@ -142,10 +143,10 @@ fn url_values(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> Valu
     union_values(view.evaluator.lookup_keys(arg, &[ScanValue::Text("Url".into())]))
 }
 
-/// The host of an address; none where it is not plain, or may go on.
+/// The host of an address; None if it is not plain, or may continue.
 fn parse_host(url: &str, is_whole: bool) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
-    // Readers of addresses do not agree on what a backslash is.
+    // URL parsers disagree about backslashes.
     if url.contains('\\') || !is_whole && !rest.contains(['/', '?', '#']) {
         return None;
     }

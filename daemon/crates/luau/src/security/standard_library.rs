@@ -1,5 +1,5 @@
-//! The functions of Luau's library that the scan folds: those that put texts and numbers together,
-//! and those that hand on what they are given.
+//! Folds calls of Luau's library functions that build texts and numbers, or pass on their
+//! arguments.
 
 use std::rc::Rc;
 
@@ -25,14 +25,14 @@ const LIBRARIES: [&str; 12] = [
     "vector",
 ];
 
-/// Arguments of a call, and items of a list, that are folded.
+/// Maximum number of call arguments and list items to fold.
 const MAX_FOLDED: usize = 300;
 
 pub(super) fn is_library(name: &str) -> bool {
     LIBRARIES.contains(&name)
 }
 
-/// Whether a method of this name is more likely that of a text than that of an instance.
+/// Whether a method of this name more likely belongs to a string than to an instance.
 pub(super) fn is_string_method(name: &str) -> bool {
     matches!(
         name,
@@ -52,7 +52,7 @@ pub(super) fn is_string_method(name: &str) -> bool {
     )
 }
 
-/// Whether a function gives one value and no more.
+/// Whether a function returns exactly one value.
 pub(super) fn is_single_valued(name: &str) -> bool {
     let is_plain =
         matches!(name, "tonumber" | "tostring" | "type" | "typeof" | "rawget" | "require");
@@ -67,7 +67,7 @@ pub(super) fn is_single_valued(name: &str) -> bool {
         || name.starts_with("math.") && !matches!(name, "math.modf" | "math.frexp")
 }
 
-/// Whether a function puts a text together out of others, or out of numbers.
+/// Whether a function builds a text from other texts or from numbers.
 pub(super) fn is_text_builder(name: &str) -> bool {
     matches!(
         name,
@@ -86,7 +86,7 @@ pub(super) fn is_text_builder(name: &str) -> bool {
     )
 }
 
-/// What a call of a global function may give.
+/// The possible results of a call of a global function.
 pub(super) fn eval_global_call(
     evaluator: &mut Evaluator<'_>,
     name: &str,
@@ -104,7 +104,7 @@ pub(super) fn eval_global_call(
             let first = args.first().map(|it| evaluator.eval(*it).to_vec());
             return first.unwrap_or_default();
         }
-        // Others may have been written into it.
+        // Other data may have been written to the buffer.
         "buffer.tostring" | "buffer.readstring" => {
             let first = args.first().map(|it| evaluator.eval(*it).to_vec());
             return first.into_iter().flatten().chain([ScanValue::Unknown]).collect();
@@ -133,7 +133,7 @@ pub(super) fn eval_global_call(
     values
 }
 
-/// What a function makes of all that its arguments may be, as far as that is bounded.
+/// Folds a function over all combinations of its arguments' values, up to a limit.
 fn fold_combinations(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<ScanValue> {
     let choices: Vec<ValueSet> = args.iter().map(|it| evaluator.eval(*it)).collect();
     let mut rows: Vec<Vec<ScanValue>> = vec![Vec::with_capacity(args.len())];
@@ -176,7 +176,7 @@ fn join_values(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<ScanValue>
     let between: ValueSet = match between {
         [] => [ScanValue::Text(Rc::default())].into(),
         [between] => evaluator.eval(*between),
-        // From one item to another.
+        // A range of items is not folded.
         _ => return vec![ScanValue::Prefix(Rc::default())],
     };
     let mut values = Vec::new();
@@ -210,7 +210,7 @@ fn join_values(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<ScanValue>
     values
 }
 
-/// The items of a list as it is written, with an unknown one behind them where there may be more.
+/// The items of a list constructor, with an unknown one at the end if there may be more.
 fn table_items(evaluator: &mut Evaluator<'_>, table: ExprId) -> Vec<ValueSet> {
     let tree = evaluator.tree;
     let TreeExpr::Table(fields) = tree.expr(table) else { return Vec::new() };
@@ -245,7 +245,7 @@ fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
             read.map_or_else(|| unknown_number(value), |it| ScanValue::Number(it as f64))
         }
         ("string.char" | "utf8.char", codes) => {
-            // Above them `string.char` gives bytes, which are no characters.
+            // Higher codes give bytes that are not characters.
             let most = if name == "utf8.char" { 1_114_111.0 } else { 127.0 };
             let code = |code: &ScanValue| to_number(code).filter(|it| (0.0..=most).contains(it));
             let char = |value: &ScanValue| char::from_u32(code(value)? as u32);
@@ -268,7 +268,7 @@ fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
     }
 }
 
-/// A list of texts, with an unknown one behind them where there are more than are followed.
+/// A list of texts, with an unknown one at the end if there are too many.
 fn text_list<'t>(items: impl Iterator<Item = &'t str>) -> ScanValue {
     let mut all: Vec<ScanValue> =
         items.take(MAX_FOLDED + 1).map(|it| ScanValue::Text(it.into())).collect();
@@ -280,7 +280,7 @@ fn text_list<'t>(items: impl Iterator<Item = &'t str>) -> ScanValue {
 
 fn fold_string_method(name: &str, whole: &str, rest: &[ScanValue]) -> ScanValue {
     match (name, rest) {
-        // Luau counts bytes.
+        // Luau counts bytes, not characters.
         ("string.reverse" | "string.sub", _) if !whole.is_ascii() => {
             ScanValue::Prefix(Rc::default())
         }
@@ -330,7 +330,7 @@ fn fold_substring(whole: &str, from: &ScanValue, to: Option<&ScanValue>) -> Scan
     truncate_text(&chars[from as usize - 1..to as usize].iter().collect::<String>())
 }
 
-/// `string.format` with `%s`, `%d`, `%c` and `%%`, without widths and precisions.
+/// Folds `string.format` with `%s`, `%d`, `%c` and `%%`, without widths and precisions.
 fn fold_format(whole: &str, args: &[ScanValue]) -> ScanValue {
     let mut made = ScanValue::Text(Rc::default());
     let mut args = args.iter();
@@ -361,7 +361,7 @@ fn fold_format(whole: &str, args: &[ScanValue]) -> ScanValue {
     concat_values(&made, &ScanValue::Text(rest.into()))
 }
 
-/// `string.gsub` where the pattern is a plain text, or one class of characters.
+/// Folds `string.gsub` if the pattern is plain text or a single character class.
 fn replace_plain(whole: &str, pattern: &str, with: &str) -> Option<String> {
     let is_plain = |text: &str| !text.contains(|c: char| "^$()%.[]*+-?".contains(c));
     if with.contains('%') {
@@ -371,7 +371,7 @@ fn replace_plain(whole: &str, pattern: &str, with: &str) -> Option<String> {
         return (!pattern.is_empty()).then(|| whole.replace(pattern, with));
     }
     let class = pattern.strip_suffix('+').unwrap_or(pattern);
-    // A run of them is replaced once; and Luau counts bytes.
+    // A run of characters is replaced as one, and Luau counts bytes.
     if class != pattern && !with.is_empty() || !whole.is_ascii() {
         return None;
     }

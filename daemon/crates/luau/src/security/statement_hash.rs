@@ -1,7 +1,7 @@
-//! What code a finding is about, as a hash: the statement, and what its variables are given.
+//! Identifies the code of a finding by a hash of its statement and the values it depends on.
 //!
-//! Layout, comments, quotes and parentheses do not count, so that moved and formatted code stays the
-//! same; where a value that the statement uses is changed, it is other code.
+//! Layout, comments, quotes and parentheses are ignored, so that moved or formatted code keeps its
+//! hash. If a value that the statement uses changes, so does the hash.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -11,37 +11,36 @@ use std::rc::Rc;
 use super::table_leaks::TableLeaks;
 use super::tree::{BindingId, BindingSource, ExprId, ScanTree, StatementId, TreeExpr};
 
-/// Variables and fields that one statement is followed through.
+/// Maximum number of variables and fields followed per statement.
 const MAX_DEPENDENCIES: usize = 64;
 
-/// The hash of a text.
 pub(super) fn hash_text(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// What a hash hangs on: a variable, or a value that a field is given.
+/// A dependency of a hash: a variable, or a value assigned to a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum HashDependency {
     Binding(BindingId),
     Field(ExprId),
-    /// A statement that makes a table known elsewhere, where it may be written to.
+    /// A statement in which a table escapes, so that other code may write to it.
     Leak(ExprId),
 }
 
-/// A hash, and what it hangs on.
+/// A hash and its dependencies.
 type DependencyHash = (u64, Rc<[HashDependency]>);
 
 pub(super) struct StatementHashes<'a> {
     tree: &'a ScanTree,
     statements: HashMap<StatementId, u64>,
     dependency_hashes: HashMap<HashDependency, DependencyHash>,
-    /// The values that are assigned to fields of a variable, where no function is.
+    /// The values assigned to fields of a local variable, unless a field holds a function.
     fields: HashMap<BindingId, Vec<(u64, ExprId)>>,
-    /// Where tables get known elsewhere.
+    /// Where tables escape.
     tables: &'a TableLeaks,
-    /// The variables that are other names of what is read there.
+    /// For each value, the variable that it is assigned to.
     aliases: HashMap<ExprId, BindingId>,
 }
 
@@ -74,7 +73,7 @@ impl<'a> StatementHashes<'a> {
         Self { tree, statements, dependency_hashes, fields, tables, aliases }
     }
 
-    /// The hash of the statement in which an expression stands.
+    /// The hash of the statement that contains an expression.
     pub(super) fn statement_hash(&mut self, at: ExprId) -> u64 {
         let id = self.tree.node(at).statement;
         if let Some(known) = self.statements.get(&id) {
@@ -119,7 +118,7 @@ impl<'a> StatementHashes<'a> {
                 }
             }
         }
-        // Each once, and no more than are followed: many statements may hang on the same.
+        // Deduplicate and limit the dependencies, because many statements may share them.
         let mut seen = HashSet::new();
         open.retain(|it| seen.len() < MAX_DEPENDENCIES && seen.insert(*it));
         let part = (hasher.finish(), open.into());
@@ -162,7 +161,7 @@ impl<'a> StatementHashes<'a> {
         }
     }
 
-    /// The values that a field is given, where a statement names it.
+    /// Adds the values assigned to a field as dependencies.
     fn add_field_dependencies(&self, base: ExprId, key: ExprId, open: &mut Vec<HashDependency>) {
         let items = self.tree.item_writes(base).iter().take(MAX_DEPENDENCIES);
         for write in items {
@@ -173,7 +172,8 @@ impl<'a> StatementHashes<'a> {
         open.extend(writes.map(|value| HashDependency::Field(*value)));
     }
 
-    /// Hashes an expression, and notes what it hangs on. Of a function it is what it returns.
+    /// Hashes an expression and collects its dependencies. Of a function only the returned values
+    /// count.
     fn hash_expr(&self, id: ExprId, hasher: &mut DefaultHasher, open: &mut Vec<HashDependency>) {
         let expr = self.tree.expr(id);
         std::mem::discriminant(expr).hash(hasher);

@@ -1,7 +1,8 @@
-//! Which tables nobody writes to but by the variable that they are in: what stands in them is known.
+//! Finds private tables: those that are written to only through their variable, so that their
+//! content is known.
 //!
-//! A table that has another name, is handed to a function or stands in another one may be written to
-//! in ways that are not followed. What values are worth is not known here.
+//! A table that has an alias, is passed to a function or is stored in another table may be written
+//! to in ways that are not followed. This module must not evaluate expressions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +11,10 @@ use super::tree::{
     BinaryOperator, BindingId, BindingSource, ExprId, ItemWrite, ScanTree, TreeExpr,
 };
 
-/// Expressions that one value is followed through.
+/// Maximum number of expressions through which a value is followed.
 const MAX_STEPS: usize = 64;
 
-/// Functions that read a table, and neither keep nor change it.
+/// Functions that read a table without keeping or changing it.
 const READ_ONLY_FUNCTIONS: [&str; 17] = [
     "ipairs",
     "pairs",
@@ -33,22 +34,22 @@ const READ_ONLY_FUNCTIONS: [&str; 17] = [
     "table.clone",
     "select",
 ];
-/// Methods of instances that do so.
+/// Methods of instances that read a table without keeping or changing it.
 const READ_ONLY_METHODS: [&str; 3] = ["RequestAsync", "CreateWebStreamClient", "JSONEncode"];
 
-/// How far what is in a variable is known elsewhere.
+/// How far the table in a variable escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LeakLevel {
-    /// What stands in its fields is.
+    /// The values in its fields escape.
     Fields,
-    /// The table itself is.
+    /// The table itself escapes.
     All,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct TableLeaks {
     private_tables: HashSet<ExprId>,
-    /// Where tables in variables get known elsewhere.
+    /// The expressions in which the tables of variables escape.
     pub(super) leaks: HashMap<BindingId, Vec<ExprId>>,
 }
 
@@ -86,7 +87,8 @@ impl TableLeaks {
     }
 }
 
-/// What library functions put into tables: `table.insert(list, value)`, `rawset(table, key, value)`.
+/// Records what library functions write to tables: `table.insert(list, value)`,
+/// `rawset(table, key, value)`.
 pub(super) fn add_library_writes(tree: &mut ScanTree) {
     let mut writes = Vec::new();
     for id in tree.expr_ids() {
@@ -107,7 +109,7 @@ pub(super) fn add_library_writes(tree: &mut ScanTree) {
     }
 }
 
-/// Whether a call keeps nothing of what it is given.
+/// Whether a call neither keeps nor changes its arguments.
 fn is_read_only_call(tree: &ScanTree, callee: ExprId) -> bool {
     if global_name(tree, callee).is_some_and(|name| READ_ONLY_FUNCTIONS.contains(&&*name)) {
         return true;
@@ -120,7 +122,7 @@ fn is_read_only_call(tree: &ScanTree, callee: ExprId) -> bool {
     }
 }
 
-/// How far the table in a variable gets known elsewhere where it is read.
+/// How far the table in a variable escapes where the variable is used; None if it does not.
 fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Option<LeakLevel> {
     let mut child = name;
     let mut depth = 0;
@@ -128,7 +130,7 @@ fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Optio
         let reached = if depth == 0 { LeakLevel::All } else { LeakLevel::Fields };
         let Some(parent) = parents[child.0 as usize] else {
             let is_target = matches!(tree.expr(child), TreeExpr::Index { is_written: true, .. });
-            // What other scripts write to a module is theirs.
+            // Returning a module does not count: writes by other scripts are found in those.
             let statement = tree.statement_of(child);
             let is_module = statement.is_return && statement.function.is_none();
             return (!is_target && !is_module).then_some(reached);

@@ -1,5 +1,5 @@
-//! What stands in tables: by the constructor, by what is written to the variable that holds one, and
-//! by what others may write. A part of [`Evaluator`].
+//! Table lookups of the [`Evaluator`]: values from the constructor, from writes through the
+//! variable that holds the table, and from writes by other code.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::standard_library;
 use super::tree::{BindingId, ExprId, TreeExpr};
 use super::value::{MAX_VALUES, MemberOwner, ScanValue, ValueSet, is_instance, union_values};
 
-/// A key under which a table is looked into.
+/// A key for a table lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum FieldKey {
     Text(Rc<str>),
@@ -27,19 +27,19 @@ impl FieldKey {
     }
 }
 
-/// A variable, and the last name behind it.
+/// A variable and the last name of its chain; the name is empty for the variable itself.
 pub(super) type FieldLocation = (BindingId, Rc<str>);
 
-/// What is written into a variable's table under keys that are no names.
+/// The values written to a variable's table under keys that are not names.
 #[derive(Debug, Default)]
 pub(super) struct TableItems {
     by_key: HashMap<FieldKey, Vec<ExprId>>,
-    /// Under a key that is not known, or is one of several.
+    /// The values under an unknown key or one of several.
     unknown_keys: Vec<ExprId>,
 }
 
 impl Evaluator<'_> {
-    /// The list in `ipairs(list)` and its like, and whether it is gone over by numbers.
+    /// The list in `ipairs(list)` and similar, and whether its keys are numbers.
     fn iterated_list(&mut self, list: ExprId) -> (ExprId, bool) {
         if let TreeExpr::Call { callee, args, .. } = self.tree.expr(list)
             && let Some(first) = args.first()
@@ -51,7 +51,7 @@ impl Evaluator<'_> {
         (list, false)
     }
 
-    /// What stands in a list, or in one that is gone over by `ipairs` and its like.
+    /// The possible items of a list, or of one that is iterated by `ipairs` and similar.
     pub(super) fn item_values(&mut self, list: ExprId) -> Vec<ScanValue> {
         let (list, _) = self.iterated_list(list);
         let mut values = self.all_written_values(list).to_vec();
@@ -73,7 +73,7 @@ impl Evaluator<'_> {
         values
     }
 
-    /// The keys of what is gone over in a loop.
+    /// The possible keys in a loop over a table.
     pub(super) fn key_values(&mut self, list: ExprId) -> Vec<ScanValue> {
         let (list, is_numbered) = self.iterated_list(list);
         if is_numbered {
@@ -110,19 +110,19 @@ impl Evaluator<'_> {
         self.table_leaks.is_private(table)
     }
 
-    /// Notes that a table may hold more than what is known.
+    /// Marks that a table may hold more than the known values.
     fn mark_incomplete(&self, table: ExprId, values: &mut Vec<ScanValue>) {
         if !self.is_private_table(table) {
             values.push(ScanValue::Incomplete);
         }
     }
 
-    /// All values of a table.
+    /// The possible values of all fields in a table constructor.
     fn table_values(&mut self, table: ExprId) -> ValueSet {
         if let Some(known) = self.table_values.get(&table) {
             return known.clone();
         }
-        // It may hold itself.
+        // Guard against a table that contains itself.
         self.table_values.insert(table, self.unknown.clone());
         let mut values = Vec::new();
         if let TreeExpr::Table(fields) = self.tree.expr(table) {
@@ -144,7 +144,7 @@ impl Evaluator<'_> {
         self.lookup_keys(base, &keys)
     }
 
-    /// What stands in something under one of these keys.
+    /// The possible values of a base under any of these keys.
     pub(super) fn lookup_keys(&mut self, base: ExprId, keys: &[ScanValue]) -> Vec<ScanValue> {
         let bases = self.eval(base);
         let mut values = Vec::new();
@@ -152,7 +152,8 @@ impl Evaluator<'_> {
             let written = self.written_values(base, key);
             values.extend(written.to_vec());
             for base in bases.iter() {
-                // What is written to a table is what it holds, beside what others may write.
+                // If the script writes this key, the table holds the written and the constructed
+                // values, and whatever other code may write.
                 if let ScanValue::Table(table) = base
                     && !written.is_empty()
                 {
@@ -216,7 +217,7 @@ impl Evaluator<'_> {
                 values.push(ScanValue::Member(MemberOwner::Instance, name));
             }
             (ScanValue::Incomplete, _) => values.push(ScanValue::Incomplete),
-            // It fails.
+            // Indexing these fails at run time.
             (
                 ScanValue::Nil
                 | ScanValue::Bool(_)
@@ -235,7 +236,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What is written under a key of what a variable holds; empty where nothing is.
+    /// The values written under a key through a variable; empty if there are none.
     pub(super) fn written_values(&mut self, base: ExprId, key: &ScanValue) -> ValueSet {
         let Some(place) = self.tree.field_location(base) else { return Rc::default() };
         let Some(key) = FieldKey::from_value(key) else { return self.all_written_values(base) };
@@ -259,7 +260,7 @@ impl Evaluator<'_> {
         values
     }
 
-    /// What is written under any key of what a variable holds.
+    /// The values written under any computed key through a variable.
     fn all_written_values(&mut self, base: ExprId) -> ValueSet {
         let Some(place) = self.tree.field_location(base) else { return Rc::default() };
         let Some(writes) = self.tree.item_writes.get(&place) else { return Rc::default() };
@@ -295,7 +296,7 @@ impl Evaluator<'_> {
         items
     }
 
-    /// The values that fields of a name are given anywhere in the script; empty where there are none.
+    /// The values that any field of this name is assigned in the script; empty if there are none.
     pub(super) fn named_field_values(&mut self, name: &Rc<str>) -> ValueSet {
         if let Some(known) = self.name_values.get(name) {
             return known.clone();
@@ -309,7 +310,7 @@ impl Evaluator<'_> {
         values
     }
 
-    /// The values of a table under a key.
+    /// The values of a table constructor under a key.
     fn field_values(&mut self, table: ExprId, key: &ScanValue, values: &mut Vec<ScanValue>) {
         let Some(key) = FieldKey::from_value(key) else {
             values.extend(self.table_values(table).to_vec());
@@ -328,7 +329,7 @@ impl Evaluator<'_> {
         values.extend(all.to_vec());
     }
 
-    /// The same where there may be none.
+    /// Evaluates expressions; empty if there are none.
     fn eval_or_empty(&mut self, ids: &[ExprId]) -> ValueSet {
         if ids.is_empty() { Rc::default() } else { self.eval_all(ids) }
     }

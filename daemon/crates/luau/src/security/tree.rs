@@ -1,12 +1,13 @@
-//! A script's syntax tree in the form that the scan reads: expressions in an arena, names resolved
-//! to what they are bound to, and all values that a name or a field is given in one place.
+//! The syntax tree of the scan: expressions in an arena, resolved names, and all values assigned to
+//! each name or field in one place.
 //!
-//! Parentheses, casts and types are gone. Types, values and what is suspicious are not known here.
+//! Parentheses, casts and types are omitted. This module must not know values or what is
+//! suspicious.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// An expression of the arena. Operands stand before what is made of them.
+/// An expression in the arena. Operands precede the expressions that use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ExprId(pub(super) u32);
 
@@ -39,10 +40,10 @@ pub(super) enum TreeExpr {
     Index {
         base: ExprId,
         key: ExprId,
-        /// Whether a value is assigned to it here.
+        /// Whether this is the target of an assignment.
         is_written: bool,
     },
-    /// `callee(...)`; of `base:name(...)` the callee is the index, and the arguments leave out `base`.
+    /// `callee(...)`. In `base:name(...)`, the callee is the index, and `base` is not an argument.
     Call {
         callee: ExprId,
         args: Box<[ExprId]>,
@@ -69,7 +70,7 @@ pub(super) enum TreeExpr {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableField {
-    /// None for the values of a list.
+    /// None for list items.
     pub(super) key: Option<ExprId>,
     pub(super) value: ExprId,
 }
@@ -124,27 +125,27 @@ pub(super) enum UnaryOperator {
     Length,
 }
 
-/// A variable, and what it is given.
+/// A variable and its assigned values.
 #[derive(Debug)]
 pub(super) struct TreeBinding {
     pub(super) name: Rc<str>,
     pub(super) is_global: bool,
     pub(super) definitions: Vec<BindingSource>,
-    /// How often it is read.
+    /// Number of reads.
     pub(super) read_count: u32,
 }
 
-/// What gives a variable a value.
+/// The source of a variable's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BindingSource {
     Value(ExprId),
-    /// One of the values behind the first that a call gives, counted from 0.
+    /// A further result of a call, by its index from 0.
     Result(ExprId, usize),
-    /// The items of a list, in a loop.
+    /// An item of a list, in a loop.
     Item(ExprId),
     Key(ExprId),
     Parameter(FunctionId, usize),
-    /// Something that only the running script knows.
+    /// A value that is known only at run time.
     Unknown,
 }
 
@@ -153,23 +154,22 @@ pub(super) struct FunctionNode {
     pub(super) parameters: Vec<BindingId>,
     /// The values of each `return`.
     pub(super) returns: Vec<Box<[ExprId]>>,
-    /// What the function is called, for people.
+    /// The name of the function for display.
     pub(super) name: Option<Rc<str>>,
 }
 
-/// A statement with the expressions that stand in it, without those of the blocks within.
+/// A statement with its expressions, without those of nested blocks.
 #[derive(Debug, Default)]
 pub(super) struct StatementNode {
     /// Targets first, then values.
     pub(super) roots: Vec<ExprId>,
-    /// The names that it declares.
     pub(super) declared_names: Vec<Rc<str>>,
-    /// Whether it gives back what the script, or a function of it, returns.
+    /// Whether it is a `return` of the script or of a function.
     pub(super) is_return: bool,
-    /// The function in whose body it stands.
+    /// The function whose body contains it.
     pub(super) function: Option<FunctionId>,
-    /// The conditions under which it runs, as far as the function around it says them: those of the
-    /// blocks around it, and those of statements before it that leave such a block.
+    /// The conditions under which it runs within its function: those of the enclosing blocks, and
+    /// those of preceding statements that leave such a block.
     pub(super) conditions: Rc<[ExprId]>,
 }
 
@@ -179,18 +179,18 @@ pub(super) struct ScanTree {
     pub(super) bindings: Vec<TreeBinding>,
     pub(super) functions: Vec<FunctionNode>,
     pub(super) statements: Vec<StatementNode>,
-    /// What is assigned to fields, by the field's name: `a.name = value`, `function a.name()`.
+    /// The values assigned to fields, by field name: `a.name = value`, `function a.name()`.
     pub(super) field_writes: HashMap<Rc<str>, Vec<FieldWrite>>,
-    /// The same, by the variable in front as well.
+    /// The same, by root variable and field name.
     pub(super) binding_writes: HashMap<(BindingId, Rc<str>), Vec<ExprId>>,
-    /// What is assigned under keys that are no names: `a[1] = value`, `a[key] = value`.
-    /// By the variable, and by the last name behind it: `list` of `a.list[1]`.
+    /// The values assigned under keys that are not names: `a[1] = value`, `a[key] = value`. By
+    /// variable and the last name of its chain: `list` in `a.list[1]`.
     pub(super) item_writes: HashMap<(BindingId, Rc<str>), Vec<ItemWrite>>,
-    /// The values that constructors of tables give to fields, by the field's name.
+    /// The values of fields in table constructors, by field name.
     pub(super) constructor_fields: HashMap<Rc<str>, Vec<ExprId>>,
 }
 
-/// An assignment under a key that is no name.
+/// An assignment under a key that is not a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemWrite {
     pub(super) key: Option<ExprId>,
@@ -200,7 +200,7 @@ pub(super) struct ItemWrite {
 /// An assignment to a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldWrite {
-    /// The variable in front: `a` of `a.b.name = value`.
+    /// The root variable: `a` in `a.b.name = value`.
     pub(super) root: Option<BindingId>,
     pub(super) value: ExprId,
 }
@@ -230,7 +230,7 @@ impl ScanTree {
         &self.statements[self.node(id).statement.0 as usize]
     }
 
-    /// The text of a literal.
+    /// The text of a string literal; None for other expressions.
     pub(super) fn literal_text(&self, id: ExprId) -> Option<&Rc<str>> {
         match self.expr(id) {
             TreeExpr::Text(text) => Some(text),
@@ -238,7 +238,7 @@ impl ScanTree {
         }
     }
 
-    /// The variable in front of a chain of indexes.
+    /// The root variable of a chain of indexes.
     pub(super) fn root_binding(&self, mut id: ExprId) -> Option<BindingId> {
         loop {
             match self.expr(id) {
@@ -249,14 +249,14 @@ impl ScanTree {
         }
     }
 
-    /// The values that a field behind a variable is given.
+    /// The values assigned to a field through a variable.
     pub(super) fn binding_writes(&self, base: ExprId, name: &Rc<str>) -> &[ExprId] {
         let root = self.root_binding(base);
         let writes = root.and_then(|root| self.binding_writes.get(&(root, name.clone())));
         writes.map_or(&[], Vec::as_slice)
     }
 
-    /// The variable and the last name of a chain of indexes.
+    /// The root variable and the last name of a chain of indexes.
     pub(super) fn field_location(&self, base: ExprId) -> Option<(BindingId, Rc<str>)> {
         let root = self.root_binding(base)?;
         let name = match self.expr(base) {
@@ -271,7 +271,7 @@ impl ScanTree {
         writes.map_or(&[], Vec::as_slice)
     }
 
-    /// The expression that each is an operand of.
+    /// The parent of each expression; None for roots.
     pub(super) fn parent_ids(&self) -> Vec<Option<ExprId>> {
         let mut parents = vec![None; self.exprs.len()];
         for id in self.expr_ids() {
@@ -280,7 +280,7 @@ impl ScanTree {
         parents
     }
 
-    /// The expressions that an expression is made of.
+    /// Visits the operands of an expression.
     pub(super) fn visit_operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.expr(id) {
             TreeExpr::Nil

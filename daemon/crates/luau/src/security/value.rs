@@ -1,4 +1,4 @@
-//! What an expression may be worth, and how values are folded into others.
+//! The possible values of expressions, and how they are combined.
 
 use std::rc::Rc;
 
@@ -6,52 +6,52 @@ use super::call_flow::{DataSource, property_source};
 use super::lower_exprs;
 use super::tree::{BinaryOperator, ExprId, FunctionId, UnaryOperator};
 
-/// What an expression may be. Of several values any may come to pass.
+/// A possible value of an expression. If there are several, any of them may occur.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ScanValue {
     Nil,
     Bool(bool),
     Number(f64),
-    /// A number that is worked out as the script runs.
+    /// A number that is computed at run time.
     UnknownNumber,
     Text(Rc<str>),
-    /// A text that begins so, and goes on in a way that is not known.
+    /// A text with a known beginning and an unknown rest.
     Prefix(Rc<str>),
     Table(ExprId),
-    /// The values of a list that a library made.
+    /// The items of a list that a library function returned.
     List(Rc<[ScanValue]>),
     Function(FunctionId),
     /// A global of Roblox or Luau, by its name: `require`, `string.char`, `game`.
     Builtin(Rc<str>),
-    /// A service; its name is empty where it does not stand in the script.
+    /// A service, by its name; empty if the script does not contain the name.
     Service(Rc<str>),
-    /// A member of something, by its name.
+    /// A member, by its name.
     Member(MemberOwner, Rc<str>),
-    /// An instance of the place, or several.
+    /// One or more instances of the place.
     Instance,
-    /// What another module of the place supplies.
+    /// A value from another module of the place.
     Imported,
-    /// What a player, a store or another program says.
+    /// Data from a player, a store or another program.
     Untrusted(DataSource),
-    /// Beside the other values there may be more, which the scan does not follow.
+    /// There may be further values that the scan does not follow.
     Incomplete,
     Unknown,
 }
 
-/// What a member belongs to.
+/// The owner of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum MemberOwner {
     Unknown,
     Instance,
     Imported,
-    /// The service's name is empty where it does not stand in the script.
+    /// A service, by its name; empty if the script does not contain the name.
     Service(Rc<str>),
 }
 
-/// The globals that are instances.
+/// Globals that are instances.
 const INSTANCE_GLOBALS: [&str; 6] = ["script", "game", "workspace", "plugin", "Game", "Workspace"];
 
-/// Whether a value is an instance of the place, if it is anything.
+/// Whether a value, unless it is nil, is an instance of the place.
 pub(super) fn is_instance(value: &ScanValue) -> bool {
     match value {
         ScanValue::Instance
@@ -77,13 +77,13 @@ pub(super) fn is_instance(value: &ScanValue) -> bool {
 
 pub(super) type ValueSet = Rc<[ScanValue]>;
 
-/// How many values of one expression are told apart.
+/// Maximum number of distinct values per expression.
 pub(super) const MAX_VALUES: usize = 12;
-/// Characters of a folded text.
+/// Maximum length of a folded text, in bytes.
 const MAX_TEXT: usize = 500;
 
-/// The values without doublets: first those that lead somewhere, so that others do not crowd them out.
-/// Where some have no room, the last one says so.
+/// Deduplicates values, the most relevant first, so that others do not displace them. If some do
+/// not fit, appends a value that says so.
 pub(super) fn union_values(mut values: Vec<ScanValue>) -> ValueSet {
     values.sort_by_key(value_rank);
     let mut kept: Vec<ScanValue> = Vec::with_capacity(values.len().min(MAX_VALUES + 1));
@@ -104,7 +104,7 @@ pub(super) fn union_values(mut values: Vec<ScanValue>) -> ValueSet {
     kept.into()
 }
 
-/// What each value makes with each of others; of more than are told apart the rest is unknown.
+/// Combines all pairs of values. Beyond the limit, the rest is unknown.
 pub(super) fn combine_values(
     lefts: &[ScanValue],
     rights: &[ScanValue],
@@ -133,7 +133,7 @@ fn value_rank(value: &ScanValue) -> u8 {
     }
 }
 
-/// Whether a value counts as true, where that is known.
+/// Whether a value is truthy; None if unknown.
 pub(super) fn truth_value(value: &ScanValue) -> Option<bool> {
     match value {
         ScanValue::Nil | ScanValue::Bool(false) => Some(false),
@@ -173,7 +173,7 @@ pub(super) fn apply_unary(operator: UnaryOperator, operand: &ScanValue) -> ScanV
     }
 }
 
-/// A number of which only its source is known.
+/// An unknown number that keeps its untrusted source.
 pub(super) fn unknown_number(from: &ScanValue) -> ScanValue {
     match from {
         ScanValue::Untrusted(source) => ScanValue::Untrusted(source),
@@ -184,7 +184,7 @@ pub(super) fn unknown_number(from: &ScanValue) -> ScanValue {
     }
 }
 
-/// A value as arithmetic reads it.
+/// Converts a value to a number as arithmetic does.
 pub(super) fn to_number(value: &ScanValue) -> Option<f64> {
     match value {
         ScanValue::Number(it) => Some(*it),
@@ -217,11 +217,11 @@ pub(super) fn apply_binary(
     })
 }
 
-/// A value as text, where it is known.
+/// Converts a value to text; None if the text is not known.
 pub(super) fn to_text(value: &ScanValue) -> Option<Rc<str>> {
     match value {
         ScanValue::Text(text) => Some(text.clone()),
-        // Others are written in ways that differ between versions.
+        // The format of other numbers differs between versions.
         ScanValue::Number(number) if *number == 0.0 || (1e-4..1e15).contains(&number.abs()) => {
             Some(format_number(*number).into())
         }
@@ -229,7 +229,7 @@ pub(super) fn to_text(value: &ScanValue) -> Option<Rc<str>> {
     }
 }
 
-/// A number as Luau writes it.
+/// Formats a number as Luau does.
 pub(super) fn format_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{}", number as i64)
@@ -238,7 +238,7 @@ pub(super) fn format_number(number: f64) -> String {
     }
 }
 
-/// A text, cut where it is longer than the scan follows.
+/// A text value, cut to a prefix if it is too long.
 pub(super) fn truncate_text(text: &str) -> ScanValue {
     if text.len() <= MAX_TEXT {
         return ScanValue::Text(text.into());

@@ -1,7 +1,8 @@
-//! Cells and values: which type stores what, and what a cell needs to know of its file.
+//! Cells and values: which type stores which kind of value, and how a cell refers to parts of its
+//! file.
 //!
-//! A cell that is read and written again need not have the same bytes (an envelope of a colour
-//! keypoint is stored, but no value has it), so only what is changed goes through here.
+//! Decoding and encoding a cell need not give the same bytes (files store an envelope for colour
+//! keypoints, values have none), so only changed cells are converted.
 
 use rbx_types::{
     Attributes, Axes, BinaryString, BrickColor, CFrame, Color3, Color3uint8, ColorSequence,
@@ -16,23 +17,23 @@ use super::layout::ty;
 pub(super) use super::cell_read::read_cell;
 pub(super) use super::cell_write::write_cell;
 
-/// What the numbers in cells refer to: the instances of the file, and the strings that it shares.
+/// Resolves the numbers in cells to instances and shared strings of the file.
 pub(super) trait ReadLinks {
-    /// The instance of that number; none where the file has none.
+    /// Returns the instance with a referent; a null reference if the file has none.
     fn instance_of(&self, referent: i32) -> Ref;
-    /// The shared string at that index.
+    /// Returns the shared string at an index.
     fn shared_string(&self, index: u32) -> Option<&SharedString>;
 }
 
-/// The numbers by which cells refer to something.
+/// Provides the numbers by which cells refer to instances and shared strings.
 pub(super) trait WriteLinks {
-    /// The number of an instance; -1 where it is none of the file.
+    /// Returns the referent of an instance; -1 if it is not in the file.
     fn referent_of(&self, to: Ref) -> i32;
-    /// The index of a shared string, which is entered where the file does not have it yet.
+    /// Returns the index of a shared string, and adds it to the table if needed.
     fn shared_index(&mut self, shared: &SharedString) -> u32;
 }
 
-/// The type in which a file stores a kind of value; none where no type can.
+/// Returns the type that stores a kind of value; None if no type can.
 pub(super) fn type_of(kind: VariantType) -> Option<u8> {
     Some(match kind {
         VariantType::String
@@ -75,7 +76,7 @@ pub(super) fn type_of(kind: VariantType) -> Option<u8> {
     })
 }
 
-/// The kind of value that a type stores where nothing else is known of it.
+/// Returns the kind of value that a type stores if nothing else is known about it.
 pub(super) fn kind_of(ty: u8) -> Option<VariantType> {
     Some(match ty {
         ty::STRING => VariantType::BinaryString,
@@ -113,8 +114,8 @@ pub(super) fn kind_of(ty: u8) -> Option<VariantType> {
     })
 }
 
-/// What a file stores for an instance that does not have a property whose default nobody knows.
-/// The values are those that rbx_binary stores.
+/// Returns the value that a file stores for an instance that lacks a property without a known
+/// default. The values are those that rbx_binary stores.
 pub(super) fn blank_value(kind: VariantType) -> Option<Variant> {
     let (zero, zero2) = (Vector3::new(0.0, 0.0, 0.0), Vector2::new(0.0, 0.0));
     let (udim, black) = (UDim::new(0.0, 0), Color3::new(0.0, 0.0, 0.0));

@@ -1,4 +1,4 @@
-//! Cells to values.
+//! Decodes cells to values.
 
 use rbx_types::{
     Axes, BinaryString, BrickColor, CFrame, Color3, Color3uint8, ColorSequence,
@@ -11,8 +11,8 @@ use rbx_types::{
 use super::cell::ReadLinks;
 use super::layout::{ContentKind, ty};
 
-/// The value of a cell, of the kind that its type stores: a text is bytes, whatever the property
-/// is. None where the bytes mean nothing.
+/// Decodes a cell to the kind of value that its type stores: a text becomes bytes, whatever the
+/// property. None if the bytes are invalid.
 pub(super) fn read_cell(ty: u8, cell: &[u8], links: &(impl ReadLinks + ?Sized)) -> Option<Variant> {
     let mut rest = CellReader(cell);
     let value = read_value(ty, &mut rest, links)?;
@@ -66,8 +66,8 @@ fn read_value(
     })
 }
 
-/// What is left of a cell. Numbers in planes have their first byte first, and their sign at the
-/// end; others are plain.
+/// The unread rest of a cell. Numbers from planes are big-endian with the sign in the last bit;
+/// plain numbers are little-endian.
 struct CellReader<'a>(&'a [u8]);
 
 impl<'a> CellReader<'a> {
@@ -140,7 +140,7 @@ impl<'a> CellReader<'a> {
         Some(Vector3::new(self.plain_f32()?, self.plain_f32()?, self.plain_f32()?))
     }
 
-    /// Exactly so many keypoints of so many bytes as the count says.
+    /// Reads a count and exactly that many keypoints of `N` numbers.
     fn read_keypoints<T, const N: usize>(&mut self, make: fn([f32; N]) -> T) -> Option<Vec<T>> {
         let len = self.read_count()?.checked_mul(4 * N)?;
         let keypoint = |bytes: &[u8]| {
@@ -190,7 +190,7 @@ impl<'a> CellReader<'a> {
         Some(custom.into())
     }
 
-    /// A rotation, or that there is none of its number.
+    /// Reads a rotation; the inner result is an error if its id is not known.
     fn read_rotation(&mut self) -> Option<Result<Matrix3, rbx_types::Error>> {
         Some(match self.byte()? {
             0 => {
@@ -208,7 +208,7 @@ impl<'a> CellReader<'a> {
 
     fn optional_cframe(&mut self) -> Option<Variant> {
         let (rotation, position) = (self.read_rotation()?, self.read_vector3()?);
-        // Where there is none, it does not matter what else is stored.
+        // If there is no value, the other stored bytes do not matter.
         Some(Variant::OptionalCFrame(match self.byte()? {
             0 => None,
             _ => Some(CFrame::new(position, rotation.ok()?)),

@@ -1,4 +1,4 @@
-//! Values to cells.
+//! Encodes values as cells.
 
 use rbx_types::{
     CFrame, Color3, Color3uint8, ColorSequence, Content, ContentType, Font, Matrix3,
@@ -8,10 +8,10 @@ use rbx_types::{
 use super::cell::WriteLinks;
 use super::layout::{ContentKind, ty};
 
-/// Appends the cell of a value. `false` (and nothing is appended) where the type cannot hold it.
+/// Appends the cell of a value. Returns `false`, and appends nothing, if the type cannot hold it.
 ///
-/// A type also takes values that mean the same in it: a text takes tags, a number one of a smaller
-/// range.
+/// A type also accepts values with the same meaning: a text accepts tags, a number accepts one of a
+/// smaller range.
 #[must_use]
 pub(super) fn write_cell(
     ty: u8,
@@ -67,7 +67,7 @@ fn write_shared(value: &Variant, links: &mut impl WriteLinks, out: &mut Vec<u8>)
     Some(())
 }
 
-/// Values that may point to an instance.
+/// Writes values that may refer to an instance.
 fn write_link(ty: u8, value: &Variant, links: &impl WriteLinks, out: &mut Vec<u8>) -> Option<()> {
     match (ty, value) {
         (ty::REF, Variant::Ref(to)) => out.extend_from_slice(&links.referent_of(*to).to_le_bytes()),
@@ -83,7 +83,7 @@ fn write_link(ty: u8, value: &Variant, links: &impl WriteLinks, out: &mut Vec<u8
     Some(())
 }
 
-/// Values that need nothing but themselves.
+/// Writes values that need no links.
 fn write_plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     match (ty, value) {
         (ty::BOOL, Variant::Bool(value)) => out.push(u8::from(*value)),
@@ -117,7 +117,7 @@ fn write_plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Values that are made of many numbers.
+/// Writes values that consist of several numbers.
 fn write_spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     match (ty, value) {
         (ty::UDIM, Variant::UDim(value)) => put_udims(&[*value], out),
@@ -174,7 +174,7 @@ fn put_i64(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&((value << 1) ^ (value >> 63)).to_be_bytes());
 }
 
-/// Numbers as they stand in planes.
+/// Writes floats in the form used in planes.
 fn put_f32s(values: &[f32], out: &mut Vec<u8>) {
     for value in values {
         put_u32(value.to_bits().rotate_left(1), out);
@@ -203,7 +203,7 @@ fn vector_parts(value: Vector3) -> [f32; 3] {
     [value.x, value.y, value.z]
 }
 
-/// All scales come before all offsets.
+/// Writes all scales before all offsets.
 fn put_udims(values: &[UDim], out: &mut Vec<u8>) {
     for value in values {
         put_f32s(&[value.scale], out);
@@ -238,7 +238,7 @@ fn put_color_sequence(value: &ColorSequence, out: &mut Vec<u8>) -> Option<()> {
     put_count(value.keypoints.len(), out)?;
     for keypoint in &value.keypoints {
         let Color3 { r, g, b } = keypoint.color;
-        // The last is an envelope, which files have and values do not.
+        // The last number is an envelope, which files have and values lack.
         put_plain(&[keypoint.time, r, g, b, 0.0], out);
     }
     Some(())
@@ -248,7 +248,7 @@ fn put_physical(value: PhysicalProperties, out: &mut Vec<u8>) {
     let PhysicalProperties::Custom(custom) = value else {
         return out.push(0b00);
     };
-    // Files of before there was an absorption mean 1 by leaving it out.
+    // Files that predate the absorption mean 1, so 1 is written by omitting it.
     let absorption = Some(custom.acoustic_absorption()).filter(|absorption| *absorption != 1.0);
     out.push(if absorption.is_some() { 0b11 } else { 0b01 });
     let (density, friction) = (custom.density(), custom.friction());
@@ -262,8 +262,8 @@ fn put_cframe(value: CFrame, out: &mut Vec<u8>) {
     put_vector3(value.position, out);
 }
 
-/// A rotation is written as a number only where that means the very same matrix: one that is nearly
-/// along the axes must not be moved onto them.
+/// Writes a rotation as an id only if the id denotes exactly the same matrix. A rotation that is
+/// nearly axis-aligned must not be snapped to the axes.
 fn put_rotation(rotation: Matrix3, out: &mut Vec<u8>) {
     let is_same = |id: &u8| {
         Matrix3::from_basic_rotation_id(*id)

@@ -1,26 +1,26 @@
-//! One property of all instances of a class, row by row, without knowing what the values are.
+//! A column: one property of all instances of a class, row by row, without interpreting the values.
 //!
-//! A row's **cell** is a string of bytes that depends on no other row, so a cell can be moved to
-//! another row, or to another file of the same references. Cells are bytes and not values: what
-//! no value can express (a payload of a NaN, an unknown weight of a font) survives.
+//! A row's **cell** is a byte string that does not depend on other rows, so it can be moved to
+//! another row, or to another file with the same references. Cells are bytes and not values, so
+//! that data that no value can express (a NaN payload, an unknown font weight) survives.
 
 use std::ops::Range;
 
 use super::layout::{self, ContentKind, FieldLayout, VariableItem, ty};
 
-/// Why a column cannot be taken apart. It is then kept as it is.
+/// The reason why a column cannot be split into cells. Such a column is kept unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OpaqueReason {
-    /// The chunk ends before its type.
+    /// The chunk ends before its type byte.
     #[error("it does not say what type its values have")]
     NoType,
-    /// The type is not known.
+    /// The type byte is not known.
     #[error("its values have the type 0x{0:02X}, which is not known")]
     Unknown(u8),
-    /// There are more or fewer bytes than so many rows have.
+    /// The payload has more or fewer bytes than the rows need.
     #[error("its values (type 0x{0:02X}) are not laid out as that type is")]
     Malformed(u8),
-    /// It refers to instances that are not in the file.
+    /// The column refers to instances that are not in the file.
     #[error("it refers to instances outside of the file")]
     External,
 }
@@ -34,21 +34,22 @@ pub(super) struct PropertyColumn {
     pub(super) parts: Vec<FieldPart>,
 }
 
-/// A field, and where its bytes are.
+/// A field and the range of its bytes.
 #[derive(Debug, Clone)]
 pub(super) struct FieldPart {
     field: FieldLayout,
     span: Range<usize>,
-    /// Of each row: where its item begins; its reference; of content either, by its kind.
+    /// For each row, the start of its item or its reference; in a Content field either, depending on
+    /// the row's kind.
     table: Vec<u32>,
 }
 
 impl PropertyColumn {
-    /// Takes a column apart. `bytes` is the unpacked chunk, and `offset` is where the type stands,
-    /// behind class and name.
+    /// Splits a column into fields. `bytes` is the unpacked chunk, and `offset` the position of the
+    /// type byte, after class and name.
     ///
     /// # Errors
-    /// It is not of that many rows of a known type.
+    /// The bytes are not that many rows of a known type.
     pub(super) fn parse(bytes: Vec<u8>, offset: usize, rows: usize) -> Result<Self, OpaqueReason> {
         let ty = *bytes.get(offset).ok_or(OpaqueReason::NoType)?;
         let fields = layout::fields_of(ty).ok_or(OpaqueReason::Unknown(ty))?;
@@ -71,18 +72,17 @@ impl PropertyColumn {
         self.ty
     }
 
-    /// How many rows it has.
     pub(super) fn row_count(&self) -> usize {
         self.rows
     }
 
-    /// The bytes behind the type.
+    /// Returns the bytes after the type byte.
     #[cfg(test)]
     pub(super) fn payload(&self) -> &[u8] {
         self.parts.first().map_or(&[], |part| &self.bytes[part.span.start..])
     }
 
-    /// Appends a row's cell; nothing where there is no such row.
+    /// Appends the cell of a row; appends nothing if there is no such row.
     pub(super) fn append_cell(&self, row: usize, out: &mut Vec<u8>) {
         if row < self.rows {
             for part in &self.parts {
@@ -91,20 +91,20 @@ impl PropertyColumn {
         }
     }
 
-    /// A row's text, of a column of texts.
+    /// Returns the text of a row; None if the column does not hold strings.
     pub(super) fn text_at(&self, row: usize) -> Option<&[u8]> {
         let part = self.parts.first().filter(|_| self.ty == ty::STRING)?;
         let start = *part.table.get(row)? as usize;
         self.bytes.get(start + 4..part.item_start(row + 1))
     }
 
-    /// The instance that a row refers to, of a column of references.
+    /// Returns the referent in a row; None if the column does not hold references.
     pub(super) fn reference_at(&self, row: usize) -> Option<i32> {
         let part = self.parts.first().filter(|_| self.ty == ty::REF)?;
         part.table.get(row).map(|to| *to as i32)
     }
 
-    /// The instance that a row points to, of a column of references or of contents.
+    /// Returns the referent that a row refers to, in a column of references or of Content.
     pub(super) fn target_at(&self, row: usize) -> Option<i32> {
         if self.ty == ty::REF {
             return self.reference_at(row);
@@ -116,7 +116,7 @@ impl PropertyColumn {
         part.table.get(row).filter(|_| is_object).map(|to| *to as i32)
     }
 
-    /// What a field has of some rows, for a writer that copies them.
+    /// Returns the data of a field for a run of rows, for a writer that copies it.
     pub(super) fn field_run(&self, part: usize, rows: Range<usize>) -> Option<FieldRun<'_>> {
         let part = self.parts.get(part).filter(|_| rows.end <= self.rows)?;
         let bytes = &self.bytes[part.span.clone()];
@@ -135,18 +135,18 @@ impl PropertyColumn {
     }
 }
 
-/// What a field has of some rows.
+/// The data of a field for a run of rows.
 pub(super) enum FieldRun<'a> {
     Bytes(&'a [u8]),
-    /// The planes of all rows, and how many rows that are.
+    /// The planes of all rows of the column, and the number of its rows.
     Planes(&'a [u8], usize),
     Refs(&'a [u32]),
-    /// They do not stand together.
+    /// The data is not contiguous and must be copied cell by cell.
     Cells,
 }
 
 impl FieldPart {
-    /// Where a row's item begins; where the field ends, for the row behind the last.
+    /// Returns the start of a row's item; for the row after the last, the end of the field.
     fn item_start(&self, row: usize) -> usize {
         self.table.get(row).map_or(self.span.end, |start| *start as usize)
     }
@@ -182,7 +182,7 @@ impl FieldPart {
     }
 }
 
-/// Appends a row's byte of every plane.
+/// Appends the byte of a row from every plane.
 fn gather_planes(planes: &[u8], width: usize, rows: usize, row: usize, out: &mut Vec<u8>) {
     // No type has more than 16 planes in a field.
     let mut cell = [0; 16];
@@ -210,7 +210,7 @@ fn read_part(field: FieldLayout, bytes: &[u8], at: usize, rows: usize) -> Option
     (len <= rest.len() && !is_missing).then(|| FieldPart { field, span: at..at + len, table })
 }
 
-/// Finds where each item begins, and how long all are together.
+/// Finds the start of each item, and the total length of all items.
 fn read_run(item: VariableItem, bytes: &[u8], at: usize, rows: usize) -> Option<(usize, Vec<u32>)> {
     if rows > (bytes.len() - at) / item.min_size() {
         return None;
@@ -223,8 +223,8 @@ fn read_run(item: VariableItem, bytes: &[u8], at: usize, rows: usize) -> Option<
     Some((end - at, starts))
 }
 
-/// Content is the kinds of all rows, then the texts, the instances, and those outside of the file,
-/// each with its count.
+/// Reads a Content field: the kinds of all rows, then the texts, the instances, and the external
+/// instances, each with its count.
 fn read_content(
     bytes: &[u8],
     at: usize,

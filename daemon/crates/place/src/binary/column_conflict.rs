@@ -1,5 +1,5 @@
-//! What stands in the way of a value: a column has one type, and a file of an older version of Studio
-//! may have another one for a property than reflection says.
+//! Detects values that a column cannot hold. A column has a single type, and a file of an older
+//! version of Studio may use another type for a property than reflection declares.
 
 use rbx_dom_weak::Ustr;
 use rbx_types::{Ref, SharedString, Variant, VariantType};
@@ -8,8 +8,8 @@ use super::{BinaryFile, cell};
 use crate::reflection;
 
 impl BinaryFile {
-    /// The type of what the file has for a property of a class, where a value cannot be stored beside
-    /// that: a column has one type.
+    /// Returns the type that the file stores for a property of a class, if `value` cannot be stored
+    /// in the same column.
     pub(crate) fn conflicting_kind(
         &self,
         class: u32,
@@ -25,7 +25,7 @@ impl BinaryFile {
             if holds(ty, value) {
                 return None;
             }
-            // The column is written anew as reflection says, if all other values can be.
+            // The column is rewritten in the declared type, if that can hold all other values.
             let (_, kind) = reflection::stored_name(&group.name, &key)?;
             let known = cell::type_of(kind).filter(|known| holds(*known, value));
             let is_rival = |stored: &Variant| {
@@ -38,7 +38,7 @@ impl BinaryFile {
     }
 }
 
-/// For a question about types alone, where it does not matter what numbers refer to.
+/// Links for type checks, where the referenced numbers do not matter.
 struct TypeOnlyLinks;
 
 impl cell::WriteLinks for TypeOnlyLinks {

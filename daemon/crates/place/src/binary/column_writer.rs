@@ -1,19 +1,19 @@
-//! A column made of rows: of single cells, and of runs of rows of another column.
+//! Builds a column from single cells and from runs of rows of another column.
 //!
-//! An edit changes few rows of many, so runs are copied without taking cells apart.
+//! An edit changes few of many rows, so runs are copied without splitting them into cells.
 
 use std::ops::Range;
 
 use super::column::{FieldRun, PropertyColumn};
 use super::layout::{self, ContentKind, FieldLayout};
 
-/// A column in the making.
+/// A column under construction.
 #[derive(Debug)]
 pub(super) struct ColumnWriter {
     ty: u8,
     rows: usize,
     parts: Vec<FieldWriter>,
-    /// Room for a cell, kept between uses.
+    /// Buffer for a cell, reused between calls.
     cell: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ struct FieldWriter {
 
 #[derive(Debug)]
 enum FieldStore {
-    /// As it will stand in the file.
+    /// The bytes as they will be in the file.
     Bytes(Vec<u8>),
     Planes(PlaneBuffer),
     Refs(Vec<u32>),
@@ -38,8 +38,8 @@ enum FieldStore {
 }
 
 impl ColumnWriter {
-    /// A column of a type, without rows; none where the type is not known. Room is made at once for
-    /// as many rows as are expected.
+    /// Creates a column of a type, without rows; None if the type is not known. Allocates room for
+    /// the expected number of rows.
     pub(super) fn new(ty: u8, rows_hint: usize) -> Option<Self> {
         let part = |field: &FieldLayout| FieldWriter {
             field: *field,
@@ -49,10 +49,11 @@ impl ColumnWriter {
         Some(Self { ty, rows: 0, parts, cell: Vec::new() })
     }
 
-    /// Appends a row. `false` (and nothing is appended) where the bytes are no cell of this type.
+    /// Appends a row. Returns `false`, and appends nothing, if the bytes are not a cell of this
+    /// type.
     #[must_use]
     pub(super) fn push_row(&mut self, cell: &[u8]) -> bool {
-        // Most types have one field, and their cells need not be looked at twice.
+        // Most types have one field, whose cells need to be checked only once.
         if let [part] = self.parts.as_mut_slice() {
             let is_cell = part.field.len_in(cell) == Some(cell.len());
             if is_cell {
@@ -83,8 +84,8 @@ impl ColumnWriter {
         rest.is_some_and(<[u8]>::is_empty)
     }
 
-    /// Appends a run of rows of a column. `false` (and nothing is appended) where that column is of
-    /// another type or does not have them.
+    /// Appends a run of rows of a column. Returns `false`, and appends nothing, if that column has
+    /// another type or lacks these rows.
     #[must_use]
     pub(super) fn push_rows(&mut self, column: &PropertyColumn, rows: Range<usize>) -> bool {
         if column.type_byte() != self.ty || rows.start > rows.end || rows.end > column.row_count() {
@@ -94,7 +95,7 @@ impl ColumnWriter {
         for (n, part) in self.parts.iter_mut().enumerate() {
             match column.field_run(n, rows.clone()) {
                 Some(FieldRun::Cells) => {
-                    // Such a field is the only one of its type, so a cell is all its own.
+                    // Such a field is the only one of its type, so it gets the whole cell.
                     for row in rows.clone() {
                         cell.clear();
                         column.append_cell(row, &mut cell);
@@ -110,7 +111,7 @@ impl ColumnWriter {
         true
     }
 
-    /// The column as it stands in a file, behind the type's byte.
+    /// Returns the column as stored in a file, after the type byte.
     pub(super) fn finish(self) -> Vec<u8> {
         let mut out = Vec::new();
         for part in self.parts {
@@ -145,7 +146,7 @@ impl FieldStore {
         }
     }
 
-    /// Appends the part of a cell that belongs to this field, and is known to have its shape.
+    /// Appends this field's part of a cell, which must have the right layout.
     fn push(&mut self, own: &[u8]) {
         match self {
             Self::Bytes(bytes) => bytes.extend_from_slice(own),
@@ -171,7 +172,7 @@ impl FieldStore {
             (Self::Bytes(bytes), FieldRun::Bytes(run)) => bytes.extend_from_slice(run),
             (Self::Planes(planes), FieldRun::Planes(run, of)) => planes.push_rows(run, of, rows),
             (Self::Refs(refs), FieldRun::Refs(run)) => refs.extend_from_slice(run),
-            // Both sides are made from the same fields.
+            // Both sides are built from the same fields.
             _ => debug_assert!(false, "a run of another field"),
         }
     }
@@ -191,7 +192,7 @@ impl FieldStore {
                 out.extend_from_slice(&uris);
                 out.extend_from_slice(&(objects.len() as u32).to_le_bytes());
                 layout::write_refs(&objects, &mut out);
-                // No instances outside of the file.
+                // No external instances.
                 out.extend_from_slice(&[0; 4]);
                 out
             }
@@ -203,7 +204,7 @@ fn read_reference(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|four| u32::from_le_bytes(*four))
 }
 
-/// Planes that grow: each has room at its end until all are moved together.
+/// Growable planes. Each has spare room at its end until [`Self::finish`] compacts them.
 #[derive(Debug)]
 struct PlaneBuffer {
     width: usize,
@@ -225,7 +226,7 @@ impl PlaneBuffer {
         self.len += 1;
     }
 
-    /// Appends some rows of planes that have `of` rows.
+    /// Appends rows of planes that have `of` rows.
     fn push_rows(&mut self, planes: &[u8], of: usize, rows: Range<usize>) {
         if rows.is_empty() {
             return;

@@ -1,9 +1,8 @@
-//! A binary file as a row of chunks: where each one stands, what it unpacks to, and how a new one
-//! is packed.
+//! The chunk container of a binary file: positions, unpacking and packing of chunks.
 //!
-//! A chunk that nobody changes is never unpacked: its bytes in the file are what is written again.
-//! What a chunk means is not looked into here. A file says sizes of itself; none is believed before
-//! it is clear that the bytes can yield it, because asking for too much memory ends the process.
+//! Unchanged chunks are written by copying their bytes from the file. This module does not
+//! interpret chunk contents. It trusts no size stated in a file until the available bytes can yield
+//! it, because requesting too much memory aborts the process.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -13,44 +12,44 @@ use zstd::zstd_safe::DCtx;
 
 use super::lz4;
 
-/// The file's head: magic, signature and version, two counts, and eight bytes without a meaning.
+/// Size of the file header: magic, signature and version, two counts, and eight unused bytes.
 pub(super) const HEADER: usize = 32;
-/// A chunk's head: name, packed size, size, and four bytes without a meaning.
+/// Size of a chunk header: name, packed size, size, and four unused bytes.
 pub(super) const CHUNK_HEADER: usize = 16;
 const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a";
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// What zstd's `dstSize_tooSmall` looks like; its codes below 100 are part of its interface.
+/// The return value of zstd for `dstSize_tooSmall`; its codes below 100 are part of its interface.
 const ZSTD_NO_ROOM: usize = 70_usize.wrapping_neg();
 
-/// Why a file is not a row of chunks.
+/// The reason why a file is not a sequence of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ContainerError {
-    /// The file has no end.
+    /// The file is truncated.
     #[error("it is truncated; save or download it again")]
     CutOff,
-    /// The file says of itself what cannot be.
+    /// The file contradicts itself.
     #[error("it is damaged; save or download it again")]
     Damaged,
-    /// Another version of the format.
+    /// The file has another version of the format.
     #[error("it is of version {0} of the format, and only version 0 can be read")]
     Version(u16),
-    /// A chunk of more than four gigabytes.
+    /// A chunk would be larger than 4 GB.
     #[error("a part of it would be larger than the format can hold")]
     TooLarge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileHeader {
-    /// How many classes the file has.
+    /// The number of classes, as stated by the file.
     pub(super) classes: u32,
-    /// How many instances the file has.
+    /// The number of instances, as stated by the file.
     pub(super) instances: u32,
-    /// As it was read: what has no meaning here is written as it was.
+    /// The header as read, so that bytes without a known meaning are written unchanged.
     raw: [u8; HEADER],
 }
 
 impl FileHeader {
-    /// Reads the head of a file.
+    /// Parses the header of a file.
     ///
     /// # Errors
     /// The file is too short, not a binary place or model, or of another version.
@@ -65,12 +64,11 @@ impl FileHeader {
         }
     }
 
-    /// The head with other counts.
+    /// Returns the header with other counts.
     pub(super) fn with_counts(&self, classes: u32, instances: u32) -> Self {
         Self { classes, instances, ..self.clone() }
     }
 
-    /// The head as it stands in a file.
     pub(super) fn to_bytes(&self) -> [u8; HEADER] {
         let mut raw = self.raw;
         raw[16..20].copy_from_slice(&self.classes.to_le_bytes());
@@ -79,30 +77,30 @@ impl FileHeader {
     }
 }
 
-/// Where a chunk stands, and what it says of itself.
+/// The position of a chunk, and the values of its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChunkSpan {
     /// `INST`, `PROP` and so on.
     pub(super) name: [u8; 4],
-    /// The whole chunk in the file, with its head.
+    /// Range of the whole chunk in the file, including its header.
     pub(super) at: Range<usize>,
-    /// The size of what is stored; 0 where it is not packed.
+    /// Size of the stored body; 0 if it is not compressed.
     pub(super) packed: u32,
-    /// The size of what it unpacks to.
+    /// Size of the unpacked content.
     pub(super) size: u32,
 }
 
 impl ChunkSpan {
-    /// What stands in the file behind the chunk's head.
+    /// Returns the stored bytes after the chunk header.
     fn packed_body<'a>(&self, file: &'a [u8]) -> Result<&'a [u8], ContainerError> {
         file.get(self.at.start + CHUNK_HEADER..self.at.end).ok_or(ContainerError::CutOff)
     }
 }
 
-/// All chunks, `END` included. What stands behind the last one's end is no part of the format.
+/// Finds all chunks, including `END`. Bytes after the last chunk are not part of the format.
 ///
 /// # Errors
-/// The file is cut off, or a chunk says a size that it cannot have.
+/// The file is truncated, or a chunk states an impossible size.
 pub(super) fn read_chunks(file: &[u8]) -> Result<Vec<ChunkSpan>, ContainerError> {
     let mut chunks = Vec::new();
     let mut at = HEADER;
@@ -135,32 +133,32 @@ fn read_u32(bytes: &[u8], at: usize) -> u32 {
     four.map_or(0, |four| u32::from_le_bytes(*four))
 }
 
-/// The most bytes that a packed body can stand for: a byte of LZ4 adds 255 to a length, and four
-/// bytes of zstd are a block of 128 KB.
+/// Returns the maximum unpacked size of a body: each byte of LZ4 adds up to 255 to a length, and
+/// four bytes of zstd can encode a block of 128 KB.
 fn max_unpacked(body: &[u8]) -> usize {
     let ratio = if body.starts_with(&ZSTD) { 32 * 1024 } else { 255 };
     body.len().saturating_mul(ratio).saturating_add(64)
 }
 
-/// How much memory is asked for on a body's word alone.
+/// Returns how much memory may be allocated for a body based only on its stated size.
 fn trusted_size(body: &[u8]) -> usize {
     body.len().saturating_mul(16).max(1 << 20)
 }
 
-/// How a chunk is packed.
+/// The compression of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkPacking {
     Stored,
-    /// One block of LZ4, without a frame.
+    /// A single LZ4 block, without a frame.
     Lz4,
-    /// A frame of zstd.
+    /// A zstd frame.
     Zstd,
 }
 
 impl ChunkPacking {
-    /// How a chunk of a file is packed.
+    /// Detects the compression of a chunk in a file.
     pub(super) fn of_chunk(file: &[u8], chunk: &ChunkSpan) -> Self {
-        // A block of LZ4 cannot begin like this: it would repeat what stands before its first byte.
+        // An LZ4 block cannot begin with these bytes: it would repeat data before its start.
         let is_zstd = || chunk.packed_body(file).is_ok_and(|body| body.starts_with(&ZSTD));
         match chunk.packed {
             0 => Self::Stored,
@@ -170,10 +168,10 @@ impl ChunkPacking {
     }
 }
 
-/// What a chunk holds.
+/// Unpacks a chunk.
 ///
 /// # Errors
-/// It cannot be unpacked, or has another size than it says.
+/// The chunk cannot be unpacked, or its size differs from the stated one.
 pub(super) fn unpack_chunk<'a>(
     file: &'a [u8],
     chunk: &ChunkSpan,
@@ -194,7 +192,7 @@ fn unpack_lz4(body: &[u8], size: usize) -> Option<Vec<u8>> {
     lz4_flex::block::decompress(body, size).ok()
 }
 
-/// Where the claimed size is out of proportion, the room grows only while the content does.
+/// If the claimed size is disproportionate, the buffer grows only while there is more content.
 fn unpack_zstd(body: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut context = DCtx::try_create()?;
     let mut room = size.min(trusted_size(body));
@@ -209,11 +207,12 @@ fn unpack_zstd(body: &[u8], size: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// The first `n` bytes of what a chunk holds, or all where it has fewer. The rest is neither
-/// unpacked nor checked: a file has thousands of columns, and opening it takes their heads alone.
+/// Unpacks the first `n` bytes of a chunk, or all of it if it has fewer. The rest is neither
+/// unpacked nor checked: a file has thousands of columns, and opening it needs only their first
+/// bytes.
 ///
 /// # Errors
-/// That much of it cannot be unpacked.
+/// The first bytes cannot be unpacked.
 pub(super) fn unpack_front(
     file: &[u8],
     chunk: &ChunkSpan,
@@ -223,7 +222,7 @@ pub(super) fn unpack_front(
     let front = match ChunkPacking::of_chunk(file, chunk) {
         ChunkPacking::Stored => body.get(..n).map(<[u8]>::to_vec),
         ChunkPacking::Lz4 => unpack_lz4_front(body, n),
-        // A frame that asks for a larger window is unpacked in one go, which takes none.
+        // A frame that needs a larger window is unpacked as a whole, which needs no window.
         ChunkPacking::Zstd => unpack_zstd_front(body, n, chunk.size).or_else(|| {
             let whole = unpack_chunk(file, chunk).ok()?;
             whole.get(..n).map(<[u8]>::to_vec)
@@ -241,17 +240,18 @@ fn unpack_lz4_front(body: &[u8], n: usize) -> Option<Vec<u8>> {
 
 fn unpack_zstd_front(body: &[u8], n: usize, size: u32) -> Option<Vec<u8>> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(body).ok()?;
-    // Between 2 and 128 MB. A window is asked for on the frame's word alone, though never filled.
+    // Between 2 and 128 MB. The window size is only the frame's claim, but the window is never
+    // filled.
     decoder.window_log_max(u64::from(size).next_power_of_two().ilog2().clamp(21, 27)).ok()?;
     let mut front = Vec::with_capacity(n.min(trusted_size(body)));
     decoder.take(n as u64).read_to_end(&mut front).ok()?;
     (front.len() == n).then_some(front)
 }
 
-/// A whole chunk with its head, packed like the one that it replaces.
+/// Packs a chunk, including its header, with the compression of the chunk that it replaces.
 ///
 /// # Errors
-/// It holds more than a chunk can.
+/// The content is larger than a chunk can hold.
 pub(super) fn pack_chunk(
     name: [u8; 4],
     content: &[u8],
@@ -261,7 +261,7 @@ pub(super) fn pack_chunk(
     let packed = match like {
         ChunkPacking::Stored => None,
         ChunkPacking::Lz4 => Some(lz4_flex::block::compress(content)),
-        // What cannot be packed for want of memory is stored as it is.
+        // If zstd runs out of memory, the content is stored uncompressed.
         ChunkPacking::Zstd => zstd::bulk::compress(content, zstd::DEFAULT_COMPRESSION_LEVEL).ok(),
     };
     let packed_size = packed.as_ref().map_or(Ok(0), |packed| u32::try_from(packed.len()));

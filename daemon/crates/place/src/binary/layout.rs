@@ -1,10 +1,11 @@
-//! How the values of a property are laid out, by their type.
+//! The binary layout of property values, by type.
 //!
-//! A column is a list of fields, each of which has a part of every row. In a file a field's parts
-//! stand together, often one byte of every row and then the next; in a **cell** the parts of one
-//! row do, in the same order. What the bytes mean is not known here.
+//! A column is a list of fields, each of which has a part of every row. In a file, the parts of one
+//! field are contiguous, often as the first byte of every row, then the second, and so on. In a
+//! **cell**, the parts of one row are contiguous, in field order. This module does not interpret
+//! bytes.
 
-/// The bytes by which a file tells the types of values.
+/// The type bytes of the format.
 pub(in crate::binary) mod ty {
     pub(in crate::binary) const STRING: u8 = 0x01;
     pub(in crate::binary) const BOOL: u8 = 0x02;
@@ -42,38 +43,38 @@ pub(in crate::binary) mod ty {
 /// One field of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldLayout {
-    /// So many bytes of each row, one row after the other.
+    /// This many bytes per row, row by row.
     Packed(usize),
-    /// So many planes: the first byte of every row, then the second of every row. Numbers that
-    /// follow each other in this way are one field.
+    /// This many planes: the first byte of every row, then the second byte of every row, and so on.
+    /// Consecutive numbers in this layout form one field.
     Planes(usize),
-    /// One item of each row, one row after the other; its size is in its own bytes.
+    /// One item per row, row by row; its own bytes encode its size.
     Run(VariableItem),
-    /// The number of an instance: planes of its distance from the one before. In a cell it is the
-    /// number itself, because a cell must not depend on other rows.
+    /// Instance referents, as planes of the difference from the previous row. In a cell it is the
+    /// referent itself, because a cell must not depend on other rows.
     Refs,
-    /// A kind of each row, then the texts and the instances of those rows that have one.
+    /// The kind of each row, then the texts and the instances of the rows that have one.
     Content,
-    /// A byte that stands there once, and has no part in cells.
+    /// A byte that occurs once per column and is not part of cells.
     Marker(u8),
 }
 
-/// What a row has in a field whose size varies.
+/// An item of variable size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VariableItem {
-    /// A length, and as many bytes.
+    /// A length and that many bytes.
     Text,
-    /// The number of a rotation, or 0 and nine numbers.
+    /// The id of a rotation, or 0 and nine numbers.
     Rotation,
-    /// A count, and as many times so many bytes.
+    /// A count and that many elements of this size in bytes.
     Counted(usize),
-    /// Flags, and the numbers that they announce.
+    /// Flags and the numbers that they announce.
     Physical,
-    /// Family, weight and style, and the file of the face.
+    /// Family, weight, style, and the file of the face.
     Font,
 }
 
-/// The fields of a type; none where the type is not known.
+/// Returns the fields of a type; None if the type is not known.
 pub(super) fn fields_of(ty: u8) -> Option<&'static [FieldLayout]> {
     use FieldLayout::{Content, Marker, Packed, Planes, Refs, Run};
     Some(match ty {
@@ -106,7 +107,7 @@ pub(super) fn fields_of(ty: u8) -> Option<&'static [FieldLayout]> {
 }
 
 impl FieldLayout {
-    /// How many bytes the field has of a cell that begins with it; none where they are not there.
+    /// Returns the size of this field at the start of a cell; None if the cell is too short.
     pub(super) fn len_in(self, cell: &[u8]) -> Option<usize> {
         let len = match self {
             Self::Packed(width) | Self::Planes(width) => width,
@@ -124,7 +125,7 @@ impl FieldLayout {
 }
 
 impl VariableItem {
-    /// How many bytes the item has that these bytes begin with; none where they are not there.
+    /// Returns the size of the item at the start of these bytes; None if they are too short.
     pub(super) fn len(self, bytes: &[u8]) -> Option<usize> {
         let len = match self {
             Self::Text => 4 + read_count(bytes)?,
@@ -147,7 +148,7 @@ impl VariableItem {
         (len <= bytes.len()).then_some(len)
     }
 
-    /// The fewest bytes that such an item has.
+    /// Returns the minimum size of an item.
     pub(super) fn min_size(self) -> usize {
         match self {
             Self::Rotation | Self::Physical => 1,
@@ -157,22 +158,22 @@ impl VariableItem {
     }
 }
 
-/// What kind of content a row has.
+/// The kind of a Content value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
     None,
-    /// A text that says where it is.
+    /// A URI.
     Uri,
     Object,
 }
 
 impl ContentKind {
-    /// The kind as it stands in a cell.
+    /// Decodes the kind in a cell.
     pub(super) fn from_bytes(bytes: [u8; 4]) -> Option<Self> {
         [Self::None, Self::Uri, Self::Object].into_iter().find(|kind| kind.to_bytes() == bytes)
     }
 
-    /// How the kind stands in a cell: a number without its sign, of which the last bit is the sign.
+    /// Encodes the kind for a cell: a big-endian number whose last bit is the sign.
     pub(super) fn to_bytes(self) -> [u8; 4] {
         match self {
             Self::None => [0, 0, 0, 0],
@@ -182,13 +183,14 @@ impl ContentKind {
     }
 }
 
-/// The number that these bytes begin with.
+/// Reads the count at the start of these bytes.
 pub(super) fn read_count(bytes: &[u8]) -> Option<usize> {
     bytes.first_chunk().map(|four| u32::from_le_bytes(*four) as usize)
 }
 
-/// Reads numbers of instances: four planes, each number the distance from the one before, with its
-/// sign in the last bit. The distance wraps around, so any bytes can be read, and written again.
+/// Reads instance referents from four planes. Each is the difference from the previous one, with
+/// its sign in the last bit. The difference wraps around, so any bytes can be read and written
+/// again.
 pub(super) fn read_refs(planes: &[u8], rows: usize) -> Vec<u32> {
     let plane = |n: usize| planes.iter().skip(n * rows).take(rows);
     let bytes = plane(0).zip(plane(1)).zip(plane(2)).zip(plane(3));
@@ -202,7 +204,7 @@ pub(super) fn read_refs(planes: &[u8], rows: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Appends numbers of instances as four planes.
+/// Appends instance referents as four planes.
 pub(super) fn write_refs(refs: &[u32], out: &mut Vec<u8>) {
     let mut last = 0_u32;
     let folded = refs.iter().map(|to| {

@@ -1,19 +1,20 @@
-//! As much of LZ4 as it takes to see the front of a block, or how long it is, without unpacking it.
+//! Minimal LZ4 reader that returns the start of a block, or its unpacked length, without unpacking
+//! it all.
 //!
-//! A whole block is unpacked by `lz4_flex`, which is several times as fast.
+//! Whole blocks are unpacked by `lz4_flex`, which is several times as fast.
 
-/// The shortest repetition that a sequence can ask for.
+/// The minimum length of a match.
 const MIN_MATCH: usize = 4;
 
-/// Bytes that stand for themselves, and then a repetition of what came before.
+/// Literal bytes, followed by a match: a repetition of earlier output.
 struct Lz4Sequence<'a> {
     literals: &'a [u8],
-    /// How far back the repetition begins; 0 in the last sequence, which has none.
+    /// Distance from the current end back to the match; 0 in the last sequence, which has none.
     offset: usize,
     match_len: usize,
 }
 
-/// Takes the next sequence off a block; none where it is malformed.
+/// Reads the next sequence of a block; None if it is malformed.
 fn next_sequence<'a>(rest: &mut &'a [u8]) -> Option<Lz4Sequence<'a>> {
     let (token, behind) = rest.split_first()?;
     *rest = behind;
@@ -30,7 +31,7 @@ fn next_sequence<'a>(rest: &mut &'a [u8]) -> Option<Lz4Sequence<'a>> {
     (back > 0).then_some(Lz4Sequence { literals, offset: back, match_len: repeat })
 }
 
-/// A length, of which the token has up to 15; bytes of 255 say that it goes on.
+/// Reads a length. The token holds up to 15, and each byte of 255 is followed by another one.
 fn read_length(in_token: usize, rest: &mut &[u8]) -> Option<usize> {
     let mut length = in_token;
     if in_token < 15 {
@@ -46,7 +47,7 @@ fn read_length(in_token: usize, rest: &mut &[u8]) -> Option<usize> {
     }
 }
 
-/// How many bytes a block unpacks to; none where it is malformed.
+/// Returns the unpacked length of a block; None if it is malformed.
 pub(super) fn unpacked_len(mut block: &[u8]) -> Option<usize> {
     let mut total = 0_usize;
     loop {
@@ -62,8 +63,8 @@ pub(super) fn unpacked_len(mut block: &[u8]) -> Option<usize> {
     }
 }
 
-/// The first `n` bytes that a block unpacks to, or all where it has fewer. What comes behind them
-/// is not looked at. `n` is believed, so the caller must know that the block can have as many.
+/// Unpacks the first `n` bytes of a block, or all of it if it has fewer. The rest is not read. `n`
+/// bytes are allocated at once, so the caller must know that the block can have as many.
 pub(super) fn unpack_front(mut block: &[u8], n: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(n);
     while out.len() < n {
@@ -74,7 +75,7 @@ pub(super) fn unpack_front(mut block: &[u8], n: usize) -> Option<Vec<u8>> {
         }
         let start = out.len().checked_sub(back)?;
         let mut left = repeat.min(n - out.len());
-        // The repetition may reach into what it adds; each round then doubles what there is.
+        // The match may overlap its own output; each round doubles the available bytes.
         while left > 0 {
             let step = left.min(out.len() - start);
             out.extend_from_within(start..start + step);

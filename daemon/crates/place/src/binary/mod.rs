@@ -1,7 +1,6 @@
-//! A binary file as it stands: its chunks, an index of its tree, and property columns that are
-//! decoded when somebody asks for them.
+//! A binary file as read: its chunks, an index of its tree, and property columns decoded on demand.
 //!
-//! What was read is never changed here; [`write`] makes a new file of it and of what was edited.
+//! The file that was read is never modified; [`write`] builds a new one from it and the edits.
 
 mod cell;
 mod cell_read;
@@ -33,7 +32,7 @@ use super::codec::CodecError;
 use super::property_layout::PropertyLayout;
 use super::tree::{InstanceTree, NONE, ROOT, TreeBuilder};
 
-/// How much of a property's chunk is unpacked to see which property it is.
+/// Number of bytes of a PROP chunk that are unpacked first to identify the property.
 const FRONT_SIZE: usize = 8 + 56;
 
 #[derive(Debug)]
@@ -43,44 +42,44 @@ pub(super) struct BinaryFile {
     chunks: Vec<ChunkSpan>,
     groups: Vec<ClassGroup>,
     props: Vec<PropChunk>,
-    /// The file's number of each instance; `game` has none.
+    /// The referent of each node; -1 for `game`, which has none.
     referents: Vec<i32>,
     nodes: NodeMap,
     shared: OnceCell<SharedStrings>,
-    /// Links of instances that are not part of the tree, which are kept.
+    /// Parent links of instances that are not part of the tree; they are kept.
     detached_links: Vec<(i32, i32)>,
-    /// The classes, by their numbers in the file, whose properties are kept though the file has no
-    /// such class.
+    /// Class numbers that PROP chunks use but no INST chunk defines. Their properties are kept.
     unknown_classes: FxHashSet<u32>,
-    /// The numbers to which something points, and which no instance has.
+    /// Referents that are referred to but that no instance has.
     dangling: OnceCell<FxHashSet<i32>>,
-    /// The groups of each class of the scene.
+    /// The groups of each class, by class number of the scene.
     by_class: OnceCell<FxHashMap<u32, Vec<usize>>>,
-    /// What was said of classes whose instances were asked to come or go.
+    /// Cached results of [`Self::fixed_reason`].
     fixed_reasons: RefCell<FxHashMap<u32, Option<String>>>,
 }
 
-/// The strings that values share.
+/// The table of strings that values share.
 #[derive(Debug, Default)]
 struct SharedStrings {
     strings: Vec<SharedString>,
-    /// Where they end in their chunk; none where the chunk is damaged.
+    /// End of the strings in their chunk; None if there is no chunk or it is damaged.
     end: Option<usize>,
 }
 
-/// The instances of an INST chunk: rows of its properties' columns, and numbers in a row.
+/// The instances of an INST chunk. They are the rows of its property columns and have consecutive
+/// node numbers.
 #[derive(Debug)]
 struct ClassGroup {
     chunk: usize,
     type_id: u32,
     name: String,
     class: u32,
-    /// Whether a byte for each instance says that it is a service.
+    /// 1 if a byte per instance marks it as a service.
     format: u8,
-    /// The number of its first instance.
+    /// The node number of its first instance.
     first: u32,
     rows: u32,
-    /// Its properties, in the order of the file; the name is not among them.
+    /// Indices into [`BinaryFile::props`], in file order, without the name.
     props: Vec<u32>,
     names: Option<u32>,
     layout: OnceCell<PropertyLayout>,
@@ -91,12 +90,12 @@ struct PropChunk {
     chunk: usize,
     group: u32,
     name: String,
-    /// The type of its values; none where the chunk ends before it.
+    /// The type byte of its values; None if the chunk ends before it.
     ty: Option<u8>,
     column: OnceCell<Result<PropertyColumn, String>>,
 }
 
-/// From the file's number of an instance to ours.
+/// Map from referents to nodes.
 #[derive(Debug)]
 enum NodeMap {
     Dense(Vec<u32>),
@@ -104,7 +103,7 @@ enum NodeMap {
 }
 
 impl NodeMap {
-    /// None where two instances have the same number, or one has the number that means nobody.
+    /// Returns None if two instances share a referent, or one has the null referent -1.
     fn new(referents: &[i32]) -> Option<Self> {
         if referents.iter().skip(1).any(|it| *it == -1) {
             return None;
@@ -156,17 +155,17 @@ impl From<ContainerError> for CodecError {
     }
 }
 
-/// A file without instances: its head, an empty PRNT chunk, and END.
+/// A file without instances: its header, an empty PRNT chunk, and END.
 pub(super) const EMPTY: &[u8] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
     PRNT\0\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\0\
     END\0\0\0\0\0\x09\0\0\0\0\0\0\0</roblox>";
 
 impl BinaryFile {
-    /// Reads the file's index.
+    /// Reads the index of a file.
     ///
     /// # Errors
-    /// It is cut off, or says of itself what cannot be.
+    /// The file is truncated or inconsistent.
     pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, InstanceTree), CodecError> {
         let header = FileHeader::parse(&file)?;
         let chunks = container::read_chunks(&file)?;
@@ -192,7 +191,7 @@ impl BinaryFile {
                 return Err(CodecError::Damaged);
             }
         }
-        // `group_of` searches them by their first instance.
+        // `group_of` binary searches the groups by their first node.
         debug_assert!(binary.groups.is_sorted_by_key(|group| group.first));
         binary.nodes = NodeMap::new(&binary.referents).ok_or(CodecError::Damaged)?;
         binary.read_props(&mut builder)?;
@@ -201,7 +200,8 @@ impl BinaryFile {
         Ok((binary, tree))
     }
 
-    /// How many instances the chunks have room for; each takes four bytes.
+    /// Returns how many instances the INST chunks have room for, at four bytes each. At most the
+    /// number in the header.
     fn max_instance_count(&self) -> usize {
         let room: usize = self
             .chunks
@@ -217,7 +217,7 @@ impl BinaryFile {
         chunks.filter(|(_, chunk)| chunk.name == name).map(|(at, _)| at).collect()
     }
 
-    /// Reads a class; gives its number in the file.
+    /// Reads a class group and returns its number in the file.
     fn read_group(&mut self, chunk: usize, builder: &mut TreeBuilder) -> Result<u32, CodecError> {
         let content = container::unpack_chunk(&self.file, &self.chunks[chunk])?;
         let mut bytes = ByteReader(&content);
@@ -258,7 +258,7 @@ impl BinaryFile {
                 return Err(CodecError::Damaged);
             };
             let Some(group) = groups.get(&type_id).copied() else {
-                // A property of a class that is not there; it is kept.
+                // A property of a class that no INST chunk defines; it is kept.
                 self.unknown_classes.insert(type_id);
                 continue;
             };
@@ -284,7 +284,7 @@ impl BinaryFile {
         let mut last: Option<(&[u8], u32)> = None;
         for row in 0..group.rows {
             let text = column.text_at(row as usize).ok_or(CodecError::Damaged)?;
-            // Instances in a row often have the same name.
+            // Consecutive instances often have the same name.
             if last.is_none_or(|(before, _)| before != text) {
                 last = Some((text, builder.name(&lossy_text(text))));
             }
@@ -317,22 +317,22 @@ impl BinaryFile {
         Ok(())
     }
 
-    /// How many instances the file has, `game` not among them.
+    /// Returns the referent of an instance; None for `game`.
     pub(super) fn referent_of(&self, node: u32) -> Option<i32> {
         self.referents.get(node as usize).copied().filter(|_| node != ROOT)
     }
 
-    /// The instance that the file calls by a number.
+    /// Returns the instance with a referent.
     pub(super) fn node_of(&self, referent: i32) -> Option<u32> {
         self.nodes.get(referent)
     }
 
-    /// The highest number that the file gives an instance.
+    /// Returns the highest referent of an instance; -1 if there are no instances.
     pub(super) fn highest_referent(&self) -> i32 {
         self.referents.iter().copied().max().unwrap_or(-1)
     }
 
-    /// Whether an instance has a number, or something points to it as if one had.
+    /// Whether an instance has this referent, or something refers to it.
     pub(super) fn is_taken(&self, referent: i32) -> bool {
         self.nodes.get(referent).is_some()
             || self.dangling.get_or_init(|| self.find_dangling()).contains(&referent)
@@ -384,12 +384,13 @@ impl BinaryFile {
         })
     }
 
-    /// The properties that the file has for an instance, hidden ones too.
+    /// Returns the names of the properties that the file has for an instance, including hidden
+    /// ones.
     pub(super) fn keys_of(&self, node: u32) -> &[Ustr] {
         self.group_of(node).map_or(&[], |group| self.layout_of(group).names())
     }
 
-    /// What the file has for a property of an instance.
+    /// Returns the value that the file has for a property of an instance.
     pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<Variant> {
         let group = self.group_of(node)?;
         let source = self.layout_of(group).get(key)?;
@@ -399,7 +400,8 @@ impl BinaryFile {
         source.convert_value(cell::read_cell(column.type_byte(), &cell, self)?)
     }
 
-    /// Visits what the file has for all properties of an instance that can be shown.
+    /// Visits all readable values that the file has for an instance, including those of hidden
+    /// properties.
     pub(super) fn visit_values(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
         for key in self.keys_of(node) {
             if let Some(value) = self.value_of(node, *key) {
@@ -408,7 +410,7 @@ impl BinaryFile {
         }
     }
 
-    /// The properties of an instance that can point to another.
+    /// Returns the properties of an instance that can refer to another instance.
     pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
         let Some(group) = self.group_of(node) else {
             return Vec::new();
@@ -423,7 +425,7 @@ impl BinaryFile {
         &self.file
     }
 
-    /// The bytes of a script's text, where they are stored as a text.
+    /// Returns the bytes of a string property; None if the file stores it in another type.
     pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<&[u8]> {
         let group = self.group_of(node)?;
         let source = self.layout_of(group).get(key)?;
@@ -454,7 +456,7 @@ impl BinaryFile {
         Some(SharedStrings { strings, end: Some(content.len() - bytes.0.len()) })
     }
 
-    /// Whether values have numbers of shared strings that the file does not have.
+    /// Whether values use indices of shared strings that the file does not have.
     fn has_missing_shared(&self) -> bool {
         let known = self.shared_strings().len();
         let has_more = |column: &PropertyColumn| {
@@ -471,7 +473,7 @@ impl BinaryFile {
         })
     }
 
-    /// The references that the file has, as who points, by which property, to whom.
+    /// Returns all references of the file as (holder, property, referenced instance).
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let mut found = Vec::new();
         for group in &self.groups {
@@ -495,7 +497,7 @@ impl BinaryFile {
         found
     }
 
-    /// The instance that a row points to.
+    /// Returns the instance that a row refers to.
     fn pointed_node(&self, column: &PropertyColumn, row: usize) -> Option<u32> {
         match column.type_byte() {
             ty::REF => self.nodes.get(column.reference_at(row)?),
@@ -508,7 +510,7 @@ impl BinaryFile {
         }
     }
 
-    /// What the file has and nobody here understands, in a person's words.
+    /// Returns user-readable descriptions of content that this module does not understand.
     pub(super) fn unsupported_items(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (at, prop) in (0..).zip(&self.props) {
@@ -526,7 +528,7 @@ impl BinaryFile {
         found
     }
 
-    /// Why no instance of a class can come or go; none where it can.
+    /// Returns the reason why instances of a class cannot be created or deleted; None if they can.
     pub(super) fn fixed_reason(&self, class: u32) -> Option<String> {
         let known = self.fixed_reasons.borrow().get(&class).cloned();
         known.unwrap_or_else(|| {

@@ -1,10 +1,10 @@
-//! A new binary file of the one that was read and what was edited: chunks that nothing touches are
-//! kept as they are.
+//! Writes a binary file from the one that was read and the edits. Unchanged chunks are kept as they
+//! are.
 //!
-//! Instances keep their numbers, and classes keep theirs: a class whose last instance goes stays,
-//! without instances. A property that the file does not have for a class gets a column, with the
-//! default for all others of the class. References to what is deleted become empty, for its number
-//! may be given anew.
+//! Instances and classes keep their numbers; a class whose last instance is deleted stays, without
+//! instances. A property that the file does not have for a class gets a new column, with the
+//! default for all other instances of the class. References to deleted instances become empty,
+//! because their numbers may be reused.
 
 mod props;
 
@@ -25,11 +25,11 @@ use crate::splice::PieceList;
 use crate::{node_of, reflection};
 
 impl BinaryFile {
-    /// The new file. `ids` are those of instances that were not read.
+    /// Builds the new file. `ids` holds the ids of the instances that were not read.
     ///
     /// # Errors
-    /// A value cannot be stored under its property, or an instance comes or goes whose class has a
-    /// property that nobody understands.
+    /// A value cannot be stored under its property, or an instance was added or deleted whose class
+    /// has a property that is not understood.
     pub(crate) fn write(
         &self,
         changes: &SceneChanges<'_>,
@@ -49,7 +49,7 @@ impl BinaryFile {
     }
 }
 
-/// A group as it is written: those of its rows that stay, then instances that were not read.
+/// A group as written: the rows that are kept, then the added instances.
 struct GroupRows<'a> {
     group: &'a ClassGroup,
     kept: Vec<u32>,
@@ -76,8 +76,8 @@ struct BinaryOutput<'a> {
     changes: &'a SceneChanges<'a>,
     ids: &'a NewIds,
     replaced: FxHashMap<usize, Vec<u8>>,
-    /// New chunks, by the chunk before which they stand; of those, by what readers want to know
-    /// first.
+    /// New chunks, by the index of the chunk that they precede, then by the order in which readers
+    /// need them.
     inserted: BTreeMap<(usize, u8), Vec<u8>>,
     shared: FxHashMap<SharedString, u32>,
     new_shared: Vec<SharedString>,
@@ -95,7 +95,7 @@ impl<'a> BinaryOutput<'a> {
         let last: FxHashMap<&str, usize> =
             groups().map(|(at, group)| (group.name.as_str(), at)).collect();
         for (at, group) in groups() {
-            // Of several groups of a class, the last one takes what is new.
+            // If a class has several groups, the last one takes the new instances.
             let is_last = last.get(group.name.as_str()) == Some(&at);
             let new = if is_last { added.remove(group.name.as_str()) } else { None };
             self.write_group(group, new.unwrap_or_default())?;
@@ -113,7 +113,7 @@ impl<'a> BinaryOutput<'a> {
     fn assemble_pieces(&mut self) -> PieceList {
         let binary = self.binary;
         let mut pieces = PieceList::default();
-        // What the head says need not be true.
+        // The counts in the header need not be true.
         let classes = binary.header.classes.saturating_add(self.new_groups);
         let instances = binary.header.instances.saturating_add(self.changes.added.len() as u32);
         let instances = instances.saturating_sub(self.changes.removed.len() as u32);
@@ -137,7 +137,7 @@ impl<'a> BinaryOutput<'a> {
         pieces
     }
 
-    /// Before which chunk the parents stand, and with them what comes behind all properties.
+    /// Returns the index of the chunk before which parents, and anything after the properties, go.
     fn parents_chunk(&self) -> usize {
         let chunks = &self.binary.chunks;
         let is_end = |name: &[u8; 4]| matches!(name, b"PRNT" | b"END\0");
@@ -175,7 +175,6 @@ impl<'a> BinaryOutput<'a> {
         Ok(())
     }
 
-    /// Leaves a chunk out.
     fn drop_chunk(&mut self, at: usize) {
         self.replaced.insert(at, Vec::new());
     }
@@ -189,7 +188,7 @@ impl<'a> BinaryOutput<'a> {
             self.write_instances(&rows)?;
         }
         if rows.len() == 0 {
-            // A class that had no instances before stays as it is.
+            // A class that had no instances before is left unchanged.
             let props = group.props.iter().chain(&group.names);
             for prop in props.filter(|_| !rows.is_unchanged()) {
                 self.drop_chunk(self.binary.props[*prop as usize].chunk);
@@ -213,7 +212,7 @@ impl<'a> BinaryOutput<'a> {
             bytes.take_bytes(5 + 4 * group.rows as usize)
         };
         skip().ok_or(CodecError::Damaged)?;
-        // A service has a byte that says so.
+        // Each service has a marker byte.
         let markers = bytes.0;
         let has_markers = group.format == 1 && markers.len() == group.rows as usize;
         let marker = |row: &u32| markers.get(*row as usize).copied().unwrap_or(1);
@@ -232,7 +231,7 @@ impl<'a> BinaryOutput<'a> {
         read.or_else(|| self.ids.get(node)?.parse().ok()).unwrap_or(-1)
     }
 
-    /// The number of an instance that is part of the new file; -1 for others and for nobody.
+    /// Returns the referent of an instance in the new file; -1 for null and for other instances.
     fn link_number(&self, to: Ref) -> i32 {
         let node = node_of(to).filter(|node| self.changes.is_written(*node));
         node.map_or(-1, |node| self.referent_number(node))
@@ -308,7 +307,7 @@ impl<'a> BinaryOutput<'a> {
         self.insert_prop(group, "Name", &content)
     }
 
-    /// Children come before their parents, as Studio writes them.
+    /// Writes children before their parents, as Studio does.
     fn write_parents(&mut self) -> Result<(), CodecError> {
         let binary = self.binary;
         let tree = self.changes.tree;
@@ -355,7 +354,7 @@ impl<'a> BinaryOutput<'a> {
         content.extend_from_slice(&(count as u32).to_le_bytes());
         content.extend_from_slice(front.get(8..).unwrap_or_default());
         for shared in &self.new_shared {
-            // A hash that readers do not look at.
+            // A hash that readers ignore.
             content.extend_from_slice(&[0; 16]);
             content.extend(text_cell(shared.data()));
         }
@@ -390,7 +389,7 @@ impl cell::WriteLinks for BinaryOutput<'_> {
 }
 
 impl ClassGroup {
-    /// A class that the file does not have.
+    /// Creates a group for a class that the file does not have.
     fn new(type_id: u32, name: &str) -> Self {
         Self {
             chunk: 0,
@@ -413,7 +412,7 @@ fn text_cell(text: &[u8]) -> Vec<u8> {
     cell
 }
 
-/// The content of a PROP chunk.
+/// Builds the content of a PROP chunk.
 fn prop_chunk(type_id: u32, name: &str, ty: u8, payload: &[u8]) -> Vec<u8> {
     let mut content = Vec::with_capacity(payload.len() + name.len() + 9);
     content.extend_from_slice(&type_id.to_le_bytes());
@@ -423,7 +422,7 @@ fn prop_chunk(type_id: u32, name: &str, ty: u8, payload: &[u8]) -> Vec<u8> {
     content
 }
 
-/// The content of an INST chunk.
+/// Builds the content of an INST chunk.
 fn inst_chunk(type_id: u32, class: &str, format: u8, numbers: &[i32], markers: &[u8]) -> Vec<u8> {
     let mut content = type_id.to_le_bytes().to_vec();
     content.extend(text_cell(class.as_bytes()));

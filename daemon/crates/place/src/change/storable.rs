@@ -1,5 +1,5 @@
-//! Values that the file cannot hold are refused when they are set, and not when the file is written: a
-//! person may have approved them by then.
+//! Refuses values that the file cannot hold when they are set, not when the file is written: by
+//! then a user may have approved them.
 
 use rbx_dom_weak::Ustr;
 use rbx_types::{Variant, VariantType};
@@ -8,7 +8,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use super::{Node, Scene};
 
 impl Scene {
-    /// Refuses a value that the file cannot hold beside what it has for other instances of the class.
+    /// Refuses a value that the file cannot hold beside the values of other instances of the class.
     pub(super) fn check_storable(
         &mut self,
         node: Node,
@@ -17,7 +17,7 @@ impl Scene {
     ) -> Result<(), Refusal> {
         let class = self.tree.class(node.0);
         let checked = (class, key, value.ty());
-        // What a content can be stored as depends on more than its type.
+        // Whether a Content can be stored depends on more than its type, so it is not cached.
         let is_plain = value.ty() != VariantType::Content;
         if is_plain && self.last_storable == Some(checked) {
             return Ok(());

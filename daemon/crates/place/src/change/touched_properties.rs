@@ -1,4 +1,4 @@
-//! What was done since a moment, for whoever writes it down elsewhere than in one file.
+//! The properties touched since a journal mark, for callers that write changes to several files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::{JournalMark, JournalStep};
 use crate::{Node, Scene};
 
 impl Scene {
-    /// The stored properties that were set since a moment and not taken back, by instance.
+    /// Returns the stored properties that were set since a mark and not rolled back, by instance.
     pub fn touched_since(&self, since: JournalMark) -> BTreeMap<Node, BTreeSet<&'static str>> {
         let mut touched: BTreeMap<Node, BTreeSet<&'static str>> = BTreeMap::new();
         for done in self.journal.steps.iter().skip(since.0) {

@@ -1,18 +1,20 @@
-//! Stored values as bytes, so that equal values have equal bytes: what comparing and hashing share.
+//! Stored values as canonical bytes, so that equal values have equal bytes. Used to compare and to
+//! hash.
 //!
-//! What makes no difference to Roblox makes none here: negative zero, which NaN it is, whether text
-//! is kept as a string, bytes or an address, a colour as floats or bytes, a rounding error in a rotation along
-//! the axes, the order of tags, and the cached face of a font. References are what the caller says they are.
+//! Differences that Roblox ignores are ignored here: negative zero, the payload of a NaN, whether
+//! text is kept as a string, bytes or an address, a colour as floats or bytes, rounding errors in
+//! an axis-aligned rotation, the order of tags, and the cached face of a font. The caller supplies
+//! the key of each reference.
 
 use rbx_types::{
     BrickColor, CFrame, Color3, ContentType, Font, Matrix3, PhysicalProperties, Ref, UDim, Variant,
     VariantType, Vector2, Vector3, Vector3int16,
 };
 
-/// What a reference counts as; 0 for none.
+/// Maps a reference to its key; 0 for none.
 pub(super) type ReferenceKey<'a> = &'a dyn Fn(Ref) -> u64;
 
-/// Where the bytes go.
+/// Writer of canonical bytes.
 pub(super) struct CanonicalBytes<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) point: ReferenceKey<'a>,
@@ -39,7 +41,7 @@ impl CanonicalBytes<'_> {
         self.put_bytes(&it.to_le_bytes());
     }
 
-    /// Text inside of a larger value.
+    /// Writes text inside a larger value, with its length.
     fn put_sized(&mut self, bytes: &[u8]) {
         self.put_integer(bytes.len() as i64);
         self.put_bytes(bytes);
@@ -60,8 +62,8 @@ impl CanonicalBytes<'_> {
     }
 
     fn put_cframe(&mut self, v: &CFrame) {
-        // The binary format writes a rotation that is along the axes, but for an error of rounding,
-        // as one that is exactly so.
+        // The binary format writes a rotation that is axis-aligned up to a rounding error as
+        // exactly axis-aligned.
         let along = v.orientation.to_basic_rotation_id();
         let along = along.and_then(|id| Matrix3::from_basic_rotation_id(id).ok());
         let rotation = along.unwrap_or(v.orientation);
@@ -170,7 +172,7 @@ impl CanonicalBytes<'_> {
         }
     }
 
-    /// The types that are just what they hold.
+    /// Writes types whose bytes are just their content.
     fn put_plain(&mut self, variant: &Variant) {
         match variant {
             Variant::Axes(v) => self.put_bytes(&[v.bits()]),
@@ -234,14 +236,15 @@ impl CanonicalBytes<'_> {
             }
             Variant::Vector3(v) => self.put_vector3(*v),
             Variant::Vector3int16(v) => self.put_vector3int16(*v),
-            // A type that a later rbx_types may add; its debug form is all that is known of it.
+            // A type that a later rbx_types may add. Only its debug form is available.
             other => self.put_bytes(format!("{other:?}").as_bytes()),
         }
     }
 }
 
-/// Whether a value is what the binary format writes for an instance that does not have a property
-/// whose default nobody knows. Then having it and not having it are the same: a file cannot tell.
+/// Whether a value is what the binary format writes for instances that lack a property without a
+/// known default. Having that value and lacking the property are then equal, because a file cannot
+/// tell.
 pub(super) fn is_blank(variant: &Variant, bytes: &[u8]) -> bool {
     match variant {
         Variant::CFrame(v) => *v == CFrame::identity(),

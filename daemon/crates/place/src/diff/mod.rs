@@ -1,13 +1,13 @@
-//! What differs between two scenes, in the words of a place: instances that came, went or moved,
-//! properties, and scripts' texts.
+//! Differences between two scenes: added, removed and moved instances, properties, and script
+//! texts.
 //!
-//! A stored property that equals its default is the same as one that is not stored; a reference is
-//! the same where it points to the counterpart of what it pointed to. The order of siblings and of
-//! tags makes no difference, nor does what [`bytes`] says of values. A `UniqueId` or `HistoryId` is a
-//! difference only where both instances have one: files of other tools have none.
+//! A stored property that equals its default is the same as one that is not stored. A reference is
+//! the same if it points to the counterpart of the instance it pointed to. The order of siblings
+//! and of tags is ignored, as are the differences listed in `canonical`. A `UniqueId` or
+//! `HistoryId` differs only if both instances have one, because files of other tools have none.
 //!
-//! The work grows with the size of the scenes; paths are made only for what differs. Which lines of
-//! a text differ, and how any of it is shown, is not known here.
+//! The work is linear in the size of the scenes; paths are built only for differences. This module
+//! does not compute line differences of texts and knows nothing about presentation.
 
 mod canonical;
 mod pairing;
@@ -25,27 +25,27 @@ use super::flat_tree::FlatTree;
 const UNIQUE_ID: &str = "UniqueId";
 const HISTORY_ID: &str = "HistoryId";
 
-/// One difference. Paths are those of the later scene, except where an instance is gone.
+/// A difference. Paths are those of the later scene, except for removed instances.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SceneDifference {
-    /// An instance is new, with all that is new below it.
+    /// A new instance, with its new descendants.
     Added {
         path: InstancePath,
         class: String,
-        /// How many instances that are, itself included.
+        /// The number of new instances, including this one.
         count: usize,
     },
-    /// An instance is gone, with all below it that is gone.
+    /// A removed instance, with its removed descendants.
     Removed {
-        /// Where it was, in the earlier scene.
+        /// The path in the earlier scene.
         path: InstancePath,
         class: String,
-        /// How many instances that are, itself included.
+        /// The number of removed instances, including this one.
         count: usize,
     },
-    /// An instance has another parent. Only told where both scenes have its unique id.
+    /// An instance with another parent. Reported only if both scenes have its unique id.
     Moved {
-        /// Where it was, in the earlier scene.
+        /// The path in the earlier scene.
         from: InstancePath,
         to: InstancePath,
         class: String,
@@ -53,25 +53,24 @@ pub enum SceneDifference {
     Changed {
         path: InstancePath,
         class: String,
-        /// What differs, sorted by name; never empty.
+        /// The changed properties, sorted by name; never empty.
         properties: Vec<PropertyChange>,
     },
-    /// A script's text differs.
+    /// A script whose text differs.
     Script { path: InstancePath, class: String, before: String, after: String },
 }
 
-/// A property that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PropertyChange {
-    /// The property, `Name` too; attributes begin with `@`.
+    /// The property, which can be `Name`; attributes begin with `@`.
     pub name: String,
-    /// What it was, its default included; none where it has neither.
+    /// The earlier effective value; None if it has no value and no default.
     pub before: Option<Value>,
     pub after: Option<Value>,
 }
 
-/// What differs from `a`, the earlier scene, to `b`, the later one: in the order of the later tree,
-/// what is gone in the place of the parent that it is gone from.
+/// Returns the differences from `a`, the earlier scene, to `b`, the later one, in tree order of
+/// `b`. Removed instances are listed after the parent that they were removed from.
 #[must_use]
 pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
     let mut defaults = DefaultValues::default();
@@ -93,16 +92,17 @@ pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
     comparison.found
 }
 
-/// Which instance of one scene is which of another.
+/// The pairing of instances between two scenes.
 pub(super) struct Counterparts {
-    /// For each instance of the first scene, that of the second; [`NONE`] where there is none.
+    /// For each instance of the first scene, its counterpart in the second, or [`NONE`].
     pub(super) forward: Vec<u32>,
     pub(super) backward: Vec<u32>,
-    /// Whether an instance of the first scene has a counterpart that is the same, with all below.
+    /// For each instance of the first scene, whether its whole subtree equals that of its
+    /// counterpart.
     pub(super) same: Vec<bool>,
 }
 
-/// Which instance of `a` is which of `b`.
+/// Pairs the instances of `a` with those of `b`.
 pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
     let mut defaults = DefaultValues::default();
     let mut first = DiffSide::new(FlatTree::from_scene(a, a.root()), &mut defaults);
@@ -124,12 +124,13 @@ pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
     found
 }
 
-/// Values of properties as bytes: equal bytes where they say the same, none for the default.
+/// Canonical bytes of property values: equal bytes mean equivalent values, and a default has no
+/// bytes.
 #[derive(Default)]
 pub(super) struct CanonicalValues(DefaultValues);
 
 impl CanonicalValues {
-    /// The bytes of what an instance stores; `point` says what a reference counts as.
+    /// Returns the canonical bytes of a stored property; `point` maps references to keys.
     pub(super) fn canonical_value(
         &mut self,
         scene: &Scene,
@@ -149,8 +150,8 @@ impl CanonicalValues {
     }
 }
 
-/// For each instance without a counterpart whose parent has one, how many hang together there; 0 for
-/// all others.
+/// For each unpaired instance with a paired parent, returns the size of the connected region of
+/// unpaired instances below it, including itself; 0 for all others.
 fn count_regions(side: &DiffSide<'_>) -> Vec<u32> {
     let mut counts: Vec<u32> = vec![0; side.flat.len()];
     let mut tops: Vec<u32> = vec![0; side.flat.len()];
@@ -173,7 +174,7 @@ struct SceneComparison<'a> {
 }
 
 impl SceneComparison<'_> {
-    /// Tells what there is to tell of an instance of the later scene.
+    /// Reports the differences at an instance of the later scene.
     fn visit_instance(&mut self, at: usize) {
         let Some(was) = self.b.counterpart(at) else {
             if self.new[at] > 0 {
@@ -216,7 +217,7 @@ impl SceneComparison<'_> {
         let class = self.b.class_of(is);
         for (key, old) in &before {
             let new = after.get(key);
-            // The same reference in two scenes may mean two instances.
+            // Equal references in two scenes may mean different instances.
             let is_same = new == Some(old) && referenced_instance(old).is_none();
             if !is_same && self.is_different(class, *key, Some(old), new) {
                 add_names(&mut names, *key, Some(old), new);
@@ -269,7 +270,8 @@ impl SceneComparison<'_> {
         }
     }
 
-    /// Whether two stored values of a property, at least one of which is there, mean something else.
+    /// Whether two stored values of a property differ in meaning. At least one of them must be
+    /// present.
     fn is_different(
         &mut self,
         class: Ustr,
@@ -278,7 +280,7 @@ impl SceneComparison<'_> {
         new: Option<&Variant>,
     ) -> bool {
         let Self { a, b, defaults, scratch, .. } = self;
-        // An instance of the earlier scene counts as its counterpart; without one, as nobody.
+        // Map a reference in the earlier scene to its counterpart, or to a key that matches none.
         let old_point = |to: Ref| {
             a.number_of(to).map_or(0, |at| {
                 a.counterpart(at).map_or(1 << 63 | at as u64, |other| other as u64 + 1)
@@ -313,7 +315,7 @@ fn write_canonical(variant: Option<&Variant>, out: &mut Vec<u8>, point: Referenc
     }
 }
 
-/// The names under which a property that differs is told: attributes one by one.
+/// Adds the names under which a changed property is reported: attributes one by one.
 fn add_names(names: &mut Vec<String>, key: Ustr, old: Option<&Variant>, new: Option<&Variant>) {
     let attributes = |it: Option<&Variant>| match it {
         Some(Variant::Attributes(all)) => Some(all.clone()),

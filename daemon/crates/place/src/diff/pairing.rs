@@ -1,9 +1,10 @@
-//! Which instance of one scene is which of the other.
+//! Pairs the instances of two scenes.
 //!
-//! Equal unique ids first, wherever the instances are. Then, below each pair, by class and name; of
-//! several such siblings those whose subtrees are equal, then in order, so that one more or less
-//! among many of a name is one difference and not a row of them. What is left is paired where only
-//! the name differs. The order of siblings counts for nothing else.
+//! Instances with equal unique ids are paired first, wherever they are. Then, below each pair,
+//! siblings are paired by class and name. Among several such siblings, those with equal subtrees
+//! come first, then the rest in order, so that adding or removing one of many equal names is a
+//! single difference. What is left is paired if only the name differs. Sibling order is otherwise
+//! ignored.
 
 use std::collections::VecDeque;
 
@@ -18,18 +19,18 @@ use super::{HISTORY_ID, UNIQUE_ID};
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// One of the two scenes, with what is needed to find an instance's counterpart.
+/// One of the two scenes, with the data needed to find an instance's counterpart.
 pub(super) struct DiffSide<'a> {
     pub(super) flat: FlatTree<'a>,
-    /// The classes of the scene, by their numbers.
+    /// The class names, by class number of the scene.
     classes: Vec<Ustr>,
-    /// For each instance of the scene, its number here.
+    /// For each node of the scene, its index in `flat`.
     numbers: Vec<u32>,
-    /// Hashes of whole subtrees, without the name of the topmost.
+    /// Hashes of whole subtrees, without the name of their root.
     contents: Vec<u64>,
-    /// The same with it.
+    /// Hashes of whole subtrees, with the name of their root.
     subtrees: Vec<u64>,
-    /// For each instance, its number in the other scene.
+    /// For each instance, its index in the other scene.
     pub(super) pairs: Vec<u32>,
 }
 
@@ -51,14 +52,16 @@ impl<'a> DiffSide<'a> {
         side
     }
 
-    /// The number of the instance that a reference points to; none for one that is not in the scene.
+    /// Returns the index of the instance that a reference points to; None if it is not in the
+    /// scene.
     pub(super) fn number_of(&self, to: Ref) -> Option<usize> {
         let at = self.numbers.get(node_of(to)? as usize)?;
         (*at != NONE).then_some(*at as usize)
     }
 
-    /// Hashes of all instances, each without its name, children and ids. A reference counts as the
-    /// instance that it points to, as such: equal welds between different parts are told apart.
+    /// Hashes each instance without its name, children and ids. A reference is hashed by the
+    /// content of the instance it points to, which distinguishes equal welds between different
+    /// parts.
     fn hash_instances(&self, defaults: &mut DefaultValues) -> Vec<u64> {
         let (mut references, mut scratch) = (Vec::new(), Vec::new());
         let mut hashes = Vec::with_capacity(self.flat.len());
@@ -108,7 +111,7 @@ impl<'a> DiffSide<'a> {
         self.classes[self.flat.class_at(at) as usize]
     }
 
-    /// The stored properties of an instance.
+    /// Returns the stored properties of an instance.
     pub(super) fn properties(&self, at: usize) -> UstrMap<Variant> {
         self.flat.scene.properties(self.flat.node_at(at)).into_iter().collect()
     }
@@ -118,20 +121,19 @@ impl<'a> DiffSide<'a> {
         (other != NONE).then_some(other as usize)
     }
 
-    /// Whether an instance is the same as one of another scene, with all below it.
+    /// Whether an instance and its subtree equal those of an instance of another scene.
     pub(super) fn is_same_subtree(&self, at: usize, other: &Self, there: usize) -> bool {
         self.subtrees[at] == other.subtrees[there]
     }
 
-    /// The children of an instance that have no counterpart yet.
+    /// Returns the children of an instance that have no counterpart yet.
     fn unpaired_children(&self, at: usize) -> Vec<usize> {
         let children = self.flat.children_of(at);
         children.filter(|at| self.counterpart(*at).is_none()).collect()
     }
 }
 
-/// A quick hash. Nobody relies on it but the choice among siblings of one name: what is a pair is
-/// compared in full.
+/// A fast hash, used only to choose pairs: paired instances are compared in full.
 fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = seed ^ bytes.len() as u64;
@@ -150,13 +152,13 @@ fn is_id(key: Ustr) -> bool {
     key.as_str() == UNIQUE_ID || key.as_str() == HISTORY_ID
 }
 
-/// The defaults of stored properties, looked up once.
+/// The defaults of stored properties, cached by class.
 #[derive(Default)]
 pub(super) struct DefaultValues {
     classes: UstrMap<ClassDefaults>,
 }
 
-/// The defaults of one class; none where reflection knows none.
+/// The defaults of one class; None for a property without a known default.
 pub(super) struct ClassDefaults {
     class: Ustr,
     known: UstrMap<Option<(&'static Variant, Vec<u8>)>>,
@@ -183,12 +185,12 @@ impl ClassDefaults {
         known.as_ref()
     }
 
-    /// Whether a value is the default as it stands. Quick, and not the last word.
+    /// Whether a value equals the default as stored. A quick check that misses equivalent values.
     fn is_equal(&mut self, key: Ustr, variant: &Variant) -> bool {
         self.get(key).is_some_and(|default| default.0 == variant)
     }
 
-    /// Whether a stored value, given as bytes too, says the same as no stored value.
+    /// Whether a stored value, also given as canonical bytes, is equivalent to no stored value.
     pub(super) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
         match self.get(key) {
             Some(default) => default.1 == bytes,
@@ -215,7 +217,7 @@ fn pair_instances(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>, at: usize, other: 
 fn pair_ids(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>) {
     let key = ustr(UNIQUE_ID);
     let ids: AHashMap<UniqueId, usize> =
-        // Of several with one id, the first.
+        // Reversed, so that the first of several instances with the same id wins.
         (1..a.flat.len()).rev().filter_map(|at| unique_id(a, key, at).map(|id| (id, at))).collect();
     if ids.is_empty() {
         return;
@@ -252,10 +254,10 @@ fn pair_children<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>, at: usize, othe
     pair_by(a, b, left, right, |side, at| (side.class_of(at), "", side.contents[at]));
 }
 
-/// What has to be equal for two siblings to be a pair.
+/// The class, name and hash that must be equal for two siblings to be paired.
 type SiblingKey<'a> = (Ustr, &'a str, u64);
 
-/// Pairs those that are still single and alike, in order.
+/// Pairs unpaired siblings with equal keys, in order.
 fn pair_by<'a>(
     a: &mut DiffSide<'a>,
     b: &mut DiffSide<'a>,

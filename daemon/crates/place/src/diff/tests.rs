@@ -1,11 +1,11 @@
-//! What differs between two scenes, and what only looks different.
+//! Real differences between two scenes, and apparent ones that must be ignored.
 
 use rbx_types::{Color3, UniqueId, Vector3};
 
 use super::*;
 use crate::{FileFormat, Node};
 
-/// Builds from lines of `Class Name`, indented by depth.
+/// Builds a scene from lines of `Class Name`, indented by depth.
 fn build(lines: &str) -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let mut stack = vec![scene.root()];
@@ -23,7 +23,7 @@ fn at(scene: &Scene, path: &str) -> Node {
     scene.resolve(&path).unwrap()
 }
 
-/// One line for each difference.
+/// Formats each difference as one line.
 fn told(all: &[SceneDifference]) -> Vec<String> {
     all.iter()
         .map(|difference| match difference {
@@ -61,7 +61,7 @@ fn check(edit: impl FnOnce(&mut Scene), expected: &[&str]) {
     assert_eq!(diff_scenes(&b, &b), []);
 }
 
-/// The place with three leaves that differ, and a weld to the second.
+/// Builds the place with three leaves that differ, and a weld to the second.
 fn place() -> Scene {
     let mut scene = build(PLACE);
     for n in 1..=3_u8 {
@@ -101,7 +101,7 @@ fn instances_come_and_go() {
         &["+2 game.Store.Box"],
     );
     check(|b| delete(b, "Workspace.Tree"), &["-6 game.Workspace.Tree"]);
-    // One of three equal names is one difference; the weld still points to the same leaf.
+    // Removing one of three equal names is one difference; the weld still points to the same leaf.
     check(|b| delete(b, "Workspace.Tree.Leaf[1]"), &["-1 game.Workspace.Tree.Leaf[1]"]);
     check(
         |b| {

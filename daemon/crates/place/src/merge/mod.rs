@@ -1,9 +1,9 @@
-//! Two places that come from one, made one again: what `theirs` changed is done to `ours`.
+//! Three-way merge of places: applies the changes from `base` to `theirs` to `ours`.
 //!
-//! Instances are known again as [`super::diff`] knows them. What just one side changed is taken;
-//! properties, attributes, tags and the lines of scripts are merged each for themselves. Where both
-//! sides changed the same in another way, `ours` stays, and a [`Conflict`] says so. The order of
-//! siblings is that of the side that changed it; that of `ours`, and new ones last, where both did.
+//! Instances are paired as in [`super::diff`]. A change that only one side made is taken.
+//! Properties, attributes, tags and the lines of scripts are merged individually. If both sides
+//! changed the same thing differently, `ours` is kept and a [`MergeConflict`] reports it. Sibling
+//! order is taken from the side that changed it; if both did, from `ours`, with new instances last.
 
 mod order;
 mod properties;
@@ -24,71 +24,70 @@ use super::node_set::NodeSet;
 use super::tree::{NONE, ROOT};
 use super::{Node, Scene};
 
-/// What the two sides did that does not go together. Paths are those in `ours` where it has the
-/// instance.
+/// Incompatible changes of the two sides. Paths are those in `ours` if it has the instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MergeConflict {
-    /// Both gave a property another value.
+    /// Both sides gave a property different values.
     Property {
         path: InstancePath,
         class: String,
         /// The property; attributes begin with `@`.
         property: String,
-        /// Its values in the base, in ours and in theirs; none where it has none.
+        /// The values in base, ours and theirs; None if there is no value.
         values: [Option<Value>; 3],
     },
-    /// Both changed the same lines of a script.
+    /// Both sides changed the same lines of a script.
     Script {
         path: InstancePath,
         class: String,
         /// The merged text, with both versions of these lines between conflict markers.
         text: String,
-        /// The same in pieces.
+        /// The merged text in parts.
         parts: Vec<MergePart>,
     },
-    /// One side deleted an instance that the other changed, added or moved something to, or made a
-    /// reference to.
+    /// One side deleted an instance that the other changed, added or moved something into, or made
+    /// a reference to.
     Deleted {
-        /// The instance, as the side calls it that has it.
+        /// The path in the side that has the instance.
         path: InstancePath,
         class: String,
-        /// Whether it was ours that deleted it.
         is_deleted_by_ours: bool,
     },
-    /// Both gave an instance another parent, or each put one of two instances into the other.
+    /// Both sides moved an instance to different parents, or each moved one of two instances into
+    /// the other.
     Moved {
-        /// Where ours has it.
+        /// The path in ours.
         path: InstancePath,
         class: String,
-        /// Where theirs has it.
+        /// The path in theirs.
         theirs: InstancePath,
     },
 }
 
-/// The three places, and who is who.
+/// The state of a merge: the three places and the pairing of their instances.
 struct SceneMerge<'a> {
     base: &'a Scene,
     theirs: &'a Scene,
-    /// For each instance of one place, its counterpart in another.
+    /// For each instance of one place, its counterpart in another, or [`NONE`].
     ours_of_base: Vec<u32>,
     base_of_ours: Vec<u32>,
     base_of_theirs: Vec<u32>,
     theirs_of_base: Vec<u32>,
     ours_of_theirs: Vec<u32>,
     conflicts: Vec<MergeConflict>,
-    /// By conflict: the instances that it is about.
+    /// The instances of each conflict, parallel to `conflicts`.
     nodes: Vec<ConflictNodes>,
     /// The instances of `theirs` that were added to `ours`.
     added: NodeSet,
-    /// The instances of `ours` that have an id of theirs.
+    /// The instances of `ours` that got an id from `theirs`.
     with_new_ids: FxHashSet<u32>,
-    /// The instances of `theirs` that it alone moved, into something that ours does not have.
+    /// The instances that only `theirs` moved, whose new parent is not in `ours`.
     parentless: Vec<u32>,
-    /// The references of `theirs` to what ours does not have.
+    /// The references of `theirs` to instances that are not in `ours`.
     pending_references: Vec<PendingReference>,
 }
 
-/// Does to `ours` what `theirs` did to `base`; says what did not go together.
+/// Applies the changes from `base` to `theirs` to `ours`, and returns the conflicts.
 pub fn merge_scenes(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<MergeConflict> {
     run_merge(base, ours, theirs).conflicts
 }
@@ -121,8 +120,8 @@ fn run_merge<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneM
     merge
 }
 
-/// The instances of ours that those of theirs are. What both sides added is the same where it is
-/// equal, or where it is a script of the same name in the same place.
+/// Returns the counterpart in ours of each instance of theirs. Instances that both sides added are
+/// paired if they are equal, or if they are scripts with the same name and parent.
 fn ours_of_theirs(
     to_ours: &Counterparts,
     to_theirs: &Counterparts,
@@ -158,7 +157,7 @@ fn lookup(all: &[u32], node: u32) -> Option<u32> {
 }
 
 impl SceneMerge<'_> {
-    /// Makes what theirs added.
+    /// Creates the instances that theirs added.
     fn add_instances(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         let (mut added, mut lost) = (Vec::new(), FxHashSet::default());
@@ -172,7 +171,7 @@ impl SceneMerge<'_> {
                 continue;
             };
             let Some(into) = lookup(&self.ours_of_theirs, parent) else {
-                // Of what hangs together, the topmost speaks.
+                // Report only the root of a connected group.
                 if !lost.contains(&parent) {
                     self.note_deleted(theirs, node, true);
                 }
@@ -200,7 +199,7 @@ impl SceneMerge<'_> {
         parent != self.base.tree.parent(base)
     }
 
-    /// Moves what theirs moved.
+    /// Applies the moves that theirs made.
     fn apply_moves(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         for node in theirs.tree.subtree(ROOT).skip(1) {
@@ -217,7 +216,7 @@ impl SceneMerge<'_> {
             }
             let stayed = !self.is_moved(base, ours, &self.base_of_ours, own);
             if stayed && parent.is_none() {
-                // The conflict is about the parent, which ours deleted.
+                // The conflict is reported for the parent, which ours deleted.
                 self.parentless.push(node);
                 continue;
             }
@@ -235,7 +234,7 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Deletes what theirs deleted, where ours left it as it was.
+    /// Deletes the instances that theirs deleted, if ours did not change them.
     fn apply_deletions(&mut self, ours: &mut Scene) {
         let base = self.base;
         let missed = self.needed_by_ours(ours);
@@ -248,7 +247,7 @@ impl SceneMerge<'_> {
                 continue;
             };
             if above.is_none() {
-                // It goes with what is above it, unless ours has moved it out.
+                // It is deleted with its parent, unless ours moved it out.
                 let parent = ours.tree.parent(own).and_then(|it| lookup(&self.base_of_ours, it));
                 let is_out = parent.is_none_or(|it| lookup(&self.theirs_of_base, it).is_some());
                 if is_out && self.is_moved(node, ours, &self.base_of_ours, own) {
@@ -264,8 +263,8 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Whether a subtree of ours has something that the base does not have, that is not as it was
-    /// there, or that is missed elsewhere; what theirs put there counts too.
+    /// Whether a subtree of ours has anything that is new, changed or moved compared to the base,
+    /// or that is referenced elsewhere. Instances that theirs still has count too.
     fn is_touched(&self, ours: &Scene, root: u32, missed: &NodeSet) -> bool {
         ours.tree.subtree(root).any(|node| match lookup(&self.base_of_ours, node) {
             None => true,
@@ -279,7 +278,7 @@ impl SceneMerge<'_> {
     }
 }
 
-/// The keys that several instances have, each once.
+/// Returns the distinct keys of several instances, sorted.
 fn union_keys<'a>(keys: impl IntoIterator<Item = &'a Vec<Ustr>>) -> Vec<Ustr> {
     let mut all: Vec<Ustr> = keys.into_iter().flatten().copied().collect();
     all.sort_unstable_by_key(Ustr::as_str);

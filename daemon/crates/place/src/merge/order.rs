@@ -1,4 +1,4 @@
-//! The order of siblings: that of the side that changed it.
+//! Merges the order of siblings: that of the side that changed it.
 
 use rustc_hash::FxHashSet;
 
@@ -7,8 +7,8 @@ use crate::tree::ROOT;
 use crate::{Node, Scene};
 
 impl SceneMerge<'_> {
-    /// The instances of theirs whose children are to stand as theirs has them: those that are new, and
-    /// those whose children theirs alone changed. Ours must still be as it was read.
+    /// Returns the instances of theirs whose child order applies: new ones, and those whose
+    /// children only theirs changed. Must be called before ours is modified.
     pub(super) fn reordered_parents(&self, ours: &Scene) -> Vec<u32> {
         let is_reordered = |parent: &u32| {
             let (base, own) =
@@ -25,14 +25,14 @@ impl SceneMerge<'_> {
         self.theirs.tree.subtree(ROOT).filter(is_reordered).collect()
     }
 
-    /// Whether an instance has the children that the base has, in the same order.
+    /// Whether an instance has the same children as in the base, in the same order.
     fn has_same_children(&self, base: u32, scene: &Scene, node: u32, back: &[u32]) -> bool {
         let children = scene.tree.children(node).map(|child| lookup(back, child));
         children.eq(self.base.tree.children(base).map(Some))
     }
 
-    /// Puts the children of these instances of theirs into the order that they have there. What ours
-    /// kept against theirs stands behind them.
+    /// Reorders the children of these instances of theirs as they are in theirs. Children that only
+    /// ours has come last.
     pub(super) fn reorder(&self, ours: &mut Scene, parents: &[u32]) {
         for parent in parents {
             let Some(own) = lookup(&self.ours_of_theirs, *parent) else {
@@ -47,7 +47,7 @@ impl SceneMerge<'_> {
             order.extend(ours.tree.children(own).filter(|child| !ordered.contains(child)));
             let settled = ours.tree.children(own).zip(&order).take_while(|(a, b)| a == *b).count();
             for child in &order[settled..] {
-                // Moved to where it is already, it becomes the last.
+                // Moving a child within its parent makes it the last.
                 let moved = ours.move_to(Node(*child), Node(own), None);
                 debug_assert!(moved.is_ok(), "a child is not above its parent");
             }

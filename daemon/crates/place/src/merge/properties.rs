@@ -1,4 +1,4 @@
-//! The properties of an instance that all three places have: each is merged for itself.
+//! Merges the properties of paired instances, each property individually.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,13 @@ use crate::property_layout::{HIDDEN, to_xml_value};
 use crate::tree::{NONE, ROOT};
 use crate::{FileFormat, Node, Scene, node_of, reference_to};
 
-/// What instances that the base does not have count as, so that no two of two sides are the same.
+/// Key spaces for references to instances that the base does not have, so that those of the two
+/// sides never compare equal.
 const OF_OURS: u64 = 1 << 62;
 const OF_THEIRS: u64 = 1 << 63;
 
 impl SceneMerge<'_> {
-    /// Does to the properties of ours what theirs did, and gives new instances all of theirs.
+    /// Applies the property changes of theirs to ours, and copies all properties of new instances.
     pub(super) fn apply_properties(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         let missed = self.needed_by_theirs();
@@ -48,8 +49,8 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Gives an instance of ours the value that one of theirs has, or none. A reference to what ours does
-    /// not have is empty until that is restored.
+    /// Sets or removes a property of ours as in theirs. A reference to an instance that ours lacks
+    /// is empty until that instance is restored.
     pub(super) fn copy_their_value(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
         if self.is_dangling(theirs, key) {
             self.defer_reference(own, theirs, key);
@@ -62,7 +63,8 @@ impl SceneMerge<'_> {
         ours.store_value(Node(own), key, value);
     }
 
-    /// A value of theirs, as one of ours.
+    /// Translates a value of theirs to ours: its reference points to the counterpart, if there is
+    /// one.
     fn translate_value(&self, value: &Variant) -> Variant {
         let own = |to: Ref| node_of(to).and_then(|to| lookup(&self.ours_of_theirs, to));
         match value {
@@ -96,7 +98,7 @@ impl SceneMerge<'_> {
                 })
     }
 
-    /// Whether an instance of ours is not as the base has it.
+    /// Whether an instance of ours differs from the base.
     pub(super) fn is_changed(&self, ours: &Scene, base: u32, own: u32) -> bool {
         let mut canonical = CanonicalValues::default();
         self.base.tree.name_text(base) != ours.tree.name_text(own)
@@ -179,13 +181,14 @@ impl SceneMerge<'_> {
                 base.is_some_and(|base| self.is_cleared_by_deletion(base, key, side, there))
             };
             if is_emptied((self.theirs, theirs), &self.theirs_of_base) {
-                // It becomes empty with what it leads to, unless that stays.
+                // It becomes empty with the deletion of its target, unless the target stays.
                 continue;
             }
             let is_ours_old =
                 old.as_ref() == Some(&now) || is_emptied((ours, own), &self.ours_of_base);
             if is_ours_old && self.is_dangling(theirs, key) {
-                // Ours keeps its value unless a person restores what theirs leads to.
+                // Ours keeps its value unless the user restores the target of the reference in
+                // theirs.
                 self.defer_reference(own, theirs, key);
             } else if is_ours_old {
                 self.copy_their_value(ours, own, theirs, key);
@@ -195,7 +198,8 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Takes an id that theirs alone changed. Files of other tools have no ids, which takes away none.
+    /// Takes an id that only theirs changed. A missing id removes none: files of other tools have
+    /// no ids.
     fn merge_id(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
         let (Some(base), own, theirs) = who else { return };
         let id = |scene: &Scene, node: u32| match scene.variant_of(node, key).as_deref() {
@@ -209,7 +213,7 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Takes an id of theirs away again where another instance of ours has it, for no two may.
+    /// Removes ids taken from theirs that another instance of ours has, because ids must be unique.
     pub(super) fn drop_shared_ids(&self, ours: &mut Scene) {
         if self.with_new_ids.is_empty() {
             return;
@@ -248,7 +252,7 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// A value that both sides changed.
+    /// Merges a value that both sides changed.
     fn merge_value(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
         match key.as_str() {
             "Source" if ours.is_script(Node(who.1)) => self.merge_source(ours, who.0, who.1, who.2),
@@ -274,7 +278,7 @@ impl SceneMerge<'_> {
                 parts,
             });
         } else {
-            // Without conflicts there is at most one piece.
+            // Without conflicts there is at most one part.
             let text = match parts.pop() {
                 Some(MergePart::Text(text)) => text,
                 _ => String::new(),
@@ -283,7 +287,7 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Attributes are merged one by one.
+    /// Merges attributes one by one.
     fn merge_attributes(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32)) {
         let (base, own, theirs) = who;
         let mut names = self.theirs.attribute_names(Node(theirs));
@@ -307,7 +311,7 @@ impl SceneMerge<'_> {
         }
     }
 
-    /// Tags that a side added or took away are added or taken away.
+    /// Applies the tags that each side added or removed.
     fn merge_tags(&self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
         let old = base.map_or_else(Vec::new, |base| self.base.tags(Node(base)));
         let (now, new) = (ours.tags(Node(own)), self.theirs.tags(Node(theirs)));

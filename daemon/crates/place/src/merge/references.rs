@@ -1,7 +1,8 @@
-//! References to what the other side deleted: the deletion waits for a person, so that nothing that a
-//! side has set is lost.
+//! References to instances that the other side deleted. The deletion becomes a conflict for the
+//! user, so that nothing a side has set is lost.
 //!
-//! What theirs says of an instance that ours does not have is kept until that one is restored.
+//! References of theirs to an instance that ours lacks are deferred until that instance is
+//! restored.
 
 use rbx_dom_weak::Ustr;
 
@@ -12,19 +13,19 @@ use crate::diff::CanonicalValues;
 use crate::node_set::NodeSet;
 use crate::tree::ROOT;
 
-/// A reference of theirs to an instance that ours does not have.
+/// A reference of theirs to an instance that is not in ours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingReference {
-    /// The instance of ours that is to get it.
+    /// The instance of ours that will get the reference.
     own: u32,
-    /// The instance of theirs that has it.
+    /// The instance of theirs that has the reference.
     theirs: u32,
     key: Ustr,
 }
 
 impl SceneMerge<'_> {
-    /// The instances of theirs that ours deleted, and that theirs moved something into or made a
-    /// reference to.
+    /// Returns the instances of theirs that ours deleted, and that theirs moved something into or
+    /// newly refers to.
     pub(super) fn needed_by_theirs(&self) -> NodeSet {
         let theirs = self.theirs;
         let is_gone = |node: u32| {
@@ -54,7 +55,7 @@ impl SceneMerge<'_> {
         missed.into_iter().collect()
     }
 
-    /// The same of ours: what theirs deleted.
+    /// Returns the instances of ours that theirs deleted and that ours newly refers to.
     pub(super) fn needed_by_ours(&self, ours: &Scene) -> NodeSet {
         let is_gone = |node: u32| {
             let base = lookup(&self.base_of_ours, node);
@@ -82,8 +83,8 @@ impl SceneMerge<'_> {
         missed.into_iter().collect()
     }
 
-    /// Whether a side has nothing of a reference but that it deleted what it led to, which is no change of
-    /// the reference.
+    /// Whether a side's reference is empty only because that side deleted the referenced instance.
+    /// This does not count as a change of the reference.
     pub(super) fn is_cleared_by_deletion(
         &self,
         base: u32,
@@ -98,19 +99,19 @@ impl SceneMerge<'_> {
             && target(side.0, side.1).is_none()
     }
 
-    /// Whether a reference of theirs leads to an instance that ours does not have.
+    /// Whether a reference of theirs points to an instance that is not in ours.
     pub(super) fn is_dangling(&self, theirs: u32, key: Ustr) -> bool {
         let value = self.theirs.variant_of(theirs, key);
         let to = value.as_deref().and_then(referenced_instance);
         to.is_some_and(|to| lookup(&self.ours_of_theirs, to).is_none())
     }
 
-    /// Keeps a reference of theirs until ours has the instance that it leads to.
+    /// Defers a reference of theirs until ours has the referenced instance.
     pub(super) fn defer_reference(&mut self, own: u32, theirs: u32, key: Ustr) {
         self.pending_references.push(PendingReference { own, theirs, key });
     }
 
-    /// Gives ours the references that lead to what it has by now.
+    /// Applies the deferred references whose instances ours has by now.
     pub(super) fn apply_deferred(&mut self, ours: &mut Scene) {
         for it in std::mem::take(&mut self.pending_references) {
             if self.is_dangling(it.theirs, it.key) {

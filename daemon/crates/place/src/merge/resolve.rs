@@ -1,8 +1,8 @@
-//! A merge with conflicts, until each of them is decided.
+//! A merge with conflicts, and the decisions that resolve them.
 //!
-//! The same three places always give the same conflicts in the same order, so a conflict is known by
-//! its number. A terminal and a page can show them, keep what a person chose, and apply the choices
-//! later to a merge of the same places.
+//! The same three places always give the same conflicts in the same order, so a conflict is
+//! identified by its number. A terminal or web page can show the conflicts, store the user's
+//! choices, and apply them later to a merge of the same places.
 
 use scene_schemas::TextConflict;
 use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
@@ -12,7 +12,8 @@ use vector_text_edit::MergePart;
 use super::{MergeConflict, SceneMerge};
 use crate::{Node, Scene};
 
-/// The text of a script for which each conflict is decided; what no choice is left for stays as ours.
+/// Returns a script's text with its conflicts resolved. Conflicts without a choice are resolved as
+/// ours.
 pub(super) fn resolved_text(parts: &[MergePart], choices: &[HunkChoice]) -> String {
     let (mut text, mut choices) = (String::new(), choices.iter());
     for part in parts {
@@ -39,33 +40,34 @@ pub(super) fn resolved_text(parts: &[MergePart], choices: &[HunkChoice]) -> Stri
     text
 }
 
-/// The instances of ours and of theirs that a conflict is about; `NONE` where a side has none.
+/// The instances of ours and of theirs in a conflict; `NONE` if a side has none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConflictNodes {
     pub(super) own: u32,
     pub(super) theirs: u32,
 }
 
-/// A merge whose conflicts can be decided.
+/// A merge whose conflicts can be resolved.
 pub struct OpenMerge<'a> {
     merge: SceneMerge<'a>,
 }
 
 impl<'a> OpenMerge<'a> {
-    /// Does to `ours` what `theirs` did to `base`, except for the conflicts.
+    /// Applies the changes from `base` to `theirs` to `ours`, except for conflicts.
     pub fn new(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Self {
         Self { merge: super::run_merge(base, ours, theirs) }
     }
 
-    /// What does not go together, in order.
+    /// Returns the conflicts, in order.
     pub fn conflicts(&self) -> &[MergeConflict] {
         &self.merge.conflicts
     }
 
-    /// Applies a decision to `ours`, which the merge was made in.
+    /// Applies a choice to `ours`, which must be the scene of the merge.
     ///
     /// # Errors
-    /// The choice is not possible: hunks for something that is no script, a parent that is gone.
+    /// The choice is not possible: hunks for something other than a script, or a parent that is
+    /// gone.
     pub fn apply_choice(
         &mut self,
         ours: &mut Scene,
@@ -91,7 +93,7 @@ impl<'a> OpenMerge<'a> {
                 ours.set_source(Node(nodes.own), text);
                 Ok(())
             }
-            // Hunks do not fit what has none.
+            // `check_choice` has refused hunks for conflicts without hunks.
             (_, ConflictChoice::Ours | ConflictChoice::Hunks(_)) => Ok(()),
             (MergeConflict::Property { property, .. }, ConflictChoice::Theirs) => {
                 self.apply_their_property(ours, nodes, &property)
@@ -129,10 +131,10 @@ impl<'a> OpenMerge<'a> {
     }
 }
 
-/// Whether a choice can be made of a conflict.
+/// Checks that a choice fits a conflict.
 ///
 /// # Errors
-/// It is about hunks that the conflict does not have.
+/// The choice does not decide each hunk of the conflict.
 pub fn check_choice(conflict: &ConflictView, choice: &ConflictChoice) -> Result<(), Refusal> {
     let hunks = match conflict {
         ConflictView::Script { hunks, .. } => hunks.len(),
@@ -150,7 +152,7 @@ pub fn check_choice(conflict: &ConflictView, choice: &ConflictChoice) -> Result<
     }
 }
 
-/// A conflict as it is shown and kept.
+/// Converts a conflict to the form in which it is shown and stored.
 pub fn to_view(conflict: &MergeConflict) -> ConflictView {
     match conflict.clone() {
         MergeConflict::Property { path, class, property, values: [base, ours, theirs] } => {
@@ -167,7 +169,7 @@ pub fn to_view(conflict: &MergeConflict) -> ConflictView {
     }
 }
 
-/// The hunks of a script's conflict.
+/// Returns the hunks of a script conflict.
 pub(super) fn hunks_of(parts: &[MergePart]) -> impl Iterator<Item = &TextConflict> {
     parts.iter().filter_map(|part| match part {
         MergePart::Conflict(conflict) => Some(conflict),

@@ -1,5 +1,5 @@
-//! Where instances are when a person takes theirs: what ours deleted comes back, and what ours moved
-//! goes to where theirs has it. Each step leaves a tree, in whatever order conflicts are decided.
+//! Structural changes when the user chooses theirs: restores what ours deleted, and moves what ours
+//! moved to its place in theirs. Every step leaves a valid tree, in any order of decisions.
 
 use rbx_dom_weak::ustr;
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use crate::tree::ROOT;
 use crate::{Node, Scene};
 
 impl SceneMerge<'_> {
-    /// Makes what ours deleted again, as theirs has it, with all that is below it.
+    /// Restores an instance that ours deleted, as it is in theirs, with its descendants.
     pub(super) fn restore_deleted(
         &mut self,
         ours: &mut Scene,
@@ -31,12 +31,12 @@ impl SceneMerge<'_> {
             top = parent;
         }
         if lookup(&self.ours_of_theirs, top).is_some() {
-            // It came back with another conflict.
+            // Another conflict already restored it.
             return Ok(());
         }
         let mut restored = Vec::new();
         for it in &theirs.tree.subtree(top).collect::<Vec<u32>>() {
-            // What ours moved elsewhere stays there.
+            // Instances that ours moved elsewhere stay there.
             if lookup(&self.ours_of_theirs, *it).is_some() {
                 continue;
             }
@@ -46,7 +46,7 @@ impl SceneMerge<'_> {
             self.ours_of_theirs[*it as usize] = ours.create(Node(parent), class, name).0;
             restored.push(*it);
         }
-        // References between them lead to instances that are there by now.
+        // Copy the values last: references between the instances need all of them to exist.
         for it in restored {
             let own = self.ours_of_theirs[it as usize];
             for key in theirs.stored_keys(it) {
@@ -62,7 +62,8 @@ impl SceneMerge<'_> {
         at_home.into_iter().try_for_each(|it| self.move_instance(ours, it, path))
     }
 
-    /// Puts an instance of ours where theirs has it, and restores its parent where ours deleted that.
+    /// Moves an instance of ours to its parent in theirs. Restores that parent first if ours
+    /// deleted it.
     pub(super) fn move_instance(
         &mut self,
         ours: &mut Scene,
@@ -84,7 +85,7 @@ impl SceneMerge<'_> {
         let Some((own, parent)) = own.zip(parent) else {
             return refuse!("{path} cannot be moved: its parent in theirs is not in ours.");
         };
-        // What ours has put below it, and theirs has above it, goes first, from the top downwards.
+        // First move instances that are above it in theirs but below it in ours, from the top down.
         above.reverse();
         for pair in above.windows(2) {
             let [into, it] = [pair[0], pair[1]].map(|it| lookup(&self.ours_of_theirs, it));
@@ -100,8 +101,9 @@ impl SceneMerge<'_> {
         ours.move_to(Node(own), Node(parent), None)
     }
 
-    /// Deletes what theirs deleted. What theirs still has, and ours has moved into it, goes back to where
-    /// theirs has it, and references of ours to it are what they are in theirs.
+    /// Deletes an instance that theirs deleted. Descendants that theirs still has are first moved
+    /// to their place in theirs, and references of ours to the deleted subtree take their values
+    /// from theirs.
     pub(super) fn delete_as_theirs(&mut self, ours: &mut Scene, own: u32) -> Result<(), Refusal> {
         let theirs = self.theirs;
         let path = ours.path(Node(own));
@@ -109,7 +111,7 @@ impl SceneMerge<'_> {
             lookup(&self.ours_of_theirs, *node)
                 .is_some_and(|it| ours.is_within(Node(it), Node(own)))
         };
-        // Parents first, as theirs has them.
+        // Parents first, in the tree order of theirs.
         let staying: Vec<u32> = theirs.tree.subtree(ROOT).skip(1).filter(stays).collect();
         for node in staying {
             self.move_instance(ours, node, &path)?;

@@ -1,4 +1,4 @@
-//! Merges of small places: what each side did, what comes of it, and what does not go together.
+//! Merges of small places: the changes of each side, the result, and the conflicts.
 
 use rbx_types::UniqueId;
 use scene_schemas::Value;
@@ -9,7 +9,7 @@ use super::super::{FileFormat, Node, Scene};
 use super::resolve::{hunks_of, resolved_text};
 use super::{MergeConflict, OpenMerge, merge_scenes};
 
-/// The file of a place that both sides come from.
+/// Returns the file of the common base.
 fn base(format: FileFormat) -> Vec<u8> {
     let mut scene = Scene::empty(format);
     let workspace = scene.create(scene.root(), "Workspace", "Workspace");
@@ -46,7 +46,7 @@ fn string(text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-/// The merged place, read from its file, and what did not go together.
+/// Returns the merged place, reread from its file, and the conflicts.
 fn merged(ours: impl Fn(&mut Scene), theirs: impl Fn(&mut Scene)) -> (Scene, Vec<String>) {
     let mut ends = Vec::new();
     for (format, other) in
@@ -108,7 +108,7 @@ fn what_one_side_did_is_done() {
 
 #[test]
 fn what_one_side_added_has_its_properties() {
-    // Files number instances by class, so these are not numbered in the order of the tree.
+    // Files number instances by class, so these are not numbered in tree order.
     let add = |scene: &mut Scene| {
         let workspace = at_workspace(scene);
         for (model, at) in [("M1", 11.0), ("M2", 12.0)] {
@@ -272,7 +272,7 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
             set(&mut scene, "House.Door", "Transparency", Value::Float32(n));
             set(&mut scene, "House.Door", "@Key", Value::Float32(n));
             scene.set_source(at(&scene, "Main"), script.to_owned());
-            // It has a unique id, so that it is known again elsewhere.
+            // It has a unique id, so it is paired even after a move.
             let (pointer, into) = (at(&scene, "Pointer"), at(&scene, parent));
             scene.move_to(pointer, into, None).unwrap();
             scene
@@ -316,7 +316,7 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
     }
 }
 
-/// Two folders and two references, each known by its id.
+/// Builds two folders and two references, each with a unique id.
 fn linked_place() -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let workspace = scene.create(scene.root(), "Workspace", "Workspace");
@@ -344,8 +344,8 @@ fn move_at(scene: &mut Scene, path: &str, into: &str) {
     scene.move_to(node, into, None).unwrap();
 }
 
-/// Merges changes of the linked place; what does not go together, and the place with all of it decided for
-/// ours, and for theirs.
+/// Merges changes of the linked place. Returns the conflicts, and the places with all conflicts
+/// decided for ours and for theirs.
 fn decided(files: [&[u8]; 3]) -> (Vec<String>, [Scene; 2]) {
     let [base, theirs] = [files[0], files[2]].map(|file| Scene::decode(file).unwrap());
     let mut told_of = Vec::new();
@@ -361,7 +361,8 @@ fn decided(files: [&[u8]; 3]) -> (Vec<String>, [Scene; 2]) {
     (told_of, ends)
 }
 
-/// What does not go together of two changes, where deciding all of it for a side gives that side.
+/// Returns the conflicts of two changes, and asserts that deciding them all for a side gives that
+/// side.
 #[track_caller]
 fn opposed(
     prepare: impl Fn(&mut Scene),
@@ -405,7 +406,8 @@ fn a_reference_of_a_new_instance_counts_too() {
         scene.set_property(new, "Value", Some(&Value::Ref(Some(target)))).unwrap();
     };
     let delete = |scene: &mut Scene| delete_at(scene, "A");
-    // What theirs added comes either way; it points to nothing where A stays deleted.
+    // The instance that theirs added is kept in any case; its reference is empty if A stays
+    // deleted.
     let file = linked_place().encode().unwrap();
     let place = || Scene::decode(&file).unwrap();
     let (base, mut ours, mut theirs) = (place(), place(), place());
@@ -476,7 +478,7 @@ fn either_choice_of_a_cycle_is_a_tree() {
     let first = |scene: &mut Scene| move_at(scene, "B", "A");
     let second = |scene: &mut Scene| move_at(scene, "A", "B");
     assert_eq!(opposed(|_| {}, first, second), ["game.Workspace.A: is game.Workspace.B.A"]);
-    // A longer one: A in B in M, and M in A.
+    // A longer cycle: A in B in M, and M in A.
     let chain = |scene: &mut Scene| {
         move_at(scene, "B", "M");
         move_at(scene, "A", "M.B");

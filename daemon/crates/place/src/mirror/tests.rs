@@ -1,4 +1,4 @@
-//! An open place is told, changes, and is asked.
+//! Mirrors of an open place: snapshots, updates, and reads of missing facts.
 
 use scene_schemas::InstancePath;
 use scene_schemas::value::{EnumItem, EnumName};

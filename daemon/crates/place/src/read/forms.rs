@@ -1,7 +1,8 @@
-//! The forms of single values: numbers, arrays of them, objects with named parts, and the short
-//! strings that people write.
+//! Readers for the forms of single values: numbers, arrays of numbers, objects with named parts,
+//! and the short strings that people write.
 //!
-//! What a property needs is decided next door; nothing here knows classes or scenes.
+//! [`super`] decides which form a property needs. This module knows nothing about classes or
+//! scenes.
 
 use std::f32::consts::PI;
 
@@ -18,7 +19,7 @@ pub(super) type ReadResult<T> = Result<T, String>;
 pub(super) fn read_string(json: &Json) -> ReadResult<String> {
     match json.get("value").unwrap_or(json) {
         Json::String(text) => Ok(text.clone()),
-        // As XML has it, which does not tell numbers from texts.
+        // XML does not distinguish numbers from strings.
         Json::Number(number) => Ok(number.to_string()),
         _ => Err("a string is needed".to_owned()),
     }
@@ -64,7 +65,7 @@ pub(super) fn read_int16s<const N: usize>(json: &Json) -> ReadResult<[i16; N]> {
     Ok(whole)
 }
 
-/// N numbers: an array of them, or an object with these names.
+/// Reads N numbers: an array of them, or an object with these keys.
 pub(super) fn read_numbers<const N: usize>(
     json: &Json,
     names: [&str; N],
@@ -99,7 +100,7 @@ pub(super) fn read_vector2(json: &Json) -> ReadResult<Vector2> {
 }
 
 pub(super) fn read_cframe(json: &Json) -> ReadResult<CFrame> {
-    // `comps` is what other tools call the twelve numbers.
+    // `comps` is other tools' name for the twelve numbers.
     let listed = ["comps", "components", "value"].into_iter().find_map(|name| json.get(name));
     let json = listed.unwrap_or(json);
     let example = "[0, 5, 0] for a position, twelve numbers as CFrame:GetComponents() gives them, or \
@@ -138,8 +139,8 @@ pub(super) fn read_cframe(json: &Json) -> ReadResult<CFrame> {
     Ok(CFrame::new(read_vector3(position)?, orientation))
 }
 
-/// A colour: `"#ff8800"`, `[1, 0.5, 0]` from 0 to 1, `[255, 136, 0]` from 0 to 255, or an object with
-/// `r`, `g` and `b`.
+/// Reads a colour: `"#ff8800"`, `[1, 0.5, 0]` from 0 to 1, `[255, 136, 0]` from 0 to 255, a
+/// BrickColor's name, or an object with `r`, `g` and `b`.
 pub(super) fn read_color(json: &Json) -> ReadResult<Color3> {
     let text = json.get("hex").or_else(|| json.get("value")).unwrap_or(json);
     if let Json::String(text) = text {
@@ -282,7 +283,7 @@ pub(super) fn read_tags(json: &Json) -> ReadResult<Vec<String>> {
     Ok(tags)
 }
 
-/// The rotation of `Orientation` in degrees: about Y, then X, then Z.
+/// Converts `Orientation` in degrees to a matrix: rotates about Y, then X, then Z.
 pub(super) fn rotation_matrix(degrees: Vector3) -> Matrix3 {
     let (sx, cx) = (degrees.x * PI / 180.0).sin_cos();
     let (sy, cy) = (degrees.y * PI / 180.0).sin_cos();

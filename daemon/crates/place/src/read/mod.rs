@@ -1,8 +1,8 @@
-//! Reading what a model wrote for a property: tolerant where reflection says what is meant, and a
-//! refusal with an example where it does not.
+//! Reads property values that a model wrote: tolerant where reflection determines the type,
+//! otherwise a refusal with an example.
 //!
-//! `[0, 1, 0]`, `"Neon"`, `"#ff8800"` and the strict printed forms all become typed values under the
-//! names that files store. Numbers that are not finite never get in.
+//! `[0, 1, 0]`, `"Neon"`, `"#ff8800"` and the strict printed forms all become typed values under
+//! the names that files store. Non-finite numbers are refused.
 
 mod forms;
 
@@ -22,12 +22,12 @@ use self::forms::{
 use super::reflection::{self, DerivedProperty, MigratedProperty, PropertyAccess};
 use super::{Node, Scene};
 
-/// Whose properties are read.
+/// The owner of the properties to read.
 #[derive(Debug, Clone, Copy)]
 pub enum PropertyOwner<'a> {
     /// An instance of the scene.
     Node(Node),
-    /// One that is about to be created.
+    /// An instance of this class that is about to be created.
     New(&'a str),
 }
 
@@ -40,10 +40,10 @@ impl<'a> PropertyOwner<'a> {
     }
 }
 
-/// Reads a table of properties as a model wrote it.
+/// Reads a table of properties that a model wrote.
 ///
 /// # Errors
-/// A property that does not exist or cannot be set, or a value that does not fit.
+/// A property does not exist or cannot be set, or a value has the wrong type.
 pub fn read_props(
     scene: &Scene,
     owner: PropertyOwner<'_>,
@@ -56,10 +56,10 @@ pub fn read_props(
     Ok(read)
 }
 
-/// Reads one property, into the stored properties that it becomes.
+/// Reads one property and adds the resulting stored properties to `into`.
 ///
 /// # Errors
-/// As [`read_props`].
+/// See [`read_props`].
 pub fn read_property(
     scene: &Scene,
     owner: PropertyOwner<'_>,
@@ -142,7 +142,7 @@ fn migrate_value(
     Ok(Some(scene.to_value(class, migrated.to[0], &new)))
 }
 
-/// Turns a derived property into the stored one that holds it.
+/// Converts a derived property to the stored one that holds it.
 fn store_derived(
     scene: &Scene,
     owner: PropertyOwner<'_>,
@@ -171,7 +171,6 @@ fn store_derived(
     Ok(("CFrame", Value::CFrame(cframe)))
 }
 
-/// Reads a value of a known type.
 fn read_typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> ReadResult<Value> {
     let ty = match ty {
         DataType::Enum(name) => return enum_item(name, json).map(Value::EnumItem),
@@ -223,12 +222,13 @@ fn read_typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> ReadResult<Value
     })
 }
 
-/// Reads a strict form whose `__t` is the type that is wanted; none where it is not one. Another
-/// `__t` is an error, but for the number types, which stand in for each other.
+/// Reads a strict form whose `__t` is the wanted type. None if the tolerant reader should try
+/// instead: there is no `__t`, or it names an interchangeable type, such as another number type.
+/// Any other `__t` is an error.
 fn read_strict(ty: VariantType, json: &Json) -> Option<ReadResult<Value>> {
     let named = json.get("__t")?.as_str().unwrap_or_default();
     let named = match named {
-        // Luau's own words.
+        // Luau's type names.
         "boolean" => "Bool",
         "number" => "Float64",
         "string" => "String",
@@ -250,7 +250,7 @@ fn read_strict(ty: VariantType, json: &Json) -> Option<ReadResult<Value>> {
     match serde_json::from_value::<Value>(json.clone()) {
         Ok(Value::Ref(_)) => None,
         Ok(value) => Some(Ok(value)),
-        // The tolerant readers know the same fields, and say better what is missing.
+        // The tolerant readers know the same fields and report better what is missing.
         Err(error) if can_read_object(ty) => {
             let _ = error;
             None
@@ -259,7 +259,7 @@ fn read_strict(ty: VariantType, json: &Json) -> Option<ReadResult<Value>> {
     }
 }
 
-/// Types whose tolerant reader takes an object with the names of its parts.
+/// Whether the tolerant reader of a type accepts an object with named parts.
 fn can_read_object(ty: VariantType) -> bool {
     matches!(
         ty,
@@ -284,7 +284,7 @@ fn can_read_object(ty: VariantType) -> bool {
     )
 }
 
-/// Whether no number in it is written as `inf` or `nan`.
+/// Whether no number in the JSON is written as `inf` or `nan`.
 fn is_finite(json: &Json) -> bool {
     match json {
         Json::String(text) => !matches!(text.as_str(), "inf" | "-inf" | "nan"),
@@ -294,7 +294,7 @@ fn is_finite(json: &Json) -> bool {
     }
 }
 
-/// An attribute: plain JSON, or a strict form.
+/// Reads an attribute: plain JSON, or a strict form.
 fn read_attribute(json: &Json) -> ReadResult<Value> {
     match json {
         Json::Bool(v) => Ok(Value::Bool(*v)),
@@ -335,8 +335,7 @@ fn read_attribute(json: &Json) -> ReadResult<Value> {
     }
 }
 
-/// A form that names its type, where nothing else says which is meant; none where tolerance has no form
-/// for that type.
+/// Reads a tolerant form by the type it names. None if there is no tolerant form for that type.
 fn read_named_form(json: &Json) -> Option<ReadResult<Value>> {
     Some(match json.get("__t")?.as_str()? {
         "boolean" | "Bool" => read_bool(json).map(Value::Bool),
@@ -360,13 +359,13 @@ fn read_named_form(json: &Json) -> Option<ReadResult<Value>> {
     })
 }
 
-/// The enum that a form names, with or without `Enum.`.
+/// Returns the enum that a form names, with or without `Enum.`.
 fn enum_type_name(json: &Json) -> Option<&str> {
     let said = ["enum", "enumType"].into_iter().find_map(|name| json.get(name)?.as_str())?;
     Some(said.strip_prefix("Enum.").unwrap_or(said))
 }
 
-/// An enum's item: its name, `Enum.Material.Neon`, its number, or the strict form.
+/// Reads an enum item: its name, `Enum.Material.Neon`, its number, or the strict form.
 fn enum_item(enum_type: &str, json: &Json) -> ReadResult<EnumItem> {
     if let Some(said) = enum_type_name(json)
         && said != enum_type
@@ -395,13 +394,13 @@ fn enum_item(enum_type: &str, json: &Json) -> ReadResult<EnumItem> {
     Ok(EnumItem { enum_type: enum_type.to_owned(), item: EnumName::Name(name) })
 }
 
-/// A reference: a path, null, or the strict form.
+/// Reads a reference: a path, null, or the strict form.
 fn read_reference(scene: &Scene, json: &Json) -> ReadResult<Value> {
     let text = match json {
         Json::Null => return Ok(Value::Ref(None)),
         Json::String(text) => text,
         Json::Object(map) => {
-            // `target` as a value is printed, `path` as other tools write it.
+            // `target` is the printed form; other tools write `path`.
             let target = map.get("target").unwrap_or(json);
             match target.get("path").unwrap_or(target) {
                 Json::Null => return Ok(Value::Ref(None)),

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::{PropertyOwner, read_props};
 use crate::{FileFormat, Scene};
 
-/// What a property becomes, as it is printed; what is wrong with it where it is refused.
+/// Returns the printed value of a property, or the reason why it is refused.
 fn read(class: &str, property: &str, value: &Json) -> String {
     let mut scene = Scene::empty(FileFormat::Xml);
     let root = scene.root();

@@ -1,6 +1,7 @@
-//! Whether what a selector names exists: classes, properties, and values that fit them.
+//! Checks that the classes and properties of a selector exist, and that values fit their
+//! properties.
 //!
-//! Tags, attributes and instance names are free words and never refused.
+//! Tags, attributes and instance names are arbitrary and never refused.
 
 use rbx_reflection::{ClassDescriptor, DataType};
 use rbx_types::VariantType;
@@ -54,7 +55,7 @@ fn check_class(name: &str, scene: &Scene) -> Result<(), Refusal> {
     )
 }
 
-/// The classes whose instances a test can meet.
+/// Returns the classes whose instances a test can apply to.
 fn candidate_classes(
     class: Option<&str>,
 ) -> impl Iterator<Item = &'static ClassDescriptor<'static>> {
@@ -81,8 +82,8 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
             Err(why) => misfits.push(why),
         }
     }
-    // The order of classes is not fixed; the first in the alphabet speaks, of those whose property
-    // could be compared with something else.
+    // The order of classes is not fixed, so report the alphabetically first reason, preferably of a
+    // property whose type can be compared at all.
     if let Some((_, why)) = misfits.into_iter().min() {
         return refuse!("`[{name} = {}]` can never match: {why}", test.value);
     }
@@ -109,8 +110,8 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
     )
 }
 
-/// Whether a property can ever have a value; where it cannot, whether it can have none at all, and a
-/// sentence.
+/// Checks that a property can have a value. The error holds whether its type cannot be compared at
+/// all, and the reason as a sentence.
 fn check_literal(access: &PropertyAccess, value: &SelectorLiteral) -> Result<(), (bool, String)> {
     let ty = match access {
         PropertyAccess::Stored(found) => found.ty,

@@ -1,9 +1,9 @@
-//! Matching a selector against a subtree, in loops over the flat tree.
+//! Matches a selector against a subtree, in loops over the flat tree.
 //!
-//! Steps are followed for all instances at once: going down, each instance inherits which steps its
-//! ancestors reached; for `:has`, going up, each passes on which steps were found below it. So the
-//! work grows with the number of instances, however deep they are nested. Values are compared as
-//! they are stored, without making a [`scene_schemas::Value`] of them.
+//! Steps are tracked for all instances at once. Top-down, each instance inherits the steps that its
+//! ancestors reached; for `:has`, bottom-up, each passes on the steps found below it. The work is
+//! therefore linear in the number of instances, whatever their depth. Values are compared as
+//! stored, without converting them to [`scene_schemas::Value`].
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -20,24 +20,24 @@ use super::{
 };
 use crate::Node;
 
-/// One selector on one subtree.
+/// The evaluation of one selector on one subtree.
 pub(super) struct SelectorSearch<'a> {
     flat: &'a FlatTree<'a>,
-    /// The classes of the subtree, and which of them each instance has.
+    /// The distinct classes of the subtree, and the index of each instance's class among them.
     classes: Vec<&'a str>,
     class_of: Vec<u32>,
-    /// For each class test and each class, whether it passes.
+    /// For each class test and class, whether the class passes.
     is_a: Vec<OnceCell<Vec<bool>>>,
-    /// For each property test and each class, where the property is.
+    /// For each property test and class, how to read the property.
     probes: Vec<Vec<OnceCell<PropertyProbe>>>,
-    /// For each `:not` and `:has`, what its list matches, where it had to be found for all.
+    /// For each `:not` and `:has`, the instances that match its list, if computed for all of them.
     nested: Vec<OnceCell<Vec<bool>>>,
     tags: Ustr,
     attributes: Ustr,
     disabled: Ustr,
 }
 
-/// Where a property of a class is, and what it is compared with.
+/// How to read a property of a class, and what to compare it with.
 enum PropertyProbe {
     Name,
     Class,
@@ -51,13 +51,12 @@ enum PropertyProbe {
     Unstored,
 }
 
-/// What a stored value is compared with.
 enum ExpectedValue {
-    /// The literal, read as the stored value's type.
+    /// The literal, parsed as the stored value's type.
     Literal,
-    /// An enum's item, by number.
+    /// An enum item, by number.
     Item(Option<u32>),
-    /// What the literal became when the property was replaced by another one.
+    /// The literal, translated by the migration of a replaced property.
     Migrated(Option<Variant>),
 }
 
@@ -93,7 +92,7 @@ impl<'a> SelectorSearch<'a> {
         (1..self.flat.len()).filter(|at| found[*at]).map(|at| self.flat.node_at(at)).collect()
     }
 
-    /// Which instances are where a list of steps from the root leads to.
+    /// Returns which instances a list of selectors matches, starting from the root.
     fn match_from_root(&self, any_of: &[ComplexSelector]) -> Vec<bool> {
         let mut found = vec![false; self.flat.len()];
         for complex in any_of {
@@ -104,8 +103,8 @@ impl<'a> SelectorSearch<'a> {
 
     fn follow_steps(&self, steps: &[SelectorStep], found: &mut [bool]) {
         let last = 1_u64 << (steps.len() - 1);
-        // The steps that end at an instance, and those that end there or above; both are shifted by
-        // one, so that they are the steps that can be taken from there.
+        // Bit sets of the steps that end at an instance (`here`), or at it or an ancestor
+        // (`above`). Both are shifted by one, so that they denote the steps that can be taken next.
         let mut here = vec![0_u64; self.flat.len()];
         let mut above = vec![0_u64; self.flat.len()];
         here[0] = 1;
@@ -128,7 +127,7 @@ impl<'a> SelectorSearch<'a> {
         }
     }
 
-    /// Which instances have what a list of relative steps leads to.
+    /// Returns which instances have a match for a list of relative selectors.
     fn match_relative(&self, any_of: &[ComplexSelector]) -> Vec<bool> {
         let mut found = vec![false; self.flat.len()];
         for complex in any_of {
@@ -138,7 +137,8 @@ impl<'a> SelectorSearch<'a> {
     }
 
     fn follow_steps_up(&self, steps: &[SelectorStep], found: &mut [bool]) {
-        // The steps from which the rest of the way exists: among children, and anywhere below.
+        // Bit sets of the steps from which the rest of the selector matches, for steps to a child
+        // (`children`) and to any descendant (`below`).
         let mut children = vec![0_u64; self.flat.len()];
         let mut below = vec![0_u64; self.flat.len()];
         for at in (0..self.flat.len()).rev() {
@@ -196,7 +196,7 @@ impl<'a> SelectorSearch<'a> {
         self.flat.scene.variant_of(self.flat.node_at(at).0, key)
     }
 
-    /// Whether an instance has an attribute that passes.
+    /// Whether an instance has an attribute that passes a test.
     fn has_matching_attribute(
         &self,
         at: usize,
@@ -211,7 +211,7 @@ impl<'a> SelectorSearch<'a> {
 
     fn has_nested_match(&self, nested: &NestedSelector, at: usize) -> bool {
         let mut steps = nested.any_of.iter().map(|complex| complex.steps.as_slice());
-        // Inside `:not` a single step says nothing of where an instance is.
+        // A single step inside `:not` does not depend on the position of the instance.
         if steps.all(|steps| steps.len() == 1) {
             let mut any_of = nested.any_of.iter();
             return any_of.any(|complex| self.matches_step(&complex.steps[0], at));
@@ -292,7 +292,7 @@ pub(super) fn enum_number(enum_type: &str, value: &SelectorLiteral) -> Option<u3
         .or_else(|| reflection::enum_value(enum_type, value.enum_item_name(enum_type)).ok())
 }
 
-/// A literal as the value that a replaced property had.
+/// Converts a literal to the type of a replaced property.
 fn old_value(ty: &rbx_reflection::DataType<'_>, value: &SelectorLiteral) -> Option<Variant> {
     use rbx_reflection::DataType;
     use rbx_types::VariantType;
@@ -312,8 +312,8 @@ pub(super) fn brick_color(value: &SelectorLiteral) -> Option<BrickColor> {
     by_number.or_else(|| BrickColor::from_name(&value.text))
 }
 
-/// Whether a stored value is what the migration of a literal gave. Caches and the two ways of
-/// keeping a colour make no difference.
+/// Whether a stored value equals the migrated literal. Ignores cached data and the two ways of
+/// storing a colour.
 fn is_same(stored: &Variant, wanted: &Variant) -> bool {
     match (stored, wanted) {
         (Variant::Font(a), Variant::Font(b)) => {
@@ -325,14 +325,14 @@ fn is_same(stored: &Variant, wanted: &Variant) -> bool {
     }
 }
 
-/// Whether a stored value is what a literal says, read as the stored value's type.
+/// Whether a stored value equals a literal that is parsed as the stored value's type.
 fn equals_literal(stored: &Variant, value: &SelectorLiteral) -> bool {
     match stored {
         Variant::Bool(it) => value.as_bool() == Some(*it),
         Variant::Float32(it) => value.as_number() == Some(*it),
         Variant::Float64(it) => value.as_number() == Some(*it),
         Variant::Int32(it) => value.as_number() == Some(f64::from(*it)),
-        // Both ways: a long number is exact as an integer, and `5.0` is one too.
+        // Try both: a long number is exact only as an integer, and `5.0` is valid too.
         Variant::Int64(it) => value
             .as_number::<i64>()
             .map_or_else(|| value.as_number() == Some(*it as f64), |n| n == *it),

@@ -1,17 +1,18 @@
-//! The language of Roblox's `Instance:QueryDescendants`: which instances below a root are meant.
+//! Selectors in the language of Roblox's `Instance:QueryDescendants`, which match instances below a
+//! root.
 //!
-//! `ClassName` (subclasses too), `.Tag`, `#Name`, `[property = value]`, `[$attribute]` and
-//! `[$attribute = value]` combine without a space; `>` steps to children, `>>` to descendants (also
-//! the first step where none is written), `,` lists alternatives, `:not(...)` and `:has(...)` nest.
-//! Values are booleans, numbers, strings and enum items by name. All steps are matched by instances
-//! below the root; the root itself never matches, nor does anything above it.
+//! `ClassName` (including subclasses), `.Tag`, `#Name`, `[property = value]`, `[$attribute]` and
+//! `[$attribute = value]` combine without a space. `>` steps to children and `>>` to descendants
+//! (the default for the first step), `,` separates alternatives, and `:not(...)` and `:has(...)`
+//! nest. Values are booleans, numbers, strings and names of enum items. All steps match instances
+//! below the root; neither the root nor its ancestors ever match.
 //!
-//! Ours in addition: quotes around names that are no plain words (`#"My Name"`, `."Big Boss"`). White
-//! space that stands for a step, as in CSS, is not part of the language and refused, as is `*`.
+//! As an extension, names that are not plain words may be quoted (`#"My Name"`, `."Big Boss"`).
+//! White space as a combinator, as in CSS, is not part of the language and is refused, as is `*`.
 //!
-//! Roblox's documentation does not say how a test of a value treats types; here the property's or
-//! attribute's own type says how the value is read, so `4` fits a number and the string "4".
-//! Nothing here changes a scene or knows what the instances are wanted for.
+//! Roblox's documentation does not specify how value tests treat types. Here the type of the
+//! property or attribute determines how the literal is read, so `4` matches a number and the string
+//! "4". This module does not change scenes and does not know what the instances are used for.
 
 mod check;
 mod eval;
@@ -24,15 +25,15 @@ use scene_schemas::refusal::Refusal;
 use super::flat_tree::FlatTree;
 use super::{Node, Scene};
 
-/// A selector that was read. Printing it gives the canonical text.
+/// A parsed selector. Its `Display` form is the canonical text.
 #[derive(Debug, Clone)]
 pub struct Selector {
     any_of: Vec<ComplexSelector>,
     slots: TestCounts,
 }
 
-/// How many of each kind of test a selector has; tests are numbered so that what is found out about
-/// one can be kept beside it.
+/// The number of tests of each kind. Tests are numbered so that cached results can be stored per
+/// test.
 #[derive(Debug, Clone, Copy, Default)]
 struct TestCounts {
     classes: usize,
@@ -40,19 +41,19 @@ struct TestCounts {
     nested: usize,
 }
 
-/// Steps from the root to the instance that is meant, at least one and at most [`MAX_STEPS`].
+/// The steps from the root to the matched instance, at least one and at most [`MAX_STEPS`].
 #[derive(Debug, Clone)]
 struct ComplexSelector {
     steps: Vec<SelectorStep>,
 }
 
-/// The most steps of one alternative: they are the bits of one word.
+/// Maximum number of steps of one alternative: they are tracked as bits of a `u64`.
 const MAX_STEPS: usize = 64;
 
 #[derive(Debug, Clone)]
 struct SelectorStep {
     combinator: Combinator,
-    /// What one instance has to be, cheapest test first.
+    /// The tests that one instance must pass, cheapest first.
     tests: Vec<SelectorTest>,
 }
 
@@ -87,11 +88,11 @@ struct NestedSelector {
     slot: usize,
 }
 
-/// A value as it was written.
+/// A value as written.
 #[derive(Debug, Clone)]
 struct SelectorLiteral {
     text: String,
-    /// Text in quotes is never a boolean or a number.
+    /// Quoted text is never a boolean or a number.
     is_quoted: bool,
 }
 
@@ -104,12 +105,12 @@ impl SelectorLiteral {
         }
     }
 
-    /// The number, read as the type that it is compared with: 0.1 is not the same number in all.
+    /// Parses the number as the type it is compared with: 0.1 is not the same number in every type.
     fn as_number<N: std::str::FromStr>(&self) -> Option<N> {
         (!self.is_quoted && is_number(&self.text)).then(|| self.text.parse().ok()).flatten()
     }
 
-    /// An enum item's name, without `Enum.Material.` in front.
+    /// Returns an enum item's name, without a prefix such as `Enum.Material.`.
     fn enum_item_name(&self, enum_type: &str) -> &str {
         self.text
             .strip_prefix("Enum.")
@@ -125,13 +126,13 @@ fn is_number(text: &str) -> bool {
     text.chars().all(plain) && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Characters of a word that needs no quotes.
+/// Whether a character needs no quotes in a word.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
 impl SelectorTest {
-    /// The canonical order, which is also from cheap to dear.
+    /// Position in the canonical order, which is also from cheap to expensive.
     fn rank(&self) -> u8 {
         match self {
             Self::Class { .. } => 0,
@@ -147,34 +148,35 @@ impl SelectorTest {
 }
 
 impl Selector {
-    /// Reads a selector.
+    /// Parses a selector.
     ///
     /// # Errors
-    /// It is not one: what is wrong, at which character (from 1), and an example.
+    /// The text is not a selector. The refusal names the problem, its character position (from 1)
+    /// and an example.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         parse::parse_selector(text)
     }
 
-    /// Whether the classes, properties and enum items that it names exist, in Roblox or in the
-    /// scene. A misspelt one would silently select nothing, or under `:not` everything.
+    /// Checks that the named classes, properties and enum items exist, in Roblox or in the scene. A
+    /// misspelt one would silently select nothing, or under `:not` everything.
     ///
     /// # Errors
-    /// One does not exist: which, and what was probably meant.
+    /// One of them does not exist. The refusal names it and the probable intention.
     pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
         check::check_selector(self, scene)
     }
 
-    /// The instances below `root` that match, each once, in tree order. Works through the subtree
+    /// Returns the matching instances below `root`, each once, in tree order. Walks the subtree
     /// once for each alternative, and once more for each `:has` and each `:not` with several steps.
     pub fn select(&self, scene: &Scene, root: Node) -> Vec<Node> {
         let flat = FlatTree::from_scene(scene, root);
         eval::SelectorSearch::new(self, &flat).select_nodes(&self.any_of)
     }
 
-    /// Reads, checks and selects.
+    /// Parses, checks and runs a selector.
     ///
     /// # Errors
-    /// As [`Selector::parse`] and [`Selector::check`]. That nothing matches is no error.
+    /// See [`Selector::parse`] and [`Selector::check`]. It is not an error if nothing matches.
     pub fn find(text: &str, scene: &Scene, root: Node) -> Result<Vec<Node>, Refusal> {
         let selector = Self::parse(text)?;
         selector.check(scene)?;
@@ -227,7 +229,7 @@ fn print_test(f: &mut fmt::Formatter<'_>, test: &SelectorTest) -> fmt::Result {
     }
 }
 
-/// A word, in quotes where it needs them.
+/// A word, quoted if needed.
 struct QuotedWord<'a>(&'a str);
 
 impl fmt::Display for QuotedWord<'_> {
@@ -242,7 +244,7 @@ impl fmt::Display for QuotedWord<'_> {
 
 impl fmt::Display for SelectorLiteral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Quotes make a difference only around what would otherwise be a boolean or a number.
+        // Quotes matter only around what would otherwise be a boolean or a number.
         let bare = Self { text: self.text.clone(), is_quoted: false };
         let says_more = bare.as_bool().is_some() || is_number(&self.text);
         match (self.is_quoted, says_more) {

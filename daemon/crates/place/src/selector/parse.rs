@@ -1,7 +1,7 @@
-//! Reading the text of a selector.
+//! Parses the text of a selector.
 //!
-//! Bounded in length and nesting, so that no text can exhaust the stack. It knows no scene: whether
-//! a class or property exists is [`super::check`]'s business.
+//! Length and nesting are bounded, so that no text can exhaust the stack. The parser does not know
+//! the scene: [`super::check`] verifies that classes and properties exist.
 
 use scene_schemas::refusal::{Refusal, refuse};
 
@@ -35,7 +35,7 @@ pub(super) fn parse_selector(text: &str) -> Result<Selector, Refusal> {
     Ok(Selector { any_of, slots: parser.slots })
 }
 
-/// Where a list of alternatives stands.
+/// The context of a list of alternatives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListContext {
     Top,
@@ -78,7 +78,7 @@ impl SelectorParser<'_> {
         found
     }
 
-    /// Skips white space and says whether there was any.
+    /// Skips white space and returns whether there was any.
     fn skip_space(&mut self) -> bool {
         let from = self.at;
         while self.peek().is_some_and(char::is_whitespace) {
@@ -136,7 +136,7 @@ impl SelectorParser<'_> {
         }
     }
 
-    /// What one instance has to be.
+    /// Parses the tests of one instance.
     fn parse_compound(&mut self) -> Result<Vec<SelectorTest>, Refusal> {
         let mut tests = Vec::new();
         while let Some(c) = self.peek() {
@@ -178,7 +178,7 @@ impl SelectorParser<'_> {
         Ok(SelectorTest::Class { name, slot })
     }
 
-    /// A plain word, or one in quotes.
+    /// Parses a plain or quoted word.
     fn parse_word(&mut self, missing: &str) -> Result<String, Refusal> {
         if let Some(quote @ ('"' | '\'')) = self.peek() {
             return self.parse_quoted(quote);
@@ -212,7 +212,7 @@ impl SelectorParser<'_> {
         self.fail_at(start, "the quote that begins here is never closed")
     }
 
-    /// `[property = value]`, `[$attribute]` or `[$attribute = value]`.
+    /// Parses `[property = value]`, `[$attribute]` or `[$attribute = value]`.
     fn parse_brackets(&mut self) -> Result<SelectorTest, Refusal> {
         self.at += 1;
         self.skip_space();

@@ -1,4 +1,4 @@
-//! What selectors fit, on a small place, and what is refused.
+//! Matches of selectors on a small place, and refused selectors.
 
 use scene_schemas::Value;
 use scene_schemas::value::{EnumItem, EnumName};
@@ -135,7 +135,7 @@ fn steps_are_taken_from_the_root() {
     let scene = build(PLACE);
     let orchard = scene.resolve(&"game.Workspace.Orchard".parse().unwrap()).unwrap();
     let found = |text| Selector::find(text, &scene, orchard).unwrap().len();
-    // Neither the root nor what is above it is a step.
+    // Neither the root nor its ancestors are steps.
     assert_eq!(found("#Orchard"), 0);
     assert_eq!(found("#Orchard > Model"), 0);
     assert_eq!(found("> Model"), 2);

@@ -1,4 +1,4 @@
-//! Base64 with the standard alphabet and padding, as the format has it.
+//! Base64 with the standard alphabet and padding, as the format uses it.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -17,7 +17,7 @@ pub(super) fn encode_base64(data: &[u8]) -> String {
     text
 }
 
-/// The bytes that a text stands for; whitespace in it does not count. None where it is no base64.
+/// Decodes base64, ignoring whitespace. None if the text is not base64.
 pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut data = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let (mut bits, mut digits, mut padding) = (0_u32, 0, 0);

@@ -1,13 +1,14 @@
-//! Values of a few numbers in elements of their own, which are most of what a place stores.
+//! Fast readers for values of a few numbers in elements of their own, which are most of a place's
+//! data.
 //!
-//! Only the plain form is read, and everything else left to rbx_xml, which is a hundred times as
-//! slow. What is read here is what rbx_xml reads.
+//! Only the plain form is read. Everything else is left to rbx_xml, which is a hundred times as
+//! slow. The results equal those of rbx_xml.
 
 use rbx_types::{CFrame, Color3, Color3uint8, Matrix3, Variant, Vector2, Vector3};
 
 use super::lexer::is_space;
 
-/// Reads a value of one of these types; none where it is another one, or not in the plain form.
+/// Reads a value of one of these types; None if it has another type or is not in plain form.
 pub(super) fn read_component(tag: &str, inside: &[u8]) -> Option<Variant> {
     match tag {
         "CoordinateFrame" => read_cframe(inside).map(Variant::CFrame),
@@ -23,7 +24,7 @@ pub(super) fn read_component(tag: &str, inside: &[u8]) -> Option<Variant> {
     }
 }
 
-/// A colour of bytes is one number: red, green and blue, with what nobody reads in front.
+/// Reads a colour in bytes, which is a single number: an unused byte, then red, green and blue.
 fn read_color_bytes(inside: &[u8]) -> Option<Color3uint8> {
     let is_plain = !inside.is_empty() && inside.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(inside).ok().filter(|_| is_plain)?;
@@ -40,7 +41,7 @@ fn read_cframe(inside: &[u8]) -> Option<CFrame> {
     Some(CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))))
 }
 
-/// The numbers in elements with these names, in this order, with nothing else around them.
+/// Reads the numbers in elements with these names, in this order, with only whitespace around them.
 fn read_numbers<const N: usize>(inside: &[u8], names: [&str; N]) -> Option<[f32; N]> {
     let (mut numbers, mut rest) = ([0.0; N], inside);
     for (number, name) in numbers.iter_mut().zip(names) {
@@ -58,7 +59,7 @@ fn trim_start(text: &[u8]) -> &[u8] {
     &text[blank..]
 }
 
-/// A number as the format has it: with names of its own for what is not a finite number.
+/// Parses a number of the format, which has its own names for non-finite numbers.
 pub(super) fn parse_float<T: std::str::FromStr>(text: &str) -> Option<T> {
     match text {
         "INF" => "inf".parse().ok(),

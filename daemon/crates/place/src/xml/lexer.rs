@@ -1,8 +1,8 @@
-//! The markup of an XML text, piece by piece, over bytes that need not be UTF-8.
+//! Tokenizer for XML markup, over bytes that need not be UTF-8.
 //!
-//! Contents of elements are walked by this and not by quick-xml: that one checks every text and
-//! stops at the first byte that is not UTF-8, while old places have such bytes in their strings.
-//! Names are not checked against the rules for names, and entities are left to [`super::text`].
+//! It reads the contents of elements in place of quick-xml, which validates every text and stops at
+//! the first byte that is not UTF-8; old places have such bytes in strings. Names are not
+//! validated, and entities are left to [`super::text`].
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use memchr::{memchr, memmem};
 use super::MarkupError;
 
 pub(super) const CDATA: &[u8] = b"<![CDATA[";
-/// How far is looked for the next markup byte by byte.
+/// How many bytes are searched one by one before switching to `memchr`.
 const BYTEWISE_LIMIT: usize = 8;
 
 pub(super) const CDATA_END: &[u8] = b"]]>";
 
-/// What a piece of markup is.
+/// The kind of a piece of markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MarkupKind {
-    /// A start tag, or a whole element where `is_empty`.
+    /// A start tag, or a whole element if `is_empty`.
     Open {
         name: Range<usize>,
         attributes: Range<usize>,
@@ -34,7 +34,7 @@ pub(super) enum MarkupKind {
     Instruction,
 }
 
-/// A piece of markup, from its `<` to behind its `>`.
+/// A piece of markup, from its `<` to after its `>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MarkupPiece {
     pub(super) start: usize,
@@ -42,19 +42,19 @@ pub(super) struct MarkupPiece {
     pub(super) kind: MarkupKind,
 }
 
-/// What a piece of markup does to the elements that are open.
+/// The effect of a piece of markup on the open elements.
 enum ElementStep {
     Opened(Range<usize>),
     Closed,
     Other,
 }
 
-/// Walks over the markup in some bytes.
+/// Iterates over the markup in a byte slice.
 #[derive(Debug)]
 pub(super) struct MarkupLexer<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The names of elements that are open, as start and length; kept for its memory.
+    /// The names of the open elements, as start and length. Kept to reuse its allocation.
     open: Vec<(u32, u32)>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> MarkupLexer<'a> {
         Self { bytes, at: 0, open: Vec::new() }
     }
 
-    /// Where the next piece is looked for.
+    /// Returns the offset at which the search for the next piece starts.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -72,7 +72,7 @@ impl<'a> MarkupLexer<'a> {
         self.at = at;
     }
 
-    /// The next piece of markup; none where only text is left.
+    /// Returns the next piece of markup; None if only text is left.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<MarkupPiece>, MarkupError> {
         let Some(start) = self.markup_start() else {
@@ -84,7 +84,8 @@ impl<'a> MarkupLexer<'a> {
         Ok(Some(MarkupPiece { start, end, kind }))
     }
 
-    /// Where the next `<` is. It is near nearly always, and then a search costs more to begin.
+    /// Returns the offset of the next `<`. It is nearly always close, and then setting up `memchr`
+    /// costs more than a linear search.
     #[inline]
     fn markup_start(&self) -> Option<usize> {
         let rest = self.bytes.get(self.at..)?;
@@ -106,7 +107,7 @@ impl<'a> MarkupLexer<'a> {
         }
     }
 
-    /// Behind the mark that ends what began at `start`.
+    /// Returns the offset after the mark that ends the markup at `start`.
     fn end_after(&self, start: usize, skipped: usize, mark: &[u8]) -> Result<usize, MarkupError> {
         let from = start + skipped;
         let found = self.bytes.get(from..).and_then(|rest| memmem::find(rest, mark));
@@ -151,7 +152,7 @@ impl<'a> MarkupLexer<'a> {
         Ok((end, MarkupKind::Open { name, attributes, is_empty }))
     }
 
-    /// The name in a start tag.
+    /// Returns the range of the name in a start tag.
     #[inline]
     fn read_name(&self, start: usize) -> Result<Range<usize>, MarkupError> {
         let from = start + 1;
@@ -159,7 +160,7 @@ impl<'a> MarkupLexer<'a> {
         length.map(|length| from..from + length).ok_or(truncated_error(start))
     }
 
-    /// Behind the `>` of a start tag; one in quotes does not count.
+    /// Returns the offset after the `>` of a start tag, ignoring those in quotes.
     #[inline]
     fn find_tag_end(&self, start: usize, mut at: usize) -> Result<usize, MarkupError> {
         loop {
@@ -178,7 +179,7 @@ impl<'a> MarkupLexer<'a> {
         }
     }
 
-    /// Goes on to behind the end of the element that was just opened; gives its end tag.
+    /// Skips to the end of the element that was just opened, and returns the range of its end tag.
     pub(super) fn skip_element(&mut self, name: Range<usize>) -> Result<Range<usize>, MarkupError> {
         let opened = name.start;
         self.open.clear();
@@ -199,8 +200,8 @@ impl<'a> MarkupLexer<'a> {
         Err(MarkupError { offset: opened.saturating_sub(1), why: "an element is never closed" })
     }
 
-    /// Goes behind the markup at `start`, within an element. The plain forms that nearly every tag
-    /// has are looked for first.
+    /// Skips the markup at `start`, within an element. Tries the plain forms first, which nearly
+    /// every tag has.
     #[inline]
     fn read_step(
         &mut self,
@@ -232,7 +233,7 @@ impl<'a> MarkupLexer<'a> {
         }
     }
 
-    /// Whether this is the end tag of an element, without whitespace: nearly every one is.
+    /// Whether the markup is the end tag of `name` without whitespace, as nearly every end tag is.
     #[inline]
     fn is_plain_end(&self, start: usize, name: &Range<usize>) -> bool {
         let tag = &self.bytes[start + 1..];
@@ -242,7 +243,7 @@ impl<'a> MarkupLexer<'a> {
             && tag[name.len() + 1] == b'>'
     }
 
-    /// The name in a start tag without attributes; none for anything else.
+    /// Returns the name in a start tag without attributes; None for other markup.
     #[inline]
     fn plain_start(&self, start: usize) -> Result<Option<Range<usize>>, MarkupError> {
         if !self.bytes.get(start + 1).is_some_and(u8::is_ascii_alphabetic) {
@@ -252,7 +253,7 @@ impl<'a> MarkupLexer<'a> {
         Ok((self.bytes[name.end] == b'>').then_some(name))
     }
 
-    /// Goes on to the end tag of the element whose content begins here; gives where it stands.
+    /// Skips the content of the current element, and returns the start of its end tag.
     pub(super) fn skip_content(&mut self) -> Result<usize, MarkupError> {
         let from = self.at;
         while let Some(markup) = self.next()? {
@@ -283,14 +284,14 @@ fn truncated_error(offset: usize) -> MarkupError {
     MarkupError { offset, why: "the file ends in the middle of what begins here" }
 }
 
-/// Whether XML takes the byte for whitespace.
+/// Whether XML treats the byte as whitespace.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Where the raw value of an attribute stands, of those in a tag.
+/// Returns the range of the raw value of an attribute in a tag.
 pub(super) fn attribute_range(attributes: &[u8], wanted: &[u8]) -> Option<Range<usize>> {
-    // Nearly always it is the first.
+    // It is nearly always the first attribute.
     let plain = attributes.strip_prefix(b" ").and_then(|rest| rest.strip_prefix(wanted));
     if let Some(rest) = plain.and_then(|rest| rest.strip_prefix(b"=\"")) {
         let from = attributes.len() - rest.len();

@@ -1,8 +1,7 @@
-//! An XML file as it stands: where its items are, in bytes, and properties that are read when
-//! somebody asks for them.
+//! An XML file as read: the byte ranges of its items, and properties that are decoded on demand.
 //!
-//! What was read is never changed here; [`write`] makes a new file of it and of what was edited, so
-//! every byte that nothing touches stays as it is.
+//! The file that was read is never modified; [`write`] builds a new one from it and the edits, so
+//! that all unaffected bytes stay as they are.
 
 mod base64;
 mod components;
@@ -37,57 +36,57 @@ use super::tree::{InstanceTree, ROOT, TreeBuilder};
 
 pub(super) use self::text::check_text;
 
-/// A place in a file that is no XML, or that is not closed.
+/// A position at which the XML is malformed or an element is not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{why} (at byte {offset})")]
 pub(super) struct MarkupError {
-    /// Counted from the start of the bytes that were given.
+    /// Offset from the start of the given bytes.
     pub(super) offset: usize,
-    /// What is wrong, as a sentence without its stop.
+    /// The problem, as a sentence without a full stop.
     pub(super) why: &'static str,
 }
 
 /// A file without instances.
 pub(super) const EMPTY: &str = "<roblox version=\"4\">\n</roblox>\n";
 
-/// The property element that says what an item is called.
+/// The property that holds the name of an item.
 const NAME: &str = "Name";
 
 #[derive(Debug)]
 pub(super) struct XmlFile {
     file: Arc<[u8]>,
     document: DocumentInfo,
-    /// Where each instance is; `game` is the root element.
+    /// The span of each node; that of `game` is the root element.
     spans: Vec<ItemSpan>,
     referents: OnceCell<ReferentIndex>,
     shared: OnceCell<FxHashMap<String, Range<usize>>>,
     layouts: RefCell<FxHashMap<u64, Arc<PropertyLayout>>>,
-    /// The properties of the item with many that was asked last.
+    /// The element ranges of the last queried item with long content.
     last_long_item: RefCell<(u32, Arc<ElementRanges>)>,
-    /// The names to which something points, and which no item has.
+    /// Referents that are referred to but that no item has.
     dangling: OnceCell<FxHashSet<String>>,
 }
 
-/// Where the elements of an item's properties stand in their content.
+/// The ranges of an item's property elements in its content, with the sources of the properties.
 type ElementRanges = FxHashMap<Ustr, (ValueSource, Range<usize>)>;
 
-/// From how many bytes on the properties of an item are not looked through for each of them.
+/// Content size in bytes from which the element ranges of an item are cached.
 const LONG_CONTENT: usize = 8 * 1024;
 
-/// Where an item stands, in bytes of the file.
+/// The position of an item, in bytes of the file.
 #[derive(Debug, Clone, Copy, Default)]
 struct ItemSpan {
     start: u32,
-    /// Behind its start tag.
+    /// End of its start tag.
     open_end: u32,
-    /// Between the tags of its properties; nothing at 0 where it has none.
+    /// Content of its `<Properties>` element; (0, 0) if there is none.
     props: (u32, u32),
-    /// Those tags, and what stands between them.
+    /// The whole `<Properties>` element, including its tags.
     whole: (u32, u32),
-    /// Where its end tag begins; the same as `end` where it has none.
+    /// Start of its end tag; the same as `end` if it has none.
     close: u32,
     end: u32,
-    /// The value of its referent attribute.
+    /// The raw value of its `referent` attribute.
     referent: (u32, u32),
 }
 
@@ -95,9 +94,9 @@ struct ItemSpan {
 #[derive(Debug, Default)]
 struct ReferentIndex {
     table: HashTable<u32>,
-    /// The items whose referent another one has as well.
+    /// The items that share their referent with another item.
     duplicates: FxHashSet<u32>,
-    /// The highest number among referents that are numbers.
+    /// The highest numeric referent.
     highest: Option<u32>,
     /// Whether all referents are plain numbers.
     is_plain: bool,
@@ -112,10 +111,10 @@ fn to_usize_range(span: (u32, u32)) -> Range<usize> {
 }
 
 impl XmlFile {
-    /// Reads the file's index.
+    /// Reads the index of a file.
     ///
     /// # Errors
-    /// It is not well formed, or one of the kinds that nobody reads.
+    /// The file is not well-formed, or of a kind that is not supported.
     pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, InstanceTree), CodecError> {
         let mut builder = TreeBuilder::new(0);
         let mut spans = vec![ItemSpan::default()];
@@ -158,7 +157,7 @@ impl XmlFile {
             last_long_item: RefCell::default(),
             dangling: OnceCell::new(),
         };
-        // `holders` searches them by where they start.
+        // `reference_holders` binary searches the spans by their start.
         debug_assert!(xml.spans.is_sorted_by_key(|span| span.start));
         let tree = builder.finish().ok_or(CodecError::Damaged)?;
         Ok((xml, tree))
@@ -176,7 +175,7 @@ impl XmlFile {
         self.file.get(range).unwrap_or_default()
     }
 
-    /// What stands between the tags of an item's properties.
+    /// Returns the content of an item's `<Properties>` element.
     fn properties_content(&self, node: u32) -> &[u8] {
         self.slice(to_usize_range(self.span_of(node).props))
     }
@@ -189,11 +188,12 @@ impl XmlFile {
         text::attribute_value(class.unwrap_or_default())
     }
 
-    /// An item's properties, and which property each of them stands for.
+    /// Returns an item's property elements, and the layout that maps them to properties.
     fn elements_of(&self, node: u32) -> (Vec<PropertyElement<'_>>, Arc<PropertyLayout>) {
         let elements: Vec<_> =
             props::read_elements(self.properties_content(node)).map_while(Result::ok).collect();
-        // Items of a class mostly have the same properties in the same order.
+        // Items of a class mostly have the same properties in the same order, so layouts are
+        // cached.
         let class = self.class_of(node);
         let mut hasher = FxHasher::default();
         class.hash(&mut hasher);
@@ -243,7 +243,8 @@ impl XmlFile {
         shared_strings::decode_shared(self.slice(self.shared_strings().get(key)?.clone()))
     }
 
-    /// The properties that the file has for an instance, hidden ones too.
+    /// Returns the names of the properties that the file has for an instance, including hidden
+    /// ones.
     pub(super) fn keys_of(&self, node: u32) -> Vec<Ustr> {
         let (elements, layout) = self.elements_of(node);
         let is_known = |key: &Ustr| {
@@ -254,13 +255,13 @@ impl XmlFile {
         layout.names().iter().copied().filter(|key| !is_name(key) && is_known(key)).collect()
     }
 
-    /// What the file has for a property of an instance.
+    /// Returns the value that the file has for a property of an instance.
     pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<Variant> {
         let (source, whole) = self.locate_property(node, key).filter(|_| key.as_str() != NAME)?;
         source.convert_value(self.read_at(node, whole)?)
     }
 
-    /// What the file has for some properties of an instance, which is read once for all of them.
+    /// Returns the values of several properties of an instance, parsing its item only once.
     pub(super) fn values_of<const N: usize>(
         &self,
         node: u32,
@@ -273,7 +274,7 @@ impl XmlFile {
         })
     }
 
-    /// What stands for a property, and where in the item's content.
+    /// Returns the source of a property, and the range of its element in the item's content.
     fn locate_property(&self, node: u32, key: Ustr) -> Option<(ValueSource, Range<usize>)> {
         if self.properties_content(node).len() < LONG_CONTENT {
             let (elements, layout) = self.elements_of(node);
@@ -292,7 +293,8 @@ impl XmlFile {
         self.last_long_item.borrow().1.get(&key).cloned()
     }
 
-    /// Visits what the file has for all properties of an instance that can be shown.
+    /// Visits all readable values that the file has for an instance, except those of hidden
+    /// properties.
     pub(super) fn visit_values(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
         let (elements, layout) = self.elements_of(node);
         for key in layout.names().iter().filter(|key| key.as_str() != NAME) {
@@ -306,7 +308,7 @@ impl XmlFile {
         }
     }
 
-    /// What the file has for a property that is a text.
+    /// Returns the text that the file has for a string property.
     pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
         let (_, whole) = self.locate_property(node, key)?;
         let content = self.properties_content(node).get(whole)?;
@@ -315,7 +317,7 @@ impl XmlFile {
         is_text.then(|| text::decode_text(&content[element.inside]))
     }
 
-    /// The properties of an instance that can point to another.
+    /// Returns the properties of an instance that can refer to another instance.
     pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
         let (elements, layout) = self.elements_of(node);
         let can_point = |element: &PropertyElement<'_>| matches!(element.tag, "Ref" | "Content");
@@ -323,11 +325,12 @@ impl XmlFile {
         pointing.flat_map(|(at, _)| layout.names_at(at).collect::<Vec<_>>()).collect()
     }
 
-    /// The items in whose properties a reference stands.
+    /// Returns the items whose properties contain a reference.
     fn reference_holders(&self) -> Vec<u32> {
         let mut found = Vec::new();
         for at in memchr::memmem::find_iter(&self.file, b"<Ref") {
-            // The properties of an item stand before its children, so the last to begin is the one.
+            // The properties of an item precede its children, so the last item that starts before
+            // is the one.
             let behind = self.spans.partition_point(|span| (span.start as usize) < at);
             let node = behind.saturating_sub(1) as u32;
             if to_usize_range(self.span_of(node).props).contains(&at) && found.last() != Some(&node)
@@ -338,7 +341,7 @@ impl XmlFile {
         found
     }
 
-    /// The references that the file has: who points, by which property, to whom.
+    /// Returns all references of the file as (holder, property, referenced instance).
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let mut found = Vec::new();
         for node in self.reference_holders() {
@@ -351,7 +354,7 @@ impl XmlFile {
         found
     }
 
-    /// Whether an item has a referent, or something points to it as if one had.
+    /// Whether an item has this referent, or something refers to it.
     pub(super) fn is_taken(&self, id: &str) -> bool {
         self.node_of(id).is_some()
             || self.dangling.get_or_init(|| self.find_dangling()).contains(id)
@@ -363,7 +366,8 @@ impl XmlFile {
             let content = self.properties_content(node);
             for element in props::read_elements(content).map_while(Result::ok) {
                 if matches!(element.tag, "Ref" | "Content") {
-                    // It is dangling as well where it is not plain: nobody is called so.
+                    // Content other than plain text is dangling too, because it is not a referent
+                    // of any item.
                     found.insert(text::decode_text(&content[element.inside]).into_owned());
                 }
             }
@@ -372,7 +376,7 @@ impl XmlFile {
         found
     }
 
-    /// The referent of an item; nothing where it has none.
+    /// Returns the referent of an item; empty if it has none.
     fn referent_of(&self, node: u32) -> Cow<'_, str> {
         text::attribute_value(self.raw_referent(node))
     }
@@ -406,27 +410,26 @@ impl XmlFile {
         })
     }
 
-    /// What the file calls an instance; none where it does not tell it from others.
+    /// Returns the referent of an instance; None if it has none or shares it with another item.
     pub(super) fn id_of(&self, node: u32) -> Option<Cow<'_, str>> {
         let referent = self.referent_of(node);
-        // `#` marks the place of an item that has no referent.
+        // `#` marks the position of an item without a referent.
         let is_name = !referent.is_empty() && !referent.starts_with('#');
         (is_name && !self.referent_index().duplicates.contains(&node)).then_some(referent)
     }
 
-    /// The instance that the file calls by a name. Of several with one name, references mean the
-    /// first.
+    /// Returns the instance with a referent. If several items share it, references mean the first.
     pub(super) fn node_of(&self, id: &str) -> Option<u32> {
         let is_it = |node: &u32| self.referent_of(*node) == id;
         self.referent_index().table.find(hash_bytes(id.as_bytes()), is_it).copied()
     }
 
-    /// The number from which on instances that were not read are numbered.
+    /// Returns the first number for the referents of new instances.
     pub(super) fn next_number(&self) -> u32 {
         self.referent_index().highest.map_or(0, super::ids::next_number)
     }
 
-    /// What the file calls an instance of a number.
+    /// Formats a number as a referent of the file.
     pub(super) fn id_of_number(&self, number: u32) -> String {
         if self.referent_index().is_plain {
             number.to_string()
@@ -435,7 +438,7 @@ impl XmlFile {
         }
     }
 
-    /// What the file has and nobody here understands, in a person's words.
+    /// Returns user-readable descriptions of content that this module does not understand.
     pub(super) fn unsupported_items(&self) -> Vec<String> {
         let (mut found, mut known) = (Vec::new(), FxHashSet::default());
         for node in 1..self.spans.len() as u32 {
@@ -454,7 +457,8 @@ impl XmlFile {
     }
 }
 
-/// The number that a referent is, as [`Xml::called`] makes them, and whether it is a plain one.
+/// Parses a referent of the form that [`XmlFile::id_of_number`] makes. Returns its number, and
+/// whether it is a plain number.
 fn parse_referent_number(text: &str) -> Option<(u32, bool)> {
     if let Ok(number) = text.parse() {
         return Some((number, true));

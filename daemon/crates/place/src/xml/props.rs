@@ -1,6 +1,6 @@
-//! The elements in the content of a `<Properties>`: one for each property that an item stores.
+//! Parses the elements in the content of a `<Properties>`, one for each stored property.
 //!
-//! What a property means and how its value is read is left to [`super::value`].
+//! [`super::value`] decodes their values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,21 +9,21 @@ use super::MarkupError;
 use super::lexer::{self, MarkupKind, MarkupLexer};
 use super::text;
 
-/// The element of a property. Ranges count from the start of the content that was given.
+/// A property element. Ranges are relative to the start of the given content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PropertyElement<'a> {
-    /// The name of its type, such as `CoordinateFrame`; empty where it is not UTF-8.
+    /// The name of its type, such as `CoordinateFrame`; empty if it is not UTF-8.
     pub(super) tag: &'a str,
-    /// The name of the property, without escapes; empty where the element has none.
+    /// The name of the property, unescaped; empty if the element has none.
     pub(super) name: Cow<'a, str>,
-    /// From the start tag to behind the end tag.
+    /// The whole element, including its tags.
     pub(super) whole: Range<usize>,
-    /// Between the tags. Of an element without an end tag: nothing, behind it.
+    /// The range between the tags. For an element without an end tag, an empty range after it.
     pub(super) inside: Range<usize>,
 }
 
-/// The elements of a content, in order. It ends with the content, at an end tag that closes what is
-/// around it, and after the first place that is broken.
+/// Iterates over the elements of a content, in order. Stops at the end of the content, at an end
+/// tag that closes an enclosing element, and after the first error.
 #[derive(Debug)]
 pub(super) struct ElementReader<'a> {
     bytes: &'a [u8],
@@ -31,25 +31,26 @@ pub(super) struct ElementReader<'a> {
     is_done: bool,
 }
 
-/// The elements that stand directly in a content.
+/// Returns the elements directly in a content.
 pub(super) fn read_elements(content: &[u8]) -> ElementReader<'_> {
     ElementReader { bytes: content, lexer: MarkupLexer::new(content), is_done: false }
 }
 
-/// The first element with this name attribute. What stands behind it is not looked at.
+/// Returns the first element with this name attribute. Does not read beyond it.
 pub(super) fn find_element<'a>(content: &'a [u8], name: &str) -> Option<PropertyElement<'a>> {
     read_elements(content).map_while(Result::ok).find(|element| element.name == name)
 }
 
 impl<'a> ElementReader<'a> {
-    /// The elements from somewhere within some bytes.
+    /// Returns the elements of a byte slice from an offset on.
     pub(super) fn starting_at(bytes: &'a [u8], at: usize) -> Self {
         let mut all = read_elements(bytes);
         all.lexer.set_position(at);
         all
     }
 
-    /// How far it came: the end of the last element, and the end of the content when it is done.
+    /// Returns the current offset: the end of the last element, or the end of the content when
+    /// done.
     pub(super) fn position(&self) -> usize {
         self.lexer.position()
     }

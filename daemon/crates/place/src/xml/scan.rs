@@ -1,9 +1,9 @@
-//! The index of a file: where each item and its properties stand, found in one pass.
+//! Indexes a file in one pass: the position of each item and of its properties.
 //!
-//! It copies nothing and keeps just the items that are open, so that the caller can fill compact
-//! arrays of its own from a file of any size and depth. quick-xml reads the structure; contents of
-//! elements that are no items are walked by our own lexer, which minds neither bytes that are not
-//! UTF-8 nor what types of properties there are. Values are not looked at, but for the name.
+//! The scan copies nothing and keeps only the open items, so callers can fill compact arrays from a
+//! file of any size and depth. quick-xml reads the structure. [`super::lexer`] skips the contents
+//! of elements that are not items, because it accepts invalid UTF-8 and any property type. Only
+//! names are decoded.
 
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -16,92 +16,88 @@ use super::lexer::{self, MarkupLexer};
 use super::props::ElementReader;
 use super::{MarkupError, text};
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum XmlError {
-    /// Offsets are 32 bits wide.
+    /// The file is too large for 32-bit offsets.
     #[error("it has 4 GB or more; an XML file that large cannot be edited")]
     TooLarge,
-    /// Only UTF-8 is read.
+    /// The file is not UTF-8, the only supported encoding.
     #[error("its encoding is {0}; save it as UTF-8")]
     Encoding(String),
-    /// A place in the file that is wrong.
+    /// A position at which the file is invalid.
     #[error("{why} (byte {offset}, line {line})")]
     At {
-        /// What is wrong there.
         why: String,
-        /// Counted from the start of the file, from 0.
+        /// Byte offset in the file, from 0.
         offset: usize,
         /// The line number, from 1.
         line: usize,
     },
 }
 
-/// What is found on the way, in the order of the file. Items are numbered by their start tags,
-/// from 0.
+/// An event of the scan, in file order. Items are numbered by their start tags, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ScanEvent<'a> {
-    /// The start of an item. Its number is one more than that of the one before.
+    /// The start of an item. Its number is one more than that of the previous item.
     Item(ItemStart<'a>),
-    /// The first properties of an item that is open.
+    /// The first properties of an open item.
     Properties(ItemProperties<'a>),
-    /// The end of an item that is open.
+    /// The end of an open item.
     End {
         item: u32,
-        /// Where its end tag begins; behind the item where it has none.
+        /// Start of its end tag; the end of the item if it has none.
         close: u32,
         end: u32,
     },
 }
 
-/// The start of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ItemStart<'a> {
-    /// The number of the item around it.
+    /// The number of the enclosing item.
     pub(super) parent: Option<u32>,
-    /// Its class, without escapes.
+    /// The class, unescaped.
     pub(super) class: Cow<'a, str>,
-    /// Where the raw value of its referent attribute stands.
+    /// Range of the raw value of the `referent` attribute.
     pub(super) referent: Option<Range<u32>>,
-    /// Where its start tag begins.
+    /// Offset of the start tag.
     pub(super) start: u32,
-    /// Behind its start tag.
+    /// Offset after the start tag.
     pub(super) open_end: u32,
-    /// Whether its start tag is all there is.
+    /// Whether the item consists only of its start tag.
     pub(super) self_closing: bool,
 }
 
-/// The properties of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ItemProperties<'a> {
     pub(super) item: u32,
-    /// Between the tags; none for `<Properties/>`.
+    /// The range between the tags; None for `<Properties/>`.
     pub(super) content: Option<Range<u32>>,
-    /// From the start tag to behind the end tag.
+    /// The whole element, including its tags.
     pub(super) whole: Range<u32>,
-    /// The text of the first property that is called `Name`, of whatever type.
+    /// The text of the first property named `Name`, of any type.
     pub(super) name: Option<Cow<'a, str>>,
 }
 
-/// What is known of a file apart from its items.
+/// The facts about a file apart from its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DocumentInfo {
-    /// How many items it has.
+    /// The number of items.
     pub(super) items: u32,
-    /// Behind the start tag of the root.
+    /// Offset after the start tag of the root.
     pub(super) open_end: u32,
-    /// Where the end tag of the root begins.
+    /// Offset of the end tag of the root.
     pub(super) close: u32,
-    /// The content of the first `<SharedStrings>`; none for `<SharedStrings/>`.
+    /// Content of the first `<SharedStrings>`; None if there is none or it is `<SharedStrings/>`.
     pub(super) shared: Option<Range<u32>>,
-    /// The root's attribute `version`; `4` is the only one that is taken.
+    /// The `version` attribute of the root; only `4` is accepted.
     pub(super) version: String,
 }
 
-/// Goes through a file once and tells what it finds.
+/// Scans a file once and reports what it finds.
 ///
 /// # Errors
-/// It is too large, in another encoding, or not well formed.
+/// The file is too large, in another encoding, or not well-formed.
 pub(super) fn scan_file<'a>(
     file: &'a [u8],
     visit: &mut impl FnMut(ScanEvent<'a>),
@@ -115,7 +111,7 @@ pub(super) fn scan_file<'a>(
     scanner.run()
 }
 
-/// How long the mark of the byte order is that the file begins with.
+/// Returns the length of the byte order mark at the start of the file.
 fn check_mark(file: &[u8]) -> Result<usize, XmlError> {
     match file {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..] => {
@@ -133,7 +129,7 @@ struct OpenItem {
     has_items: bool,
 }
 
-/// A tag: where it stands, and where its attributes do.
+/// A tag and the range of its attributes.
 struct TagSpan {
     start: usize,
     end: usize,
@@ -143,7 +139,7 @@ struct TagSpan {
 
 struct FileScanner<'a, 'v, V> {
     file: &'a [u8],
-    /// Where the reader began.
+    /// Offset in the file at which the reader began.
     base: usize,
     reader: Reader<&'a [u8]>,
     open: Vec<OpenItem>,
@@ -177,7 +173,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
     fn next_event(&mut self) -> Result<Event<'a>, XmlError> {
         self.reader.read_event().map_err(|error| {
             let offset = self.base + self.reader.error_position() as usize;
-            // Where a text is not UTF-8, the reader does not say where.
+            // The reader does not report the position of invalid UTF-8.
             let offset = if offset == self.base { self.position() } else { offset };
             xml_error(self.file, &error.to_string(), offset)
         })
@@ -317,7 +313,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
         Ok(())
     }
 
-    /// Goes behind an element that was just opened; gives its content.
+    /// Skips an element that was just opened, and returns the range of its content.
     fn skip_element(&mut self, tag: &TagSpan) -> Result<Option<Range<usize>>, XmlError> {
         if tag.is_empty {
             return Ok(None);
@@ -329,7 +325,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
         Ok(Some(tag.end..end))
     }
 
-    /// Lets the reader go on at an end tag, which it compares with the start tag.
+    /// Moves the reader to an end tag, which it matches with the start tag.
     fn jump_to_end(&mut self, tag: &TagSpan, to: usize) -> Result<(), XmlError> {
         self.reader.stream().consume(to - tag.end);
         match self.next_event()? {
@@ -338,7 +334,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
         }
     }
 
-    /// Closes an item, or the root: then everything is known.
+    /// Closes an item, or the root. Closing the root completes the document info.
     fn leave_element(&mut self, start: usize) -> Option<DocumentInfo> {
         let end = self.position() as u32;
         if let Some(open) = self.open.pop() {

@@ -1,4 +1,4 @@
-//! The table of shared strings: large contents that several properties point to by a key.
+//! The table of shared strings: large contents that properties refer to by a key.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,17 +9,17 @@ use super::base64;
 use super::lexer::{self, MarkupKind, MarkupLexer};
 use super::text;
 
-/// An entry of the table. Ranges count from the start of the content that was given.
+/// An entry of the table. Ranges are relative to the start of the given content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SharedEntry<'a> {
-    /// The key, as properties write it.
+    /// The key that properties use.
     pub(super) key: Cow<'a, str>,
     pub(super) whole: Range<usize>,
-    /// Its text, in base64.
+    /// Range of its base64 text.
     pub(super) text: Range<usize>,
 }
 
-/// The entries in the content of a `<SharedStrings>`, up to the first place that is broken.
+/// Returns the entries in the content of a `<SharedStrings>`, up to the first error.
 pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = SharedEntry<'_>> {
     let mut lexer = MarkupLexer::new(content);
     std::iter::from_fn(move || {
@@ -40,7 +40,7 @@ pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = SharedEntry<'_
     })
 }
 
-/// What an entry's text stands for; none where it is no base64.
+/// Decodes the text of an entry; None if it is not base64.
 pub(super) fn decode_shared(text: &[u8]) -> Option<Vec<u8>> {
     if memchr::memchr2(b'<', b'&', text).is_none() {
         return base64::decode_base64(text);
@@ -48,12 +48,12 @@ pub(super) fn decode_shared(text: &[u8]) -> Option<Vec<u8>> {
     base64::decode_base64(text::decode_text(text).as_bytes())
 }
 
-/// The key that rbx_xml gives to a content.
+/// Returns the key that rbx_xml gives to a content.
 pub(super) fn key_of(shared: &SharedString) -> String {
     base64::encode_base64(&shared.hash().as_bytes()[..16])
 }
 
-/// An entry of the table, as it is written.
+/// Formats an entry of the table.
 pub(super) fn encode_entry(key: &str, data: &[u8]) -> Vec<u8> {
     let mut out = b"<SharedString md5=\"".to_vec();
     text::escape_attribute(key, &mut out);

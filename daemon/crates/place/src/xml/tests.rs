@@ -1,4 +1,4 @@
-//! The module against rbx_xml, on real files, on made-up ones, and on broken ones.
+//! Compares this module with rbx_xml, on real, generated and broken files.
 
 mod hostile;
 mod scan;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use rbx_dom_weak::WeakDom;
 use rbx_xml::{DecodeOptions, DecodePropertyBehavior};
 
-/// Numbers that are the same each time.
+/// Random numbers that are the same in every run.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -34,13 +34,13 @@ impl Random {
     }
 }
 
-/// What rbx_xml makes of a file.
+/// Reads a file with rbx_xml.
 pub(super) fn reference(file: &[u8]) -> Result<WeakDom, String> {
     let options = DecodeOptions::new().property_behavior(DecodePropertyBehavior::NoReflection);
     rbx_xml::from_reader(file, options).map_err(|error| error.to_string())
 }
 
-/// The real files, as far as they are at hand.
+/// Returns the real files; empty if `VECTOR_CASES` is not set.
 pub(super) fn places() -> Vec<(PathBuf, Vec<u8>)> {
     let Some(cases) = std::env::var_os("VECTOR_CASES") else {
         println!("left out: VECTOR_CASES is not set");

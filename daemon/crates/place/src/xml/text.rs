@@ -1,9 +1,9 @@
-//! The texts of string elements: how they are written in a file, and how one is replaced so that
-//! the lines that stay the same keep their bytes.
+//! Texts of string elements: decoding, encoding, and replacement that keeps the bytes of unchanged
+//! lines.
 //!
-//! What is read is what rbx_xml reads, down to the whitespace that it drops: a stretch of text
-//! between CDATA sections with nothing but whitespace counts only behind a section that has more.
-//! Where rbx_xml refuses a file, for a reference to nothing, the raw characters are taken.
+//! Decoding gives what rbx_xml reads, down to the whitespace that it drops: blank text outside
+//! CDATA sections counts only after a section that is not blank. Where rbx_xml refuses a file
+//! because of an invalid reference, the raw characters are used.
 
 use std::borrow::Cow;
 
@@ -15,23 +15,23 @@ mod replace;
 
 pub(super) use self::replace::replace_text;
 
-/// How a text is written.
+/// The encoding of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextStyle {
     CData,
-    /// With `&lt;` and its like.
+    /// With entities such as `&lt;`.
     Escaped,
 }
 
-/// Whether a text in an XML file can have a character; no escape helps with the others.
+/// Whether text in an XML file can contain a character. Escaping does not help with the others.
 pub(super) fn is_allowed_char(c: char) -> bool {
     !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Whether a text can be written so that it is read again as it is.
+/// Checks that a text can be written and read again unchanged.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence that says why it cannot.
 pub(crate) fn check_text(text: &str) -> Result<(), String> {
     if let Some(c) = text.chars().find(|c| !is_allowed_char(*c)) {
         return Err(format!(
@@ -51,12 +51,12 @@ fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| is_space(*byte))
 }
 
-/// How the text of a string element is written: in CDATA where it has at least one section.
+/// Returns the style of a string element: CDATA if it has at least one section.
 pub(super) fn style_of(inside: &[u8]) -> TextStyle {
     if memmem::find(inside, CDATA).is_some() { TextStyle::CData } else { TextStyle::Escaped }
 }
 
-/// The text of a string element.
+/// Decodes the text of a string element.
 pub(super) fn decode_text(inside: &[u8]) -> Cow<'_, str> {
     if memchr3(b'<', b'&', b'\r', inside).is_none() {
         return if is_blank(inside) { Cow::Borrowed("") } else { String::from_utf8_lossy(inside) };
@@ -71,7 +71,7 @@ pub(super) fn decode_text(inside: &[u8]) -> Cow<'_, str> {
     Cow::Owned(TextDecoder::run(inside, None).text)
 }
 
-/// A place in a raw text at which a line of its decoded text begins, or it ends.
+/// An offset in raw text at which a line of the decoded text begins, or the text ends.
 #[derive(Debug, Clone, Copy)]
 struct LinePoint {
     raw: usize,
@@ -79,10 +79,10 @@ struct LinePoint {
     is_literal: bool,
 }
 
-/// Collects a text from pieces of raw text.
+/// Decodes a text from pieces of raw text.
 struct TextDecoder<'p> {
     text: String,
-    /// Where the stretch begins that is dropped if it stays blank.
+    /// Start of the stretch of `text` that is dropped if it stays blank.
     stretch: usize,
     is_blank: bool,
     points: Option<&'p mut Vec<LinePoint>>,
@@ -136,7 +136,7 @@ impl<'p> TextDecoder<'p> {
         self.text.push_str(&String::from_utf8_lossy(piece));
     }
 
-    /// Text without references. Every end of a line becomes a line feed.
+    /// Appends text without references. Every line ending becomes a line feed.
     fn push_lines(&mut self, raw: &[u8], mut from: usize, end: usize, is_literal: bool) {
         while let Some(length) = memchr::memchr2(b'\n', b'\r', &raw[from..end]) {
             let stop = from + length;
@@ -164,7 +164,7 @@ impl<'p> TextDecoder<'p> {
     }
 }
 
-/// The character that a reference stands for, and how long the reference is.
+/// Returns the character that a reference denotes, and the length of the reference.
 fn read_reference(raw: &[u8]) -> Option<(char, usize)> {
     let end = raw.iter().take(64).position(|byte| *byte == b';')?;
     let c = match raw.get(1..end)? {
@@ -186,7 +186,7 @@ fn parse_char(digits: &[u8], radix: u32) -> Option<char> {
     is_allowed_char(c).then_some(c)
 }
 
-/// The value of an attribute, from its raw text. Whitespace in it counts as spaces.
+/// Decodes the raw value of an attribute. All whitespace becomes spaces.
 pub(super) fn attribute_value(raw: &[u8]) -> Cow<'_, str> {
     if !raw.iter().any(|byte| matches!(byte, b'&' | b'\t' | b'\n' | b'\r')) {
         return String::from_utf8_lossy(raw);
@@ -210,15 +210,16 @@ pub(super) fn attribute_value(raw: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&value).into_owned())
 }
 
-/// Writes the inside of a string element. What [`check`] refuses is written, and not read again.
+/// Encodes the content of a string element. Text that [`check_text`] refuses is not read back
+/// unchanged.
 pub(super) fn encode_text(text: &str, style: TextStyle, out: &mut Vec<u8>) {
     encode_lines(text, style, "\n", out);
 }
 
-/// The same, with line feeds written as `newline`.
+/// Like [`encode_text`], with line feeds written as `newline`.
 fn encode_lines(text: &str, style: TextStyle, newline: &str, out: &mut Vec<u8>) {
     let blank = !text.is_empty() && is_blank(text.as_bytes());
-    // A carriage return has to be escaped, and no section has escapes.
+    // A carriage return must be escaped, and a CDATA section has no escapes.
     if !text.contains('\r') && (style == TextStyle::CData || blank) {
         out.extend_from_slice(CDATA);
         write_cdata(text, newline, out);
@@ -241,8 +242,8 @@ fn write_escaped(text: &str, newline: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a text within a CDATA section that is open and stays open. A carriage return has to be
-/// escaped outside of it; so is what stands next to it, up to something that is not whitespace,
+/// Writes text inside a CDATA section that is open and stays open. A carriage return must be
+/// escaped outside of it. So must the text next to it, up to something that is not whitespace,
 /// because readers drop a blank stretch.
 fn write_cdata(text: &str, newline: &str, out: &mut Vec<u8>) {
     let mut from = 0;
@@ -275,7 +276,7 @@ fn write_section(text: &str, newline: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a text as the value of an attribute in double quotes.
+/// Escapes text for an attribute value in double quotes.
 pub(super) fn escape_attribute(text: &str, out: &mut Vec<u8>) {
     for c in text.chars() {
         match c {

@@ -1,9 +1,9 @@
-//! Property elements as values, and back.
+//! Converts property elements to values and back.
 //!
-//! rbx_xml does the work, on a document that has one item with one property: whatever it reads and
-//! writes is what a whole file would give. Done here is what it cannot do on its own: references
-//! to other items and to the table of shared strings, the two forms of text, and plain numbers,
-//! because they are most of a file.
+//! rbx_xml does the work, on a document with a single item and property, so that results equal
+//! those for a whole file. This module handles what rbx_xml cannot do on its own: references to
+//! other items and to the table of shared strings, and the two forms of text. It also reads plain
+//! numbers, because they are most of a file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,17 +16,17 @@ use super::lexer::{MarkupKind, MarkupLexer};
 use super::props::{self, PropertyElement};
 use super::text::{self, TextStyle};
 
-/// What the names in elements stand for that point to something else.
+/// Looks up the content of a shared string by its key.
 pub(super) type SharedLookup<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 
-/// The instance that a referent names; none where there is no such item.
+/// Looks up an instance by its referent; returns a null reference if there is no such item.
 pub(super) type InstanceLookup<'a> = &'a dyn Fn(&str) -> Ref;
 
-/// What a written value points to.
+/// Provides the names by which a written value refers to instances and shared strings.
 pub(super) trait ValueLinks {
-    /// The referent of an instance. Not asked for no instance at all.
+    /// Returns the referent of an instance. Not called for null references.
     fn referent_of(&mut self, to: Ref) -> String;
-    /// The key of a content, which the caller enters into the table of shared strings.
+    /// Returns the key of a content, which the caller adds to the table of shared strings.
     fn shared_key(&mut self, content: &SharedString) -> String;
 }
 
@@ -38,7 +38,7 @@ pub(super) enum TextTag {
     Protected,
 }
 
-/// The value of a property, from its whole element. None where its type is unknown or its content
+/// Reads the value of a property from its whole element. None if its type is unknown or its content
 /// cannot be read.
 pub(super) fn read_value(
     element: &[u8],
@@ -71,7 +71,7 @@ pub(super) fn read_value(
     }
 }
 
-/// The text of an element that has nothing but text.
+/// Returns the text of an element that contains only text.
 fn plain_text(inside: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     let mut lexer = MarkupLexer::new(inside);
     while let Some(markup) = lexer.next().ok()? {
@@ -86,7 +86,7 @@ fn resolve_referent(referent: &str, instance: InstanceLookup<'_>) -> Ref {
     if referent == "null" { Ref::none() } else { instance(referent) }
 }
 
-/// A content that points to an instance.
+/// Reads a Content that refers to an instance.
 fn read_content(inside: &[u8], instance: InstanceLookup<'_>) -> Option<Variant> {
     let object =
         props::read_elements(inside).next()?.ok().filter(|element| element.tag == "Ref")?;
@@ -96,8 +96,8 @@ fn read_content(inside: &[u8], instance: InstanceLookup<'_>) -> Option<Variant> 
 
 const PROPERTY: &str = "value";
 
-/// The types that rbx_xml knows and that are not read here. It takes very long to leave out a deep
-/// element of a type that it does not know.
+/// The types that rbx_xml knows and that are not read here. Other types are not passed to it,
+/// because it takes very long to skip a deep element of an unknown type.
 pub(super) const TYPES: [&str; 24] = [
     "Axes",
     "BinaryString",
@@ -125,7 +125,7 @@ pub(super) const TYPES: [&str; 24] = [
     "Vector3int16",
 ];
 
-/// Reads a value with rbx_xml, as the one property of a document.
+/// Reads a value with rbx_xml, as the only property of a document.
 fn decode_with_rbx_xml(element: &PropertyElement<'_>, inside: &[u8]) -> Option<Variant> {
     let tag = element.tag;
     if !TYPES.contains(&tag) {
@@ -136,7 +136,7 @@ fn decode_with_rbx_xml(element: &PropertyElement<'_>, inside: &[u8]) -> Option<V
     );
     let end = format!("</{tag}></Properties></Item></roblox>");
     let document = [start.as_bytes(), inside, end.as_bytes()].concat();
-    // A reader that panics leaves nothing behind: it works on its own tree.
+    // A panic leaves no broken state behind: the reader works on its own tree.
     catch_unwind(AssertUnwindSafe(|| decode_document(&document))).ok().flatten()
 }
 
@@ -147,7 +147,7 @@ fn decode_document(document: &[u8]) -> Option<Variant> {
     dom.get_by_ref_mut(item)?.properties.remove(&ustr(PROPERTY))
 }
 
-/// Writes a property as a whole element, without a line feed behind it.
+/// Writes a property as a whole element, without a trailing line feed.
 ///
 /// # Errors
 /// A sentence that says why the value cannot be written.
@@ -206,7 +206,8 @@ pub(super) fn write_text(
     wrap_element(tag, name, &inside)
 }
 
-/// As rbx_xml does it: a section for whitespace at the edges, which some readers would drop.
+/// Returns CDATA for text with whitespace at its ends, which some readers would drop. Same as
+/// rbx_xml.
 fn style_for(text: &str) -> TextStyle {
     if text.trim().len() == text.len() { TextStyle::Escaped } else { TextStyle::CData }
 }
@@ -234,11 +235,11 @@ fn wrap_element(tag: &str, name: &str, inside: &[u8]) -> Result<Vec<u8>, String>
     Ok(out)
 }
 
-/// Writes a value with rbx_xml. What comes out is read once more, because it writes some values
-/// that it refuses to read, such as a sequence without keypoints.
+/// Writes a value with rbx_xml, and reads the result again: rbx_xml writes some values that it
+/// refuses to read, such as a sequence without keypoints.
 fn encode_with_rbx_xml(name: &str, value: &Variant) -> Result<Vec<u8>, String> {
     let cannot = |why: &str| format!("A value of type {:?} cannot be written: {why}.", value.ty());
-    // It writes empty attributes in another way under this name.
+    // rbx_xml writes empty attributes differently under this name.
     let property = if name == "PropertiesSerialize" { name } else { PROPERTY };
     let document = catch_unwind(AssertUnwindSafe(|| encode_value(property, value)))
         .map_err(|_| cannot("the writer of XML gave up"))?
@@ -267,7 +268,7 @@ fn encode_value(property: &str, value: &Variant) -> Result<Vec<u8>, String> {
     Ok(document)
 }
 
-/// The type of a property in a document of one item, and its inside without the indentation.
+/// Returns the type and the unindented content of a property in a document with one item.
 fn extract_property<'a>(document: &'a [u8], property: &str) -> Option<(&'a str, Vec<u8>)> {
     let from = memchr::memmem::find(document, b"<Properties>")? + b"<Properties>".len();
     let content = &document[from..];
@@ -275,7 +276,7 @@ fn extract_property<'a>(document: &'a [u8], property: &str) -> Option<(&'a str, 
     Some((element.tag, strip_indentation(&content[element.inside])))
 }
 
-/// Leaves out the whitespace between tags where an element has elements within.
+/// Removes the whitespace between tags if an element contains other elements.
 fn strip_indentation(inside: &[u8]) -> Vec<u8> {
     let (mut out, mut from) = (Vec::with_capacity(inside.len()), 0);
     let mut lexer = MarkupLexer::new(inside);

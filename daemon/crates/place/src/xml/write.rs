@@ -1,8 +1,8 @@
-//! A new XML file of the one that was read and what was edited: items that nothing touches are kept
-//! as they are, byte for byte, and so is all that stands around those that are.
+//! Writes an XML file from the one that was read and the edits. Unchanged items, and everything
+//! around them, are kept byte for byte.
 //!
-//! Items keep their referents. What is new is indented as the file is. References to what is
-//! deleted become empty.
+//! Items keep their referents. New content is indented like the file. References to deleted
+//! instances become empty.
 
 mod props;
 
@@ -23,10 +23,10 @@ use crate::splice::PieceList;
 use crate::tree::ROOT;
 
 impl XmlFile {
-    /// The new file. `ids` are those of instances that were not read.
+    /// Builds the new file. `ids` holds the ids of the instances that were not read.
     ///
     /// # Errors
-    /// A value cannot be written down.
+    /// A value cannot be written, or a reference would have an ambiguous target.
     pub(crate) fn write(
         &self,
         changes: &SceneChanges<'_>,
@@ -64,8 +64,8 @@ impl XmlFile {
         }
     }
 
-    /// Whether of several items with one referent another one comes first now: references mean the
-    /// first.
+    /// Whether another one of several items with the same referent is now the first. References mean
+    /// the first.
     fn has_reordered_duplicates(&self, changes: &SceneChanges<'_>) -> bool {
         let (tree, doubled) = (changes.tree, &self.referent_index().duplicates);
         if doubled.is_empty() || !changes.has_moves() {
@@ -79,7 +79,7 @@ impl XmlFile {
         })
     }
 
-    /// The instances that were read and whose bytes change, and all above them.
+    /// Returns the instances of the file whose bytes change, and all their ancestors.
     fn dirty_nodes(&self, changes: &SceneChanges<'_>) -> FxHashSet<u32> {
         let tree = changes.tree;
         let mut dirty = FxHashSet::default();
@@ -94,7 +94,7 @@ impl XmlFile {
             .chain(tree.changed_parents())
             .chain(pointing.map(|(holder, ..)| holder));
         let touched = touched.filter(|node| *node < tree.read_len());
-        // What is added stands below somebody.
+        // An added instance changes its parent.
         let above = changes.added.iter().filter_map(|node| tree.parent(node));
         for node in touched.chain(above) {
             let mut at = Some(node);
@@ -108,10 +108,11 @@ impl XmlFile {
     }
 }
 
-/// What is new is not indented further, or the lines of a deep tree would be longer than all else.
+/// Maximum depth to which new lines are indented. In a deep tree, indentation would outgrow the
+/// rest.
 const MAX_INDENT: usize = 200;
 
-/// How a file sets its lines.
+/// The line endings and indentation of a file.
 struct FileIndentation {
     newline: &'static str,
     unit: String,
@@ -145,11 +146,11 @@ impl FileIndentation {
 struct ItemFrame {
     node: u32,
     children: std::vec::IntoIter<u32>,
-    /// Whether its children are those that were read, in their order.
+    /// Whether its children are those of the file, in the same order.
     is_same: bool,
-    /// Behind what was written of it.
+    /// End of the part of the item that was written.
     behind: usize,
-    /// Whether what stands between children that are gone was written.
+    /// Whether the content between its removed children was written.
     has_comments: bool,
     depth: usize,
 }
@@ -161,12 +162,13 @@ struct XmlOutput<'a> {
     dirty: FxHashSet<u32>,
     reordered: FxHashSet<u32>,
     pieces: PieceList,
-    /// Elements that were written, by the number of their value and the name of what they replace.
+    /// Written elements, by the edit slot of the value and the tag and name of the replaced
+    /// element.
     written: FxHashMap<(EditSlot, String), Vec<u8>>,
-    /// New entries of the table of shared strings.
+    /// New entries of the shared string table.
     new_shared: Vec<(String, SharedString)>,
     style: FileIndentation,
-    /// An instance to which something was made to point, and which no name tells from others.
+    /// An instance that a new reference points to, but that has no distinct referent.
     unaddressable: Option<u32>,
 }
 
@@ -200,7 +202,7 @@ impl XmlOutput<'_> {
         Ok(())
     }
 
-    /// Whether an item is one tag alone, and still needs no more.
+    /// Whether an item is a self-closing tag and can stay one.
     fn is_self_closing(&self, node: u32) -> bool {
         let span = self.xml.span_of(node);
         span.close == span.end
@@ -213,12 +215,12 @@ impl XmlOutput<'_> {
         let is_read = node < tree.read_len();
         let children = tree.children(node).collect::<Vec<_>>().into_iter();
         let is_same = is_read && !self.reordered.contains(&node);
-        // Items are numbered in the order of the file, by which `lead` searches them.
+        // Nodes are numbered in file order, by which `write_before_child` binary searches them.
         debug_assert!(is_same || tree.read_children(node).is_sorted());
         ItemFrame { node, children, is_same, behind, has_comments: false, depth }
     }
 
-    /// What stands before a child.
+    /// Writes the bytes before a child.
     fn write_before_child(&mut self, frame: &mut ItemFrame, child: u32) {
         let tree = self.changes.tree;
         let span = self.xml.span_of(child);
@@ -238,7 +240,7 @@ impl XmlOutput<'_> {
         }
     }
 
-    /// Where the start tag and the properties of an item end.
+    /// Returns the end of an item's start tag and properties.
     fn front_end(&self, node: u32) -> usize {
         if node == ROOT {
             return self.xml.document.open_end as usize;
@@ -249,7 +251,7 @@ impl XmlOutput<'_> {
         }
     }
 
-    /// What stands between a child that was read and the one before it.
+    /// Returns the range between a child of the file and the child before it.
     fn gap_before(&self, node: u32, at: usize) -> Range<usize> {
         let siblings = self.changes.tree.read_children(node);
         let before = at.checked_sub(1).and_then(|at| siblings.get(at));
@@ -259,7 +261,7 @@ impl XmlOutput<'_> {
         start..end
     }
 
-    /// Keeps what stands before children that are gone, where it is more than whitespace.
+    /// Keeps the bytes before removed children, unless they are only whitespace.
     fn keep_comments(&mut self, frame: &mut ItemFrame) {
         if std::mem::replace(&mut frame.has_comments, true) {
             return;
@@ -278,7 +280,7 @@ impl XmlOutput<'_> {
         }
     }
 
-    /// What stands behind the last child.
+    /// Writes the bytes after the last child.
     fn write_after_children(&mut self, frame: &mut ItemFrame) {
         let tree = self.changes.tree;
         let span = self.xml.span_of(frame.node);
@@ -296,7 +298,7 @@ impl XmlOutput<'_> {
             .map_or_else(|| self.front_end(frame.node), |it| self.xml.span_of(*it).end as usize);
         let end = if frame.node == ROOT { self.xml.file.len() } else { span.end as usize };
         if last.is_none() && tree.children(frame.node).len() > 0 && !frame.is_same {
-            // Its first children: the end tag gets a line of its own where it had none.
+            // Its first children: put the end tag on its own line if it is not.
             let gap = self.xml.slice(behind..span.close as usize);
             if !gap.contains(&b'\n') {
                 self.pieces.add_bytes(self.style.line_start(frame.depth));
@@ -305,7 +307,7 @@ impl XmlOutput<'_> {
         self.pieces.keep_range(behind..end);
     }
 
-    /// Writes the front of an item that was read: its start tag and its properties.
+    /// Writes the front of an item of the file: its start tag and its properties.
     fn write_item_start(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
         let span = self.xml.span_of(node);
         if span.close == span.end {
@@ -336,7 +338,7 @@ impl XmlOutput<'_> {
         Ok(whole.end)
     }
 
-    /// Writes the front of an item that was not read.
+    /// Writes the front of a new item.
     fn write_new_start(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
         let tree = self.changes.tree;
         let mut tag = b"<Item class=\"".to_vec();
@@ -356,7 +358,7 @@ impl XmlOutput<'_> {
         self.ids.get(node).unwrap_or_default().to_owned()
     }
 
-    /// Enters new shared strings into their table.
+    /// Adds new shared strings to their table.
     fn write_shared(&mut self) {
         if self.new_shared.is_empty() {
             return;
@@ -414,8 +416,7 @@ impl ValueLinks for XmlOutput<'_> {
 }
 
 impl XmlFile {
-    /// What an item was read to be called: as its first property of that name says, and otherwise
-    /// like its class.
+    /// Returns the name of an item as read: its first `Name` property, or else its class.
     fn name_of(&self, node: u32) -> Cow<'_, str> {
         let content = self.properties_content(node);
         match super::props::find_element(content, NAME) {
@@ -424,12 +425,12 @@ impl XmlFile {
         }
     }
 
-    /// Whether the sources of scripts are protected strings, as Studio writes them.
+    /// Whether the file stores script sources as protected strings, as Studio does.
     fn has_protected(&self) -> bool {
         memchr::memmem::find(&self.file, b"<ProtectedString").is_some()
     }
 
-    /// The whole element of an item's properties.
+    /// Returns the range of an item's whole `<Properties>` element.
     fn properties_of(&self, node: u32) -> Option<Range<usize>> {
         let whole = self.span_of(node).whole;
         (whole != (0, 0)).then(|| super::to_usize_range(whole))

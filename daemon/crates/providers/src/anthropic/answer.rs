@@ -1,7 +1,8 @@
-//! Answers of Anthropic's Messages.
+//! Decodes answers of Anthropic's Messages API.
 //!
-//! Blocks are begun, added to and ended under an index; `message_delta` says why the message ended
-//! and `message_stop` ends it. Source: <https://docs.claude.com/en/docs/build-with-claude/streaming>.
+//! Blocks are started, extended and stopped by index. `message_delta` holds the stop reason, and
+//! `message_stop` ends the message. Source:
+//! <https://docs.claude.com/en/docs/build-with-claude/streaming>.
 
 use serde_json::{Value as Json, json};
 
@@ -19,17 +20,17 @@ pub(in super::super) struct AnthropicDecoder {
     counts: TokenCounts,
 }
 
-/// A block of the message.
+/// A content block of the message.
 #[derive(Debug)]
 struct AnthropicBlock {
     index: Option<u64>,
-    /// As it will be replayed.
+    /// The block in the form that is replayed.
     json: Json,
-    /// Which call of the draft it is.
+    /// The index of its call in the builder; None if it is not a call.
     call_index: Option<usize>,
 }
 
-/// The last that was said of each count: those of the end outweigh those of the beginning.
+/// The latest value of each count: those at the end of the stream override those at the beginning.
 #[derive(Debug, Default, Clone, Copy)]
 struct TokenCounts {
     input: Option<u64>,
@@ -85,7 +86,7 @@ impl AnswerDecoder for AnthropicDecoder {
         let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
             if let Some(call) = block.call_index.and_then(|call| draft.calls.get(call)) {
                 block.json["input"] = call.parse_arguments().unwrap_or_else(
-                    // Only an object is taken back; it shows the model what it wrote.
+                    // The API only accepts an object here. The text shows the model what it wrote.
                     |malformed| json!({ "malformed_arguments": malformed.text }),
                 );
             }
@@ -97,7 +98,7 @@ impl AnswerDecoder for AnthropicDecoder {
 }
 
 impl AnthropicDecoder {
-    /// The beginning of a message, or the whole of it.
+    /// Handles the beginning of a message, or a whole message.
     fn begin_message(&mut self, message: &Json, draft: &mut AnswerBuilder) {
         draft.has_message = true;
         self.count_tokens(&message["usage"], draft);
@@ -117,7 +118,8 @@ impl AnthropicDecoder {
             "tool_use" => {
                 let mut calling =
                     PartialCall::new(member_text(block, "id"), member_text(block, "name"));
-                // A stream begins with `{}` and adds to it; a whole block has all of it here.
+                // A stream begins with `{}` and extends it; a whole block has all of its input
+                // here.
                 match &block["input"] {
                     Json::Object(input) if index.is_some() && input.is_empty() => {}
                     Json::Null => {}
@@ -149,7 +151,7 @@ impl AnthropicDecoder {
                 append_text(json, "thinking", member_text(delta, "thinking"));
             }
             "signature_delta" => append_text(json, "signature", member_text(delta, "signature")),
-            // The blocks of the provider's own tools are filled like this, too.
+            // The blocks of the provider's server-side tools are filled like this too.
             "input_json_delta" => {
                 if let Some(calling) = call.and_then(|call| draft.calls.get_mut(call)) {
                     let more = member_text(delta, "partial_json");
@@ -192,7 +194,7 @@ impl AnthropicDecoder {
         });
     }
 
-    /// The end of the message; without a reason it is none.
+    /// Ends the message. Without a stop reason, it is not finished.
     fn end_message(&mut self, draft: &mut AnswerBuilder) {
         let Some(stop) = self.stop_reason.take() else {
             return;

@@ -1,7 +1,7 @@
-//! A conversation as a request of Anthropic's Messages.
+//! Encodes a conversation as a request of Anthropic's Messages API.
 //!
-//! <https://docs.anthropic.com/en/api/messages>. The cache is marked twice: behind the rules, which
-//! stand behind the tools and never change, and behind the last message, which the next request
+//! <https://docs.anthropic.com/en/api/messages>. There are two cache marks: after the rules, which
+//! come after the tools and never change, and after the last message, which the next request
 //! repeats.
 
 use serde_json::{Map, Value as Json, json};
@@ -14,10 +14,9 @@ use super::super::turns::{
     replay_blocks,
 };
 
-/// The least that may be thought, by Anthropic's rules.
+/// The smallest thinking budget that Anthropic allows.
 const MIN_THINKING_BUDGET: u32 = 1024;
 
-/// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
@@ -61,8 +60,9 @@ fn tool_definition(tool: &vector_core::prompt::PromptTool) -> Json {
     })
 }
 
-/// With a budget, a call that is being answered must have been thought about: where its thoughts are
-/// not at hand, as behind a change of model, thinking waits for the person's next word.
+/// Whether thinking can be enabled. With a thinking budget, the API requires that the message with
+/// an answered call begins with a thinking block. If there is none, for example after a change of
+/// model, thinking is off until the user's next message.
 fn can_think(messages: &[Json], model: &CatalogueModel) -> bool {
     let is = |block: &Json, of: &str| block["type"] == of;
     let answers = messages.last().is_some_and(|last| is(&last["content"][0], "tool_result"));
@@ -72,7 +72,7 @@ fn can_think(messages: &[Json], model: &CatalogueModel) -> bool {
     model.thinking != ThinkingStyle::Budget || !answers || is_thought
 }
 
-/// Says how hard to think, as the model takes it.
+/// Sets the thinking effort in the style of the model.
 fn set_thinking(
     body: &mut Map<String, Json>,
     effort: ThinkingEffort,
@@ -124,7 +124,7 @@ fn tool_use_block(call: &ModelCall<'_>) -> Json {
 fn tool_result_block(told: &ToolResult<'_>) -> Json {
     let mut result = json!({ "type": "tool_result", "tool_use_id": told.id });
     let plain = told.to_plain_text();
-    // An empty text would be refused.
+    // The API rejects an empty text block.
     let words = (!plain.trim().is_empty()).then(|| text_block(&plain));
     let picture = told.picture.map(|png| {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": png });

@@ -1,7 +1,7 @@
-//! Answers of AWS Bedrock's Converse.
+//! Decodes answers of AWS Bedrock's Converse API.
 //!
-//! A stream is a binary one: a header names the event, and an exception is a message of its own
-//! kind. `messageStop` is the terminal event, and the tokens are counted behind it. Source:
+//! A stream is binary: a header names the event, and exceptions have their own message type.
+//! `messageStop` is the terminal event, and the token usage comes after it. Source:
 //! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>.
 
 use serde_json::{Value as Json, json};
@@ -19,17 +19,17 @@ pub(in super::super) struct BedrockDecoder {
     blocks: Vec<BedrockBlock>,
 }
 
-/// A block of the message.
+/// A content block of the message.
 #[derive(Debug)]
 struct BedrockBlock {
     index: Option<u64>,
-    /// As it will be replayed.
+    /// The block in the form that is replayed.
     json: Json,
-    /// Which call of the draft it is.
+    /// The index of its call in the builder; None if it is not a call.
     call_index: Option<usize>,
 }
 
-/// A message of the binary stream.
+/// Handles a message of the binary stream.
 pub(in super::super) fn handle_message(
     message: &StreamMessage,
     wire: &mut dyn AnswerDecoder,
@@ -64,7 +64,7 @@ fn report_failure(kind: &str, message: &str, draft: &mut AnswerBuilder) {
 
 impl AnswerDecoder for BedrockDecoder {
     fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder) {
-        // Without the binary framing the event is the name of its one member.
+        // Without the binary framing, the single member's name is the event's name.
         let member = data.as_object().filter(|members| name.is_empty() && members.len() == 1);
         let (name, data) = match member.and_then(|members| members.iter().next()) {
             Some((name, data)) => (name.as_str(), data),
@@ -124,7 +124,7 @@ impl AnswerDecoder for BedrockDecoder {
         let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
             if let Some(call) = block.call_index.and_then(|call| draft.calls.get(call)) {
                 block.json["toolUse"]["input"] = call.parse_arguments().unwrap_or_else(
-                    // Only an object is taken back; it shows the model what it wrote.
+                    // The API only accepts an object here. The text shows the model what it wrote.
                     |malformed| json!({ "malformed_arguments": malformed.text }),
                 );
             }
@@ -139,7 +139,7 @@ impl BedrockDecoder {
     fn add_delta(&mut self, index: Option<u64>, delta: &Json, draft: &mut AnswerBuilder) {
         let same = |block: &BedrockBlock| index.is_none() || block.index == index;
         let at = self.blocks.iter().rposition(same).unwrap_or_else(|| {
-            // Texts are begun without a word.
+            // Text blocks have no start event.
             let index = index.or(Some(self.blocks.len() as u64));
             self.blocks.push(BedrockBlock { index, json: json!({}), call_index: None });
             self.blocks.len() - 1
@@ -172,7 +172,7 @@ impl BedrockDecoder {
     }
 }
 
-/// Begins a call; its place among them.
+/// Begins a call and returns its index.
 fn begin_call(tool: &Json, draft: &mut AnswerBuilder) -> usize {
     draft.begin_call(PartialCall::new(member_text(tool, "toolUseId"), member_text(tool, "name")));
     draft.calls.len() - 1

@@ -1,4 +1,4 @@
-//! Converse of AWS Bedrock.
+//! AWS Bedrock's Converse API.
 
 pub(super) mod answer;
 pub(super) mod request;

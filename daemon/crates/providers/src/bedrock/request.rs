@@ -1,7 +1,7 @@
-//! A conversation as a request of Bedrock's `ConverseStream`.
+//! Encodes a conversation as a request of Bedrock's `ConverseStream`.
 //!
-//! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>. The model
-//! stands in the address. One tool per message cannot be asked for here.
+//! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>. The
+//! model id is part of the URL. The API cannot limit a message to one tool call.
 
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool, ThinkingEffort};
@@ -12,10 +12,9 @@ use super::super::turns::{
     ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, replay_blocks,
 };
 
-/// The least that Anthropic's models may think.
+/// The smallest thinking budget of Anthropic's models.
 const MIN_THINKING_BUDGET: u32 = 1024;
 
-/// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
@@ -36,7 +35,8 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     }
     let last = messages.last_mut().and_then(|message| message["content"].as_array_mut());
     if let (Some(blocks), Some(mark)) = (last, mark()) {
-        // What holds now is not repeated by the next request.
+        // The text for the current moment is not repeated by the next request, so the mark goes
+        // before it.
         let behind = usize::from(prompt.now.is_some());
         blocks.insert(blocks.len().saturating_sub(behind), mark);
     }
@@ -52,7 +52,8 @@ fn tool_definition(tool: &PromptTool) -> Json {
     } })
 }
 
-/// A call that is being answered must have been thought about, where its model thinks at all.
+/// Whether thinking can be enabled: the message with an answered call must begin with its
+/// reasoning.
 fn can_think(messages: &[Json]) -> bool {
     let answers =
         messages.last().is_some_and(|last| last["content"][0].get("toolResult").is_some());
@@ -60,7 +61,7 @@ fn can_think(messages: &[Json]) -> bool {
     !answers || before.is_some_and(|block| block.get("reasoningContent").is_some())
 }
 
-/// Converse has no word for it: the field is the model's own.
+/// Sets the thinking effort. Converse has no field for it, so it goes to the model's own fields.
 fn set_thinking(
     body: &mut Map<String, Json>,
     effort: ThinkingEffort,

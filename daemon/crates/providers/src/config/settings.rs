@@ -1,11 +1,13 @@
-//! The table of all settings but those of single providers: how each is called, what it is, and what it
-//! sets. How files and variables are read is not known here.
+//! The table of all settings except those of single providers: names, descriptions, defaults and
+//! how each is stored.
+//!
+//! It does not know how files and variables are read.
 
 use std::time::Duration;
 
 use super::{ModelAction, ModelConfig, SpendingCaps, ValueOrigin, parse_effort};
 
-/// How a value is set.
+/// The function that stores a value, by type.
 #[derive(Clone, Copy)]
 pub(super) enum SettingWriter {
     Text(fn(&mut ModelConfig, &str, ValueOrigin) -> Result<(), String>),
@@ -15,10 +17,10 @@ pub(super) enum SettingWriter {
 }
 
 pub struct SettingSpec {
-    /// Its name in the file; a dot stands for a table.
+    /// The name in the file. A dot separates a table from its key.
     pub key: &'static str,
     pub env: &'static str,
-    /// What counts where it is not set.
+    /// A description of the default.
     pub default: &'static str,
     pub description: &'static str,
     pub(super) writer: SettingWriter,
@@ -52,7 +54,7 @@ macro_rules! effort {
     };
 }
 
-/// All settings but those of single providers.
+/// All settings except those of single providers.
 pub const SETTINGS: [SettingSpec; 24] = [
     setting_spec(
         "model",

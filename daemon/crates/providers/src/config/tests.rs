@@ -1,10 +1,10 @@
-//! What files and variables set, and what is refused of them.
+//! Tests of what files and variables set, and of what is refused in them.
 
 use std::fs;
 
 use super::*;
 
-/// Loads what two files and some variables say.
+/// Loads settings from the texts of two files and from variables.
 fn loaded(
     home: &str,
     project: &str,

@@ -1,7 +1,7 @@
-//! Answers of Google's Gemini.
+//! Decodes answers of Google's Gemini.
 //!
-//! Each chunk holds parts; the one with a `finishReason` is the terminal event, and there is no
-//! other. Parts may carry a `thoughtSignature`, empty ones too, and all of them go back in their
+//! Each chunk holds parts. The chunk with a `finishReason` is the terminal event; there is no
+//! other. Parts, even empty ones, may carry a `thoughtSignature`, and all parts are replayed in
 //! order. Source: <https://ai.google.dev/api/generate-content>.
 
 use serde_json::{Value as Json, json};
@@ -73,7 +73,7 @@ fn finish_kind(stop: &str) -> FinishKind {
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => FinishKind::Refused,
-        // Malformed and unexpected calls, and what they call `OTHER`.
+        // Malformed and unexpected calls, and the reason `OTHER`.
         _ => FinishKind::ModelError,
     }
 }
@@ -99,9 +99,9 @@ impl GeminiDecoder {
         self.keep_for_replay(part, is_signed);
     }
 
-    /// Keeps a part for the replay; texts that a stream cut into pieces are joined again.
+    /// Keeps a part for the replay. Texts that the stream split are joined again.
     fn keep_for_replay(&mut self, part: &Json, is_signed: bool) {
-        // A text of nothing, with which some streams end, would be refused.
+        // Some streams end with an empty text, which the API would reject in a request.
         if !is_signed && part["text"] == "" {
             return;
         }
@@ -125,7 +125,7 @@ fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
         return;
     };
     let output = member_count(usage, "candidatesTokenCount").unwrap_or(0);
-    // Thoughts are not counted among the candidates' tokens.
+    // Thinking tokens are not included in the candidates' tokens.
     let reasoning = member_count(usage, "thoughtsTokenCount").unwrap_or(0);
     let tools = member_count(usage, "toolUsePromptTokenCount").unwrap_or(0);
     draft.usage = Some(TokenUsage {

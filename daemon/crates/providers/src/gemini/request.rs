@@ -1,8 +1,8 @@
-//! A conversation as a request of Gemini's `streamGenerateContent`.
+//! Encodes a conversation as a request of Gemini's `streamGenerateContent`.
 //!
-//! <https://ai.google.dev/api/generate-content>. The model stands in the address. Gemini caches by
-//! itself, and cannot be told to call one tool only. A result belongs to a call by its name and place,
-//! and by the id where Gemini gave one.
+//! <https://ai.google.dev/api/generate-content>. The model id is part of the URL. Gemini caches
+//! automatically, and cannot be limited to one tool call. A result is matched to its call by name
+//! and position, and by id if Gemini sent one.
 
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool};
@@ -13,11 +13,11 @@ use super::super::turns::{
     ModelCall, PromptMessage, ReplayedBlocks, build_messages, replay_blocks,
 };
 
-/// What Gemini 3 takes in place of the signature of a call that another model made; without any it
-/// refuses the request. <https://ai.google.dev/gemini-api/docs/thought-signatures>
+/// The placeholder that Gemini 3 accepts instead of a signature, for calls that another model made.
+/// Without any signature, it rejects the request.
+/// <https://ai.google.dev/gemini-api/docs/thought-signatures>
 const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let mut body = Map::new();
     if !prompt.rules.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     Json::Object(body)
 }
 
-/// Where a call that goes back as it came has an id, its result names it.
+/// Copies the id of each replayed call to its result.
 fn assign_result_ids(mut contents: Vec<Json>) -> Vec<Json> {
     for at in 1..contents.len() {
         let parts = contents[at - 1]["parts"].as_array().into_iter().flatten();
@@ -116,7 +116,7 @@ fn model_parts(texts: &[&str], call: Option<&ModelCall<'_>>, model: &CatalogueMo
     if let Some(part) = unsigned.filter(|_| model.thinking == ThinkingStyle::Effort) {
         part["thoughtSignature"] = json!(SKIP_SIGNATURE);
     }
-    // What was thought aloud is not sent again; its signature stands on the other parts.
+    // Thoughts are not sent again, except those that carry a signature themselves.
     parts.retain(|part| part["thought"] != true || part.get("thoughtSignature").is_some());
     parts
 }

@@ -1,5 +1,4 @@
-//! The way there and back, against a server on this machine that keeps silent, cuts, sends
-//! elsewhere and asks for patience.
+//! Tests of the transport against local servers that stall, break off, redirect, or ask to wait.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,10 +11,11 @@ use crate::keys::{Credential, SecretKey};
 
 const KEY: &str = "sk-never-shown";
 
-/// What a server does with one connection, after the request was read.
+/// The action of a server for one connection, after the request was read.
 type Act = Box<dyn FnOnce(TcpStream) + Send>;
 
-/// A server that does one thing for each connection; what it was sent comes back.
+/// Starts a server that performs one action for each connection. Returns its URL and the received
+/// requests.
 fn server(acts: Vec<Act>) -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -49,12 +49,12 @@ fn request_of(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Answers, and closes.
+/// Answers, and closes the connection.
 fn answer(text: &'static str) -> Act {
     Box::new(move |mut stream| stream.write_all(text.as_bytes()).unwrap())
 }
 
-/// Says something, and then nothing until the client goes.
+/// Sends a text, then stays silent until the client disconnects.
 fn hold(text: &'static str) -> Act {
     Box::new(move |mut stream| {
         stream.write_all(text.as_bytes()).unwrap();
@@ -65,7 +65,7 @@ fn hold(text: &'static str) -> Act {
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone";
 const BEGUN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
 
-/// Keeps what it is fed; a status but 200 may be tried again, at `retry-after-ms`.
+/// Keeps the bytes that it receives. Every status except 200 is retryable, after `retry-after-ms`.
 #[derive(Debug, Default)]
 struct Kept {
     status: u16,
@@ -100,7 +100,7 @@ impl ResponseReader for Kept {
     }
 }
 
-/// Waits that a test can wait for.
+/// Limits that are short enough for tests.
 const SHORT: WaitLimits = WaitLimits {
     first_byte: Duration::from_secs(20),
     stall: Duration::from_secs(20),
@@ -115,7 +115,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// All that anybody could be shown.
+    /// Everything that could be shown to a user.
     fn shown(&self) -> String {
         let error = self.result.as_ref().err().map(ToString::to_string);
         format!("{:?} {error:?} {:?}", self.result, self.notices)
@@ -217,7 +217,7 @@ fn a_connection_that_breaks_in_the_middle_is_an_end_of_its_own() {
     };
     assert!(reason.starts_with("the connection broke"), "{reason}");
     let answered = ran.result.unwrap();
-    // What was read before the break is gone with its reader.
+    // The text from before the break is gone with its reader.
     assert_eq!((answered.reader.text.as_str(), answered.attempts), ("done", 2));
 }
 
@@ -236,7 +236,7 @@ fn a_pause_is_told_and_then_ended() {
 
 #[test]
 fn it_can_be_ended_at_any_moment() {
-    // Before it begins, while nobody answers, in the middle of an answer, and in a pause.
+    // Before the request, while the server is silent, within an answer, and in a retry pause.
     let cancel = CancelSwitch::new();
     cancel.cancel();
     let (url, _told) = server(vec![]);
@@ -299,7 +299,7 @@ fn no_text_of_an_error_holds_the_key() {
     assert_eq!(ran.notices.len(), 3);
     let answered = ran.result.as_ref().unwrap();
     assert_eq!(answered.verdict.reason, "401: no such key: ***!");
-    // What the reader keeps for itself is the reader's to scrub.
+    // The reader has to scrub what it keeps itself.
     let shown = ran.shown().replace(&answered.reader.text, "");
     assert!(!shown.contains(KEY) && shown.contains("***"), "{shown}");
 }

@@ -1,7 +1,8 @@
-//! One instance and what it looks like: `create a red Part`, `make all parts red`, `anchor everything`.
+//! Requests for single instances and their look: `create a red Part`, `make all parts red`, `anchor
+//! everything`.
 //!
-//! Classes are read in any case and in the plural, as people write them. Whether a class can be created,
-//! and whether it has a property, is the tools' business.
+//! Class names may be in any case and in the plural, as people write them. The tools decide whether
+//! a class can be created and whether it has a property.
 
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
@@ -13,7 +14,7 @@ use super::shapes::ShapeOptions;
 use super::values::{self, PartLook};
 use super::words::{self, is_one_of};
 
-/// An instance that is to be created.
+/// An instance to create.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NewInstance {
     pub(super) class: &'static str,
@@ -22,23 +23,23 @@ pub(super) struct NewInstance {
     pub(super) props: Map<String, Json>,
 }
 
-/// All parts of any kind: the terrain counts as one, and looks and behaves like none.
+/// The selector of all parts. Terrain is a `BasePart` too, but does not look or behave like one.
 pub(super) const EVERYTHING: &str = "BasePart:not(Terrain)";
 
-/// What people call a part.
+/// Other words for a part.
 const PART_SYNONYMS: &[&str] = &["block", "brick", "cube"];
 
-/// The height of a part that nobody gave a size, in studs.
+/// The height of a part without a given size, in studs.
 const DEFAULT_HEIGHT: f64 = 1.2;
 
-/// The most words of which the name of a class is made.
+/// The most words that form a class name.
 const MAX_CLASS_WORDS: usize = 4;
 
-/// What stands behind the class.
+/// The keywords of options after the class.
 const OPTION_KEYWORDS: &[&str] =
     &["named", "called", "in", "into", "inside", "under", "at", "size"];
 
-/// Where a class belongs when nobody says where, and the Workspace for all others.
+/// The default parents of classes. All others belong in the Workspace.
 const DEFAULT_PARENTS: &[(&str, &[&str])] = &[
     ("LocalScript", &["StarterPlayer", "StarterPlayerScripts"]),
     ("ModuleScript", &["ReplicatedStorage"]),
@@ -63,9 +64,10 @@ pub(super) fn is_plain_word(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The class that a text names: in any case, of several words, in the plural.
+/// Finds the class that a text names. The name may be in any case, split into words, or in the
+/// plural.
 pub(super) fn find_class(text: &str) -> Option<&'static str> {
-    // No class has a longer name, and every one is compared.
+    // No class has a longer name, and each one is compared.
     if text.len() > 60 || text.is_empty() {
         return None;
     }
@@ -76,7 +78,7 @@ pub(super) fn find_class(text: &str) -> Option<&'static str> {
         }
         let classes = &reflection::database().classes;
         let exact = classes.get_key_value(name).map(|(name, _)| *name);
-        // Where two classes differ in case alone, the first in the alphabet is taken.
+        // If two classes differ only in case, take the first in alphabetical order.
         exact.or_else(|| {
             classes.keys().copied().filter(|known| known.eq_ignore_ascii_case(name)).min()
         })
@@ -84,7 +86,7 @@ pub(super) fn find_class(text: &str) -> Option<&'static str> {
     find(&joined).or_else(|| find(joined.strip_suffix(['s', 'S'])?))
 }
 
-/// How many words of a sentence are looked at for a class, and how many of its end for a look.
+/// How many words of a sentence are searched for a class, and how many at its end for a look.
 const MAX_SCANNED_WORDS: usize = 12;
 
 /// Whether a sentence names a class anywhere before its options.
@@ -141,7 +143,7 @@ pub(super) fn read_create(sentence: ParsedSentence<'_>) -> Result<PlannerRequest
     Ok(PlannerRequest::Create(NewInstance { class, name, parent, props }))
 }
 
-/// The class, which stands last, and what stands before it.
+/// Parses the class, which comes last, and the look before it.
 fn parse_class_and_look(words: &[&str]) -> Result<(&'static str, PartLook), LanguageError> {
     if words.is_empty() {
         return Err(LanguageError::new("", "the class is missing, as in `create a Part`"));
@@ -156,7 +158,7 @@ fn parse_class_and_look(words: &[&str]) -> Result<(&'static str, PartLook), Lang
     Err(LanguageError::new(&text, "it names no class, such as Part, Folder, Script or PointLight"))
 }
 
-/// Where an instance goes when nobody says where.
+/// Returns the default parent of a class.
 fn default_parent(class: &str) -> InstancePath {
     let found = DEFAULT_PARENTS.iter().find(|(of, _)| reflection::is_a(class, of));
     let steps = found.map_or(&["Workspace"][..], |(_, steps)| steps);
@@ -169,10 +171,10 @@ fn look_props(look: PartLook) -> impl Iterator<Item = (String, Json)> {
     colour.into_iter().chain(material)
 }
 
-/// Reads `PATH or SELECTOR COLOUR`, with a material or `anchored` in its place or beside it.
+/// Reads `PATH or SELECTOR COLOUR`. A material or `anchored` may replace or accompany the colour.
 pub(super) fn read_make(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     let words = words::split_words(sentence.rest);
-    // The longest end that says how something looks; what it is about stands before it.
+    // The look is the longest end that can be parsed as one. Everything before it is the subject.
     let first = words.len().saturating_sub(MAX_SCANNED_WORDS).max(1);
     let found = (first..words.len()).find_map(|at| Some((at, parse_look_props(&words[at..])?)));
     let Some((at, props)) = found else {
@@ -185,7 +187,7 @@ pub(super) fn read_make(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, 
     Ok(PlannerRequest::Set(subject, props))
 }
 
-/// What these words make of a part; none where they are something else.
+/// Parses words as a look of a part. None if they are anything else.
 fn parse_look_props(words: &[&str]) -> Option<Map<String, Json>> {
     if let [word] = words {
         let is_anchored = match word.to_ascii_lowercase().as_str() {
@@ -203,12 +205,12 @@ fn parse_look_props(words: &[&str]) -> Option<Map<String, Json>> {
     Some(look_props(look).collect())
 }
 
-/// Reads `PATH or SELECTOR` of what is anchored.
+/// Reads the `PATH or SELECTOR` to anchor.
 pub(super) fn read_anchor(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     parse_anchored(sentence.rest, true)
 }
 
-/// Reads `PATH or SELECTOR` of what is no longer anchored.
+/// Reads the `PATH or SELECTOR` to unanchor.
 pub(super) fn read_unanchor(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError> {
     parse_anchored(sentence.rest, false)
 }

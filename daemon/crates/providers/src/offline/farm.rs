@@ -1,7 +1,7 @@
-//! The steps of a farm: soil, fence, and the scripts that make crops grow.
+//! The steps of a farm: soil, fence, and the scripts that grow crops.
 //!
-//! The scripts' texts stand in files beside this one. They find everything relative to themselves,
-//! so a farm works wherever it stands and whatever it is called.
+//! The scripts are in files beside this one. They find everything relative to themselves, so a farm
+//! works wherever it is located and whatever its name is.
 
 use serde_json::{Value as Json, json};
 
@@ -9,17 +9,17 @@ use super::plans::{DeferredArgument, ParentRef, RequestPlan, grid_cell, instance
 use super::shapes::GridShape;
 use super::values::PartLook;
 
-/// Plants one crop, lets it grow and harvests it.
+/// Plants a crop, grows it and harvests it.
 pub(super) const CROP: &str = include_str!("crop.luau");
 /// Plants every tile and lets players harvest.
 pub(super) const FARM_SERVER: &str = include_str!("farm_server.luau");
 
-/// Between the edge of the soil and the fence, in studs.
+/// The distance between the soil and the fence, in studs.
 const MARGIN: f64 = 1.0;
-/// Between two posts of the fence, at most.
+/// The largest distance between two fence posts, in studs.
 const POST_EVERY: f64 = 8.0;
 
-/// Adds the steps of a farm, and returns what it comes to.
+/// Adds the steps of a farm, and returns a sentence about the result.
 pub(super) fn add_farm(plan: &mut RequestPlan, shape: &GridShape) -> String {
     let parent = ParentRef::Path(&shape.parent);
     let farm = ParentRef::Step(plan.push_tree(parent, instance_json("Model", &shape.name), vec![]));
@@ -40,7 +40,7 @@ pub(super) fn add_farm(plan: &mut RequestPlan, shape: &GridShape) -> String {
     )
 }
 
-/// Creates a script and writes its text.
+/// Creates a script and writes its source.
 fn add_script(
     plan: &mut RequestPlan,
     parent: ParentRef<'_>,
@@ -58,9 +58,9 @@ fn add_script(
 /// A side of the fence.
 struct FenceSide {
     name: &'static str,
-    /// The axis that it runs along: 0 for X, 2 for Z.
+    /// The axis along the side: 0 for X, 2 for Z.
     along: usize,
-    /// The axis that it stands off the centre on.
+    /// The axis of the side's offset from the centre.
     across: usize,
     sign: f64,
 }
@@ -76,7 +76,7 @@ const fn fence_side(name: &'static str, along: usize, across: usize, sign: f64) 
     FenceSide { name, along, across, sign }
 }
 
-/// The posts and rails of one side.
+/// Returns the posts and rails of one side.
 fn fence_parts(shape: &GridShape, side: &FenceSide) -> Vec<Json> {
     let look = PartLook { colour: Some("#8a5a33".to_owned()), material: Some("WoodPlanks") };
     let cells = [shape.columns, 1, shape.rows];

@@ -1,7 +1,7 @@
-//! The language of requests: the table of its forms, and the parser that the table names.
+//! The language of requests: the table of its forms, and their parsers.
 //!
-//! What is not understood whole is refused whole: nothing is guessed and nothing is half done. Which
-//! tool calls a request becomes is not known here.
+//! A request that is not understood completely is refused completely: nothing is guessed or half
+//! done. This module does not know which tool calls a request becomes.
 
 use std::fmt;
 
@@ -14,34 +14,33 @@ use super::shapes::{self, GridShape};
 use super::values;
 use super::words::{self, is_one_of, split_required_word};
 
-/// One form of the language. Parser, help and the answers to what is not understood all read this.
+/// One form of the language. The parser, the help and the replies to unknown requests all use it.
 pub(super) struct LanguageForm {
-    /// The words that it begins with.
+    /// The words that begin it.
     verbs: &'static [&'static str],
-    /// Other words that suggest this form where a sentence has none.
+    /// Other words that suggest this form, if a sentence has no known verb.
     related_words: &'static [&'static str],
-    /// Whether `make a`, `add a` and the like may stand before the word.
+    /// Whether words like `make a` or `add a` may precede the verb.
     is_creation: bool,
-    /// How it is written.
     pub(super) syntax: &'static str,
-    /// A request of this form.
+    /// An example request of this form.
     pub(super) example: &'static str,
-    /// What comes of it.
+    /// A description of its effect.
     pub(super) meaning: &'static str,
     parse: fn(ParsedSentence<'_>) -> Result<PlannerRequest, LanguageError>,
 }
 
 /// A sentence without its verb.
 pub(super) struct ParsedSentence<'a> {
-    /// A size that stood before the verb, as in `a 3x3 grid`.
+    /// A size before the verb, as in `a 3x3 grid`.
     pub(super) size: Option<(u32, u32)>,
-    /// What stands behind the verb.
+    /// The text after the verb.
     pub(super) rest: &'a str,
     /// Whether a `then` ends it.
     pub(super) has_then: bool,
 }
 
-/// What a sentence asks for.
+/// The request in a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PlannerRequest {
     Grid(GridShape),
@@ -55,19 +54,19 @@ pub(super) enum PlannerRequest {
     Delete(RequestSubject),
     Move(RequestSubject, InstancePath),
     Clone(InstancePath, Option<InstancePath>, Option<String>),
-    /// An asset by its number, and where it goes.
+    /// An asset id, and the parent for the asset.
     Insert(u64, Option<InstancePath>),
 }
 
-/// What a request is done to.
+/// The subject of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RequestSubject {
     Path(InstancePath),
-    /// The one instance of this name, which has to be looked for.
+    /// The single instance of this name, which has to be searched for.
     Named(String),
-    /// What is selected in Studio: the path is left out.
+    /// The selection in Studio. The call leaves out its path.
     Selected,
-    /// In the language of `Instance:QueryDescendants`, as it was written.
+    /// A selector in the language of `Instance:QueryDescendants`, as written.
     Selector(String),
 }
 
@@ -83,7 +82,7 @@ impl fmt::Display for RequestSubject {
     }
 }
 
-/// What was not understood, and how to write it.
+/// An error in a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LanguageError {
     /// The part that was not understood.
@@ -100,24 +99,24 @@ impl LanguageError {
 /// A request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PlannerRefusal {
-    /// There is no such form, or nothing was asked.
+    /// The form is unknown, or the request is empty.
     Unknown(String),
     /// A part of a sentence was not understood.
     Unclear {
         sentence: String,
         error: LanguageError,
-        /// The form that it has, where it has one: an index into [`FORMS`].
+        /// The form of the sentence, as an index into [`FORMS`]; None if it is not known.
         form: Option<usize>,
     },
 }
 
-/// More requests than this are refused: each step is worked out anew at every reply.
+/// The most requests in one goal, because all steps are computed again for every reply.
 pub(super) const REQUESTS_MAX: usize = 20;
 
-/// Longer comments are refused: an edit inserts at most 2,000 characters.
+/// The longest comment: an edit inserts at most 2,000 characters.
 const COMMENT_MAX: usize = 2_000;
 
-/// The selector of everything that holds source.
+/// The selector of all scripts.
 const SCRIPTS: &str = "LuaSourceContainer";
 
 /// All forms, in the order of the help.
@@ -283,7 +282,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
     },
 ];
 
-/// Reads everything that a goal asks for.
+/// Parses all requests of a goal.
 pub(super) fn parse_goal(goal: &str) -> Result<Vec<PlannerRequest>, PlannerRefusal> {
     let unclear = |complaint| PlannerRefusal::Unclear {
         sentence: goal.trim().to_owned(),
@@ -309,12 +308,12 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
     let mut made = is_one_of(verb, CREATION_WORDS);
     let mut size = None;
     let mut noun = if made { words::strip_leading(rest, FILLERS) } else { text };
-    // The size may stand before the word, as in `make a 3x3 grid`.
+    // The size may precede the noun, as in `make a 3x3 grid`.
     if let Some((found, behind)) = words::take_size(noun) {
         (size, made, noun) = (Some(found), true, behind);
     }
     let (word, behind) = words::first_word(noun);
-    // What is made is named by a noun: `make a grid`, but not `make a spawn`.
+    // After a creation word, only a noun fits: `make a grid`, but not `make a spawn`.
     let fits = |form: &LanguageForm| {
         let is_noun = form.is_creation && !is_one_of("create", form.verbs);
         is_one_of(word, form.verbs) && (is_noun || !made)
@@ -327,7 +326,7 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
         let read = (FORMS[at].parse)(ParsedSentence { size, rest: behind, has_then: then });
         return read.map_err(unclear(at));
     }
-    // `make` begins several forms that are told apart by what stands behind it.
+    // `make` begins several forms, which differ in what follows it.
     let mut complaints = Vec::new();
     for (at, form) in FORMS.iter().enumerate().filter(|(_, form)| is_one_of(verb, form.verbs)) {
         match (form.parse)(ParsedSentence { size, rest, has_then: then }) {
@@ -335,12 +334,13 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
             Err(complaint) => complaints.push((at, complaint)),
         }
     }
-    // `make all ...` is about what is there already.
+    // `make all ...` changes existing instances, so drop the error of the first form, which creates
+    // new ones.
     let is_about_all =
         is_one_of(words::first_word(rest).0, &["all", "every", "everything", "each"]);
     let complaints =
         if is_about_all { complaints.split_off(complaints.len().min(1)) } else { complaints };
-    // A class that was named says which form was meant; otherwise nothing is known of the rest.
+    // A named class shows which form was meant. Otherwise the form is unknown.
     let named = complaints.into_iter().find(|_| rest.is_empty() || create::has_class_name(rest));
     Err(match named {
         Some((at, complaint)) => unclear(at)(complaint),
@@ -348,14 +348,15 @@ fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRe
     })
 }
 
-/// Words that say that something is made, before the word that says what.
+/// Words before the noun that say something is created.
 const CREATION_WORDS: &[&str] = &["make", "create", "build", "add", "insert", "a", "an", "the"];
 
-/// Words between a verb and what it is about that mean nothing here.
+/// Words between a verb and its subject that carry no meaning.
 pub(super) const FILLERS: &[&str] =
     &["a", "an", "the", "all", "every", "each", "me", "us", "one", "new", "another", "some"];
 
-/// The form that comes closest to a sentence: by its words, then by a word that is nearly one of them.
+/// Returns the form closest to a sentence: by its words, or else by a word that is similar to a
+/// verb.
 pub(super) fn closest_form(sentence: &str) -> Option<&'static LanguageForm> {
     const NEARLY: f64 = 0.88;
     let words: Vec<String> =
@@ -373,7 +374,7 @@ pub(super) fn closest_form(sentence: &str) -> Option<&'static LanguageForm> {
     )
 }
 
-/// The first word of each form, each once.
+/// Returns the first verb of each form, without duplicates.
 pub(super) fn list_verbs() -> Vec<&'static str> {
     let mut verbs: Vec<&str> =
         FORMS.iter().filter_map(|form| form.verbs.first().copied()).collect();
@@ -382,7 +383,7 @@ pub(super) fn list_verbs() -> Vec<&'static str> {
     verbs
 }
 
-/// The text behind articles and words such as `all`.
+/// Removes leading articles and words such as `all`.
 pub(super) fn strip_articles(text: &str) -> &str {
     words::strip_leading(text, &["a", "an", "the", "all", "every", "each"])
 }
@@ -401,14 +402,15 @@ pub(super) fn parse_subject(text: &str) -> Result<RequestSubject, LanguageError>
         _ if !create::is_plain_word(text) => return parse_selector(text),
         _ => match create::find_class(text) {
             Some(class) => class,
-            // A plain word that is no class is a name.
+            // A plain word that is not a class is a name.
             None => return Ok(RequestSubject::Selector(format!("#{text}"))),
         },
     };
     Ok(RequestSubject::Selector(plural.to_owned()))
 }
 
-/// Checks only what tells a selector from a sentence; the tools know the rest of its grammar.
+/// Checks only what distinguishes a selector from a sentence. The tools know the rest of its
+/// grammar.
 fn parse_selector(text: &str) -> Result<RequestSubject, LanguageError> {
     if text.is_empty() {
         return Err(LanguageError::new(text, "a path or a selector is missing"));
@@ -469,7 +471,7 @@ fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, Language
         let text = if text.starts_with('"') {
             words::parse_quoted(text)?
         } else if sentence.has_then {
-            // The rest of a remark could be taken for a request: `do this then delete that`.
+            // The rest of a comment could be taken for a request: `do this then delete that`.
             let why = "a `then` follows, which may belong to the comment; put its text in double \
                        quotes";
             return Err(LanguageError::new(text, why));

@@ -1,8 +1,9 @@
-//! The offline planner: it understands a small language of requests and answers with the tool calls
-//! that a model would make.
+//! The offline planner: it understands a small language of requests, and answers with the tool
+//! calls that a model would make.
 //!
-//! It is not a model, and says so. A reply is a pure function of the prompt: the goal is read anew
-//! each time, and the turns say how far the plan has come. Nothing is kept, guessed or tried again.
+//! It is not a model, and says so. A reply is a pure function of the prompt: the goal is parsed
+//! again each time, and the turns show how far the plan has come. It keeps no state, guesses
+//! nothing and retries nothing.
 
 mod create;
 mod farm;
@@ -26,7 +27,7 @@ use vector_core::prompt::{CallOutcome, ModelMessage, ModelPrompt, PromptTurn, To
 use language::{FORMS, PlannerRefusal};
 use plans::{FIND_TOOL, PlanStep, RequestPlan};
 
-/// The next message: one call, or a text without calls, which ends the conversation.
+/// Returns the next message: one call, or a text without calls, which ends the conversation.
 pub fn next_message(prompt: &ModelPrompt) -> ModelMessage {
     match language::parse_goal(&prompt.goal) {
         Ok(requests) if prompt.stance == InteractionMode::Ask => {
@@ -39,7 +40,7 @@ pub fn next_message(prompt: &ModelPrompt) -> ModelMessage {
     }
 }
 
-/// The text of `vector help offline`.
+/// Returns the text of `vector help offline`.
 pub fn language_help() -> String {
     let mut text = wrap_text(
         "The offline planner answers requests without a model, without a key and without a \
@@ -77,7 +78,7 @@ pub fn language_help() -> String {
     text
 }
 
-/// Breaks a text into indented lines that fit a terminal.
+/// Wraps a text into indented lines that fit a terminal.
 fn wrap_text(text: &str, indent: &str) -> String {
     const WIDTH: usize = 92;
     let mut wrapped = String::new();
@@ -96,14 +97,14 @@ fn wrap_text(text: &str, indent: &str) -> String {
     wrapped
 }
 
-/// A plan, and how far it has come.
+/// A plan and its progress.
 struct PlanProgress<'a> {
     plan: RequestPlan,
-    /// The calls so far, in their order: one for each step, after `start_plan` where there is one.
+    /// The calls so far, in order: one for each step, after `start_plan` if there is one.
     calls: Vec<(&'a str, &'a Json, &'a CallOutcome)>,
-    /// How many calls stand before the first step.
+    /// The number of calls before the first step.
     lead_calls: usize,
-    /// Whether nothing but the plan is asked for.
+    /// Whether only the plan is requested.
     is_plan_only: bool,
 }
 
@@ -121,7 +122,7 @@ impl<'a> PlanProgress<'a> {
             .collect();
         let is_plan_only = prompt.stance == InteractionMode::Plan;
         let was_planned = calls.first().is_some_and(|(tool, ..)| *tool == PLAN_TOOL);
-        // One step needs no plan where none is asked for.
+        // A single step needs no plan, unless one is requested.
         let lead_calls =
             usize::from(plan.proposing_steps().count() > 1 || is_plan_only || was_planned);
         Self { plan, calls, lead_calls, is_plan_only }
@@ -160,7 +161,7 @@ impl<'a> PlanProgress<'a> {
         }
     }
 
-    /// The tool that I call at this place of the conversation.
+    /// Returns the tool that the planner calls at this position of the conversation.
     fn tool_at(&self, at: usize) -> Option<&'static str> {
         let steps = self.plan.steps.len();
         match at.checked_sub(self.lead_calls) {
@@ -184,7 +185,7 @@ impl<'a> PlanProgress<'a> {
         clip_text(&format!("{}.", self.plan.results.join(". ")), 1_000)
     }
 
-    /// A step's arguments, with the path of what an earlier step made or found.
+    /// Returns a step's arguments, with the path that an earlier step created or found.
     fn step_arguments(&self, step: &PlanStep) -> Result<Json, String> {
         let mut args = step.args.clone();
         if let Some(inside) = step.deferred {
@@ -196,7 +197,7 @@ impl<'a> PlanProgress<'a> {
         Ok(args)
     }
 
-    /// The path of the one instance that a step has found.
+    /// Returns the path of the single instance that a step found.
     fn resolve_found_path(&self, step: usize) -> Result<Json, String> {
         let answer = match self.calls.get(step + self.lead_calls) {
             Some((_, _, CallOutcome::Done(answer))) => answer,
@@ -219,7 +220,8 @@ impl<'a> PlanProgress<'a> {
         }
     }
 
-    /// The path of what a step made: as the tool answered, or else where it was asked for.
+    /// Returns the path that a step created: from the tool's answer, or else from the call's
+    /// arguments.
     fn resolve_created_path(&self, step: usize) -> String {
         let called = self.calls.get(step + self.lead_calls);
         if let Some((_, _, CallOutcome::Done(answer))) = called
@@ -233,10 +235,10 @@ impl<'a> PlanProgress<'a> {
         parent.child(name, None).to_string()
     }
 
-    /// What is said after a refusal. The work is not complete, so `complete` is not called.
+    /// Returns the text after a refusal. The work is not complete, so `complete` is not called.
     fn stopped_text(&self, at: usize, why: &str) -> String {
         let steps = self.plan.proposing_steps().count();
-        // A person sees these passages side by side.
+        // Leave out the conflicting passages: the user sees them side by side anyway.
         let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
         let why = clip_text(why.trim().trim_end_matches('.'), 1_000);
         let Some(done) = at.checked_sub(self.lead_calls) else {
@@ -269,14 +271,14 @@ impl<'a> PlanProgress<'a> {
     }
 }
 
-/// The tool with which a plan is made.
+/// The tool that starts a plan.
 const PLAN_TOOL: &str = "start_plan";
 
-/// What is said where nothing but the plan is asked for.
+/// The final text if only a plan was requested.
 const PLAN_ONLY_TEXT: &str =
     "This is the plan, and nothing was changed. Build (/build) carries it out.";
 
-/// How many steps lie before me, in words.
+/// Returns the number of steps in words.
 fn list_steps(plan: &RequestPlan) -> String {
     match plan.proposing_steps().count() {
         1 => "one step".to_owned(),
@@ -284,7 +286,7 @@ fn list_steps(plan: &RequestPlan) -> String {
     }
 }
 
-/// What is said where only an answer is asked for: what I would do.
+/// Returns the text if only an answer was requested: what the planner would do.
 fn describe_plan(plan: &RequestPlan) -> String {
     let mut text = format!(
         "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
@@ -305,15 +307,15 @@ fn describe_plan(plan: &RequestPlan) -> String {
     text
 }
 
-/// How many steps are told in an answer.
+/// How many steps an answer lists.
 const MAX_LISTED_STEPS: usize = 20;
 
-/// Words with which I could not do what was asked for.
+/// Builds a final message that says the request was not carried out.
 fn text_message(text: String) -> ModelMessage {
     ModelMessage { is_declined: true, ..final_message(text) }
 }
 
-/// Words with which all is done that was asked for.
+/// Builds a final message after the request was carried out.
 fn final_message(text: String) -> ModelMessage {
     ModelMessage { text: Some(text), ..ModelMessage::default() }
 }
@@ -326,8 +328,8 @@ fn call_message(text: Option<String>, tool: &str, args: Json) -> ModelMessage {
 const NO_MODEL: &str = "I am the offline planner, not a model. `vector help offline` lists what I \
                         understand, `vector models` says how to connect a model.";
 
-/// What is said to a request that is not understood: what that is, the form that comes closest, and who
-/// says so, each on a line.
+/// Returns the reply to a request that was not understood: the problem, the closest form, and who
+/// is speaking, each on a line.
 fn refusal_text(refusal: &PlannerRefusal) -> String {
     let (what, form) = match refusal {
         PlannerRefusal::Unknown(sentence) if sentence.is_empty() => {
@@ -356,7 +358,7 @@ fn refusal_text(refusal: &PlannerRefusal) -> String {
     format!("{what}\n{nearest}\n{NO_MODEL}")
 }
 
-/// At most so many characters, with dots where there were more.
+/// Truncates a text to `max` characters, and adds dots if it was longer.
 fn clip_text(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((at, _)) => format!("{}...", &text[..at]),

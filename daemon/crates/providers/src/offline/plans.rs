@@ -1,7 +1,8 @@
-//! What calls a request becomes: the steps of a plan, in their order.
+//! Converts requests to the steps of a plan, in order.
 //!
-//! Every step is one tool call that proposes something, or looks for what the next one is about. What became of the calls is not known here;
-//! a step that works inside what an earlier one creates names that step instead of a path.
+//! Every step is one tool call that proposes something or finds the subject of a later step. This
+//! module does not know the results of calls. A step that works inside an instance from an earlier
+//! step refers to that step instead of a path.
 
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
@@ -14,13 +15,13 @@ use super::values::PartLook;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PlanStep {
-    /// What it does, for the plan.
+    /// The title in the plan.
     pub(super) title: String,
     pub(super) tool: &'static str,
     pub(super) args: Json,
-    /// The argument that is the path of what an earlier step makes.
+    /// The argument that is the path from an earlier step; None if all arguments are known.
     pub(super) deferred: Option<DeferredArgument>,
-    /// The name of what it makes under its `parentPath`.
+    /// The name of the created instance under its `parentPath`.
     pub(super) created_name: Option<String>,
 }
 
@@ -28,11 +29,11 @@ pub(super) struct PlanStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeferredArgument {
     pub(super) argument: &'static str,
-    /// The index of the step.
+    /// The index of the earlier step.
     pub(super) step: usize,
 }
 
-/// The steps of all requests, and what they come to.
+/// The steps of all requests, with their results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RequestPlan {
     pub(super) steps: Vec<PlanStep>,
@@ -40,21 +41,21 @@ pub(super) struct RequestPlan {
     pub(super) results: Vec<String>,
 }
 
-/// Where something is created.
+/// The parent of a new instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ParentRef<'a> {
     Path(&'a InstancePath),
-    /// Inside what this step makes.
+    /// The instance that this step creates.
     Step(usize),
 }
 
-/// The tool that looks for an instance. A step that calls it proposes nothing.
+/// The tool that finds an instance. A step that calls it proposes nothing.
 pub(super) const FIND_TOOL: &str = "find_instances";
 
-/// How many instances of one name are listed where there are several.
+/// How many instances are listed if several have the same name.
 pub(super) const MAX_LISTED: usize = 5;
 
-/// The selector of a name.
+/// Returns the selector of a name.
 fn name_selector(name: &str) -> String {
     if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty() {
         return format!("#{name}");
@@ -65,7 +66,7 @@ fn name_selector(name: &str) -> String {
 /// A grid of more cells is created row by row.
 const SINGLE_MAX: u32 = 64;
 
-/// The plan of some requests.
+/// Builds the plan of some requests.
 pub(super) fn plan_requests(requests: &[PlannerRequest]) -> RequestPlan {
     let mut plan = RequestPlan::default();
     for request in requests {
@@ -82,7 +83,7 @@ pub(super) fn plan_requests(requests: &[PlannerRequest]) -> RequestPlan {
 }
 
 impl RequestPlan {
-    /// The steps that propose something.
+    /// Returns the steps that propose something.
     pub(super) fn proposing_steps(&self) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(|step| step.tool != FIND_TOOL)
     }
@@ -93,7 +94,7 @@ impl RequestPlan {
         self.steps.len() - 1
     }
 
-    /// Adds a step that makes one instance under a parent.
+    /// Adds a step that creates one instance under a parent.
     pub(super) fn push_create(
         &mut self,
         tool: &'static str,
@@ -141,7 +142,7 @@ impl RequestPlan {
         format!("Created the {} {} in {}", new.class, new.name, new.parent)
     }
 
-    /// Renames the one instance of a name: its path is looked for first.
+    /// Adds the steps that rename the single instance of a name: the first one finds its path.
     fn push_rename(&mut self, old: &str, new: &str) -> String {
         let found = self.push_step(
             format!("Find {old}"),
@@ -179,7 +180,7 @@ impl RequestPlan {
         )
     }
 
-    /// Adds the one step of a request that needs just one.
+    /// Adds the step of a request that needs only one.
     fn push_single(&mut self, request: &PlannerRequest) -> String {
         let (title, result, tool, args) = match request {
             PlannerRequest::Grid(_) | PlannerRequest::Farm(_) | PlannerRequest::Create(_) => {
@@ -252,14 +253,15 @@ impl RequestPlan {
 fn add_subject(subject: &RequestSubject, mut args: Json) -> Json {
     match subject {
         RequestSubject::Path(path) => args["path"] = json!(path),
-        // A call that leaves out its path means what is selected.
+        // A call without a path applies to the selection.
         RequestSubject::Selected | RequestSubject::Named(_) => {}
         RequestSubject::Selector(selector) => args["selector"] = json!(selector),
     }
     args
 }
 
-/// In one script a text must stand exactly once; only of a selector are all places meant.
+/// Returns the arguments of a replacement. In a single script, the text must occur exactly once;
+/// for a selector, all occurrences are replaced.
 fn replacement_args(subject: &RequestSubject, search: &str, replace: &str) -> Json {
     let mut args = json!({ "search": search, "replace": replace });
     if matches!(subject, RequestSubject::Selector(_)) {
@@ -279,13 +281,13 @@ fn clone_args(path: &InstancePath, parent: Option<&InstancePath>, name: Option<&
     args
 }
 
-/// An edit that inserts at the very beginning.
+/// Returns an edit that inserts at the very beginning.
 fn insertion_edit(text: &str) -> Json {
     let start = json!({ "line": 0, "character": 0 });
     json!({ "start": start, "end": start, "text": text })
 }
 
-/// An instance of a class with a name.
+/// Returns the JSON of an instance with a class and a name.
 pub(super) fn instance_json(class: &str, name: &str) -> Json {
     json!({ "className": class, "props": { "Name": name } })
 }
@@ -312,7 +314,7 @@ pub(super) fn part_json(name: &str, size: [f64; 3], position: [f64; 3], look: &P
     json!({ "className": "Part", "props": props })
 }
 
-/// A cell of a grid, counted from 0 and named from 1.
+/// Returns a cell of a grid. Rows and columns count from 0, but names count from 1.
 pub(super) fn grid_cell(shape: &GridShape, prefix: &str, row: u32, column: u32) -> Json {
     let offset =
         |n: u32, of: u32| (f64::from(n) - f64::from(of.saturating_sub(1)) / 2.0) * shape.spacing;
@@ -325,7 +327,7 @@ pub(super) fn grid_cell(shape: &GridShape, prefix: &str, row: u32, column: u32) 
     part_json(&name, shape.size, position, &shape.look)
 }
 
-/// A number of studs, whole where it is whole, and without the noise of binary fractions.
+/// Returns a number of studs without binary rounding noise, as an integer if it is whole.
 pub(super) fn studs_json(studs: f64) -> Json {
     let rounded = (studs * 10_000.0).round() / 10_000.0;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 {

@@ -1,8 +1,10 @@
-//! What people write around a request out of politeness, and what says nothing about it.
+//! Removes polite words around a request, which carry no meaning.
+//!
+//! It keeps the text of a comment to its end, and a last word that may be a name.
 
 use super::words;
 
-/// What may stand before a request.
+/// Words that may precede a request.
 const POLITE_PREFIXES: &[&str] = &[
     "please",
     "kindly",
@@ -24,7 +26,7 @@ const POLITE_PREFIXES: &[&str] = &[
     "let's",
 ];
 
-/// What may stand behind it.
+/// Words that may follow a request.
 const POLITE_SUFFIXES: &[&str] = &["please", "thanks", "thank you", "for me", "now"];
 
 pub(super) fn strip_politeness(sentence: &str) -> &str {
@@ -34,7 +36,7 @@ pub(super) fn strip_politeness(sentence: &str) -> &str {
     {
         text = rest;
     }
-    // What a comment says is kept to its last character.
+    // The text of a comment is kept to its last character.
     if words::first_word(text).0.eq_ignore_ascii_case("comment") {
         return text;
     }
@@ -51,18 +53,18 @@ pub(super) fn strip_politeness(sentence: &str) -> &str {
     }
 }
 
-/// What follows these words, where a text begins with them and goes on.
+/// Returns the text after these words; None if the text does not begin with them or ends there.
 fn strip_polite_prefix<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
     let head = text.get(..polite.len())?;
     let rest = text[polite.len()..].strip_prefix([' ', ','])?;
     head.eq_ignore_ascii_case(polite).then(|| rest.trim_start_matches([' ', ',']))
 }
 
-/// What stands before these words, where a text ends with them.
+/// Returns the text before these words; None if the text does not end with them.
 fn strip_polite_suffix<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
     let at = text.len().checked_sub(polite.len())?;
     let tail = text.get(at..)?;
-    // A name may be one of these words: `rename game.Workspace.A to now`.
+    // The word may be a name: `rename game.Workspace.A to now`.
     let front = text[..at].strip_suffix([' ', ','])?.trim_end_matches([' ', ',']);
     let is_value = ["to", "named", "called", "as", "="].iter().any(|word| {
         front

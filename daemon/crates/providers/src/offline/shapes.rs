@@ -1,6 +1,6 @@
-//! What a grid or a farm shall be like: its sizes and options, and their limits.
+//! Parses the shape of a grid or a farm: its sizes and options, and their limits.
 //!
-//! The parts that it is made of are not known here.
+//! It does not know the parts that a shape is made of.
 
 use scene_schemas::InstancePath;
 
@@ -8,7 +8,7 @@ use super::language::{LanguageError, ParsedSentence, PlannerRequest};
 use super::values::PartLook;
 use super::words::{self, is_one_of};
 
-/// A grid, or a farm.
+/// The shape of a grid or a farm.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct GridShape {
     /// Along the Z axis.
@@ -17,12 +17,11 @@ pub(super) struct GridShape {
     pub(super) columns: u32,
     pub(super) name: String,
     pub(super) parent: InstancePath,
-    /// A cell's size in studs.
+    /// The size of a cell in studs.
     pub(super) size: [f64; 3],
-    /// Between the centres of two neighbours, in studs.
+    /// The distance between the centres of adjacent cells, in studs.
     pub(super) spacing: f64,
     pub(super) center: [f64; 3],
-    /// How a cell looks.
     pub(super) look: PartLook,
 }
 
@@ -31,10 +30,10 @@ const FARM_MAX: u32 = 40;
 /// The longest edge of a part in Roblox, in studs.
 const EDGE_MAX: f64 = 2048.0;
 const EDGE_MIN: f64 = 0.001;
-/// Farther out, single precision no longer holds fractions of a stud.
+/// Beyond this, single precision cannot represent fractions of a stud.
 const MAX_COORDINATE: f64 = 1_000_000.0;
 
-/// The options as they were written. One that stands twice is refused.
+/// The options as written. An option that occurs twice is refused.
 #[derive(Default)]
 pub(super) struct ShapeOptions {
     pub(super) name: Option<String>,
@@ -90,7 +89,7 @@ fn workspace_path() -> InstancePath {
     InstancePath::root().child("Workspace", None)
 }
 
-/// The rows and columns, which stand once: before the word or behind it.
+/// Returns the rows and columns, which must be given once: before the noun or after it.
 fn parse_size<'a>(
     sentence: &ParsedSentence<'a>,
     max: u32,
@@ -111,7 +110,7 @@ fn parse_size<'a>(
         return Ok(((rows, columns), rest));
     }
     let why = format!("it may be from 1x1 to {max}x{max}; build a larger one in pieces");
-    // Over the largest number the digits are lost, so they are not repeated either.
+    // A number beyond `u32::MAX` was clamped, so its digits cannot be repeated.
     let part = match rows.max(columns) {
         u32::MAX => "the size".to_owned(),
         _ => format!("{rows}x{columns}"),
@@ -134,7 +133,7 @@ impl ShapeOptions {
                 let why = format!("`{}` may follow here", keywords.join("`, `"));
                 return Err(LanguageError::new(keyword, why));
             }
-            // The word behind the keyword is its value, even where it is a keyword itself.
+            // The word after the keyword is its value, even if it is a keyword itself.
             let end = match rest {
                 [] => return Err(LanguageError::new(keyword, "its value is missing")),
                 [_, more @ ..] => 1 + find_first_option(more, keywords),
@@ -148,7 +147,7 @@ impl ShapeOptions {
         Ok(options)
     }
 
-    /// Reads one option, and says whether it was there before.
+    /// Reads one option. Returns whether it was given before.
     fn take_option(&mut self, keyword: &str, text: &str) -> Result<bool, LanguageError> {
         Ok(match keyword.to_ascii_lowercase().as_str() {
             "in" | "into" | "inside" | "under" => {
@@ -177,7 +176,7 @@ fn parse_spacing(text: &str) -> Result<f64, LanguageError> {
     )
 }
 
-/// Three numbers between any of the signs.
+/// Parses three numbers that any of these signs separate.
 fn parse_vector(
     text: &str,
     signs: &[char],

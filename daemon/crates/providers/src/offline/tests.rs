@@ -1,4 +1,4 @@
-//! The planner's table of requests, and the loop driven by a fake executor.
+//! Tests of the planner: a table of requests, and the loop with a fake executor.
 
 mod refusals;
 mod requests;
@@ -12,7 +12,8 @@ fn prompt(goal: &str, turns: &[PromptTurn]) -> ModelPrompt {
     ModelPrompt { goal: goal.to_owned(), turns: turns.to_vec(), ..ModelPrompt::default() }
 }
 
-/// The calls until a message has none, and the last text. Every reply must repeat exactly.
+/// Runs the loop until a message has no calls. Returns all calls and the last text. Every reply
+/// must be reproducible.
 fn drive(goal: &str, execute: impl Fn(usize, &ToolCall) -> CallOutcome) -> (Vec<ToolCall>, String) {
     let mut turns = Vec::new();
     let mut calls: Vec<ToolCall> = Vec::new();
@@ -39,7 +40,7 @@ fn done(_: usize, call: &ToolCall) -> CallOutcome {
     CallOutcome::Done(if call.tool == FIND_TOOL { found } else { json!({}) })
 }
 
-/// The calls of a request, without the plan and the end.
+/// Returns the calls of a request, without the plan and `complete`.
 fn steps(goal: &str) -> Vec<ToolCall> {
     let (calls, _) = drive(goal, done);
     let (last, calls) = calls.split_last().expect("it calls something");
@@ -310,7 +311,7 @@ fn a_plan_is_made_and_built_when_that_is_asked_for() {
         let message = next_message(&ModelPrompt { turns: turns.clone(), ..planning });
         assert!(message.calls.is_empty() && !message.is_declined);
         assert_eq!(message.text.as_deref(), Some(PLAN_ONLY_TEXT));
-        // The task behind it goes on where this one has ended.
+        // The task that follows continues where this one ended.
         let said = [
             PromptTurn::Said(PLAN_ONLY_TEXT.to_owned()),
             PromptTurn::Asked("Carry it out.".to_owned()),

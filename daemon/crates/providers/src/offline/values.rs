@@ -1,7 +1,7 @@
-//! Colours, materials and property values as the offline language writes them.
+//! Parses colours, materials and property values of the offline language.
 //!
-//! A value becomes the short JSON form that the tools read. Whether a property exists, and whether
-//! it takes such a value, is the tools' business.
+//! A value becomes the short JSON form that the tools read. The tools decide whether a property
+//! exists, and whether it accepts the value.
 
 use rbx_types::BrickColor;
 use serde_json::{Map, Value as Json, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::language::LanguageError;
 use super::words;
 
-/// Plain colour names. The names of Roblox's brick colours are understood besides.
+/// Plain colour names. The names of Roblox's brick colours are accepted too.
 pub(super) const COLOURS: &[(&str, &str)] = &[
     ("red", "#ff0000"),
     ("green", "#00a040"),
@@ -84,21 +84,21 @@ pub(super) const MATERIALS: &[&str] = &[
     "WoodPlanks",
 ];
 
-/// What a part's colour and material shall be.
+/// The colour and material of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PartLook {
-    /// The colour, as `#rrggbb`.
+    /// As `#rrggbb`.
     pub(super) colour: Option<String>,
     /// An item of Enum.Material.
     pub(super) material: Option<&'static str>,
 }
 
-/// The words that a grid's parts may be called, in the singular.
+/// The words for a grid's parts, in the singular.
 const PART_NOUNS: &[&str] = &["part", "block", "brick", "cube", "tile"];
 
 impl PartLook {
-    /// Reads `red neon parts`. The last word is the noun, so `brick parts` are of the material and
-    /// `red bricks` are parts.
+    /// Parses `red neon parts`. The last word is the noun: `brick parts` have the material Brick,
+    /// and `red bricks` are parts.
     pub(super) fn parse_noun_phrase(words: &[&str]) -> Result<Self, LanguageError> {
         let Some((noun, rest)) = words.split_last() else {
             return Ok(Self::default());
@@ -126,7 +126,7 @@ impl PartLook {
         Ok(look)
     }
 
-    /// Takes the longest colour or material off the front.
+    /// Takes the longest leading colour or material.
     fn take_longest<'a, 'b>(
         &mut self,
         words: &'a [&'b str],
@@ -161,7 +161,7 @@ fn find_material(text: &str) -> Option<&'static str> {
     MATERIALS.iter().copied().find(|item| item.eq_ignore_ascii_case(&joined))
 }
 
-/// A colour by name or as `#rrggbb`, as `#rrggbb`.
+/// Converts a colour name or `#rrggbb` to `#rrggbb`.
 pub(super) fn find_color(text: &str) -> Option<String> {
     if let Some(digits) = text.strip_prefix('#') {
         let fits = digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -175,7 +175,7 @@ pub(super) fn find_color(text: &str) -> Option<String> {
     Some(format!("#{:02x}{:02x}{:02x}", colour.r, colour.g, colour.b))
 }
 
-/// A brick colour by name, in any case: nearly all are written `Like this`.
+/// Finds a brick colour by name, in any case. Nearly all names are written `Like this`.
 fn find_brick_color(text: &str) -> Option<BrickColor> {
     let mut sentence = text.to_ascii_lowercase();
     if let Some(first) = sentence.get_mut(..1) {
@@ -184,7 +184,7 @@ fn find_brick_color(text: &str) -> Option<BrickColor> {
     BrickColor::from_name(text).or_else(|| BrickColor::from_name(&sentence))
 }
 
-/// As [`colour`], or a complaint.
+/// Like [`find_color`], but an unknown colour is an error.
 pub(super) fn require_color(text: &str) -> Result<String, LanguageError> {
     find_color(text).ok_or_else(|| {
         LanguageError::new(
@@ -228,7 +228,7 @@ fn is_property_name(text: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || extra.contains(c))
 }
 
-/// A value, given as the pieces between its commas.
+/// Parses a value, which was split at its commas.
 fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageError> {
     let &[text] = pieces else {
         let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| parse_number(piece)).collect();
@@ -274,12 +274,13 @@ fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageError> {
     }
 }
 
-/// Whether a bare word is a colour there. Attributes hold any type, so it is not for them.
+/// Whether a bare word is a colour in this property. Attributes hold any type, so it is not one
+/// there.
 fn is_color_property(property: &str) -> bool {
     !property.starts_with('@') && (property.contains("Color") || property.ends_with("Ambient"))
 }
 
-/// A number, kept whole where it is written so.
+/// Parses a number. It stays an integer if it is written as one.
 fn parse_number(text: &str) -> Option<Json> {
     let number = words::parse_finite_number(text)?;
     Some(text.parse::<i64>().map_or(json!(number), |n| json!(n)))

@@ -1,13 +1,13 @@
-//! Words and quoted texts: how a sentence of the offline language is cut up.
+//! Splits sentences of the offline language into words and quoted texts.
 //!
-//! Double quotes and brackets hold together what is inside them, so that paths, selectors and texts
-//! may contain spaces and keywords. What the words mean is not known here.
+//! Double quotes and brackets hold their content together, so that paths, selectors and texts may
+//! contain spaces and keywords. This module does not know what the words mean.
 
 use scene_schemas::InstancePath;
 
 use super::language::LanguageError;
 
-/// Bytes that are inside quotes, and bytes that are inside quotes or brackets.
+/// Marks the bytes inside quotes, and those inside quotes or brackets.
 struct QuoteMask {
     quoted: Vec<bool>,
     nested: Vec<bool>,
@@ -41,8 +41,8 @@ impl QuoteMask {
     }
 }
 
-/// The sentences of a request, and whether a `then` follows: cut at `;`, at line ends and at the
-/// word `then`, outside quotes.
+/// Splits a request into sentences, each with whether a `then` follows. They are separated by `;`,
+/// by line ends and by the word `then`, outside quotes.
 pub(super) fn split_sentences(text: &str) -> Result<Vec<(&str, bool)>, LanguageError> {
     let mask = QuoteMask::from_text(text);
     if mask.has_open_quote {
@@ -66,11 +66,11 @@ pub(super) fn split_sentences(text: &str) -> Result<Vec<(&str, bool)>, LanguageE
     Ok(pieces)
 }
 
-/// Cuts at `then`, `and then` and `, then`.
+/// Splits at `then`, `and then` and `, then`.
 fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
     let mut start = 0;
     for (from, to) in word_spans(text) {
-        // A `then` at the very end joins nothing: it is a name, as in `rename game.A to then`.
+        // A `then` at the very end joins nothing. It is a name, as in `rename game.A to then`.
         if text[from..to].eq_ignore_ascii_case("then") && to < text.trim_end().len() {
             pieces.push((strip_conjunction(&text[start..from]), true));
             start = to;
@@ -79,7 +79,7 @@ fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
     pieces.push((text[start..].trim(), false));
 }
 
-/// The text without the comma or `and` that leads to a `then`.
+/// Removes the comma or `and` before a `then`.
 fn strip_conjunction(text: &str) -> &str {
     let text = text.trim();
     let text = match word_spans(text).last() {
@@ -89,7 +89,7 @@ fn strip_conjunction(text: &str) -> &str {
     text.strip_suffix(',').unwrap_or(text).trim_end()
 }
 
-/// Where the words are: runs without white space outside quotes and brackets.
+/// Returns the spans of words: runs without white space outside quotes and brackets.
 fn word_spans(text: &str) -> Vec<(usize, usize)> {
     let mask = QuoteMask::from_text(text);
     let mut spans = Vec::new();
@@ -114,7 +114,7 @@ pub(super) fn split_words(text: &str) -> Vec<&str> {
     spans.iter().map(|&(from, to)| &text[from..to]).collect()
 }
 
-/// The first word and what follows it.
+/// Returns the first word and the rest.
 pub(super) fn first_word(text: &str) -> (&str, &str) {
     let text = text.trim();
     match word_spans(text).first() {
@@ -123,18 +123,18 @@ pub(super) fn first_word(text: &str) -> (&str, &str) {
     }
 }
 
-/// The text behind the words at its front that are any of these.
+/// Removes all leading words that are among these.
 pub(super) fn strip_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
     let kept = word_spans(text).into_iter().find(|&(from, to)| !is_one_of(&text[from..to], among));
     kept.map_or("", |(from, _)| text[from..].trim_end())
 }
 
-/// Whether a word is any of these, in any case.
+/// Whether a word is among these, in any case.
 pub(super) fn is_one_of(word: &str, among: &[&str]) -> bool {
     among.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// What stands before and behind a keyword that may stand once; none where it does not stand.
+/// Returns the text before and after a keyword; None if it is absent. It may occur only once.
 pub(super) fn split_word<'a>(
     text: &'a str,
     keyword: &str,
@@ -154,7 +154,7 @@ pub(super) fn split_word<'a>(
     Ok(Some((text[..from].trim(), text[to..].trim())))
 }
 
-/// As [`split_word`], for a keyword that must stand once.
+/// Like [`split_word`], but the keyword is required.
 pub(super) fn split_required_word<'a>(
     text: &'a str,
     keyword: &str,
@@ -163,14 +163,14 @@ pub(super) fn split_required_word<'a>(
         .ok_or_else(|| LanguageError::new(text, format!("the word `{keyword}` is missing")))
 }
 
-/// What stands before and behind the first `sign` outside quotes and brackets.
+/// Returns the text before and after the first `sign` outside quotes and brackets.
 pub(super) fn split_sign(text: &str, sign: char) -> Option<(&str, &str)> {
     let mask = QuoteMask::from_text(text);
     let (at, _) = text.char_indices().find(|&(at, c)| c == sign && !mask.nested[at])?;
     Some((text[..at].trim(), text[at + sign.len_utf8()..].trim()))
 }
 
-/// The pieces between commas outside quotes and brackets.
+/// Splits at commas outside quotes and brackets.
 pub(super) fn split_commas(text: &str) -> Vec<&str> {
     let mask = QuoteMask::from_text(text);
     let mut pieces = Vec::new();
@@ -185,7 +185,7 @@ pub(super) fn split_commas(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// A text in double quotes at the front, and what follows it.
+/// Takes a leading text in double quotes, and returns it with the rest.
 pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageError> {
     let text = text.trim();
     if !text.starts_with('"') {
@@ -201,7 +201,7 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageError> {
         return Err(LanguageError::new(text, "the double quote is never closed"));
     };
     let (quoted, rest) = text.split_at(end + 1);
-    // Line ends and tabs may stand in a text as they are; JSON wants them escaped.
+    // A text may contain line ends and tabs, but JSON requires them to be escaped.
     let json = quoted.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
     let inside = serde_json::from_str(&json).map_err(|_| {
         LanguageError::new(
@@ -212,7 +212,7 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageError> {
     Ok((inside, rest.trim_start()))
 }
 
-/// A text in double quotes and nothing else.
+/// Parses a text in double quotes, with nothing after it.
 pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageError> {
     let (inside, rest) = take_quoted(text)?;
     if rest.is_empty() {
@@ -222,10 +222,10 @@ pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageError> {
     }
 }
 
-/// The longest name that Roblox keeps.
+/// The longest name that Roblox keeps, in characters.
 const NAME_MAX: usize = 100;
 
-/// An instance's name: one word, or a text in quotes.
+/// Parses an instance's name: one word, or a text in quotes.
 pub(super) fn parse_name(text: &str) -> Result<String, LanguageError> {
     let name = if text.starts_with('"') {
         parse_quoted(text)?
@@ -245,7 +245,7 @@ pub(super) fn parse_name(text: &str) -> Result<String, LanguageError> {
     Ok(name)
 }
 
-/// A path. `Workspace.Door` is short for `game.Workspace.Door`.
+/// Parses a path. `Workspace.Door` is short for `game.Workspace.Door`.
 pub(super) fn parse_path(text: &str) -> Result<InstancePath, LanguageError> {
     let full = match split_service(text) {
         Some((service, rest)) => format!("game.{service}{rest}"),
@@ -254,7 +254,7 @@ pub(super) fn parse_path(text: &str) -> Result<InstancePath, LanguageError> {
     full.parse().map_err(|error| LanguageError::new(text, error))
 }
 
-/// Whether a text is meant as a path: it begins with `game`, or with a service.
+/// Whether a text is meant as a path: it begins with `game` or a service.
 pub(super) fn is_path(text: &str) -> bool {
     let head = text.get(..4).unwrap_or_default();
     let is_game =
@@ -262,15 +262,15 @@ pub(super) fn is_path(text: &str) -> bool {
     is_game || split_service(text).is_some()
 }
 
-/// The service with which a text begins, and what follows its name.
+/// Returns the service that a text begins with, and the rest of the text.
 fn split_service(text: &str) -> Option<(&'static str, &str)> {
     let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
-    // A selector has a space behind a class, or a test in brackets.
+    // A selector has a space after a class, or a condition in brackets.
     let is_step = rest.is_empty() || rest.starts_with('.') || rest.starts_with("[\"");
     SERVICES.iter().find(|known| is_step && known.eq_ignore_ascii_case(name)).map(|it| (*it, rest))
 }
 
-/// The services that hold what people edit.
+/// The services whose content people edit.
 const SERVICES: &[&str] = &[
     "Workspace",
     "Players",
@@ -288,7 +288,7 @@ const SERVICES: &[&str] = &[
     "TextChatService",
 ];
 
-/// A finite number in plain digits; `nan` and `inf` are words.
+/// Parses a finite number in plain digits. `nan` and `inf` are words.
 pub(super) fn parse_finite_number(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['+', '-']);
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -297,8 +297,8 @@ pub(super) fn parse_finite_number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|n: &f64| n.is_finite())
 }
 
-/// `3x3`, `3 x 3` or `3 by 3` at the front, and what follows it. A number that is too large for its
-/// type is given as the largest: it is over every limit either way.
+/// Takes a leading `3x3`, `3 x 3` or `3 by 3`, and returns it with the rest. A number that
+/// overflows its type becomes the largest one, which is over every limit anyway.
 pub(super) fn take_size(text: &str) -> Option<((u32, u32), &str)> {
     let (rows, rest) = take_digits(text.trim_start())?;
     let rest = rest.trim_start();

@@ -1,7 +1,7 @@
-//! Answers of Ollama's own chat.
+//! Decodes answers of Ollama's chat API.
 //!
-//! One JSON object a line; the one that is `done` is the terminal event. Calls come whole, with
-//! their arguments as an object, and older versions give them no id. Source:
+//! Each line is a JSON object, and the one with `done` is the terminal event. Calls arrive whole,
+//! with their arguments as an object; older versions give them no id. Source:
 //! <https://docs.ollama.com/api/chat>.
 
 use serde_json::{Value as Json, json};

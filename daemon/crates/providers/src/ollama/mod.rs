@@ -1,4 +1,4 @@
-//! Ollama's own chat.
+//! Ollama's chat API.
 
 pub(super) mod answer;
 pub(super) mod request;

@@ -1,7 +1,8 @@
-//! A conversation as a request of Ollama's `/api/chat`.
+//! Encodes a conversation as a request of Ollama's `/api/chat`.
 //!
-//! <https://github.com/ollama/ollama/blob/main/docs/api.md>. A result belongs to a call by the tool's
-//! name. One tool per message cannot be asked for here, and the cache is Ollama's own business.
+//! <https://github.com/ollama/ollama/blob/main/docs/api.md>. A result is matched to its call by the
+//! tool's name. The API cannot limit a message to one tool call, and Ollama manages its cache
+//! itself.
 
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, ThinkingEffort};
@@ -10,12 +11,11 @@ use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
 use super::super::turns::{ModelCall, PromptMessage, build_messages};
 
-/// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
-    // A conversation that is longer than the context that was set aside is cut without a word.
+    // Ollama silently truncates a conversation that is longer than the allocated context.
     let mut options = json!({ "num_ctx": model.window });
     if let Some(max) = prompt.max_output {
         options["num_predict"] = json!(max);

@@ -1,9 +1,9 @@
-//! Answers of OpenAI's Chat Completions.
+//! Decodes answers of OpenAI's Chat Completions.
 //!
-//! The terminal event is the chunk with a `finish_reason`: `[DONE]` is left out by some, and sent by
-//! others after an answer that was cut. Fragments of calls belong together by index, by id, or by
-//! their order, whichever the server gives; a fragment that begins another call never goes to the
-//! one before. Source: <https://platform.openai.com/docs/api-reference/chat-streaming>.
+//! The terminal event is the chunk with a `finish_reason`: some servers leave out `[DONE]`, and
+//! others send it after a truncated answer. Fragments of a call are matched by index, by id or by
+//! order, whichever the server sends. A fragment that begins another call is never added to the
+//! previous one. Source: <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
 use serde_json::{Value as Json, json};
 
@@ -16,9 +16,9 @@ use super::super::failure;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct OpenaiChatDecoder {
-    /// Reasoning as DeepSeek and local servers tell it, and the name under which it came.
+    /// Reasoning as DeepSeek and local servers send it, and the name of its field.
     reasoning: Option<(&'static str, String)>,
-    /// Reasoning as OpenRouter tells it, with signatures.
+    /// Reasoning as OpenRouter sends it, with signatures.
     reasoning_details: Vec<Json>,
 }
 
@@ -39,7 +39,8 @@ impl AnswerDecoder for OpenaiChatDecoder {
         if !self.reasoning_details.is_empty() {
             draft.set_replay(json!({ "reasoning_details": self.reasoning_details }));
         } else if let Some(("reasoning_content", reasoning)) = &self.reasoning {
-            // DeepSeek wants it back with its calls. Those that call it `reasoning` refuse it.
+            // DeepSeek requires it with its calls. Servers that name the field `reasoning` reject
+            // it.
             if !draft.calls.is_empty() {
                 draft.set_replay(json!({ "reasoning_content": reasoning }));
             }
@@ -62,14 +63,15 @@ fn finish_kind(stop: &str) -> FinishKind {
 }
 
 impl OpenaiChatDecoder {
-    /// A chunk or a whole answer; the message is the first of these members that is there.
+    /// Reads a chunk or a whole answer. `members` are the names of the message, in order of
+    /// preference.
     fn read_choice(&mut self, body: &Json, members: [&str; 2], draft: &mut AnswerBuilder) {
         count_tokens(body, draft);
-        // Only one answer is asked for.
+        // Requests ask for a single choice.
         let first =
             member_list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
         let Some(choice) = first else {
-            // A stream's last chunk has none, and counts the tokens.
+            // The last chunk of a stream has no choice, only the token usage.
             return;
         };
         if !choice["error"].is_null() {
@@ -79,7 +81,8 @@ impl OpenaiChatDecoder {
             ));
             return;
         }
-        // Perplexity has both, in a stream and without one: one of them is not what it is elsewhere.
+        // Perplexity sends both members, in streams and in whole answers, and one of them does not
+        // have its usual meaning.
         let message = members.map(|name| &choice[name]).into_iter().find(|it| it.is_object());
         if let Some(message) = message {
             self.read_message(message, draft);
@@ -89,7 +92,7 @@ impl OpenaiChatDecoder {
         }
     }
 
-    /// A message, or what is added to one.
+    /// Reads a message, or a delta of one.
     fn read_message(&mut self, message: &Json, draft: &mut AnswerBuilder) {
         draft.has_message = true;
         self.read_reasoning(message, draft);
@@ -102,7 +105,7 @@ impl OpenaiChatDecoder {
         for fragment in member_list(message, "tool_calls") {
             add_call(fragment, draft);
         }
-        // As calls were before there could be several.
+        // The old form, from before a message could have several calls.
         if message["function_call"].is_object() {
             add_call(&json!({ "function": message["function_call"] }), draft);
         }
@@ -113,7 +116,7 @@ impl OpenaiChatDecoder {
             let Some(more) = message[name].as_str() else {
                 continue;
             };
-            // Some send the same under both names.
+            // Some servers send the same text under both names.
             let (kept, reasoning) = self.reasoning.get_or_insert_with(|| (name, String::new()));
             if *kept == name {
                 reasoning.push_str(more);
@@ -128,7 +131,7 @@ impl OpenaiChatDecoder {
         }
     }
 
-    /// Joins what belongs to one block of reasoning.
+    /// Merges the fragments of one reasoning block.
     fn merge_detail(&mut self, detail: &Json) {
         let same = |it: &&mut Json| {
             ["type", "index", "id"].iter().all(|name| it[*name] == detail[*name])
@@ -170,7 +173,7 @@ fn count_tokens(body: &Json, draft: &mut AnswerBuilder) {
     });
 }
 
-/// A part of a content that is a list, as Mistral has them.
+/// Adds a part of a content array, as Mistral sends it.
 fn add_content(part: &Json, draft: &mut AnswerBuilder) {
     match (member_text(part, "type"), &part["thinking"]) {
         ("thinking", Json::String(thinking)) => draft.push_reasoning(thinking),
@@ -184,7 +187,7 @@ fn add_content(part: &Json, draft: &mut AnswerBuilder) {
     }
 }
 
-/// A call, or a fragment of one.
+/// Adds a call, or a fragment of one.
 fn add_call(fragment: &Json, draft: &mut AnswerBuilder) {
     let function = &fragment["function"];
     let (id, name) = (member_text(fragment, "id"), member_text(function, "name"));
@@ -203,7 +206,7 @@ fn add_call(fragment: &Json, draft: &mut AnswerBuilder) {
     call.push_arguments(&function["arguments"]);
 }
 
-/// The call that a fragment goes on with; none where it begins one.
+/// Returns the index of the call that a fragment continues; None if it begins a new call.
 fn find_fragment_call(
     calls: &[PartialCall],
     index: Option<u64>,
@@ -217,11 +220,11 @@ fn find_fragment_call(
     }
     let at = match index {
         Some(_) => calls.iter().rposition(|call| call.index == index)?,
-        // An id that is new, without a name: some make one up for each fragment.
+        // A new id without a name: some servers invent an id for each fragment.
         None => calls.len().checked_sub(1).filter(|_| id.is_empty() || name.is_empty())?,
     };
     let call = &calls[at];
-    // Some repeat the name in each fragment, and some give all calls one index.
+    // Some servers repeat the name in each fragment, and some give all calls the same index.
     let is_another = match () {
         () if name.is_empty() || call.name.is_empty() => false,
         () if !id.is_empty() && !call.id.is_empty() => call.id != id,
@@ -244,8 +247,8 @@ mod tests {
         sse(WireFormat::OpenaiChat, &chunks)
     }
 
-    /// Each fragment is looked for among the calls before it: without a bound that takes the square of
-    /// their number.
+    /// Each fragment is searched for among the earlier calls. Without a limit, that takes quadratic
+    /// time.
     #[test]
     fn more_calls_than_a_message_may_have_end_it() {
         for count in [MAX_CALLS, MAX_CALLS + 1, 100_000] {

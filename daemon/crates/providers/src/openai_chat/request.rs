@@ -1,8 +1,9 @@
-//! A conversation as a request of OpenAI's Chat Completions.
+//! Encodes a conversation as a request of OpenAI's Chat Completions.
 //!
-//! <https://platform.openai.com/docs/api-reference/chat>. Others speak it with accents: what OpenRouter
-//! calls otherwise, and what only OpenAI itself knows, is told apart by [`Accent`]. Strict schemas are
-//! not asked for: without a word a tool's schema is none here.
+//! <https://platform.openai.com/docs/api-reference/chat>. Other providers implement it with
+//! variations: [`ChatDialect`] covers the fields that OpenRouter names differently, and those that
+//! only OpenAI knows. Strict schemas are not requested: here a schema is not strict unless the
+//! request says so.
 
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::ModelPrompt;
@@ -11,7 +12,6 @@ use super::super::catalogue::{CatalogueModel, ChatDialect};
 use super::super::schema;
 use super::super::turns::{ModelCall, PromptMessage, build_messages};
 
-/// The body of the request.
 pub(crate) fn request_body(
     prompt: &ModelPrompt,
     model: &CatalogueModel,
@@ -20,7 +20,7 @@ pub(crate) fn request_body(
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
-    // Without it, a stream says nothing of what it cost.
+    // Without this, a stream does not report its token usage.
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     if let Some(max) = prompt.max_output {
         let name =
@@ -48,7 +48,8 @@ pub(crate) fn request_body(
     for side in build_messages(prompt, model) {
         push_turn(&mut messages, &side);
     }
-    // What holds now is not repeated by the next request.
+    // The text for the current moment is not repeated by the next request, so the mark goes before
+    // it.
     let is_now = |message: &Json| prompt.now.as_deref() == message["content"].as_str();
     let last = messages.iter_mut().rev().find(|message| !is_now(message));
     if is_marked && let Some(last) = last {
@@ -61,7 +62,7 @@ pub(crate) fn request_body(
     Json::Object(body)
 }
 
-/// A text behind which the cache is to be kept: OpenRouter hands the mark on to Anthropic.
+/// Marks a text as the end of the cached prefix. OpenRouter passes the mark on to Anthropic.
 fn mark_cached(text: &str) -> Json {
     json!([{ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } }])
 }
@@ -73,7 +74,7 @@ fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
                 let (id, text) = (&told.id, told.to_text());
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
             }
-            // A tool's message holds text alone: its picture comes as if the person had sent it.
+            // A tool message can only hold text, so its picture is sent in a user message.
             if let Some(png) = told.as_ref().and_then(|told| told.picture) {
                 let url = format!("data:image/png;base64,{png}");
                 let picture = json!({ "type": "image_url", "image_url": { "url": url } });
@@ -92,7 +93,7 @@ fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
 
 fn assistant_message(text: &str, call: Option<&ModelCall<'_>>) -> Json {
     let mut message = Map::new();
-    // Reasoning that wants to be seen again stands in fields of the message.
+    // Reasoning that has to be replayed is in fields of the message.
     if let Some(Json::Object(replay)) = call.and_then(|call| call.replay) {
         let own = ["role", "content", "tool_calls"];
         let fields = replay.iter().filter(|(name, _)| !own.contains(&name.as_str()));
@@ -111,7 +112,7 @@ fn assistant_message(text: &str, call: Option<&ModelCall<'_>>) -> Json {
 fn assistant_call(call: &ModelCall<'_>) -> Json {
     let function = json!({ "name": call.tool, "arguments": call.args.to_string() });
     let mut made = json!({ "id": call.id, "type": "function", "function": function });
-    // Gemini signs its calls here too, in a field of the call.
+    // Gemini signs its calls in this API too, in a field of the call.
     let sent = call.replay.and_then(|replay| replay["tool_calls"].as_array());
     let sent = sent.into_iter().flatten().find(|sent| sent["id"] == made["id"]);
     if let Some(extra) = sent.and_then(|sent| sent.get("extra_content")) {

@@ -1,8 +1,9 @@
-//! Answers of OpenAI's Responses.
+//! Decodes answers of OpenAI's Responses API.
 //!
-//! Items are begun, added to and ended; the last event holds the whole response once more. Text is
-//! told as it comes; calls are taken from the last event, and where that has no items, from those
-//! that were ended or begun. Source: <https://platform.openai.com/docs/api-reference/responses-streaming>.
+//! Items are added, extended and completed, and the last event repeats the whole response. Text is
+//! emitted as it arrives. Calls are taken from the last event, or from the added and completed
+//! items if it has none. Source:
+//! <https://platform.openai.com/docs/api-reference/responses-streaming>.
 
 use serde_json::{Value as Json, json};
 
@@ -21,7 +22,6 @@ pub(in super::super) struct OpenaiResponsesDecoder {
     has_refusal: bool,
 }
 
-/// An item of the output.
 #[derive(Debug)]
 struct OutputItem {
     index: Option<u64>,
@@ -90,8 +90,8 @@ impl AnswerDecoder for OpenaiResponsesDecoder {
 }
 
 impl OpenaiResponsesDecoder {
-    /// The item that an event adds to: by its id, which some change from event to event, or by its
-    /// index, which some give twice, or the call that was begun last.
+    /// Returns the item that an event extends. It is found by id, which some servers change from
+    /// event to event, then by index, which some give twice, then as the last call that was added.
     fn find_item(&mut self, data: &Json) -> Option<&mut OutputItem> {
         let (id, index) = (member_text(data, "item_id"), data["output_index"].as_u64());
         let items = &self.items;
@@ -104,7 +104,7 @@ impl OpenaiResponsesDecoder {
         Some(&mut self.items[at])
     }
 
-    /// An item that begins, or that has ended and is all there.
+    /// Reads an item that was added or completed.
     fn read_item(&mut self, data: &Json, draft: &mut AnswerBuilder) {
         let (index, item) = (data["output_index"].as_u64(), &data["item"]);
         let (id, call) = (member_text(item, "id"), member_text(item, "call_id"));
@@ -124,7 +124,7 @@ impl OpenaiResponsesDecoder {
         }
     }
 
-    /// A whole response: the last event's, or that of an answer that is no stream.
+    /// Reads a whole response: from the last event, or from an answer that is not a stream.
     fn read_response(&mut self, response: &Json, kind: &str, draft: &mut AnswerBuilder) {
         let status = match (member_text(response, "status"), kind) {
             ("", "response.done") => "completed",
@@ -153,12 +153,12 @@ impl OpenaiResponsesDecoder {
             ("completed", _) => draft.finish(status, FinishKind::Done),
             ("incomplete", "content_filter") => draft.finish(status, FinishKind::Refused),
             ("incomplete", _) => draft.finish(status, FinishKind::TokenLimit),
-            // It was cancelled, or it is still being made: nothing ends here.
+            // The response was cancelled or is still in progress, so it is not finished.
             _ => {}
         }
     }
 
-    /// Tells of an item what was not told while it came.
+    /// Emits the content of an item that was not emitted while it arrived.
     fn emit_rest(&mut self, item: &Json, draft: &mut AnswerBuilder) {
         match member_text(item, "type") {
             "message" => {
@@ -303,7 +303,7 @@ mod tests {
         };
         let end = event("completed", json!({"response": {"status": "completed", "output": []}}));
         for (first, second) in [
-            // As it should be; one index for both; none; ids that change.
+            // As documented; one index for both; no index; ids that change.
             ((Some(0), "i", "i"), (Some(1), "j", "j")),
             ((Some(0), "i", "i"), (Some(0), "j", "j")),
             ((None, "i", "i"), (None, "j", "j")),

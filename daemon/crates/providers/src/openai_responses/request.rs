@@ -1,7 +1,7 @@
-//! A conversation as a request of OpenAI's Responses.
+//! Encodes a conversation as a request of OpenAI's Responses API.
 //!
-//! <https://platform.openai.com/docs/api-reference/responses>. Nothing is stored there: the whole
-//! conversation goes with each request, and reasoning comes back sealed, to be sent again.
+//! <https://platform.openai.com/docs/api-reference/responses>. The provider stores nothing: each
+//! request holds the whole conversation, and reasoning is returned encrypted, to be sent again.
 
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool};
@@ -12,7 +12,6 @@ use super::super::turns::{
     ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, replay_blocks,
 };
 
-/// The body of the request.
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
@@ -24,7 +23,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     if let Some(max) = prompt.max_output {
         body.insert("max_output_tokens".to_owned(), json!(max));
     }
-    // A model that can be told how hard to think does think.
+    // A model with effort levels always thinks, so its reasoning has to be replayed.
     if !model.efforts.is_empty() {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
@@ -43,8 +42,8 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     Json::Object(body)
 }
 
-/// A schema is taken as strict here unless it is said that it is not, and one that breaks the rules
-/// of strictness is refused.
+/// Encodes a tool. A schema counts as strict unless `strict` is false, and the API rejects a strict
+/// schema that breaks the rules.
 fn tool_definition(tool: &PromptTool) -> Json {
     let strict = schema::strict_schema(&tool.schema);
     let is_strict = strict.is_some();
@@ -62,7 +61,7 @@ fn message_item(role: &str, kind: &str, text: &str) -> Json {
     json!({ "type": "message", "role": role, "content": content })
 }
 
-/// What came of a call: a text, with the picture that belongs to it.
+/// Encodes the result of a call: a text, or a text with its picture.
 fn call_output(told: &ToolResult<'_>) -> Json {
     let Some(png) = told.picture else {
         return told.to_text().into();

@@ -1,4 +1,4 @@
-//! Addresses, headers, and what each wire says of what only it knows.
+//! Tests of URLs, headers, and the features that are specific to one wire.
 
 use serde_json::json;
 use vector_core::prompt::{CallOutcome, PromptTool, PromptTurn, Replay, ThinkingEffort};
@@ -8,7 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::keys::{CredentialSource, SecretKey};
 use crate::model_choice::ChoiceReason;
 
-/// A conversation with a tool and one call.
+/// Builds a prompt with one tool and one call.
 fn prompt(replay: Option<Json>, provider: &str, model: &str) -> ModelPrompt {
     let schema = json!({
         "type": "object",
@@ -40,7 +40,7 @@ fn prompt(replay: Option<Json>, provider: &str, model: &str) -> ModelPrompt {
     }
 }
 
-/// The body for a model of the catalogue.
+/// Encodes the prompt for a model of the catalogue.
 fn said(provider: &str, id: &str, replay: Option<Json>) -> Json {
     let catalogue = Catalogue::from_user_file(None).unwrap();
     let (service, model) =
@@ -87,7 +87,7 @@ fn anthropic_sees_its_thoughts_again_and_thinks_only_where_it_may() {
     let content = json!([thought, { "type": "text", "text": "I look." }, call]);
     let thinking = json!({ "type": "enabled", "budget_tokens": 16_384 });
     holds(&body, &[("/messages/1/content", content), ("/thinking", thinking)]);
-    // Whoever did not think about the call that is answered cannot begin now.
+    // If the answered call has no thinking block, thinking cannot begin now.
     let body = said("anthropic", "claude-haiku-4-5", None);
     holds(&body, &[("/thinking", Json::Null)]);
 }
@@ -286,7 +286,7 @@ fn a_key_of_aws_is_not_sent() {
     assert!(!text.contains("sk-secret"), "{text}");
 }
 
-/// The same conversation, with a picture for an answer twice.
+/// Encodes the same conversation with two picture results.
 fn shown(provider: &str, id: &str) -> Json {
     let catalogue = Catalogue::from_user_file(None).unwrap();
     let (service, model) =

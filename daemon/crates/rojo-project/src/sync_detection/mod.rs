@@ -1,6 +1,7 @@
-//! Whether somebody else syncs: a `rojo serve` on this machine, or Rojo's plugin in an open place.
+//! Detection of other sync tools: a `rojo serve` on this machine, or Rojo's plugin in an open
+//! place.
 //!
-//! It is asked and looked at, and nothing more: Rojo's routes that write are never called.
+//! Detection is read-only: it never calls Rojo's routes that write.
 
 mod msgpack;
 
@@ -12,32 +13,32 @@ use scene_schemas::Value;
 use serde_json::Value as Json;
 use vector_place::{Node, Scene};
 
-/// The port on which `rojo serve` listens where no other is told.
+/// The default port of `rojo serve`.
 pub const DEFAULT_PORT: u16 = 34872;
 
-/// How long Rojo may take to answer: it is on this machine.
+/// The time limit for Rojo's response; the server is on this machine.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(300);
-/// Its answer has a few hundred bytes.
+/// Rojo's response has a few hundred bytes.
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
-/// The value by which Rojo's plugin keeps others of a team from syncing as well.
+/// The instance by which Rojo's plugin keeps other team members from syncing.
 const LOCK_NAME: &str = "__Rojo_SessionLock";
-/// The attribute of Workspace in which Rojo's plugin keeps where it is connected to.
+/// The attribute of Workspace in which Rojo's plugin stores the URL it is connected to.
 const CONNECTION_ATTRIBUTE: &str = "__Rojo_ConnectionUrl";
 
-/// A `rojo serve` that answered.
+/// A `rojo serve` that responded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RojoServer {
     /// The name of the project.
     pub project: String,
     pub version: String,
-    /// The version of what it speaks with its plugin.
+    /// The version of the protocol between server and plugin.
     pub protocol: u64,
-    /// The places that may be synced with it; empty where all may.
+    /// The places that may sync with the server; empty if all may.
     pub place_ids: Vec<u64>,
 }
 
-/// Asks for a `rojo serve` on a port of this machine. None where nobody listens, or what listens is
-/// not Rojo, or does not answer within a third of a second.
+/// Looks for a `rojo serve` on a port of this machine. Returns None if the port is closed, if
+/// another program listens on it, or if there is no response within 300 ms.
 pub fn find_server(port: u16) -> Option<RojoServer> {
     let until = Instant::now() + RESPONSE_TIMEOUT;
     let mut stream = TcpStream::connect_timeout(
@@ -46,7 +47,7 @@ pub fn find_server(port: u16) -> Option<RojoServer> {
     )
     .ok()?;
     stream.set_write_timeout(Some(RESPONSE_TIMEOUT)).ok()?;
-    // The older protocol has no chunks, and ends with the connection.
+    // HTTP/1.0 has no chunked encoding, and the server closes the connection at the end.
     let request = format!("GET /api/rojo HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
@@ -65,7 +66,7 @@ pub fn find_server(port: u16) -> Option<RojoServer> {
     parse_server(&answer)
 }
 
-/// Whether an answer has all the bytes that its head announces.
+/// Whether a response has all the bytes that its header announces.
 fn is_complete(answer: &[u8]) -> bool {
     split_response(answer).is_some_and(|(head, body)| {
         let length = header_field(&head, "content-length").and_then(|length| length.parse().ok());
@@ -73,7 +74,7 @@ fn is_complete(answer: &[u8]) -> bool {
     })
 }
 
-/// The head of an answer, and its body.
+/// Splits a response into its header and body.
 fn split_response(answer: &[u8]) -> Option<(String, &[u8])> {
     let end = memchr::memmem::find(answer, b"\r\n\r\n")?;
     Some((String::from_utf8_lossy(&answer[..end]).into_owned(), &answer[end + 4..]))
@@ -85,7 +86,7 @@ fn header_field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     found.next().map(|(_, value)| value.trim())
 }
 
-/// What Rojo's answer says: MessagePack since 7.7.0, JSON before.
+/// Parses Rojo's response: MessagePack since 7.7.0, JSON before.
 fn parse_server(answer: &[u8]) -> Option<RojoServer> {
     let (head, body) = split_response(answer)?;
     let is_ok = head.lines().next()?.split(' ').nth(1) == Some("200");
@@ -95,7 +96,7 @@ fn parse_server(answer: &[u8]) -> Option<RojoServer> {
         _ => return None,
     };
     let text = |name: &str| fields.get(name).and_then(Json::as_str).map(str::to_owned);
-    // What has no session is not Rojo.
+    // A server without a session is not Rojo.
     fields.get("sessionId").filter(|_| is_ok)?;
     let places = fields.get("expectedPlaceIds").and_then(Json::as_array);
     Some(RojoServer {
@@ -106,16 +107,16 @@ fn parse_server(answer: &[u8]) -> Option<RojoServer> {
     })
 }
 
-/// What Rojo's plugin left in a place.
+/// The traces of Rojo's plugin in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyncState {
-    /// Whether somebody of a team holds the lock, or held it when the place was saved.
+    /// The lock instance, if a team member holds the lock or held it when the place was saved.
     pub lock: Option<Node>,
-    /// Where the plugin is connected to, where it says so.
+    /// The URL that the plugin is connected to, if it recorded one.
     pub connection: Option<String>,
 }
 
-/// Looks for what Rojo's plugin leaves in a place that it syncs; none where there is nothing of it.
+/// Looks for the traces of Rojo's plugin in a place. Returns None if there are none.
 pub fn find_sync_state(scene: &Scene) -> Option<SyncState> {
     let lock = find_lock(scene).filter(|lock| {
         scene.stored_value(*lock, "Value").is_some_and(|held| held != Value::Ref(None))
@@ -133,7 +134,8 @@ fn find_lock(scene: &Scene) -> Option<Node> {
     scene.find_child(storage, LOCK_NAME).filter(|lock| scene.class(*lock) == "ObjectValue")
 }
 
-/// Whether Rojo's plugin has its lock in a place: of an open one, nothing is asked for this.
+/// Whether the lock of Rojo's plugin exists in a place. Does not read its value, so an open place
+/// needs no request to Studio.
 pub fn has_sync_lock(scene: &Scene) -> bool {
     find_lock(scene).is_some()
 }

@@ -1,13 +1,14 @@
-//! MessagePack, as far as Rojo's answer about itself needs it.
+//! A MessagePack decoder, limited to what Rojo's server information needs.
 //!
-//! Bytes and extensions are passed over. The format is that of github.com/msgpack/msgpack, spec.md.
+//! Binary data and extensions are skipped. The format is defined in spec.md of
+//! github.com/msgpack/msgpack.
 
 use serde_json::{Map, Value as Json};
 
-/// How deep values may be nested; Rojo's answer is two deep.
+/// The maximum nesting depth; Rojo's response is two levels deep.
 const MAX_DEPTH: usize = 8;
 
-/// The value that bytes begin with; none where they are no value.
+/// Decodes the value at the start of the bytes; None if they are not valid.
 pub(super) fn read_value(bytes: &[u8]) -> Option<Json> {
     MsgpackReader(bytes).read_any(0)
 }
@@ -21,7 +22,7 @@ impl<'a> MsgpackReader<'a> {
         Some(taken)
     }
 
-    /// A number of that many bytes, the highest first.
+    /// Reads a big-endian number of `length` bytes.
     fn read_number(&mut self, length: usize) -> Option<u64> {
         Some(self.take_bytes(length)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }

@@ -1,4 +1,4 @@
-//! Answers as Rojo gives them, and as others do.
+//! Tests with responses of Rojo and of other servers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use vector_place::{FileFormat, reference_of};
 
 use super::*;
 
-/// A server that gives one answer, and ends.
+/// Starts a server that gives one response and ends.
 fn server(answer: Vec<u8>) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -74,7 +74,7 @@ fn what_is_not_rojo_is_nothing() {
     assert_eq!(find_server(server(Vec::new())), None);
     assert_eq!(parse_server(&answer("application/msgpack", &[0x91; 10_000])), None);
     assert_eq!(parse_server(&answer("application/msgpack", &[0xdf, 0xff, 0xff, 0xff, 0xff])), None);
-    // Nobody listens.
+    // The port is closed.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     assert_eq!(find_server(port), None);
 }

@@ -1,4 +1,5 @@
-//! Steps that are read otherwise than was approved, and cannot be reverted as a whole.
+//! Tests of steps whose result differs from what was approved, and which cannot be rolled back
+//! completely.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ impl Bench {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// The deletion of both scripts, ready to be done.
+    /// Prepares the deletion of both scripts.
     fn prepared(&mut self) -> Result<ReadyStep, PlaceError> {
         let mark = self.scene.journal_mark();
         let blobs = BlobStore::new();
@@ -57,7 +58,7 @@ impl Bench {
     }
 }
 
-/// Something else was approved than what the files would be read as.
+/// A scene that differs from what the files produce.
 fn other() -> Scene {
     Scene::empty(vector_place::FileFormat::Binary)
 }
@@ -80,7 +81,7 @@ fn what_somebody_saved_meanwhile_is_named_and_stays() {
 fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     let mut bench = Bench::new();
     let done = bench.prepared().unwrap().perform().unwrap();
-    // No file can be put in the place of a folder.
+    // A file cannot replace a folder.
     fs::create_dir(bench.file("b.luau")).unwrap();
     fs::write(bench.file("b.luau/in the way"), "").unwrap();
     let error = bench.project.verify_result(done, &other()).unwrap_err();
@@ -89,13 +90,13 @@ fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     assert!(said.contains("b.luau: ") && said.contains("run the command again"), "{said}");
     assert_eq!(bench.text("a.luau"), "return 1\n");
     assert!(bench.project.check_scene(&bench.scene).is_err(), "nothing is planned on it");
-    // Reading it again does not make it whole.
+    // Reading the project again does not complete the rollback.
     bench.project.follow_changes(&FileChanges::All).unwrap();
     let blobs = BlobStore::new();
     let error = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None).unwrap_err();
     assert!(matches!(error, PlaceError::PartlyApplied { .. }), "{error}");
     fs::remove_dir_all(bench.file("b.luau")).unwrap();
-    // It was read while it was in part: what is prepared is prepared on the whole again.
+    // The project was read while it was only partly restored, so preparing reports a change.
     let prepared = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None);
     assert!(matches!(prepared, Err(PlaceError::Changed { .. })), "{prepared:?}");
     assert_eq!(bench.text("b.luau"), "return 1\n");

@@ -1,4 +1,4 @@
-//! Editors, storms, links and folders that come and go, on the real file system.
+//! Tests of the watch with editors, storms, links and changing folders, on the real file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{FileChanges, FileWatch, MAX_PATHS, gather_changes};
 
-/// Longer than any machine takes.
+/// Longer than any machine needs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Bench {
@@ -22,10 +22,10 @@ struct Bench {
 }
 
 impl Bench {
-    /// A project file, and a folder with two scripts.
+    /// Creates a project file and a folder with two scripts.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // The system's folder for temporary files may be a link.
+        // The system's temporary folder may be a link.
         let real = folder.path().canonicalize().unwrap();
         let src = real.join("src");
         fs::create_dir(&src).unwrap();
@@ -43,7 +43,7 @@ impl Bench {
         fs::write(self.src.join(name), text).unwrap();
     }
 
-    /// Everything that is told until a path is.
+    /// Returns all reports up to the one that contains a path.
     #[track_caller]
     fn until(&self, path: &Path) -> Vec<FileChanges> {
         let mut told = Vec::new();
@@ -82,7 +82,7 @@ fn who_saves_by_renaming_has_changed_the_file() {
     fs::write(bench.src.join(".One.swp"), "return 12\n").unwrap();
     fs::rename(bench.src.join(".One.swp"), &one).unwrap();
     bench.until(&one);
-    // And once more, though the first file is gone.
+    // Again, although the first file is gone.
     fs::write(bench.src.join(".One.swp"), "return 13\n").unwrap();
     fs::rename(bench.src.join(".One.swp"), &one).unwrap();
     bench.until(&one);
@@ -117,7 +117,7 @@ fn names_that_differ_in_case_and_new_folders_are_told() {
     let deep = bench.src.join("a").join("b");
     fs::create_dir_all(&deep).unwrap();
     bench.until(&bench.src.join("a"));
-    // What is in a folder that is new is told with it, or by itself.
+    // The content of a new folder is reported along with the folder or separately.
     fs::write(deep.join("Deep.luau"), "return 4\n").unwrap();
     bench.until(&deep.join("Deep.luau"));
 }
@@ -157,7 +157,7 @@ fn nothing_of_a_storm_is_lost() {
     }
     bench.write("One.luau", "return 14\n");
     let told = bench.until(&bench.src.join("One.luau"));
-    // On a slow machine it may be told in parts.
+    // A slow machine may report it in parts.
     let of = |path: &Path| {
         told.iter().any(|changed| match changed {
             FileChanges::Paths(paths) => paths.contains(path),
@@ -184,7 +184,7 @@ fn a_folder_that_goes_and_comes_back_is_followed() {
 fn it_ends_when_nobody_follows() {
     let Bench { watch, heard, _folder, src } = Bench::new();
     drop(watch);
-    // The thread lets go of the channel, and nothing more is told.
+    // The thread drops its sender, and nothing more is reported.
     fs::write(src.join("One.luau"), "return 15\n").unwrap();
     while heard.recv_timeout(PATIENCE).is_ok() {}
 }

@@ -1,18 +1,18 @@
-//! Paths of one step that differ by case alone, as where something is renamed from `a` to `A`.
+//! Paths of one step that differ only by case, as when `a` is renamed to `A`.
 //!
-//! On some systems both are then one file: each is found under the name of the other. What is there is
-//! what its folder lists, so that a step knows which of the two names it has.
+//! On a case-insensitive file system, both are the same file, and either name finds it. The listing
+//! of the parent folder shows which of the two names the file really has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The paths of a step that differ from another one of it by case alone.
+/// The paths of a step that differ from another path of the step only by case.
 #[derive(Debug, Default)]
 pub(super) struct CaseVariants(BTreeSet<PathBuf>);
 
 impl CaseVariants {
-    /// Of these paths, and the folders above them.
+    /// Collects the variants among these paths and the folders above them.
     pub(super) fn from_paths<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
         let mut seen: BTreeSet<&Path> = BTreeSet::new();
         let mut spelled: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
@@ -25,7 +25,7 @@ impl CaseVariants {
         Self(twins.map(Path::to_owned).collect())
     }
 
-    /// Whether a path, where something is found under it, is really called so.
+    /// Whether an entry found at a path really has this exact name.
     pub(super) fn has_exact_name(&self, path: &Path) -> bool {
         self.is_exactly_listed(path, |folder| {
             let entries = folder.read_dir().into_iter().flatten().flatten();
@@ -33,22 +33,23 @@ impl CaseVariants {
         })
     }
 
-    /// As [`Twins::is_called`], by what the folders list.
+    /// Like [`CaseVariants::has_exact_name`], with a given function to list a folder.
     fn is_exactly_listed(&self, path: &Path, list: impl Fn(&Path) -> Vec<OsString>) -> bool {
-        // A folder with a twin is looked at itself; what is in it is called as it is called there.
+        // Only path components with a variant are ambiguous. Check each of them in the listing of
+        // its parent.
         let doubtful = path.ancestors().filter(|part| self.0.contains(*part));
         doubtful
             .filter_map(|part| part.parent().zip(part.file_name()))
             .all(|(folder, name)| list(folder).iter().any(|entry| entry == name))
     }
 
-    /// Whether a folder is there, and called so.
+    /// Whether a folder with exactly this name exists.
     pub(super) fn is_folder(&self, path: &Path) -> bool {
         path.is_dir() && self.has_exact_name(path)
     }
 }
 
-/// Whether something is there that is called so.
+/// Whether an entry with exactly this name exists.
 pub(super) fn is_present(path: &Path) -> bool {
     path.exists()
         && path.parent().zip(path.file_name()).is_none_or(|(folder, name)| {
@@ -65,7 +66,7 @@ mod tests {
         CaseVariants::from_paths(paths.iter().map(Path::new))
     }
 
-    /// A disk that takes names for the same that differ by case, and keeps them as they were given.
+    /// Lists a file system that is case-insensitive but preserves case.
     fn list<'a>(names: &'a [&str]) -> impl Fn(&Path) -> Vec<OsString> + 'a {
         |folder| {
             let is_in = |name: &&&str| {
@@ -84,7 +85,7 @@ mod tests {
             let disk = [there, "src/B.luau"];
             assert!(twins.is_exactly_listed(Path::new(there), list(&disk)));
             assert!(!twins.is_exactly_listed(Path::new(other), list(&disk)));
-            // Nothing of the step is called so: whatever the system finds is meant.
+            // No other path of the step is a variant of this one, so any match counts.
             assert!(twins.is_exactly_listed(Path::new("src/b.luau"), list(&disk)));
         }
     }

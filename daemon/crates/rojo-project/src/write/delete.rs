@@ -1,8 +1,8 @@
-//! Instances that are gone: which files go with them, and which stay.
+//! Deleted instances: which files are removed with them, and which stay.
 //!
-//! A file goes where its instance was deleted itself, or with the folder that it is in. What a node of
-//! a project file mounts stays on the disk when the node goes, and so does every file that is no
-//! instance: then the deletion is refused.
+//! A file is removed if its own instance was deleted, or with its folder. What a node of a project
+//! file mounts stays on the disk when the node is removed. Deleting a folder is refused if it
+//! contains files that are not instances.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::{ChangePlanner, MovedMeta, json, mount_node};
 use crate::tree::InstanceOrigin;
 
 impl ChangePlanner<'_> {
-    /// Takes the files away of instances that are gone, or are written anew elsewhere.
+    /// Removes the files of instances that were deleted, or are written elsewhere.
     pub(super) fn remove_deleted(&mut self) -> Result<(), Refusal> {
         let is_gone = |number: &u32| !self.scene.is_live(self.node_at(*number));
         let mut gone: Vec<u32> = (0..self.nodes.len() as u32).filter(is_gone).collect();
@@ -63,8 +63,9 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Whether an instance goes only because a node of a project file does, which mounts it: its file
-    /// stays. One that stands elsewhere now leaves its file, with what is below it, before that.
+    /// Whether an instance is removed only because its mounting node is removed, so that its file
+    /// stays. An instance that was moved elsewhere has left its file, along with its subtree,
+    /// before that.
     fn is_below_mounted(&self, number: u32, gone: &FxHashSet<u32>) -> bool {
         let mut at = number;
         while !self.scene.is_live(self.node_at(at))
@@ -79,7 +80,7 @@ impl ChangePlanner<'_> {
         false
     }
 
-    /// The files that an instance was read from.
+    /// Returns the files that an instance was read from.
     fn source_files(&self, number: u32) -> Vec<PathBuf> {
         let instance = self.instance_at(number);
         let mut files = match self.tree.notes.get(number as usize) {
@@ -93,7 +94,7 @@ impl ChangePlanner<'_> {
             }
             InstanceOrigin::Folder { folder, init: Some(init), .. } => {
                 files.push(init.clone());
-                // Rojo reads a meta file of the folder's own name for its `init` file, too.
+                // Rojo also applies a meta file with the folder's own name to its `init` file.
                 let metas = META_EXTENSIONS.iter().filter_map(|end| {
                     let name = folder.file_name()?.to_str()?;
                     Some(folder.join(format!("{name}.meta.{end}")))
@@ -105,7 +106,7 @@ impl ChangePlanner<'_> {
         files
     }
 
-    /// Takes a node out of a project file. What it mounts stays on the disk.
+    /// Removes a node from a project file. The mounted files stay on the disk.
     fn delete_mounted(&mut self, number: u32) -> Result<(), Refusal> {
         self.check_node_unshared(number)?;
         let (project, names) = self.mounted_node(number, self.node_at(number))?;

@@ -1,5 +1,5 @@
-//! Names of files for instances: by class and `RunContext`, and only such as any system can hold and
-//! Rojo reads as what is meant.
+//! File names for instances, from class and `RunContext`. Only names that every system can hold and
+//! that Rojo reads as intended are used.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use scene_schemas::refusal::{Refusal, refuse};
 
 use crate::middleware::{FileMiddleware, INIT_FILES, ScriptKind};
 
-/// Names that Windows keeps for devices.
+/// Names that Windows reserves for devices.
 const DEVICE_NAMES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// How long a name may be in bytes, so that the ends fit behind it.
+/// The maximum length of a name in bytes, which leaves room for suffixes.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Whether every file system can hold a name.
+/// Checks that every file system can hold a name.
 ///
 /// # Errors
-/// One cannot.
+/// Fails if some file system cannot.
 pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     let stem = name.split('.').next().unwrap_or(name).to_lowercase();
     let is_device = DEVICE_NAMES.iter().any(|device| {
@@ -48,7 +48,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     )
 }
 
-/// What stands behind an instance's name in the name of a script's file, without `.lua` or `.luau`.
+/// Returns the part of a script's file name between the instance name and `.lua` or `.luau`.
 pub(super) fn kind_suffix(script: ScriptKind) -> &'static str {
     match script {
         ScriptKind::Server => ".server",
@@ -58,8 +58,8 @@ pub(super) fn kind_suffix(script: ScriptKind) -> &'static str {
     }
 }
 
-/// The kind of script by which a file is of a class and nearest to a `RunContext`; none where no file
-/// can be of that class.
+/// Returns the kind of script whose file yields a class, preferably with a given `RunContext`. None
+/// if no file yields that class.
 pub(super) fn script_kind(
     class: &str,
     run_context: u32,
@@ -75,14 +75,14 @@ pub(super) fn script_kind(
     exact.or(of_class.first()).copied()
 }
 
-/// Whether Rojo reads a file of this name, where no rule of the project says otherwise, as a script of
-/// a kind and an instance of a name.
+/// Whether Rojo, by its default rules, reads a file with this name as a script of this kind with
+/// this instance name.
 pub(super) fn is_read_as(file_name: &str, script: ScriptKind, name: &str) -> bool {
     !INIT_FILES.iter().any(|(init, _)| *init == file_name)
         && FileMiddleware::from_file_name(file_name) == Some((FileMiddleware::Script(script), name))
 }
 
-/// What a file's name has behind the name of its instance.
+/// Returns the part of a file name after the instance name.
 pub(super) fn name_suffix<'a>(file: &'a Path, name: &str) -> Option<&'a str> {
     file.file_name()?.to_str()?.strip_prefix(name)
 }

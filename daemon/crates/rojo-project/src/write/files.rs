@@ -1,7 +1,8 @@
-//! The files of a plan: what becomes of each, before anything is touched.
+//! The files of a plan: collects the change of each file before anything is touched.
 //!
-//! A plan speaks of files by where they are now. Where each ends up, and what it holds then, comes out
-//! at the end, as a list of [`Change`]s. The disk is read here and never written.
+//! A plan refers to existing files by their current paths. [`PlannedFiles::finish`] resolves the
+//! final paths and contents to a list of [`FileChange`]s. This module reads the disk and never
+//! writes to it.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::fs;
@@ -15,60 +16,57 @@ use super::super::bounded_read::read_file;
 use super::case_rename::CaseVariants;
 use super::journal::{FileChange, FileContent, StepJournal};
 
-/// Folders that stand deeper in one another than this are not moved.
+/// The maximum nesting depth of folders that are moved or removed.
 const MAX_DEPTH: usize = 500;
 
-/// Files that systems and Git users leave in folders, in which nobody keeps anything.
+/// Files that systems and Git users leave in folders, and that hold no one's work.
 const DISPOSABLE_FILES: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini"];
 
-/// What becomes of a file that is there.
+/// The change to the path of an existing file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileFate {
-    /// It stays in its folder, wherever that goes.
+    /// The file follows its folder, if that is moved or removed.
     Stay,
-    /// It gets another path.
     Move(PathBuf),
     Remove,
 }
 
-/// A file that a plan speaks of.
+/// An existing file that a plan refers to.
 #[derive(Debug)]
 struct FileSlot {
     fate: FileFate,
     bytes: Option<Vec<u8>>,
 }
 
-/// The files of a plan.
 #[derive(Debug, Default)]
 pub(super) struct PlannedFiles {
-    /// Paths are shown as they are seen from here.
+    /// Paths are displayed relative to this folder.
     folder: PathBuf,
     /// No path may lead out of this folder.
     boundary: PathBuf,
     slots: BTreeMap<PathBuf, FileSlot>,
     new_files: BTreeMap<PathBuf, Vec<u8>>,
     new_folders: BTreeSet<PathBuf>,
-    /// Folders that get another path, or go.
+    /// The folders that are moved, each with its new path; None for a folder that is removed.
     folders: BTreeMap<PathBuf, Option<PathBuf>>,
-    /// The files of instances that go.
+    /// The files of removed instances.
     removable: BTreeSet<PathBuf>,
 }
 
-/// What a plan comes to.
+/// The result of planning.
 #[derive(Debug, Default)]
 pub(crate) struct PlannedChanges {
-    /// The files, sorted by path.
     pub(crate) files: Vec<FileChange>,
-    /// Folders that are made, though nothing may be in them, a parent before what is in it.
+    /// Folders to create even if they stay empty, parents before children.
     pub(super) new_folders: Vec<PathBuf>,
-    /// Folders that go where nothing is left in them, a parent behind what is in it.
+    /// Folders to remove if they are empty by then, parents after children.
     pub(super) removed_folders: Vec<PathBuf>,
-    /// Files and folders that stay, although the nodes go that name them.
+    /// Files and folders that stay although the nodes that mount them are removed.
     pub(crate) retained: Vec<PathBuf>,
 }
 
 impl PlannedChanges {
-    /// The folders that come or go.
+    /// Returns the folders that are created or removed.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
         self.new_folders.iter().chain(&self.removed_folders).map(PathBuf::as_path)
     }
@@ -88,7 +86,7 @@ impl PlannedFiles {
         self.slots.entry(file.to_owned()).or_insert(FileSlot { fate: FileFate::Stay, bytes: None })
     }
 
-    /// What a file will hold; none where there is no such file.
+    /// Returns the planned content of a file; None if there is no such file.
     pub(super) fn read_planned(&self, file: &Path) -> Result<Option<Vec<u8>>, Refusal> {
         if let Some(FileSlot { bytes: Some(bytes), .. }) = self.slots.get(file) {
             return Ok(Some(bytes.clone()));
@@ -102,7 +100,8 @@ impl PlannedFiles {
         }
     }
 
-    /// Gives a file another content: one that `is_there`, or one that is made at that path.
+    /// Sets the content of a file: of an existing one if `is_there`, otherwise of one that is
+    /// created at that path.
     pub(super) fn set_content(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
         if is_there {
             self.slot_mut(file).bytes = Some(bytes);
@@ -111,7 +110,7 @@ impl PlannedFiles {
         }
     }
 
-    /// Makes a file at the path that it will have.
+    /// Creates a file at its final path.
     pub(super) fn create_file(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
         if self.new_files.contains_key(&to) {
             return refuse!(
@@ -123,42 +122,43 @@ impl PlannedFiles {
         Ok(())
     }
 
-    /// Makes a folder at the path that it will have.
+    /// Creates a folder at its final path.
     pub(super) fn create_folder(&mut self, to: PathBuf) {
         self.new_folders.insert(to);
     }
 
-    /// Gives a file another path.
+    /// Moves a file.
     pub(super) fn move_file(&mut self, file: &Path, to: PathBuf) {
         self.slot_mut(file).fate = FileFate::Move(to);
     }
 
-    /// Takes a file away.
+    /// Removes a file.
     pub(super) fn remove_file(&mut self, file: &Path) {
         self.slot_mut(file).fate = FileFate::Remove;
     }
 
-    /// Gives a folder another path, with all in it of which nothing else is said.
+    /// Moves a folder, with everything in it that has no change of its own.
     pub(super) fn move_folder(&mut self, folder: &Path, to: PathBuf) {
         self.folders.insert(folder.to_owned(), Some(to));
     }
 
-    /// Takes a folder away, with all in it of which nothing else is said.
+    /// Removes a folder, with everything in it that has no change of its own.
     pub(super) fn remove_folder(&mut self, folder: &Path) {
         self.folders.insert(folder.to_owned(), None);
     }
 
-    /// Says which files may go with their folder, though nothing else is said of them.
+    /// Sets the files that may be removed along with their folders.
     pub(super) fn allow_removal(&mut self, files: BTreeSet<PathBuf>) {
         self.removable = files;
     }
 
-    /// Whether a file is to go, or to be moved.
+    /// Whether a file is to be removed or moved.
     pub(super) fn is_leaving(&self, file: &Path) -> bool {
         self.slots.get(file).is_some_and(|slot| slot.fate != FileFate::Stay)
     }
 
-    /// Where something will be that stays in its folder; its own path where that goes.
+    /// Returns the planned path of an entry that stays in its folder; the current path if the
+    /// folder is removed.
     pub(super) fn planned_path(&self, path: &Path) -> PathBuf {
         match self.folder_fate(path) {
             FileFate::Move(to) => to,
@@ -166,7 +166,8 @@ impl PlannedFiles {
         }
     }
 
-    /// What becomes of a path with the folders that it is in, or is itself.
+    /// Returns the change to a path that results from its folders, or from the path itself as a
+    /// folder.
     fn folder_fate(&self, path: &Path) -> FileFate {
         let found = path.ancestors().find_map(|above| Some((above, self.folders.get(above)?)));
         match found {
@@ -174,13 +175,13 @@ impl PlannedFiles {
             Some((_, None)) => FileFate::Remove,
             Some((above, Some(to))) => FileFate::Move(match path.strip_prefix(above) {
                 Ok(rest) if rest != Path::new("") => to.join(rest),
-                // `join` with nothing would end in a slash.
+                // Joining an empty path would append a slash.
                 _ => to.clone(),
             }),
         }
     }
 
-    /// Where a file that is there ends up; none where it goes.
+    /// Returns the final path of an existing file; None if it is removed.
     fn final_path(&self, file: &Path, slot: &FileSlot) -> Option<PathBuf> {
         let fate = match &slot.fate {
             FileFate::Stay => &self.folder_fate(file),
@@ -193,11 +194,11 @@ impl PlannedFiles {
         }
     }
 
-    /// What the plan comes to.
+    /// Resolves the plan to a list of changes.
     ///
     /// # Errors
-    /// Two files would have one path, or one would leave the project; one would go that is no instance's,
-    /// or has a path that no record can hold.
+    /// Fails if two files would have the same path, if a file would leave the project, if a removed
+    /// file belongs to no instance, or if a journal cannot hold a path.
     pub(super) fn finish(mut self) -> Result<PlannedChanges, Refusal> {
         let mut changes = PlannedChanges::default();
         let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
@@ -256,7 +257,7 @@ impl PlannedFiles {
         Ok(changes)
     }
 
-    /// Whether nothing goes with a folder but what instances were read from.
+    /// Checks that removed folders contain only files that instances were read from.
     fn check_unrelated_files(&self) -> Result<(), Refusal> {
         let is_stranger = |(file, slot): &(&PathBuf, &FileSlot)| {
             let is_worthless = || DISPOSABLE_FILES.iter().any(|name| file.ends_with(name));
@@ -285,7 +286,7 @@ impl PlannedFiles {
         )
     }
 
-    /// Takes the files of a folder that moves or goes, of which nothing is said, with it.
+    /// Adds the remaining files of a folder that is moved or removed.
     fn include_rest(
         &mut self,
         folder: &Path,
@@ -326,8 +327,8 @@ impl PlannedFiles {
         Ok(())
     }
 
-    /// Whether what is new stands inside the project, and beside nothing whose name differs by case
-    /// alone: other systems would take the two for one.
+    /// Checks that new paths are inside the project, and that no other path differs from them only
+    /// by case: some systems would treat the two as one.
     fn check_paths(
         &self,
         before: &BTreeMap<PathBuf, FileContent>,
@@ -368,7 +369,7 @@ impl PlannedFiles {
         refuse!("{} is outside of {}.", self.display_path(path), self.boundary.display())
     }
 
-    /// Whether nothing that stays has this path, or one that differs by case alone.
+    /// Checks that no path that stays is equal to this one or differs from it only by case.
     fn check_free(
         &self,
         path: &Path,
@@ -379,7 +380,8 @@ impl PlannedFiles {
         for part in path.ancestors() {
             let (Some(folder), Some(name)) = (part.parent(), part.file_name()) else { break };
             let wanted = name.to_string_lossy().to_lowercase();
-            // On some systems a folder is found by another name than its own, which it will not have.
+            // A case-insensitive file system also finds the folder under a name that it does not
+            // have.
             if !twins.has_exact_name(folder) {
                 continue;
             }
@@ -414,7 +416,7 @@ impl PlannedFiles {
 }
 
 impl PlannedChanges {
-    /// The paths of the plan that differ by case alone.
+    /// Returns the paths of the plan that differ only by case.
     pub(super) fn case_variants(&self) -> CaseVariants {
         let files = self.files.iter().map(|it| &it.path);
         CaseVariants::from_paths(
@@ -422,10 +424,10 @@ impl PlannedChanges {
         )
     }
 
-    /// Gives one more file a content.
+    /// Adds a file with a new content.
     ///
     /// # Errors
-    /// What is there cannot be read, or no record can hold its path.
+    /// Fails if the current content cannot be read, or if a journal cannot hold the path.
     pub(crate) fn write_file(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), Refusal> {
         check_utf8(file, Path::new(""))?;
         let before = file.exists().then(|| read_content(file)).transpose()?;
@@ -435,8 +437,8 @@ impl PlannedChanges {
         Ok(())
     }
 
-    /// The way back from steps, the newest first; none where a file is not what they left, or what it
-    /// was is not known.
+    /// Returns the changes that revert steps, given newest first. None if a file is not as the
+    /// steps left it, or if its previous content is unknown.
     pub(crate) fn reverse_journals(journals: &[StepJournal], blobs: &BlobStore) -> Option<Self> {
         let mut files: BTreeMap<&Path, FileChange> = BTreeMap::new();
         let paths = journals.iter().flat_map(|it| &it.files).map(|noted| noted.path.as_path());
@@ -481,7 +483,7 @@ impl PlannedChanges {
     }
 }
 
-/// Whether a record of a step can hold a path.
+/// Checks that a journal can hold a path.
 fn check_utf8(path: &Path, folder: &Path) -> Result<(), Refusal> {
     if path.to_str().is_some() {
         return Ok(());
@@ -494,7 +496,7 @@ fn check_utf8(path: &Path, folder: &Path) -> Result<(), Refusal> {
     )
 }
 
-/// A file as it is.
+/// Reads the current content of a file.
 fn read_content(file: &Path) -> Result<FileContent, Refusal> {
     let failed = |why| Refusal(format!("{} cannot be read: {why}.", file.display()));
     let about = fs::symlink_metadata(file).map_err(failed)?;
@@ -505,7 +507,7 @@ fn read_content(file: &Path) -> Result<FileContent, Refusal> {
     Ok(FileContent { bytes, mode: Some(super::journal::file_mode(&about)) })
 }
 
-/// The hash of a file as a plan read it.
+/// Returns the hash of a file's content as the plan read it.
 pub(super) fn hash_content(content: Option<&FileContent>) -> Option<Fingerprint> {
     content.map(|content| Fingerprint::hash_bytes(&content.bytes))
 }

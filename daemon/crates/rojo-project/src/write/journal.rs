@@ -1,8 +1,8 @@
-//! Changes of several files, as one step that is done or not.
+//! Steps: changes of several files that are applied together or not at all.
 //!
-//! What a step will do is written down before the first file is touched: every file with what it was
-//! and what it becomes. Contents are kept by their hashes, with the ledger. So a step that was cut off
-//! can be reverted by the next process, and one that was done can be reverted later.
+//! The journal of a step records every file before the first one is touched, with its content
+//! before and after. The ledger keeps the contents by hash. So the next process can revert a step
+//! that was interrupted, and a completed step can be reverted later.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,15 +17,15 @@ use super::case_rename::CaseVariants;
 use super::files::{PlannedChanges, hash_content};
 use super::rollback::RollbackFailure;
 
-/// What a file holds, and who may read and write it.
+/// The content and permissions of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileContent {
     pub(crate) bytes: Vec<u8>,
-    /// The permissions of Unix, nothing elsewhere; none where they are what new files have.
+    /// The Unix permissions; None on other systems and for new files with default permissions.
     pub(super) mode: Option<u32>,
 }
 
-/// What becomes of a file.
+/// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
@@ -38,16 +38,16 @@ pub(crate) struct FileChange {
 #[serde(deny_unknown_fields)]
 pub struct StepJournal {
     pub files: Vec<JournalFile>,
-    /// Folders that are made, a parent before what is in it.
+    /// The folders to create, parents before children.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<PathBuf>,
-    /// Folders that go, a parent behind what is in it.
+    /// The folders to remove, parents after children.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<PathBuf>,
-    /// The temporary files that hold what is new.
+    /// The temporary files with the new contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub temporary: Vec<PathBuf>,
-    /// What the names of temporary files of the step begin with.
+    /// The prefix of the names of the step's temporary files.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mark: String,
 }
@@ -57,25 +57,25 @@ pub struct StepJournal {
 #[serde(deny_unknown_fields)]
 pub struct JournalFile {
     pub path: PathBuf,
-    /// What it was; none where it was not there.
+    /// The previous content; None if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<StoredContent>,
-    /// What it becomes; none where it goes.
+    /// The new content; None if the file is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<StoredContent>,
 }
 
-/// A content that the ledger has.
+/// A file content that the ledger keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredContent {
     pub hash: Fingerprint,
-    /// The permissions of Unix.
+    /// The Unix permissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
 }
 
-/// A record that the ledger can keep. A step whose record cannot be written down is never begun.
+/// A step with its serialized record. A step whose record cannot be serialized is never started.
 #[derive(Debug)]
 pub(crate) struct JournalRecord {
     pub(super) step: StepJournal,
@@ -88,28 +88,28 @@ impl JournalRecord {
         Ok(Self { step, bytes })
     }
 
-    /// The record as the ledger keeps it.
+    /// Returns the record as the ledger keeps it.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.bytes.clone()
     }
 }
 
-/// A step that is ready: what is new stands in synced temporary files.
+/// A step that is ready to be performed: the new contents are in synced temporary files.
 #[derive(Debug)]
 pub(crate) struct ReadyStep {
     pub(crate) journal: JournalRecord,
     changes: PlannedChanges,
-    /// For each change, the temporary file; none where the file goes.
+    /// The temporary file for each change; None if the file is removed.
     temporary: Vec<Option<TempPath>>,
 }
 
 impl ReadyStep {
-    /// Stores what is new in temporary files, whose names begin with a mark of the step: so they are
-    /// found though a crash comes before the record is kept.
+    /// Stores the new contents in temporary files. Their names begin with a mark of the step, so
+    /// they can be found even if a crash occurs before the record is kept.
     ///
     /// # Errors
-    /// Something cannot be written, or the record cannot: it holds a path that is no UTF-8. Nothing is
-    /// left on the disk.
+    /// Fails if a file cannot be written, or if the record cannot be serialized because it holds a
+    /// path that is not UTF-8. Nothing is left on the disk.
     pub(crate) fn store_temporary(changes: PlannedChanges, mark: &str) -> io::Result<Self> {
         let mut temporary = Vec::with_capacity(changes.files.len());
         let twins = changes.case_variants();
@@ -141,7 +141,8 @@ impl ReadyStep {
         Ok(Self { journal: JournalRecord::new(journal)?, changes, temporary })
     }
 
-    /// Everything that the ledger keeps of the step: its record, and what the files were.
+    /// Returns what the ledger keeps of the step: its record and the previous contents of the
+    /// files.
     pub(crate) fn ledger_blobs(&self) -> Vec<Vec<u8>> {
         let before = self.changes.files.iter().filter_map(|it| it.before.as_ref());
         let mut blobs: Vec<Vec<u8>> = before.map(|it| it.bytes.clone()).collect();
@@ -149,7 +150,7 @@ impl ReadyStep {
         blobs
     }
 
-    /// The first file that is not what it was when the step was planned.
+    /// Returns the first file that has changed since the step was planned.
     pub(crate) fn first_changed_file(&self) -> Option<PathBuf> {
         let twins = self.changes.case_variants();
         let current = |file: &Path| hash_file(file, &twins).ok().flatten();
@@ -161,7 +162,7 @@ impl ReadyStep {
     /// Performs the step on the disk.
     ///
     /// # Errors
-    /// It was not done; what had been done of it was taken back, as far as that was possible.
+    /// Fails if an action fails. The actions before it are rolled back as far as possible.
     pub(crate) fn perform(mut self) -> Result<DoneStep, Box<FailedStep>> {
         let temporary = std::mem::take(&mut self.temporary);
         let done = self.replace_files(temporary);
@@ -183,7 +184,8 @@ impl ReadyStep {
         Ok(())
     }
 
-    /// What is done, in order: files that go make room for folders that come, and these for files.
+    /// Returns the actions in order: removed files make room for new folders, and new folders for
+    /// new files.
     fn disk_actions(
         &self,
         temporary: Vec<Option<TempPath>>,
@@ -202,14 +204,14 @@ impl ReadyStep {
         removed.chain(gone).chain(made).chain(put)
     }
 
-    /// How many acts the step has.
+    /// Returns the number of actions of the step.
     #[cfg(test)]
     pub(super) fn acts_in_all(&self) -> usize {
         let step = &self.journal.step;
         step.files.len() + step.made.len() + step.gone.len()
     }
 
-    /// Is cut off after some acts, as by a crash: nothing is tidied up.
+    /// Stops after some actions without any cleanup, like a crash.
     #[cfg(test)]
     pub(super) fn go_until(mut self, stop: usize) {
         let temporary = std::mem::take(&mut self.temporary);
@@ -223,7 +225,6 @@ impl ReadyStep {
     }
 }
 
-/// One thing that is done to the disk.
 enum DiskAction<'a> {
     RemoveFile(&'a Path),
     RemoveFolder(&'a Path),
@@ -235,7 +236,7 @@ impl DiskAction<'_> {
     fn perform(self) -> io::Result<()> {
         match self {
             Self::RemoveFile(file) => fs::remove_file(file),
-            // What somebody has put there meanwhile stays.
+            // Keep the folder if another process has put something into it.
             Self::RemoveFolder(folder) => {
                 let _ = fs::remove_dir(folder);
                 Ok(())
@@ -249,12 +250,12 @@ impl DiskAction<'_> {
     }
 }
 
-/// A step that was done, and can still be taken back at once.
+/// A step that was performed and can still be rolled back.
 #[derive(Debug)]
 pub(crate) struct DoneStep(ReadyStep);
 
 impl DoneStep {
-    /// Takes it back. Running it again goes on with what could not be.
+    /// Rolls the step back. Another call continues with what could not be restored.
     pub(crate) fn roll_back(&self) -> Result<(), RollbackFailure> {
         let before = |noted: &JournalFile| {
             let change = self.0.changes.files.iter().find(|change| change.path == noted.path);
@@ -264,41 +265,42 @@ impl DoneStep {
     }
 }
 
-/// A step that could not be done.
+/// A step that could not be performed.
 #[derive(Debug)]
 pub(crate) struct FailedStep {
     pub(crate) why: io::Error,
-    /// What could not be taken back of it, where there is any.
+    /// The parts that could not be rolled back; None if the rollback is complete.
     pub(crate) left: Option<RollbackFailure>,
-    /// The step, by which that can be tried again.
+    /// The step, to retry the rollback.
     pub(crate) step: DoneStep,
 }
 
 impl StepJournal {
-    /// Reads a record that the ledger kept; none where it is something else.
+    /// Parses a record from the ledger; None if the bytes are not a record.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// The paths of the step that differ by case alone.
+    /// Returns the paths of the step that differ only by case.
     pub(super) fn case_variants(&self) -> CaseVariants {
         let files = self.files.iter().map(|it| &it.path);
         CaseVariants::from_paths(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
     }
 
-    /// What has to be fetched from the ledger to take the step back.
+    /// Returns the blobs that are needed from the ledger to revert the step.
     pub fn required_blobs(&self) -> impl Iterator<Item = &Fingerprint> {
         self.files.iter().filter_map(|it| it.before.as_ref()).map(|kept| &kept.hash)
     }
 
-    /// Takes away the temporary files that a stopped process has left.
+    /// Removes temporary files that a terminated process left behind.
     pub fn sweep_temporary(&self) {
         for file in &self.temporary {
             let _ = fs::remove_file(file);
         }
     }
 
-    /// Renames are on the disk when their folders are. Systems that cannot sync a folder do without.
+    /// Syncs the parent folders, because a rename is durable only then. Systems that cannot sync a
+    /// folder skip this.
     pub(super) fn sync_folders(&self) {
         let parents = self.files.iter().filter_map(|it| it.path.parent());
         let mut folders: Vec<&Path> = parents.collect();
@@ -313,10 +315,10 @@ impl StepJournal {
     }
 }
 
-/// The hash of a file as it is; none where there is no file that is called so.
+/// Returns the hash of a file; None if no file with exactly this name exists.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// Fails if the file exists and cannot be read.
 pub(super) fn hash_file(file: &Path, twins: &CaseVariants) -> io::Result<Option<Fingerprint>> {
     if !twins.has_exact_name(file) {
         return Ok(None);
@@ -324,22 +326,23 @@ pub(super) fn hash_file(file: &Path, twins: &CaseVariants) -> io::Result<Option<
     match disk::hash_file(file) {
         Ok(hash) => Ok(Some(hash)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
-        // A file where its folder was, or a folder in its own place.
+        // A file is in the place of its parent folder, or a folder in its own place.
         Err(why) if why.kind() == io::ErrorKind::NotADirectory => Ok(None),
         Err(_) if file.is_dir() => Ok(None),
         Err(why) => Err(why),
     }
 }
 
-/// A path in the nearest folder that is there and stays.
+/// Returns a path in the nearest parent folder that exists and is not removed.
 fn temporary_path(path: &Path, gone: &[PathBuf], twins: &CaseVariants) -> PathBuf {
     let stays = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
     let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
-    // Permissions are given apart.
+    // The name does not exist, so that no permissions are copied from it; the mode is set
+    // separately.
     folder.join(".vector-new")
 }
 
-/// The folders that have to be made, those on the way included.
+/// Returns the folders that have to be created, including missing parents.
 fn missing_folders(changes: &PlannedChanges, twins: &CaseVariants) -> Vec<PathBuf> {
     let parents =
         changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
@@ -356,7 +359,7 @@ fn missing_folders(changes: &PlannedChanges, twins: &CaseVariants) -> Vec<PathBu
     missing
 }
 
-/// Who may read and write a file, where that is a number.
+/// Returns the permission bits of a file.
 #[cfg(unix)]
 pub(super) fn file_mode(about: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;

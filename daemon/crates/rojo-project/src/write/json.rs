@@ -1,4 +1,4 @@
-//! Changes of JSON files that people wrote: what is not changed keeps its bytes, comments included.
+//! Edits of hand-written JSON files: unchanged parts keep their bytes, including comments.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
@@ -7,17 +7,17 @@ use serde_json::Value as Json;
 
 use crate::jsonc;
 
-/// A JSON file that is changed.
+/// A JSON file that is being edited.
 pub(super) struct JsonDocument {
     root: CstRootNode,
     bom: &'static str,
 }
 
 impl JsonDocument {
-    /// Reads a file; an empty one holds an empty object.
+    /// Parses a file. An empty file counts as an empty object.
     ///
     /// # Errors
-    /// It is no object.
+    /// Fails if the file is not an object.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         let text = String::from_utf8_lossy(bytes);
         let (bom, text) = match text.strip_prefix('\u{feff}') {
@@ -26,7 +26,7 @@ impl JsonDocument {
         };
         let empty = "{}\n";
         let text = if text.trim().is_empty() { empty } else { text };
-        // The parser calls itself; how deep is looked at there.
+        // The parser is recursive; this call limits the nesting depth first.
         if let Err(why) = jsonc::read_json(text.as_bytes()) {
             return refuse!("{why}");
         }
@@ -41,16 +41,16 @@ impl JsonDocument {
         self.root.object_value_or_set()
     }
 
-    /// The text with all changes.
+    /// Returns the text with all edits.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         format!("{}{}", self.bom, self.root).into_bytes()
     }
 }
 
-/// The object under a key; made where it is not there.
+/// Returns the object under a key, and creates it if the key is missing.
 ///
 /// # Errors
-/// Something else is there.
+/// Fails if the value under the key is not an object.
 pub(super) fn object_or_create(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
     match object.object_value_or_create(key) {
         Some(found) => Ok(found),
@@ -58,7 +58,7 @@ pub(super) fn object_or_create(object: &CstObject, key: &str) -> Result<CstObjec
     }
 }
 
-/// Sets the value under a key, or takes it away.
+/// Sets or removes the value under a key.
 pub(super) fn set_value(object: &CstObject, key: &str, value: Option<&Json>) {
     match (object.get(key), value) {
         (Some(there), Some(value)) => {
@@ -73,11 +73,11 @@ pub(super) fn set_value(object: &CstObject, key: &str, value: Option<&Json>) {
     }
 }
 
-/// Adds a field. An object that stands in one line stays there, where the value does too.
+/// Adds a field. An object on a single line stays on it if the value fits there too.
 fn add_field(object: &CstObject, key: &str, value: CstInputValue) {
     let is_flat = !object.properties().is_empty() && !object.to_string().contains('\n');
     let added = object.append(key, value);
-    // The crate escapes nothing but quotes.
+    // The crate escapes only quotes.
     if let Some(name) = added.name().and_then(|name| name.as_string_lit()) {
         name.set_raw_value(Json::from(key).to_string());
     }
@@ -87,7 +87,7 @@ fn add_field(object: &CstObject, key: &str, value: CstInputValue) {
     let mut is_behind_space = false;
     for child in object.children() {
         let space = if is_behind_space { "" } else { " " }.to_owned();
-        // What the crate indents with is a text to it.
+        // The crate represents its own indentation as a string.
         let indent = child.as_string_lit().filter(|it| it.raw_value().trim().is_empty());
         if let Some(newline) = child.as_newline() {
             newline.remove();
@@ -103,10 +103,10 @@ fn add_field(object: &CstObject, key: &str, value: CstInputValue) {
     }
 }
 
-/// Adds elements to the array under a key; made where it is not there.
+/// Appends elements to the array under a key, and creates the array if the key is missing.
 ///
 /// # Errors
-/// Something else is there.
+/// Fails if the value under the key is not an array.
 pub(super) fn append_values(
     object: &CstObject,
     key: &str,
@@ -128,7 +128,7 @@ pub(super) fn append_values(
     Ok(())
 }
 
-/// Takes an object away that holds nothing any more.
+/// Removes an object that has become empty.
 pub(super) fn remove_empty_object(object: &CstObject, key: &str) {
     if let Some(there) = object.get(key)
         && there.object_value().is_some_and(|it| it.properties().is_empty())
@@ -137,25 +137,25 @@ pub(super) fn remove_empty_object(object: &CstObject, key: &str) {
     }
 }
 
-/// The first of some keys that an object has.
+/// Returns the first of two keys that an object has.
 pub(super) fn find_key<'a>(object: &CstObject, keys: [&'a str; 2]) -> Option<&'a str> {
     keys.into_iter().find(|key| object.get(key).is_some())
 }
 
-/// The elements of an array that are objects, by their places; none for those that are not.
+/// Returns the elements of an array by position; None for those that are not objects.
 pub(super) fn object_elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> {
     let array = object.array_value(key);
     let elements = array.into_iter().flat_map(|array| array.elements());
     elements.map(|element: CstNode| element.as_object()).collect()
 }
 
-/// A text to be put into a file. The crate writes a number as it is, and escapes nothing in a text but
-/// quotes.
+/// Returns a string to be inserted. It is passed as a number, which the crate writes verbatim: in
+/// strings, the crate escapes only quotes.
 pub(super) fn string_input(value: &str) -> CstInputValue {
     CstInputValue::Number(Json::from(value).to_string())
 }
 
-/// A value to be put into a file.
+/// Converts a value to be inserted.
 pub(super) fn to_input(value: &Json) -> CstInputValue {
     match value {
         Json::Null => CstInputValue::Null,

@@ -1,12 +1,12 @@
-//! From a changed scene to changed files: the other direction of the reader.
+//! Planning of file changes from a changed scene: the reverse of the reader.
 //!
-//! A plan does not follow the commands. It compares where each instance is now with where its file
-//! is, and says what has to become of the files so that the project is read as the scene is. What no
-//! file can hold is refused. Nothing is written here but by [`journal`]; that the files give the scene
-//! indeed is looked at by whoever reads the project again.
+//! A plan does not follow the commands. It compares the place of each instance in the scene with
+//! the place of its file, and determines the file changes after which the project reads as the
+//! scene. Changes that no file can hold are refused. Only [`journal`] writes anything. The caller
+//! reads the project again to verify the result.
 //!
-//! The way is `settle` (instances that came or stand elsewhere) -> `gone` -> `props` (texts, properties)
-//! -> `model` (model files that hold what changed) -> `files` -> `journal`.
+//! The order is `restructure` (instances that are new, moved or renamed) -> `delete` -> `props`
+//! (texts and properties) -> `model` (model files with changes) -> `files` -> `journal`.
 
 mod case_rename;
 mod delete;
@@ -40,11 +40,11 @@ use super::tree::{InstanceOrigin, ProjectInstance, ProjectTree};
 /// The stored properties that were set since the project was read, by instance.
 pub(super) type TouchedProperties = BTreeMap<Node, BTreeSet<&'static str>>;
 
-/// What has to become of a project's files so that they give a scene. `nodes` are the instances of
-/// the tree in the scene.
+/// Plans the changes of a project's files so that they produce a scene. `nodes` are the tree's
+/// instances in the scene.
 ///
 /// # Errors
-/// What no file can hold, and what to do instead.
+/// Returns what no file can hold, and what to do instead.
 pub(super) fn plan_changes(
     tree: &ProjectTree,
     nodes: &[Node],
@@ -61,49 +61,48 @@ pub(super) fn plan_changes(
     Ok(PlannedChanges { retained: kept, ..writer.files.finish()? })
 }
 
-/// A plan in the making.
+/// A plan under construction.
 struct ChangePlanner<'a> {
     tree: &'a ProjectTree,
     nodes: &'a [Node],
     scene: &'a Scene,
     touched: &'a TouchedProperties,
-    /// The instances of the tree by their nodes, but for those that leave their files and are written
-    /// anew elsewhere.
+    /// The instances of the tree by node, without those that leave their files and are written
+    /// elsewhere.
     known: FxHashMap<Node, u32>,
-    /// The instances of each file and folder.
     instances_by_path: FxHashMap<PathBuf, Vec<u32>>,
     files: PlannedFiles,
-    /// The folders of instances whose folder is new or another one now.
+    /// The folders of instances whose folder is new or has moved.
     folders: FxHashMap<Node, PathBuf>,
-    /// What is written as part of a model file.
+    /// Instances that are written as part of a model file.
     new_parts: FxHashSet<Node>,
-    /// Instances that are part of the tree and whose files go.
+    /// Instances of the tree whose files are removed.
     detached: Vec<u32>,
-    /// The roots of model files that hold something that changed.
+    /// The roots of model files with changes.
     models: BTreeSet<u32>,
-    /// What nodes mount that go, and stays.
+    /// The paths that stay on the disk although the nodes that mount them are removed.
     retained: Vec<PathBuf>,
     moved_metas: Vec<MovedMeta>,
-    /// Where the meta files of moved scripts will be.
+    /// The new paths of the meta files of moved scripts, without extension.
     moved_meta_paths: FxHashMap<Node, PathBuf>,
-    /// What the texts of new scripts are called: `luau` or `lua`.
+    /// The extension of new scripts: `luau` or `lua`.
     extension: &'static str,
 }
 
-/// Meta files that go where their script goes.
+/// The meta files of a script that is moved or removed.
 struct MovedMeta {
-    /// The script's file, and the name that it had.
+    /// The file of the script, and its previous name.
     file: PathBuf,
     name: String,
-    /// The new meta file, without `.json`; none where the script goes.
+    /// The new path of the meta file without `.json`; None if the script is removed.
     to: Option<PathBuf>,
 }
 
-/// What children of an instance become.
+/// The place for the children of an instance.
 enum ChildLocation {
     /// Files in a folder.
     Folder(PathBuf),
-    /// Parts of a model file, by its root.
+    /// Parts of a model file, given by its root.
     Model(u32),
 }
 
@@ -153,22 +152,23 @@ impl<'a> ChangePlanner<'a> {
         self.nodes[number as usize]
     }
 
-    /// The instance's path in the words of a person.
+    /// Formats the path of an instance for the user.
     fn path_text(&self, node: Node) -> String {
         self.scene.path(node).to_string()
     }
 
-    /// A file relative to the project, as a person writes it.
+    /// Formats a file path for the user, relative to the project folder.
     fn display_path(&self, file: &Path) -> String {
         file.strip_prefix(&self.tree.folder).unwrap_or(file).display().to_string()
     }
 
-    /// A stored property; none where it has its default.
+    /// Returns a stored property; None if it has its default value.
     fn stored_property(&self, node: Node, name: &str) -> Option<Variant> {
         self.scene.stored_variant(node, name)
     }
 
-    /// Whether a file or folder is one instance alone: what is done to it would be done to all.
+    /// Checks that a file or folder belongs to one instance only; a change to it would affect all
+    /// of them.
     fn check_unshared(&self, number: u32) -> Result<(), Refusal> {
         let origin = &self.instance_at(number).origin;
         let Some(path) = own_path(origin) else { return Ok(()) };
@@ -193,7 +193,7 @@ impl<'a> ChangePlanner<'a> {
         paths.join(", ")
     }
 
-    /// The root of the model file that an instance is part of.
+    /// Returns the root of the model file that an instance is part of.
     fn model_root(&self, number: u32) -> u32 {
         let mut root = number;
         while let InstanceOrigin::Model { at, .. } = &self.instance_at(root).origin
@@ -205,7 +205,7 @@ impl<'a> ChangePlanner<'a> {
         root
     }
 
-    /// What holds for files below an instance: the rules by which the nearest folder was read.
+    /// Returns the rules for files below an instance: those by which the nearest folder was read.
     fn rules_below(&self, node: Node) -> FileRules {
         let mut at = Some(node);
         let above = std::iter::from_fn(|| {
@@ -223,8 +223,8 @@ impl<'a> ChangePlanner<'a> {
         rules.cloned().unwrap_or_default()
     }
 
-    /// Whether a file that is to be is read as what is meant, and a folder, or a meta file, as nothing
-    /// else.
+    /// Checks that Rojo would read a new file as `wanted`. `wanted` is None for a folder or a meta
+    /// file, which no sync rule may match.
     fn check_read_back(
         &self,
         below: Option<Node>,
@@ -256,7 +256,7 @@ impl<'a> ChangePlanner<'a> {
     }
 }
 
-/// The file or folder that is all of an instance.
+/// Returns the file or folder that makes up the whole instance.
 fn own_path(origin: &InstanceOrigin) -> Option<&Path> {
     match origin {
         InstanceOrigin::File { file, .. } => Some(file),
@@ -266,7 +266,7 @@ fn own_path(origin: &InstanceOrigin) -> Option<&Path> {
     }
 }
 
-/// The file that has a script's text, or another one's content.
+/// Returns the file with the text of a script, or with the content of another kind of instance.
 fn text_file(origin: &InstanceOrigin) -> Option<&Path> {
     match origin {
         InstanceOrigin::File { file, .. } => Some(file),
@@ -275,7 +275,7 @@ fn text_file(origin: &InstanceOrigin) -> Option<&Path> {
     }
 }
 
-/// The project file and the names of the node that an instance is, or is mounted by.
+/// Returns the project file and the node names, if the instance is a node or is mounted by one.
 fn mount_node(origin: &InstanceOrigin) -> Option<(&Path, &[String])> {
     match origin {
         InstanceOrigin::Node { project, names } => Some((project, names)),

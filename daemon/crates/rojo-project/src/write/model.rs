@@ -1,4 +1,4 @@
-//! Model files: those that hold something that changed, and new ones.
+//! Planning of model files: existing ones with changes, and new ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,14 +15,14 @@ use super::props::{DescriptionKeys, apply_settings};
 use crate::build_tree::renumber_reference;
 use crate::tree::{InstanceOrigin, reference_to};
 
-/// The keys of `.model.json`, which has some of them in two ways.
+/// The keys of `.model.json`, some of which have two spellings.
 const MODEL_KEYS: DescriptionKeys =
     DescriptionKeys { properties: ["properties", "Properties"], attributes: "attributes" };
 const CHILDREN_KEYS: [&str; 2] = ["children", "Children"];
 const NAME_KEYS: [&str; 2] = ["name", "Name"];
 
 impl ChangePlanner<'_> {
-    /// Writes the model files that hold something that changed.
+    /// Writes the model files with changes.
     pub(super) fn write_models(&mut self) -> Result<(), Refusal> {
         for root in std::mem::take(&mut self.models) {
             self.check_unshared(root)?;
@@ -46,7 +46,8 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// The instances of a model file that are still in it, by their way from the root.
+    /// Returns the instances that were read from a model file, each with its child indices from the
+    /// root.
     fn model_parts(&self, root: u32) -> Vec<(u32, Vec<u32>)> {
         let InstanceOrigin::Model { file, .. } = &self.instance_at(root).origin else {
             return Vec::new();
@@ -111,7 +112,8 @@ impl ChangePlanner<'_> {
                 );
             }
         }
-        // The last first, so that the others keep their places; what is in another goes with it.
+        // Remove in reverse order, so that the positions of the others stay valid and children
+        // precede their parents.
         going.sort_by(|(a, _), (b, _)| b.cmp(a));
         for (_, object) in going {
             object.remove();
@@ -129,10 +131,11 @@ impl ChangePlanner<'_> {
         Ok(document.to_bytes())
     }
 
-    /// The fields of a new `.model.json`. The root is called as the file is.
+    /// Returns the fields of a new `.model.json`, without the name: the root is named after the
+    /// file.
     ///
     /// # Errors
-    /// JSON cannot hold all of it.
+    /// Fails if JSON cannot hold all of it.
     pub(super) fn json_model(&self, node: Node) -> Result<Vec<(String, CstInputValue)>, Refusal> {
         let mut fields = self.json_part(node)?;
         fields.remove(0);
@@ -140,7 +143,7 @@ impl ChangePlanner<'_> {
     }
 
     fn json_part(&self, root: Node) -> Result<Vec<(String, CstInputValue)>, Refusal> {
-        // The last first: an instance is whole when its children are.
+        // In reverse order, so that children are complete before their parents.
         let mut subtree: Vec<Node> = self.scene.subtree(root).collect();
         let mut below: BTreeMap<Node, Vec<CstInputValue>> = BTreeMap::new();
         while let Some(node) = subtree.pop() {
@@ -163,10 +166,10 @@ impl ChangePlanner<'_> {
         Ok(Vec::new())
     }
 
-    /// A new file of Roblox's own format.
+    /// Encodes a new model in Roblox's own format.
     ///
     /// # Errors
-    /// It refers to something outside of it.
+    /// Fails if the model refers to an instance outside of it.
     pub(super) fn roblox_model(&self, root: Node) -> Result<Vec<u8>, Refusal> {
         let mut model = Scene::empty(FileFormat::Binary);
         let mut copies = FxHashMap::default();
@@ -176,7 +179,7 @@ impl ChangePlanner<'_> {
         model.encode().map_err(|why| Refusal(format!("{}: {why}", self.path_text(root))))
     }
 
-    /// Makes instances in a model file as they are in the scene, without their properties.
+    /// Creates instances of the scene in a model file, without their properties.
     fn copy_subtree(
         &self,
         model: &mut Scene,
@@ -192,7 +195,8 @@ impl ChangePlanner<'_> {
         }
     }
 
-    /// Gives new instances of a model file their properties; `all` are those that these may refer to.
+    /// Sets the properties of new instances in a model file. `all` holds the instances that they
+    /// may refer to.
     fn copy_properties(
         &self,
         model: &mut Scene,
@@ -218,7 +222,8 @@ impl ChangePlanner<'_> {
         ))
     }
 
-    /// A value with its references to instances of a model file; none where one leads out of it.
+    /// Maps the references of a value to instances of a model file. Returns None if one leads out
+    /// of the file.
     fn map_references(
         &self,
         mut value: Variant,
@@ -227,7 +232,7 @@ impl ChangePlanner<'_> {
         let is_outside = std::cell::Cell::new(false);
         renumber_reference(&mut value, |number| {
             let to = self.scene.referenced_node(reference_to(number));
-            // What is deleted is pointed to by nobody.
+            // A reference to a deleted instance becomes empty.
             let to = to.filter(|to| self.scene.is_live(*to))?;
             let copy = copies.get(&to).map(|copy| reference_of(*copy));
             is_outside.set(is_outside.get() || copy.is_none());
@@ -259,7 +264,7 @@ impl ChangePlanner<'_> {
         }
         self.restructure_model(&mut model, root, &parts, &mut copies)?;
         for node in going {
-            // What is in another one goes with it.
+            // A child of another removed instance is removed with it.
             if model.is_live(node) {
                 model.delete(node);
             }
@@ -287,7 +292,7 @@ impl ChangePlanner<'_> {
         model.encode().map_err(|why| said(&why))
     }
 
-    /// Names, moves and makes what a model file has otherwise than the scene.
+    /// Renames, moves and creates instances in a model file to match the scene.
     fn restructure_model(
         &self,
         model: &mut Scene,
@@ -320,7 +325,7 @@ impl ChangePlanner<'_> {
     }
 }
 
-/// The object of an instance in a `.model.json`.
+/// Returns the object of an instance in a `.model.json`.
 fn find_json_object(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Refusal> {
     let mut object = document.root_object();
     for n in at {
@@ -332,7 +337,7 @@ fn find_json_object(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Re
     Ok(object)
 }
 
-/// The instance of a model file that a way leads to.
+/// Returns the instance of a model file at the given child indices.
 fn find_model_node(model: &Scene, at: &[u32]) -> Option<Node> {
     let mut node = model.children(model.root()).next()?;
     for n in at {

@@ -1,4 +1,4 @@
-//! Texts, properties, attributes and tags: into which file each goes.
+//! Texts, properties, attributes and tags: determines the file that each is written to.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use super::{ChangePlanner, json, mount_node, text, text_file, value_json};
 use crate::middleware::FileMiddleware;
 use crate::tree::InstanceOrigin;
 
-/// Properties that name an instance for the engine; Rojo's files do without.
+/// Properties that identify an instance for the engine; Rojo's files omit them.
 const ID_PROPERTIES: [&str; 2] = ["UniqueId", "HistoryId"];
 
-/// What is set, or taken away where there is no value.
+/// The properties and attributes to set; None removes one.
 #[derive(Debug, Default)]
 pub(super) struct PropertySettings {
     pub(super) properties: Vec<(String, Option<Json>)>,
@@ -29,15 +29,15 @@ pub(super) struct DescriptionKeys {
     pub(super) attributes: &'static str,
 }
 
-/// Those of meta files.
+/// The keys of meta files.
 const META_KEYS: DescriptionKeys =
     DescriptionKeys { properties: ["properties", "properties"], attributes: "attributes" };
-/// Those of project files.
+/// The keys of project files.
 const NODE_KEYS: DescriptionKeys =
     DescriptionKeys { properties: ["$properties", "$properties"], attributes: "$attributes" };
 
 impl ChangePlanner<'_> {
-    /// Writes what was set on instances that stay in their files.
+    /// Writes the changed properties of instances that stay in their files.
     pub(super) fn write_properties(&mut self) -> Result<(), Refusal> {
         let touched = self.touched;
         for (node, names) in touched {
@@ -64,7 +64,7 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Writes what is the content of a file of its own; false where the property is not.
+    /// Writes a property that is the whole content of a file. Returns false for others.
     fn write_content(&mut self, number: u32, node: Node, name: &str) -> Result<bool, Refusal> {
         let instance = self.instance_at(number);
         let Some(file) = text_file(&instance.origin) else { return Ok(false) };
@@ -111,7 +111,7 @@ impl ChangePlanner<'_> {
         Ok(true)
     }
 
-    /// A file that is mounted in several places has one text.
+    /// Checks that all instances of a file that is mounted several times have the same text.
     fn check_same_text(
         &self,
         number: u32,
@@ -183,7 +183,7 @@ impl ChangePlanner<'_> {
             .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
     }
 
-    /// Which properties of an instance the project file has a say in.
+    /// Returns a predicate for the properties of an instance that belong in the project file.
     fn project_properties(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
         let origin = &self.instance_at(number).origin;
         let is_node = matches!(origin, InstanceOrigin::Node { .. });
@@ -210,7 +210,8 @@ impl ChangePlanner<'_> {
         move |name| is_node || said.iter().any(|it| it == name || is_alias(&class, it, name))
     }
 
-    /// A node of a project is one instance, unless the project is mounted twice.
+    /// Checks that a project node is one instance only, which fails if the project is mounted
+    /// twice.
     pub(super) fn check_node_unshared(&self, number: u32) -> Result<(), Refusal> {
         let own = mount_node(&self.instance_at(number).origin);
         let others = (0..self.nodes.len() as u32)
@@ -225,7 +226,7 @@ impl ChangePlanner<'_> {
         )
     }
 
-    /// The meta file of an instance, where it is and where it will be.
+    /// Returns the current and planned path of an instance's meta file.
     fn meta_paths(&self, number: u32, node: Node) -> Option<(PathBuf, PathBuf)> {
         let file = match &self.instance_at(number).origin {
             InstanceOrigin::File { meta, .. } => meta.clone()?,
@@ -245,7 +246,7 @@ impl ChangePlanner<'_> {
         Some((file, to))
     }
 
-    /// A meta file of a script holds for all that are called so.
+    /// Checks that a script's meta file does not also apply to other instances with the same name.
     fn check_meta_unshared(&self, number: u32, node: Node, meta: &Path) -> Result<(), Refusal> {
         let shares = |other: &u32| {
             *other != number
@@ -268,7 +269,7 @@ impl ChangePlanner<'_> {
         )
     }
 
-    /// What is to be set of some properties.
+    /// Returns the settings that write the given properties of an instance.
     pub(super) fn changed_settings(
         &self,
         number: u32,
@@ -291,11 +292,11 @@ impl ChangePlanner<'_> {
         Ok(settings)
     }
 
-    /// What a new instance says of itself, as fields of a meta or model file. What the file of a script
-    /// says already is left out where it `has_file`; a `run_context` is said whatever the file says.
+    /// Describes a new instance as fields of a meta or model file. If `has_file`, properties that
+    /// the script's file already determines are omitted. A given `run_context` is always written.
     ///
     /// # Errors
-    /// JSON cannot hold it.
+    /// Fails if JSON cannot hold a value.
     pub(super) fn describe_instance(
         &self,
         node: Node,
@@ -329,7 +330,7 @@ impl ChangePlanner<'_> {
         Ok(fields)
     }
 
-    /// The stored properties of a new instance that are not what they are anyway.
+    /// Returns the stored properties of a new instance that differ from their defaults.
     pub(super) fn non_default_properties(&self, node: Node) -> Vec<(String, Variant)> {
         let class = self.scene.class(node);
         let mut all = self.scene.stored_variants(node);
@@ -341,7 +342,7 @@ impl ChangePlanner<'_> {
                 _ => false,
             };
             let is_default = reflection::default_of(class, name) == Some(value);
-            // Rojo says this of all models, as Studio would otherwise move their pivots.
+            // Rojo sets this on all models, because Studio would otherwise move their pivots.
             let is_rojos = name == "NeedsPivotMigration" && *value == Variant::Bool(false);
             !is_empty && !is_default && !is_rojos && !ID_PROPERTIES.contains(&name.as_str())
         });
@@ -354,13 +355,13 @@ impl ChangePlanner<'_> {
     }
 }
 
-/// Whether two names stand for one property.
+/// Whether two names denote the same property.
 fn is_alias(class: &str, one: &str, other: &str) -> bool {
     let name = |name| reflection::stored_name(class, name).map(|(name, _)| name);
     name(one).is_some_and(|one| Some(one) == name(other))
 }
 
-/// The attributes that differ.
+/// Returns the attributes that differ; None for those that were removed.
 fn changed_attributes(
     before: Option<&Variant>,
     now: Option<&Variant>,

@@ -1,4 +1,4 @@
-//! Instances that came, went, or stand elsewhere or are called otherwise: what files that takes.
+//! Planning for instances that are new, moved or renamed.
 
 use std::path::{Path, PathBuf};
 
@@ -14,11 +14,11 @@ use super::{ChangePlanner, ChildLocation, MovedMeta, mount_node};
 use crate::middleware::{FileMiddleware, INIT_FILES};
 use crate::tree::InstanceOrigin;
 
-/// The ends of meta files.
+/// The extensions of meta files.
 pub(super) const META_EXTENSIONS: [&str; 2] = ["json", "jsonc"];
 
 impl ChangePlanner<'_> {
-    /// Gives every instance its place, a parent before its children.
+    /// Determines the file of every instance, parents before children.
     pub(super) fn restructure_files(&mut self) -> Result<(), Refusal> {
         let all: Vec<Node> = self.scene.subtree(self.scene.root()).collect();
         for node in all {
@@ -79,7 +79,7 @@ impl ChangePlanner<'_> {
         }
     }
 
-    /// What children of an instance become.
+    /// Determines where the children of an instance are stored.
     pub(super) fn child_location(
         &self,
         parent: Option<Node>,
@@ -115,7 +115,7 @@ impl ChangePlanner<'_> {
         }
     }
 
-    /// Moves what is part of a model file within it, or out of it.
+    /// Moves a part of a model file within the file, or out of it.
     fn move_part(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
         let root = self.model_root(number);
         self.models.insert(root);
@@ -128,7 +128,7 @@ impl ChangePlanner<'_> {
         if is_within { Ok(()) } else { self.rewrite_instance(node) }
     }
 
-    /// Lets an instance leave its file, and writes it, with all below it, where it stands now.
+    /// Removes an instance from its file, and writes it with its subtree at its new place.
     fn rewrite_instance(&mut self, node: Node) -> Result<(), Refusal> {
         let subtree: Vec<Node> = self.scene.subtree(node).collect();
         for below in subtree {
@@ -147,7 +147,7 @@ impl ChangePlanner<'_> {
         self.create_instance(node)
     }
 
-    /// Moves a folder, or a model file, to where its instance is.
+    /// Moves a folder or model file to the place of its instance.
     fn move_folder_or_model(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
         self.check_unshared(number)?;
         let folder = match self.child_location(self.scene.parent(node), node)? {
@@ -172,8 +172,8 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Moves the file of a script or of data to where its instance is; into a folder of its own
-    /// where it has children now.
+    /// Moves the file of a script or of data to the place of its instance. If the instance has
+    /// children now, the file is moved into a folder.
     fn move_file(
         &mut self,
         number: u32,
@@ -216,7 +216,7 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Where a file comes to with another name of its instance, in a folder.
+    /// Returns the path of a file in a folder after its instance was renamed.
     fn renamed_path(
         &self,
         number: u32,
@@ -240,7 +240,7 @@ impl ChangePlanner<'_> {
         let of_name = || Some(FileMiddleware::from_file_name(file.file_name()?.to_str()?)?.0);
         let kind = rule.map(|rule| rule.middleware).or_else(of_name);
         self.check_read_back(self.scene.parent(node), &to, kind.map(|kind| (kind, name)))?;
-        // Such a file is what its folder is, or has the folder's meta file.
+        // A file named `init` defines its folder, or shares the folder's meta file.
         if name == "init" && !matches!(instance.origin, InstanceOrigin::Model { .. }) {
             return refuse!(
                 "Rojo would read {} as part of its folder; choose another name.",
@@ -257,7 +257,7 @@ impl ChangePlanner<'_> {
         self.moved_metas.push(MovedMeta { file: file.to_owned(), name: name.to_owned(), to });
     }
 
-    /// Whether no meta file of somebody else would hold for a file that comes.
+    /// Checks that no meta file of another instance would apply to a new file.
     fn check_no_meta(
         &self,
         folder: &Path,
@@ -278,7 +278,8 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Meta files go with the last file that they are for.
+    /// Moves or removes meta files, unless another file still needs them; then they are copied or
+    /// kept.
     pub(super) fn move_metas(&mut self) -> Result<(), Refusal> {
         for MovedMeta { file, name, to } in std::mem::take(&mut self.moved_metas) {
             for end in META_EXTENSIONS {
@@ -315,7 +316,8 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Writes an instance that no file has, and all below it that goes with it.
+    /// Writes an instance that has no file yet, with the part of its subtree that goes into the
+    /// same file.
     fn create_instance(&mut self, node: Node) -> Result<(), Refusal> {
         match self.child_location(self.scene.parent(node), node)? {
             ChildLocation::Folder(folder) => self.create_in_folder(node, &folder),
@@ -326,7 +328,7 @@ impl ChangePlanner<'_> {
         }
     }
 
-    /// Says that an instance and all below it is part of a model file.
+    /// Marks an instance and its subtree as part of a model file.
     fn mark_model_parts(&mut self, node: Node) -> Result<(), Refusal> {
         let subtree: Vec<Node> = self.scene.subtree(node).collect();
         for below in subtree {
@@ -360,7 +362,6 @@ impl ChangePlanner<'_> {
         self.create_meta(node, own.join("init.meta.json"), class, None)
     }
 
-    /// Makes the folder of an instance.
     fn create_folder(&mut self, node: Node, folder: &Path) -> Result<PathBuf, Refusal> {
         let own = folder.join(self.scene.name(node));
         self.check_read_back(self.scene.parent(node), &own, None)?;
@@ -422,7 +423,7 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Whether another file of a folder has the same meta file.
+    /// Whether another file in a folder shares the meta file.
     fn has_siblings_named(&self, node: Node, folder: &Path, name: &str) -> bool {
         let Some(parent) = self.scene.parent(node) else { return false };
         self.scene.children(parent).any(|other| {
@@ -435,8 +436,8 @@ impl ChangePlanner<'_> {
         })
     }
 
-    /// Writes the meta file of a new instance, where it has something to say. `run_context` is that of a
-    /// script whose file says another one.
+    /// Writes the meta file of a new instance if it has any content. `run_context` is that of a
+    /// script whose file name implies another one.
     fn create_meta(
         &mut self,
         node: Node,
@@ -463,7 +464,7 @@ impl ChangePlanner<'_> {
                 let bytes = json::format_file(CstInputValue::Object(fields));
                 ("model.json", FileMiddleware::JsonModel, bytes)
             }
-            // What JSON cannot hold, Roblox's own format can.
+            // Roblox's own format can hold what JSON cannot.
             Err(_) => ("rbxm", FileMiddleware::Binary, self.roblox_model(node)?),
         };
         let file = folder.join(format!("{name}.{end}"));
@@ -472,7 +473,7 @@ impl ChangePlanner<'_> {
         self.files.create_file(file, bytes)
     }
 
-    /// Gives a node of a project file another name.
+    /// Renames a node of a project file.
     fn rename_mounted(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
         self.check_node_unshared(number)?;
         let (project, names) = self.mounted_node(number, node)?;
@@ -516,7 +517,7 @@ impl ChangePlanner<'_> {
         }
     }
 
-    /// Changes the node of a project file that some names lead to.
+    /// Edits the node of a project file at the given names.
     pub(super) fn edit_project_node(
         &mut self,
         project: &Path,
@@ -534,7 +535,7 @@ impl ChangePlanner<'_> {
         .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
     }
 
-    /// Changes a JSON file, which will be at `to`.
+    /// Edits a JSON file whose final path is `to`.
     pub(super) fn edit_json_file(
         &mut self,
         file: &Path,

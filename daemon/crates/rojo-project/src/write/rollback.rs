@@ -1,6 +1,8 @@
-//! The way back from a step: how far it has got, by what is on the disk, and every file made what it was.
+//! Rollback of a step: determines its progress from the files on the disk, and restores the
+//! previous contents.
 //!
-//! A file that is neither what it was nor what the step leaves is somebody else's work: it stays as it is.
+//! A file that matches neither its previous content nor the result of the step contains an edit
+//! from outside. Rollback leaves it as it is.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,40 +15,40 @@ use vector_files::disk;
 use super::case_rename::CaseVariants;
 use super::journal::{JournalFile, StepJournal, StoredContent, hash_file, set_mode};
 
-/// How far a step has got.
+/// The progress of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepProgress {
-    /// Every file and folder is what it was.
+    /// Every file and folder is in its previous state.
     NotStarted,
-    /// Some are what they were, and others what they become.
+    /// Some are in their previous state, others in their new state.
     Partial,
-    /// Every file and folder is what it was to become.
+    /// Every file and folder is in its new state.
     Done,
-    /// Some files are neither: somebody else has changed them.
+    /// Some files are in neither state: they were edited from outside.
     Diverged {
         foreign: Vec<PathBuf>,
-        /// How far the step has got with all others; none where there are none that could tell.
+        /// The progress of the step with all other files; None if there are none that tell.
         rest: Option<RemainingProgress>,
     },
 }
 
-/// How far a step has got with the files that nobody else has changed.
+/// The progress of a step with the files that were not edited from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemainingProgress {
-    /// They are what they were.
+    /// All are in their previous state.
     NotStarted,
-    /// Some are what they were, and others what they become.
+    /// Some are in their previous state, others in their new state.
     Partial,
-    /// They are what they were to become.
+    /// All are in their new state.
     Done,
 }
 
-/// What could not be made what it was.
+/// The files that could not be restored.
 #[derive(Debug, Default)]
 pub struct RollbackFailure {
-    /// The files that somebody else has changed. They stay as they are.
+    /// The files that were edited from outside. They stay as they are.
     pub foreign: Vec<PathBuf>,
-    /// The others, each with the reason. It can be tried again.
+    /// The other files, each with the reason. The rollback can be retried.
     pub faults: Vec<String>,
 }
 
@@ -61,7 +63,7 @@ impl std::fmt::Display for RollbackFailure {
     }
 }
 
-/// Why a file is not made what it was.
+/// The reason why a file is not restored.
 enum RestoreFault {
     ForeignEdit,
     Io(io::Error),
@@ -84,7 +86,7 @@ impl RollbackFailure {
 }
 
 impl StepJournal {
-    /// How far the step has got, by the files and folders as they are.
+    /// Determines the progress of the step from the files and folders on the disk.
     pub fn find_progress(&self) -> StepProgress {
         let (mut were, mut become_, mut theirs) = (0, 0, Vec::new());
         let twins = self.case_variants();
@@ -96,7 +98,7 @@ impl StepJournal {
             let is =
                 |kept: &Option<StoredContent>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
             match (is(&noted.before), is(&noted.after)) {
-                // It has another mode at the most, which tells nothing.
+                // The two states differ at most in their permissions, so the file shows nothing.
                 (true, true) => {}
                 (true, false) => were += 1,
                 (false, true) => become_ += 1,
@@ -126,18 +128,19 @@ impl StepJournal {
         }
     }
 
-    /// The folders that go and are made again: before the step, and after it, they stand.
+    /// Returns the folders that are removed and created again, which exist both before and after
+    /// the step.
     fn recreated_folders(&self) -> BTreeSet<&PathBuf> {
         let gone: BTreeSet<&PathBuf> = self.gone.iter().collect();
         self.made.iter().filter(|folder| gone.contains(folder)).collect()
     }
 
-    /// Makes every file and folder what it was, of contents that `before` has, and takes away what is
-    /// temporary.
+    /// Restores every file and folder, with the contents that `before` returns, and removes
+    /// temporary files.
     ///
     /// # Errors
-    /// Some could not be made what they were, or are somebody else's; all of them are named, and all
-    /// others are what they were. Running it again goes on with them.
+    /// Fails if some files could not be restored or contain edits from outside. The error lists all
+    /// of them; everything else is restored. Another call continues with them.
     pub fn roll_back(
         &self,
         before: impl Fn(&JournalFile) -> Option<Vec<u8>>,
@@ -163,7 +166,7 @@ impl StepJournal {
 }
 
 impl JournalFile {
-    /// Takes a file away that the step made.
+    /// Removes a file that the step created.
     fn remove_created(&self, twins: &CaseVariants) -> Result<(), RestoreFault> {
         match hash_file(&self.path, twins)? {
             Some(now) if self.is_result(&now) => Ok(fs::remove_file(&self.path)?),
@@ -172,7 +175,8 @@ impl JournalFile {
         }
     }
 
-    /// Gives a file the content back that it had. Where it is missing nobody's work is lost by that.
+    /// Restores the previous content of a file. A missing file is restored too, because this
+    /// overwrites nothing.
     fn restore_content(
         &self,
         mark: &str,
@@ -192,21 +196,20 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Whether this is what the step leaves there.
+    /// Whether the hash is that of the step's result.
     fn is_result(&self, now: &Fingerprint) -> bool {
         self.after.as_ref().is_some_and(|after| after.hash == *now)
     }
 }
 
-/// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
-/// with it.
+/// Removes a folder that the step created. If another process has put something into it, both stay.
 fn remove_empty_folder(folder: &Path, twins: &CaseVariants) -> io::Result<()> {
-    // On some systems another one of the step is found under this name.
+    // On a case-insensitive file system, the name may find another folder of the step.
     if !twins.has_exact_name(folder) {
         return Ok(());
     }
     match fs::remove_dir(folder) {
-        // It may not be there, or a file that goes with the step is.
+        // The folder does not exist, or the path is still a file that the step was to remove.
         Err(_) if !folder.is_dir() => Ok(()),
         Err(why) if why.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
         done => done,

@@ -1,4 +1,4 @@
-//! Steps that are cut off, wherever that is.
+//! Tests of steps that are interrupted at any point.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn content(text: &str) -> FileContent {
     FileContent { bytes: text.as_bytes().to_vec(), mode: None }
 }
 
-/// A step that changes, makes, moves and removes, with a folder that comes and one that goes.
+/// A step that changes, creates, moves and removes files, and creates and removes folders.
 fn step(folder: &Path) -> PlannedChanges {
     fs::write(folder.join("changed"), "old").unwrap();
     fs::write(folder.join("gone"), "gone").unwrap();
@@ -91,13 +91,13 @@ fn a_step_is_done_and_taken_back() {
     assert_eq!(state(folder.path()), before);
 }
 
-/// New folders, and nothing in them.
+/// Creates empty folders.
 fn folders_that_come(folder: &Path) -> PlannedChanges {
     let made = vec![folder.join("a"), folder.join("a/b")];
     PlannedChanges { new_folders: made, ..PlannedChanges::default() }
 }
 
-/// Files that go with their folders, and nothing that comes.
+/// Removes files with their folders, and creates nothing.
 fn all_goes(folder: &Path) -> PlannedChanges {
     fs::create_dir_all(folder.join("from/deep")).unwrap();
     fs::write(folder.join("from/deep/gone"), "gone").unwrap();
@@ -111,13 +111,13 @@ fn all_goes(folder: &Path) -> PlannedChanges {
     }
 }
 
-/// An empty folder that goes.
+/// Removes an empty folder.
 fn folder_that_goes(folder: &Path) -> PlannedChanges {
     fs::create_dir(folder.join("from")).unwrap();
     PlannedChanges { removed_folders: vec![folder.join("from")], ..PlannedChanges::default() }
 }
 
-/// Two folders that change places: both go, and both are made again.
+/// Swaps two folders: both are removed and created again.
 fn swap(folder: &Path) -> PlannedChanges {
     let (mut files, both) = (Vec::new(), ["a", "b"].map(|name| folder.join(name)));
     for (at, text, other) in [(&both[0], "old", "moved"), (&both[1], "moved", "old")] {
@@ -137,7 +137,7 @@ fn swap(folder: &Path) -> PlannedChanges {
     }
 }
 
-/// A file becomes a folder, and a folder a file.
+/// Replaces a file by a folder, and a folder by a file.
 fn kinds(folder: &Path) -> PlannedChanges {
     fs::write(folder.join("a"), "old").unwrap();
     fs::create_dir(folder.join("b")).unwrap();
@@ -158,7 +158,7 @@ fn kinds(folder: &Path) -> PlannedChanges {
     }
 }
 
-/// A file and a folder get names that differ by case alone, which on some systems are the same.
+/// Renames a file and a folder by case only, which some systems treat as the same name.
 fn spelled(folder: &Path) -> PlannedChanges {
     fs::write(folder.join("a"), "old").unwrap();
     fs::create_dir(folder.join("box")).unwrap();
@@ -179,7 +179,8 @@ fn spelled(folder: &Path) -> PlannedChanges {
     }
 }
 
-/// Goes the way of whoever finds a step that was cut off: what was not done as a whole is taken back.
+/// Recovers like a process that finds an interrupted step: a step that is not complete is rolled
+/// back.
 fn recover(journal: &StepJournal) -> StepProgress {
     let progress = journal.find_progress();
     match progress {
@@ -194,7 +195,7 @@ fn a_step_that_was_cut_off_anywhere_is_taken_back() {
     for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds, spelled] {
         let whole = tempfile::tempdir().unwrap();
         let ready = ReadyStep::store_temporary(plan(whole.path()), "1-").unwrap();
-        // What is done, one by one: files that go, folders, files that come.
+        // The single actions: removed files, folders, new files.
         let steps = ready.acts_in_all();
         ready.perform().unwrap();
         let done = state(whole.path());
@@ -210,7 +211,8 @@ fn a_step_that_was_cut_off_anywhere_is_taken_back() {
             assert_eq!(state(folder.path()), *expected, "cut off after {stop}: {progress:?}");
             assert_eq!(progress == StepProgress::Done, stop == steps, "cut off after {stop}");
             assert_eq!(progress == StepProgress::NotStarted, stop == 0, "cut off after {stop}");
-            // Being cut off in that, too, is no harm; what was done can be taken back as well.
+            // An interrupted rollback can be repeated, and a completed step can be rolled back as
+            // well.
             journal.roll_back(kept).unwrap();
             assert_eq!(state(folder.path()), before, "cut off after {stop}");
             assert_eq!(journal.find_progress(), StepProgress::NotStarted);
@@ -218,8 +220,8 @@ fn a_step_that_was_cut_off_anywhere_is_taken_back() {
     }
 }
 
-/// Does some of a step, as a crash leaves it in the middle of going there or of coming back: these
-/// files, and the folders or not. False where that cannot be.
+/// Performs part of a step, like a crash during the step or during its rollback: the chosen files,
+/// with or without the folders. Returns false if the combination is impossible.
 fn mix(journal: &StepJournal, chosen: usize, folders: bool, after: &[FileChange]) -> bool {
     let is_chosen = |at: usize| chosen & (1 << at) != 0;
     let all = || after.iter().enumerate().filter(|(at, _)| is_chosen(*at)).map(|(_, it)| it);
@@ -227,7 +229,7 @@ fn mix(journal: &StepJournal, chosen: usize, folders: bool, after: &[FileChange]
         fs::remove_file(&change.path).unwrap();
     }
     if folders {
-        // One that has something in it stays.
+        // A folder that is not empty stays.
         journal.gone.iter().for_each(|folder| drop(fs::remove_dir(folder)));
         if !journal.made.iter().all(|folder| fs::create_dir_all(folder).is_ok()) {
             return false;
@@ -238,7 +240,7 @@ fn mix(journal: &StepJournal, chosen: usize, folders: bool, after: &[FileChange]
     })
 }
 
-/// Whichever files and folders are done, in whatever order that came: it is all or nothing.
+/// The result is all or nothing, whichever files and folders are done in whatever order.
 #[test]
 fn a_step_that_is_done_in_any_part_is_taken_back() {
     let mut mixed = 0;
@@ -268,7 +270,7 @@ fn a_step_that_is_done_in_any_part_is_taken_back() {
     assert!(mixed > 100, "{mixed}");
 }
 
-/// They save a file after the step wrote it, and before it is taken back.
+/// Another process saves files after the step wrote them and before the step is rolled back.
 #[test]
 fn what_somebody_saves_in_between_is_not_written_over() {
     let (folder, changes, _) = prepared();
@@ -282,12 +284,12 @@ fn what_somebody_saves_in_between_is_not_written_over() {
         assert!(why.contains(&file.display().to_string()), "{why}");
         assert_eq!(fs::read_to_string(file).unwrap(), "theirs");
     }
-    // All else is what it was.
+    // Everything else is restored.
     assert_eq!(fs::read_to_string(folder.path().join("from/deep/moved")).unwrap(), "moved");
     assert!(!folder.path().join("to").exists());
 }
 
-/// One file that cannot be put back is no reason to leave the others.
+/// One file that cannot be restored does not prevent the others from being restored.
 #[test]
 fn everything_that_can_be_taken_back_is() {
     let (folder, changes, before) = prepared();
@@ -301,12 +303,12 @@ fn everything_that_can_be_taken_back_is() {
     expected[0].1 = Some("new".to_owned());
     assert_eq!(state(folder.path()), expected);
     assert_eq!(journal.find_progress(), StepProgress::Partial);
-    // Running it again goes on with it.
+    // Another call continues the rollback.
     journal.roll_back(kept).unwrap();
     assert_eq!(state(folder.path()), before);
 }
 
-/// A folder of the step in which somebody has put something stays with it.
+/// A folder of the step stays if another process has put a file into it.
 #[test]
 fn what_somebody_puts_into_a_new_folder_stays() {
     let (folder, changes, _) = prepared();
@@ -318,7 +320,7 @@ fn what_somebody_puts_into_a_new_folder_stays() {
     assert_eq!(fs::read_to_string(folder.path().join("from/deep/moved")).unwrap(), "moved");
 }
 
-/// A step whose record cannot be kept could not be taken back.
+/// Without a record, a step could not be reverted.
 #[cfg(unix)]
 #[test]
 fn a_step_without_a_record_is_not_begun() {
@@ -354,7 +356,7 @@ fn a_step_that_cannot_be_done_leaves_everything() {
     let (folder, mut changes, before) = prepared();
     let path = folder.path().join("gone/below");
     changes.files.push(FileChange { path, before: None, after: Some(content("x")) });
-    // A file stands where a folder would have to be, and is not among those that go.
+    // A file is in the place of a required folder, and is not among the removed files.
     changes.files.retain(|change| !change.path.ends_with("gone"));
     let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     assert!(ready.perform().is_err());

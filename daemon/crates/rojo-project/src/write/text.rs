@@ -1,10 +1,10 @@
-//! The text of a script as its file has it: the scene has the line ends of Unix, and a file keeps its
-//! own.
+//! Conversion of a script's text to the bytes of its file: the scene uses LF line endings, and the
+//! file keeps its own.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// The bytes of a file whose script gets another text. Lines that stay keep their bytes; the others
-/// end as most lines of the file do.
+/// Returns the bytes of a file whose script gets a new text. Unchanged lines keep their bytes.
+/// Other lines get the line ending that most lines of the file have.
 pub(super) fn script_bytes(file: &[u8], text: &str) -> Vec<u8> {
     let carriages = memchr::memmem::find_iter(file, b"\r\n").count();
     if carriages == 0 {

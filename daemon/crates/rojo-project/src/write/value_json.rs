@@ -1,8 +1,8 @@
-//! Values as files of a project are given them: in the short form where the type of the property makes
-//! it clear, in full elsewhere.
+//! Writing of values to project files: in the short form if the type of the property is
+//! unambiguous, in full otherwise.
 //!
-//! Whatever is written is read once more by the rules of the reader, and refused where that gives
-//! something else.
+//! Every written value is parsed again by the rules of the reader, and refused if the result
+//! differs.
 
 use rbx_reflection::DataType;
 use rbx_types::{ContentType, Variant};
@@ -12,10 +12,10 @@ use vector_place::{reflection, stored_form};
 
 use crate::value;
 
-/// A property value as project files write it.
+/// Returns a property value as JSON for project files.
 ///
 /// # Errors
-/// JSON cannot hold it.
+/// Fails if JSON cannot hold the value.
 pub(super) fn property_json(class: &str, name: &str, variant: &Variant) -> Result<Json, Refusal> {
     if let Variant::Ref(_) = variant {
         return refuse!(
@@ -36,10 +36,10 @@ pub(super) fn property_json(class: &str, name: &str, variant: &Variant) -> Resul
     }
 }
 
-/// An attribute value as project files write it.
+/// Returns an attribute value as JSON for project files.
 ///
 /// # Errors
-/// JSON cannot hold it.
+/// Fails if JSON cannot hold the value.
 pub(super) fn attribute_json(name: &str, variant: &Variant) -> Result<Json, Refusal> {
     let text = match variant {
         Variant::BinaryString(bytes) => std::str::from_utf8(bytes.as_ref()).ok(),
@@ -93,7 +93,7 @@ fn implicit_json(class: &str, name: &str, variant: &Variant) -> Option<Json> {
     })
 }
 
-/// As few digits as tell the number from the others of its type.
+/// Writes as few digits as identify the number among the values of its type.
 fn float_json(value: f32) -> Option<Json> {
     if value.fract() == 0.0 && value.abs() < 1e9 && value.to_bits() != (-0.0_f32).to_bits() {
         return Some(json!(value as i64));
@@ -103,7 +103,7 @@ fn float_json(value: f32) -> Option<Json> {
 }
 
 fn double_json(value: f64) -> Option<Json> {
-    // Whole numbers up to here are exact.
+    // Integers below this limit are exact.
     if value.fract() == 0.0 && value.abs() < 9e15 && value.to_bits() != (-0.0_f64).to_bits() {
         return Some(json!(value as i64));
     }

@@ -1,11 +1,11 @@
-//! The noise around a patch: fences, prose, indentation, line ends.
+//! Removal of the noise around a patch: fences, prose, indentation, line ends.
 //!
-//! Only what cannot be meant is taken away here. Which lines are hunks is `parse`'s business.
+//! Only what cannot be part of a patch is removed here. `parse` determines which lines are hunks.
 
 use super::super::whitespace::{indentation_of, strip_invisible};
 use super::PatchError;
 
-/// A line of a patch and its number, from 1.
+/// A line of a patch, with its number from 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PatchLine<'a> {
     pub(super) number: usize,
@@ -16,11 +16,12 @@ pub(super) struct PatchLine<'a> {
 #[derive(Debug)]
 pub(super) struct CleanPatch<'a> {
     pub(super) lines: Vec<PatchLine<'a>>,
-    /// Whether its last line has no end, or a fence is open: something may be missing.
+    /// Whether the last line has no line end or a fence is not closed, so that something may be
+    /// missing.
     pub(super) is_open: bool,
 }
 
-/// Takes the noise away.
+/// Removes the noise around a patch.
 pub(super) fn clean_patch(patch: &str) -> Result<CleanPatch<'_>, PatchError> {
     let patch = patch.strip_prefix('\u{feff}').unwrap_or(patch);
     if patch.trim_end().lines().count() <= 1 && patch.matches("\\n").count() > 2 {
@@ -36,7 +37,7 @@ pub(super) fn clean_patch(patch: &str) -> Result<CleanPatch<'_>, PatchError> {
     Ok(CleanPatch { lines, is_open: !patch.ends_with('\n') || is_fence_open })
 }
 
-/// Whether a line can be the first one of a patch.
+/// Whether a line can be the first line of a patch.
 pub(super) fn is_patch_start(line: &str, next: Option<&str>) -> bool {
     let line = strip_invisible(line);
     let next = || strip_invisible(next.unwrap_or_default()).trim_start().to_owned();
@@ -60,7 +61,8 @@ fn parse_fence(line: &str) -> Option<(&str, &str)> {
     (len >= 3).then(|| (indentation_of(line), inside[len..].trim()))
 }
 
-/// What stands inside of fences, where the patch does; says whether the last one is open.
+/// Returns the content of the fences that contain the patch, and whether the last fence is not
+/// closed.
 fn strip_fences(lines: Vec<PatchLine<'_>>) -> (Vec<PatchLine<'_>>, bool) {
     let first = lines.iter().position(|line| parse_fence(line.text).is_some());
     let Some(first) = first.filter(|at| find_start(&lines).is_none_or(|start| *at < start)) else {
@@ -71,7 +73,7 @@ fn strip_fences(lines: Vec<PatchLine<'_>>) -> (Vec<PatchLine<'_>>, bool) {
     while let Some(at) = rest.iter().position(|line| parse_fence(line.text).is_some()) {
         let (margin, info) = parse_fence(rest[at].text).unwrap_or_default();
         let block = &rest[at + 1..];
-        // A line of the patch has a sign before it, so that its own fences stand further in.
+        // Lines of the patch have a sign, so fences inside it are indented further.
         let is_end = |line: &PatchLine<'_>| parse_fence(line.text) == Some((margin, ""));
         let end = block.iter().position(is_end);
         let inside = &block[..end.unwrap_or(block.len())];
@@ -88,7 +90,7 @@ fn strip_fences(lines: Vec<PatchLine<'_>>) -> (Vec<PatchLine<'_>>, bool) {
     if kept.is_empty() { (lines, false) } else { (kept, is_open) }
 }
 
-/// Moves a patch that is indented as a whole back to the margin.
+/// Removes the common indentation of a patch.
 fn dedent_lines(lines: &mut [PatchLine<'_>]) {
     let start = find_start(lines);
     let is_signed = |line: &&PatchLine<'_>| line.text.trim_start().starts_with(['+', '-']);

@@ -1,4 +1,4 @@
-//! `*** Begin Patch` over several files, as `apply_patch` of other tools has it.
+//! `*** Begin Patch` over several files, in the format of `apply_patch` in other tools.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,19 @@ use super::hunk_place::BaseText;
 use super::parse::{FileAction, FilePatch};
 use super::{PatchError, apply_file_patch, clean, parse, strip_bom};
 
-/// What becomes of a file.
+/// The change of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// The text after; none where the file goes.
+    /// The new text; None if the file is deleted.
     pub text: Option<String>,
-    /// Whether somebody should look again.
+    /// Whether the change needs a review.
     pub should_review: bool,
 }
 
-/// What a patch does to files, by their names; files that it does not name are left out. All of it
-/// or nothing.
+/// Applies a patch to files, given by name, and returns the changed ones; all or nothing.
 ///
 /// # Errors
-/// It is no patch, does not fit, or is about a file that is not there.
+/// Fails if the text is not a patch, if it does not fit, or if it names a file that does not exist.
 pub fn apply_to_files(
     files: &BTreeMap<String, String>,
     patch: &str,

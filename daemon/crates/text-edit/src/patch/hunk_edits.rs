@@ -1,8 +1,8 @@
-//! The edits that placed hunks come to.
+//! Conversion of placed hunks to edits.
 //!
-//! Lines that stay keep their bytes. A line that is put in ends as the line that it replaces, or as
-//! its neighbours; the text's last line keeps its end, or its want of one, unless the patch says
-//! otherwise.
+//! Unchanged lines keep their bytes. An added line gets the line end of the line it replaces, or of
+//! its neighbours. The last line of the text keeps its line end, or the lack of one, unless the
+//! patch says otherwise.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,18 +15,18 @@ use super::hunk_place::{BaseText, HunkPlace};
 use super::parse::{HunkLine, LineSign, PatchHunk};
 use super::{MatchStage, PatchError, PatchResult};
 
-/// Lines that give way to others. One of both may be empty.
+/// Lines that replace others. One of the two may be empty.
 #[derive(Debug)]
 pub(super) struct HunkChange<'a> {
-    /// Which lines of the text, from 0.
+    /// The lines of the text, from 0.
     old: Range<usize>,
     new: Vec<Cow<'a, str>>,
-    /// Whether the text's last line is to have an end, where the patch says so.
+    /// Whether the last line of the text is to have a line end; None if the patch does not say.
     is_ended: Option<bool>,
     hunk: usize,
 }
 
-/// The changes of a hunk that has its place.
+/// Returns the changes of a placed hunk.
 pub(super) fn build_changes<'a>(
     base: &BaseText<'_>,
     hunk: &PatchHunk<'a>,
@@ -37,7 +37,7 @@ pub(super) fn build_changes<'a>(
     let added = added_lines(base, lines, place);
     let added = added.ok_or(PatchError::Indentation { hunk: number, line: place.at + 1 })?;
     let mut added = added.into_iter();
-    // A mark on either side is said of both; on both sides it changes nothing.
+    // A mark on one side implies a difference in the line end; marks on both sides imply none.
     let is_marked = lines.iter().any(|line| line.has_no_newline);
     let last = |other: LineSign| lines.iter().rfind(|line| line.sign != other);
     let is_last = |other: LineSign| last(other).is_some_and(|line| line.has_no_newline);
@@ -67,7 +67,7 @@ pub(super) fn build_changes<'a>(
     Ok(changes)
 }
 
-/// Whether a hunk marks a line as the last one, without an end, that is not so in the text.
+/// Whether a hunk marks a line as the last one, without a line end, and the text contradicts this.
 pub(super) fn has_false_end_mark(
     base: &BaseText<'_>,
     hunk: &PatchHunk<'_>,
@@ -87,7 +87,7 @@ pub(super) fn has_false_end_mark(
     is_marked && at < base.lines.len()
 }
 
-/// The lines that are put in, as they are to be written.
+/// Returns the added lines as they are to be written.
 fn added_lines<'a>(
     base: &BaseText<'_>,
     lines: &[HunkLine<'a>],
@@ -104,12 +104,14 @@ fn added_lines<'a>(
     let mut pairs: Vec<_> =
         both.iter().map(|(line, there)| (indentation_of(line), indentation_of(there))).collect();
     if is_unsigned(base, lines, place) {
-        // The lines that are put in have their signs.
+        // The added lines still have their signs, so the lost signs of context lines must not
+        // affect their indentation.
         pairs.retain(|(line, there)| there.strip_prefix(' ') != Some(line));
     } else if pairs.iter().any(|(line, there)| there.strip_prefix(' ') == Some(line)) {
         return None;
     }
-    // Spaces that do not break came along with the lines that stay; the text has plain ones.
+    // If context lines have non-breaking spaces where the text has plain ones, those of the added
+    // lines are unintended too.
     let is_odd =
         |(line, there): &(&str, &str)| line.contains('\u{a0}') && !there.contains('\u{a0}');
     let plain: Vec<Cow<'_, str>> = if both.iter().any(is_odd) {
@@ -122,7 +124,7 @@ fn added_lines<'a>(
     Some(reindent_lines(&plain, pairs, removed)?.into_iter().map(Cow::Owned).collect())
 }
 
-/// Whether lines that stay have lost their signs, and have one space less than stands there.
+/// Whether context lines have lost their signs, and so have one space less than the text.
 fn is_unsigned(base: &BaseText<'_>, lines: &[HunkLine<'_>], place: &HunkPlace) -> bool {
     let old = lines.iter().filter(|line| line.sign != LineSign::Added);
     let there = base.line_contents().get(place.at..).unwrap_or_default();
@@ -133,7 +135,7 @@ fn is_unsigned(base: &BaseText<'_>, lines: &[HunkLine<'_>], place: &HunkPlace) -
     })
 }
 
-/// What an envelope that adds a file does to one that is there.
+/// Returns the result of an envelope that adds a file which already exists.
 pub(super) fn overwrite_text(base: &BaseText<'_>, hunks: &[PatchHunk<'_>]) -> PatchResult {
     let lines =
         hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == LineSign::Added);
@@ -144,7 +146,7 @@ pub(super) fn overwrite_text(base: &BaseText<'_>, hunks: &[PatchHunk<'_>]) -> Pa
     PatchResult { should_review: !base.lines.is_empty(), ..PatchResult::from_exact(edits) }
 }
 
-/// The edits of all changes, in order.
+/// Returns the edits of all changes, in order.
 pub(super) fn build_edits(
     base: &BaseText<'_>,
     mut changes: Vec<HunkChange<'_>>,
@@ -160,7 +162,7 @@ pub(super) fn build_edits(
             return Err(PatchError::Overlap { first, second, line });
         }
     }
-    // The mark is no part of the first line, but positions count it.
+    // The byte order mark is not part of the first line, but positions count it.
     let shift = u32::from(text.starts_with('\u{feff}'));
     let edits = changes.iter().filter_map(|change| build_edit(base, change, shift));
     Ok(edits.collect())
@@ -189,7 +191,8 @@ fn build_edit(base: &BaseText<'_>, change: &HunkChange<'_>, shift: u32) -> Optio
     if is_behind && !change.new.is_empty() {
         text.insert_str(0, usual.as_str());
     }
-    // What is left may lose the end of its last line, or have lost it with the lines that went.
+    // Without added lines, the line above the change becomes the last one and must lose its line
+    // end.
     if reaches_end && change.new.is_empty() && change.is_ended == Some(false) {
         start = line_end_position(lines, change.old.start);
     }
@@ -208,7 +211,7 @@ fn build_edit(base: &BaseText<'_>, change: &HunkChange<'_>, shift: u32) -> Optio
     Some(TextEdit { start, end, text })
 }
 
-/// Behind the text of the line before this one.
+/// Returns the position at the end of the line above, before its line end.
 fn line_end_position(lines: &[&str], at: usize) -> Position {
     let Some(before) = at.checked_sub(1).and_then(|before| lines.get(before)) else {
         return line_start_position(lines, at);
@@ -217,7 +220,7 @@ fn line_end_position(lines: &[&str], at: usize) -> Position {
     Position { line: at as u32 - 1, character }
 }
 
-/// How lines around a place end.
+/// Returns the usual line end around a place.
 fn nearby_line_end(base: &BaseText<'_>, at: usize) -> LineEnd {
     let above =
         base.lines[..at.min(base.lines.len())].iter().rev().map(|line| split_line_end(line).1);

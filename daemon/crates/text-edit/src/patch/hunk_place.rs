@@ -1,7 +1,8 @@
-//! Where a hunk belongs: the ladder from exact lines to lines that are let go at its edges.
+//! Placement of hunks, in stages from exact lines to dropping lines of context.
 //!
-//! A place is taken when it is the only one, or when it is where the hunk says; nothing is guessed.
-//! What a hunk removes is never let go. Work is linear in the lines of the text for each rung.
+//! A place is accepted if it is the only one, or if it is at the line in the header; nothing is
+//! guessed. Lines that a hunk removes are never dropped. The work of each stage is linear in the
+//! number of lines of the text.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -13,24 +14,25 @@ use super::super::whitespace::{MAX_LOOSE_BYTES, collapse_whitespace};
 use super::parse::{HunkLine, LineSign, PatchHunk};
 use super::{MatchStage, PatchError};
 
-/// How far a hunk may stand from the line that it says.
+/// The maximum distance of a hunk from the line in its header.
 pub(super) const MAX_OFFSET: usize = 50;
 
-/// How many hunks that do not say where they are are looked for line by line.
+/// The maximum number of hunks without a known place that are searched line by line, without an
+/// index.
 const MAX_SCANNED_HUNKS: usize = 3;
 
-/// A text by its lines.
+/// A text as lines.
 pub(super) struct BaseText<'a> {
     pub(super) lines: Vec<&'a str>,
     contents: OnceCell<Vec<&'a str>>,
-    /// Whether it is too long for anything but exact lines.
+    /// Whether the text is too long for anything but exact matches.
     is_long: bool,
-    /// Without white space that says nothing.
+    /// The lines with normalized white space.
     keys: OnceCell<Vec<Cow<'a, str>>>,
 }
 
-/// The lines of a text by numbers, as they are and by their keys. Made when a hunk is not where it
-/// says, and once for all of them.
+/// The indexes of the lines of a text: of the exact lines, and of their keys. They are built when a
+/// hunk is not at the line in its header, and shared by all hunks.
 pub(super) struct BaseIndexes<'i, 'a> {
     base: &'i BaseText<'a>,
     exact: OnceCell<NumberedLines<'i>>,
@@ -57,7 +59,7 @@ impl<'a> BaseText<'a> {
         Self { lines: split_lines(text), is_long, contents: OnceCell::new(), keys: OnceCell::new() }
     }
 
-    /// The lines without their ends.
+    /// Returns the lines without their line ends.
     pub(super) fn line_contents(&self) -> &[&'a str] {
         self.contents.get_or_init(|| self.lines.iter().map(|line| split_line_end(line).0).collect())
     }
@@ -69,26 +71,26 @@ impl<'a> BaseText<'a> {
     }
 }
 
-/// Where a hunk goes.
+/// The place of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HunkPlace {
-    /// The line, from 0, of the first of its lines that is not let go.
+    /// The line of the text, from 0, of the first hunk line that is not dropped.
     pub(super) at: usize,
-    /// Which of its lines count: those of its edges may be let go.
+    /// The lines of the hunk that count; lines of context at its ends may be dropped.
     pub(super) lines: Range<usize>,
     pub(super) stage: MatchStage,
-    /// How far from where it says, in lines.
+    /// The distance from the line in the header, in lines.
     pub(super) offset: isize,
-    /// Why this place was taken where the hunk fits another one too.
+    /// The reason for this choice, if the hunk fits another place too.
     pub(super) doubt: Option<&'static str>,
 }
 
-/// What the hunks before a hunk say of its place.
+/// What the earlier hunks imply about the place of a hunk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HunkDrift {
-    /// How far the hunk before it stands from where it says, in lines.
+    /// The offset of the previous hunk from the line in its header, in lines.
     pub(super) offset: isize,
-    /// The line of the text, from 0, behind that hunk; 0 where the two are not in order.
+    /// The line of the text, from 0, after the previous hunk; 0 if the two hunks are not in order.
     pub(super) floor: usize,
 }
 
@@ -97,17 +99,17 @@ const FITS_LINE_NUMBER_NOTE: &str =
 const BELOW_PREVIOUS_NOTE: &str =
     "a hunk fits in several places, of which one is below the hunk before it";
 
-/// Some of a hunk's lines, as they are looked for.
+/// Some lines of a hunk that are searched for.
 struct WantedLines {
-    /// Which lines of the hunk.
+    /// The range of the lines in the hunk.
     range: Range<usize>,
-    /// How many of them stand in the text before.
+    /// The number of these lines that belong to the old text.
     count: usize,
-    /// How many lines before them were let go.
+    /// The number of lines that were dropped before them.
     dropped: usize,
 }
 
-/// Where the first lines of a hunk stand, and how many of its lines agree there.
+/// The positions of a hunk's first line, each with the number of its lines that match from there.
 struct PrefixMatches {
     places: Vec<(usize, usize)>,
     longest: usize,
@@ -120,7 +122,7 @@ impl PrefixMatches {
         Self { places, longest }
     }
 
-    /// The places where so many lines agree.
+    /// Returns the positions at which at least `count` lines match.
     fn full_matches(&self, count: usize) -> Vec<usize> {
         if count > self.longest {
             return Vec::new();
@@ -128,7 +130,7 @@ impl PrefixMatches {
         self.places.iter().filter(|(_, agree)| *agree >= count).map(|(at, _)| *at).collect()
     }
 
-    /// Those of them that lie in a range.
+    /// Returns those of them that are in a range.
     fn matches_within(&self, count: usize, range: Range<isize>) -> impl Iterator<Item = usize> {
         let from = self.places.partition_point(|(at, _)| (*at as isize) < range.start);
         let places = if count > self.longest { &[] } else { &self.places[from..] };
@@ -137,7 +139,7 @@ impl PrefixMatches {
     }
 }
 
-/// Finds the place of a hunk, the `number`th of its patch.
+/// Finds the place of a hunk, which is the `number`th of its patch.
 pub(super) fn find_place(
     indexes: &BaseIndexes<'_, '_>,
     hunk: &PatchHunk<'_>,
@@ -175,8 +177,8 @@ pub(super) fn find_place(
     Err(finder.not_found_error())
 }
 
-/// How many lines a hunk has that only adds lines. Blank lines at its end are no part of it where
-/// nothing can stand around them.
+/// Returns the number of lines of a hunk that only adds lines; None for other hunks. Blank lines at
+/// its end are ignored if the hunk cannot have context.
 fn count_added_only(base: &BaseText<'_>, hunk: &PatchHunk<'_>) -> Option<usize> {
     let is_blank = |line: &&HunkLine<'_>| line.is_bare && line.text.is_empty();
     let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
@@ -187,7 +189,8 @@ fn count_added_only(base: &BaseText<'_>, hunk: &PatchHunk<'_>) -> Option<usize> 
     (is_alone && !added.is_empty()).then_some(added.len())
 }
 
-/// Lines that stand for themselves: only a header can say where they go.
+/// Places a hunk without context: at the line in its header, or at the end of the text if the hunk
+/// is marked so or the text is empty.
 fn place_insertion(
     base: &BaseText<'_>,
     hunk: &PatchHunk<'_>,
@@ -216,15 +219,16 @@ struct PlaceFinder<'f, 'i, 'b, 'a> {
     hunk: &'f PatchHunk<'a>,
     number: usize,
     drift: HunkDrift,
-    /// How many lines stay at its two ends.
+    /// The number of lines of context at the start and at the end.
     leading_context: usize,
     trailing_context: usize,
-    /// How many of the hunk's lines up to each one stand in the text before, and how many of those
-    /// say that they are at their place, are removed, and stay.
+    /// For each line of the hunk, the sums up to it: lines of the old text, significant lines of
+    /// context, removed lines, and lines of context.
     sums: Vec<PrefixSums>,
-    /// Where its lines agree, when so many are let go at its front.
+    /// The matches by kind of comparison (exact or by key) and number of dropped lines at the
+    /// start.
     prefix_matches: [[Option<PrefixMatches>; 3]; 2],
-    /// The first two of those that are looked for now.
+    /// The two indices into `prefix_matches` of the current search.
     current_search: (usize, usize),
 }
 
@@ -259,13 +263,14 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         }
     }
 
-    /// The place of a hunk all of whose lines stand where it says, or where those before it say, or
-    /// just once anywhere. Most do, and need no index.
+    /// Finds the place of a hunk whose lines all match exactly: at the line in its header, at the
+    /// drift of the earlier hunks, or in exactly one place of the text. Most hunks do, and need no
+    /// index.
     fn find_verbatim(&self) -> Result<Option<HunkPlace>, PatchError> {
         let lines = &self.hunk.lines;
         let old = lines.iter().filter(|line| line.sign != LineSign::Added);
         let old: Vec<&str> = old.map(|line| line.text).collect();
-        // A long hunk may almost fit everywhere.
+        // Limits the work: a long hunk may almost fit everywhere.
         let steps = Cell::new(4 * self.base.lines.len().max(old.len()));
         let fits = |at: isize| {
             let there = self.base.lines.get(usize::try_from(at).ok()?..)?;
@@ -287,7 +292,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
                 doubt: None,
             })
         };
-        // Many hunks are quicker with an index.
+        // For many hunks, an index is faster.
         let only = || {
             if self.number > MAX_SCANNED_HUNKS {
                 return None;
@@ -321,13 +326,15 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         Ok(found.and_then(|at| place(at, at - said)))
     }
 
-    /// How far this hunk drifts if it does as the one before it; none where it does not, or too far.
+    /// Returns the drift that this hunk has if it drifts like the previous one. None if there is no
+    /// drift, or if it is too large.
     fn near_drift(&self) -> Option<isize> {
         let offset = self.drift.offset;
         Some(offset).filter(|offset| *offset != 0 && offset.unsigned_abs() <= MAX_OFFSET)
     }
 
-    /// Looks for the hunk's lines, of which the first ones are let go, unless that was done.
+    /// Searches for the lines of the hunk without the first `dropped` ones, unless this was done
+    /// already.
     fn search_stage(&mut self, dropped: usize, stage: MatchStage) {
         let by_key = usize::from(stage != MatchStage::Exact);
         self.current_search = (by_key, dropped);
@@ -354,7 +361,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         self.prefix_matches[by_key][dropped].as_ref()
     }
 
-    /// Up to where the hunk's lines may count: blank lines at its end may be no part of it.
+    /// Returns the possible ends of the hunk: blank lines at its end may not be part of it.
     fn possible_ends(&mut self) -> Vec<usize> {
         let lines = &self.hunk.lines;
         let mut sum = PrefixSums::default();
@@ -372,14 +379,14 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         (0..=blanks).map(|less| lines.len() - less).collect()
     }
 
-    /// What is looked for; none where a stage lets go of nothing more, or of too much.
+    /// Returns the lines to search for. None if the stage drops nothing more, or too much.
     fn wanted_lines(&self, end: usize, stage: MatchStage) -> Option<WantedLines> {
         let (mut front, mut back) = (0, 0);
         if let Some(fuzz) = stage.fuzz_level() {
             let lead = self.leading_context.min(end);
-            // What is cut off at the end is context too.
+            // Lines that were cut off at the end are context too.
             let tail = self.trailing_context.saturating_sub(self.hunk.lines.len() - end);
-            // As GNU patch has it: the side with less context is let go of later.
+            // Like GNU patch, start later to drop lines on the side with less context.
             let context = lead.max(tail);
             front = (fuzz + lead).saturating_sub(context).min(lead);
             back = (fuzz + tail).saturating_sub(context).min(tail);
@@ -389,7 +396,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         }
         let range = front..end.checked_sub(back).filter(|end| front <= *end)?;
         let (before, sum) = (self.sums.get(range.start)?, self.sums.get(range.end)?);
-        // Something has to stay that tells the place from others.
+        // Lines that distinguish the place from others must remain.
         let is_blank =
             |line: &HunkLine<'_>| line.sign == LineSign::Added || line.text.trim().is_empty();
         if stage != MatchStage::Exact && self.hunk.lines[range.clone()].iter().all(is_blank) {
@@ -447,7 +454,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             return Ok(Some(drifted));
         }
         let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
-        // Fuzz does not look far: what it would find there is too little to go by.
+        // Fuzzy matches only count nearby; farther away they are too weak as evidence.
         let max = MAX_OFFSET as isize;
         let all: Vec<usize> = match stage.fuzz_level() {
             Some(_) => agreeing.matches_within(wanted.count, said - max..said + max + 1).collect(),
@@ -477,7 +484,8 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         }
     }
 
-    /// The first place below the hunk's anchor, where that stands just once and is needed.
+    /// Returns the first place below the hunk's anchor, if the anchor occurs exactly once and is
+    /// needed.
     fn filter_below_anchor(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
         let Some(anchor) = self.hunk.anchor.filter(|_| all.len() > 1) else {
             return if self.hunk.is_at_end && all.len() > 1 {
@@ -498,7 +506,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         }
     }
 
-    /// Those places behind which the text ends.
+    /// Returns the places at the end of the text, if there are any.
     fn filter_at_end(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
         let end = self.base.lines.len();
         let last: Vec<usize> = all.iter().copied().filter(|at| at + wanted.count == end).collect();
@@ -510,17 +518,17 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         PatchError::FitsSeveral { hunk: self.number, lines, why }
     }
 
-    /// The lines after the change.
+    /// Returns the lines of the hunk after the change.
     fn new_lines(&self) -> Vec<&'a str> {
         let new = self.hunk.lines.iter().filter(|line| line.sign != LineSign::Removed);
         new.map(|line| line.text).collect()
     }
 
-    /// Refuses a hunk whose lines after the change stand where it says, or anywhere where it does
-    /// not say: it was applied before, or is the other way round.
+    /// Refuses a hunk whose resulting lines are already at the line in its header, or anywhere if
+    /// it has no line number: it was applied before, or is reversed.
     ///
-    /// What only removes lines leaves little to tell that by, so that it counts where the text ends
-    /// there, or when nothing else is left but fuzz.
+    /// A hunk that only removes lines has few resulting lines to compare. It is refused only if the
+    /// text ends there, or once nothing but fuzzy matching is left.
     fn check_not_applied(&self, also_removals: bool) -> Result<(), PatchError> {
         let new = self.new_lines();
         let lines = &self.hunk.lines;
@@ -556,8 +564,8 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         }
     }
 
-    /// Refuses lines that go below others, with nothing said of what stands below, where they stand
-    /// there.
+    /// Refuses a hunk that adds lines at its end, below lines of context, if the text has the same
+    /// lines there already.
     fn check_not_below(&self, place: &HunkPlace) -> Result<(), PatchError> {
         let lines = &self.hunk.lines[place.lines.clone()];
         let added = lines.iter().rev().take_while(|line| line.sign == LineSign::Added);

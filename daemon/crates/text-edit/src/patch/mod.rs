@@ -1,12 +1,13 @@
-//! The third door: patches, as unified diffs and in the envelope of `apply_patch`.
+//! Patches: unified diffs, and the envelope format of `apply_patch`.
 //!
-//! Models describe changes well and places badly: line numbers are wrong, blank lines lose their
-//! signs, prose stands around. What cannot be meant is taken away first ([`clean`]), then each hunk
-//! is placed by its lines ([`place`]), and what comes out are ranges. A hunk that fits no place, or
-//! several, refuses the patch. Nothing is ever placed by likeness.
+//! Models describe the content of a change well and its place badly: line numbers are wrong, blank
+//! lines lack their sign, and prose surrounds the patch. First [`clean`] removes what cannot be
+//! part of a patch. Then [`hunk_place`] finds the place of each hunk by its lines, and the hunks
+//! become range edits. If a hunk fits nowhere or in several places, the patch is refused. A hunk is
+//! never placed by similarity.
 //!
-//! The line ends of the text stay as they are, line by line, whatever the patch has; so does the
-//! end of the last line, unless the patch speaks of it.
+//! The text keeps its line ends, line by line, whatever the patch has. It also keeps the end of its
+//! last line, or the lack of one, unless the patch says otherwise.
 
 mod clean;
 mod envelope;
@@ -29,30 +30,30 @@ use self::parse::{FileAction, FilePatch, LineSign};
 use super::elision::find_elision;
 use super::whitespace::{has_invisible, strip_invisible};
 
-/// How many lines stay behind the last change of a hunk that is whole.
+/// The number of context lines after the last change of a complete hunk.
 const FULL_CONTEXT: usize = 3;
-/// By how many lines a header may be wrong.
+/// The maximum error of the line counts in a header.
 const MAX_MISCOUNT: usize = 3;
 
 const ENTITIES_NOTE: &str = "it has entities of XML where the script has the characters themselves";
 const END_MISMATCH_NOTE: &str =
     "its `\\ No newline at end of file` does not agree with where the script ends";
 
-/// An offset above this needs a second look.
+/// The maximum offset, in lines, that needs no review.
 const MAX_SURE_OFFSET: usize = 10;
 
-/// What had to be forgiven for a patch to fit.
+/// The tolerance that was needed for a patch to fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MatchStage {
     Exact,
     Whitespace,
-    /// An outermost line of context.
+    /// One outermost line of context was dropped.
     Fuzz1,
     Fuzz2,
 }
 
 impl MatchStage {
-    /// Its name: `exact`, `whitespace`, `fuzz1` or `fuzz2`.
+    /// Returns the name: `exact`, `whitespace`, `fuzz1` or `fuzz2`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -71,29 +72,30 @@ impl MatchStage {
     }
 }
 
-/// What a patch comes to.
+/// The result of applying a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchResult {
-    /// Sorted edits over the text before.
+    /// Sorted edits over the original text.
     pub edits: Vec<TextEdit>,
-    /// The highest stage that a hunk needed.
+    /// The highest stage that any hunk needed.
     pub stage: MatchStage,
-    /// The farthest that a hunk stands from where it says, in lines; negative is above.
+    /// The greatest offset of a hunk from the line in its header, in lines; negative if the hunk
+    /// fits above it.
     pub offset: isize,
-    /// Whether somebody should look again: a stage above the first, an offset over 10 lines, or
-    /// lines that were repaired.
+    /// Whether the result needs a review: because of a stage above the first, an offset over 10
+    /// lines, or repaired lines.
     pub should_review: bool,
-    /// Further reasons to look again, in words.
+    /// Further reasons for a review, in words.
     pub notes: Vec<&'static str>,
 }
 
 impl PatchResult {
-    /// Edits that say exactly what they mean.
+    /// Wraps edits that needed no tolerance.
     pub fn from_exact(edits: Vec<TextEdit>) -> Self {
         Self { edits, stage: MatchStage::Exact, offset: 0, should_review: false, notes: Vec::new() }
     }
 
-    /// Asks for another look, for this reason.
+    /// Requests a review for a reason.
     fn add_doubt(&mut self, note: &'static str) {
         self.should_review = true;
         if !self.notes.contains(&note) {
@@ -101,7 +103,7 @@ impl PatchResult {
         }
     }
 
-    /// Why somebody should look again, each reason for itself; empty where nobody has to.
+    /// Returns the reasons for a review, one by one; empty if none is needed.
     pub fn list_doubts(&self) -> Vec<String> {
         let stage = match self.stage {
             MatchStage::Exact => None,
@@ -121,18 +123,19 @@ impl PatchResult {
     }
 }
 
-/// What a patch does to a text.
+/// Applies a patch to a text.
 ///
-/// `targets` are names of the text: where there are some, and headers of the patch name a file, one
-/// has to be its name.
+/// `targets` are the names of the text. If there are any, and the headers of the patch name a file,
+/// that name must be one of them.
 ///
 /// # Errors
-/// It is no patch of this text, or does not fit. Nothing of it is applied then.
+/// Fails if the patch is not for this text or does not fit. Nothing of it is applied then.
 pub fn apply_patch(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult, PatchError> {
     let Some(entity) = suspected_entity(text, patch) else {
         return place_hunks(text, patch, targets);
     };
-    // They may be meant: a script can be about XML. Where they are not, the lines do not fit.
+    // The entities may be intended, because a script can contain XML. If they are not, the lines do
+    // not fit.
     match place_hunks(text, patch, targets) {
         Ok(mut patched) if patched.stage == MatchStage::Exact => {
             patched.add_doubt(ENTITIES_NOTE);
@@ -148,7 +151,8 @@ fn place_hunks(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult,
     let (base, mut source) = (BaseText::new(strip_bom(text)), patch);
     let is_tainted = has_invisible(patch);
     if is_tainted {
-        // They may be meant. Where they are not, they would not fit.
+        // The invisible characters may be intended. If they are not, the patch does not fit with
+        // them.
         let exact =
             parse_single(source, targets).and_then(|file| apply_file_patch(&base, &file, text));
         match exact {
@@ -164,7 +168,7 @@ fn place_hunks(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult,
     Ok(patched)
 }
 
-/// A byte order mark is no part of a file's first line.
+/// Removes a byte order mark, which is not part of the first line of a file.
 fn strip_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
@@ -173,7 +177,7 @@ fn strip_all_invisible(patch: &str) -> String {
     patch.split_inclusive('\n').map(strip_invisible).collect()
 }
 
-/// Reads a patch that may be of one text only.
+/// Parses a patch that must concern only one text.
 fn parse_single<'a>(patch: &'a str, targets: &[&str]) -> Result<FilePatch<'a>, PatchError> {
     let clean: CleanPatch<'a> = clean::clean_patch(patch)?;
     let mut files = parse::parse_patch(&clean)?;
@@ -209,8 +213,8 @@ fn check_action(file: &FilePatch<'_>) -> Result<(), PatchError> {
     Err(PatchError::NotAnUpdate { what, instead })
 }
 
-/// Where headers name one file, it has to be the target. Two names are of a comparison of two
-/// files, and neither needs to be.
+/// Checks that the file named in the headers is the target. Two different names come from a
+/// comparison of two files, and neither has to be the target.
 fn check_target(file: &FilePatch<'_>, targets: &[&str]) -> Result<(), PatchError> {
     let (Some(target), Some(name)) = (targets.first(), file.name()) else {
         return Ok(());
@@ -222,7 +226,7 @@ fn check_target(file: &FilePatch<'_>, targets: &[&str]) -> Result<(), PatchError
     Err(PatchError::OtherTarget { name: name.to_owned(), target: (*target).to_owned() })
 }
 
-/// Names that stand for any file.
+/// Whether a name is a placeholder for any file.
 fn is_placeholder(name: &str) -> bool {
     matches!(
         name,
@@ -240,8 +244,8 @@ fn is_placeholder(name: &str) -> bool {
     )
 }
 
-/// Whether two names of files end alike: one may have more folders than the other, and one of two
-/// scripts the suffixes of its file.
+/// Whether the ends of two file names are the same. One may have more folders than the other, and
+/// one may have the suffixes of a script file.
 fn is_same_file(name: &str, target: &str) -> bool {
     let mut names = name.trim_start_matches("./").rsplit('/');
     let mut targets = target.trim_start_matches("./").rsplit('/');
@@ -260,7 +264,8 @@ fn file_stem(file: &str) -> Option<&str> {
     Some(kinds.iter().find_map(|kind| stem.strip_suffix(kind)).unwrap_or(stem))
 }
 
-/// An entity of a patch all of whose signs of XML are entities where the text has the signs.
+/// Returns an entity of the patch if the patch seems to be escaped as XML: it has entities and no
+/// angle brackets, while the text has angle brackets and no entities.
 fn suspected_entity(text: &str, patch: &str) -> Option<&'static str> {
     let find = |text: &str| {
         let entities = ["&lt;", "&gt;", "&amp;", "&quot;", "&#39;"];
@@ -271,7 +276,7 @@ fn suspected_entity(text: &str, patch: &str) -> Option<&'static str> {
     (find(text).is_none() && has_signs(text) && !has_signs(patch)).then_some(entity)
 }
 
-/// What a patch of one file does to its text.
+/// Applies the patch of one file to its text.
 fn apply_file_patch(
     base: &BaseText<'_>,
     file: &FilePatch<'_>,
@@ -283,7 +288,7 @@ fn apply_file_patch(
     }
     let (mut changes, mut drift): (Vec<HunkChange<'_>>, HunkDrift) =
         (Vec::new(), HunkDrift::default());
-    // Where the hunk before says that it begins.
+    // The start line in the header of the previous hunk.
     let mut before = 0;
     let mut patched = PatchResult::from_exact(Vec::new());
     let indexes = BaseIndexes::new(base);
@@ -330,8 +335,9 @@ fn apply_file_patch(
     Ok(patched)
 }
 
-/// Refuses a last hunk that has fewer lines than it says, and too few behind its last change: more was
-/// to come. Otherwise it may be miscounted, and somebody should look.
+/// Refuses a last hunk that has fewer lines than its header says and too few lines after its last
+/// change, because more lines were to come. Returns whether the counts are wrong otherwise, so that
+/// the result needs a review.
 fn check_hunk_complete(
     base: &BaseText<'_>,
     hunk: &parse::PatchHunk<'_>,
@@ -349,7 +355,7 @@ fn check_hunk_complete(
     let missing = hunk
         .header_counts
         .map_or(0, |said| said.0.saturating_sub(old).max(said.1.saturating_sub(new)));
-    // Whoever writes diffs leaves three lines at the end, where there are as many.
+    // Tools that write diffs leave three lines of context at the end, if there are as many.
     let is_whole = place.is_some_and(|place| {
         let lines = &hunk.lines[place.lines.clone()];
         let stays = |line: &&parse::HunkLine<'_>| line.sign == LineSign::Context;
@@ -364,8 +370,8 @@ fn check_hunk_complete(
     Ok(missing > 0)
 }
 
-/// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part
-/// of it.
+/// Whether the line counts in the header of a hunk are wrong, and blank lines at the end of the
+/// hunk were dropped.
 fn has_guessed_end(hunk: &parse::PatchHunk<'_>, place: &hunk_place::HunkPlace) -> bool {
     let dropped = hunk.lines.len() - place.lines.end;
     let is_blank = |line: &&parse::HunkLine<'_>| line.is_bare && line.text.is_empty();
@@ -377,12 +383,13 @@ fn has_guessed_end(hunk: &parse::PatchHunk<'_>, place: &hunk_place::HunkPlace) -
     place.stage == MatchStage::Exact && dropped > 0 && is_miscounted
 }
 
-/// Whether the text after is the text before.
+/// Whether the edits leave the text as it is.
 fn is_no_op(base: &BaseText<'_>, text: &str, edits: &[TextEdit]) -> bool {
     let ends = |text: &str| text.matches('\n').count();
     let come: usize = edits.iter().map(|edit| ends(&edit.text)).sum();
     let go: usize = edits.iter().map(|edit| (edit.end.line - edit.start.line) as usize).sum();
-    // As many lines, and the same all over: most edits differ in the first line that they touch.
+    // Without a change, the number of lines stays the same. Most edits differ in the first line
+    // that they touch, so this check avoids applying them.
     let first = edits.first().and_then(|edit| {
         let there = base.lines.get(edit.start.line as usize)?;
         Some(edit.text.split_inclusive('\n').next().unwrap_or_default() != *there)

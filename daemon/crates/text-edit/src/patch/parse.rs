@@ -1,7 +1,8 @@
-//! Which files and hunks a patch has.
+//! Parsing of a patch into files and hunks.
 //!
-//! Unified diffs and the envelope (`*** Begin Patch`) are read by the same rules, because models mix
-//! them. Numbers of lines in headers are hints on where a hunk ends, never more: they are often wrong.
+//! Unified diffs and the envelope (`*** Begin Patch`) are parsed by the same rules, because models
+//! mix them. The line counts in headers are only hints where a hunk ends, because they are often
+//! wrong.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use super::super::whitespace::strip_invisible;
 use super::PatchError;
 use super::clean::{CleanPatch, PatchLine};
 
-/// What a line of a hunk is about.
+/// The sign of a line in a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineSign {
     Context,
@@ -17,30 +18,29 @@ pub(super) enum LineSign {
     Added,
 }
 
-/// A line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HunkLine<'a> {
     pub(super) sign: LineSign,
     pub(super) text: &'a str,
-    /// Its number in the patch, from 1.
+    /// The line number in the patch, from 1.
     pub(super) number: usize,
-    /// It stands there without a sign, as lines do that stay.
+    /// Whether the line has no sign, and so counts as context.
     pub(super) is_bare: bool,
-    /// `\ No newline at end of file` follows.
+    /// Whether `\ No newline at end of file` follows.
     pub(super) has_no_newline: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PatchHunk<'a> {
-    /// Where its header says that it begins, from 1; none where it does not say.
+    /// The start line in the header, from 1; None if the header has none.
     pub(super) start: Option<usize>,
-    /// How many lines it has before and after, as its header says.
+    /// The numbers of lines before and after the change, as the header says.
     pub(super) header_counts: Option<(usize, usize)>,
-    /// A line that stands above it.
+    /// A line above the hunk.
     pub(super) anchor: Option<&'a str>,
-    /// Whether it says that the file ends behind it.
+    /// Whether the patch says that the file ends after the hunk.
     pub(super) is_at_end: bool,
-    /// Whether its last line may be cut off: nothing ends it.
+    /// Whether the last line may be cut off, because nothing follows it.
     pub(super) is_open: bool,
     pub(super) lines: Vec<HunkLine<'a>>,
 }
@@ -50,7 +50,7 @@ impl PatchHunk<'_> {
         self.lines.iter().filter(|line| line.sign != sign).count()
     }
 
-    /// How many lines it has before and after.
+    /// Returns the actual numbers of lines before and after the change.
     pub(super) fn line_counts(&self) -> (usize, usize) {
         (self.count_lines_without(LineSign::Added), self.count_lines_without(LineSign::Removed))
     }
@@ -60,7 +60,7 @@ impl PatchHunk<'_> {
     }
 }
 
-/// What a patch does with a file.
+/// The action of a patch on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAction {
     Update,
@@ -68,14 +68,14 @@ pub(super) enum FileAction {
     Delete,
 }
 
-/// What a patch says of a file.
+/// The part of a patch that concerns one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FilePatch<'a> {
-    /// The names before and after, where headers name them.
+    /// The names before and after the change; None if no header has one.
     pub(super) old: Option<Cow<'a, str>>,
     pub(super) new: Option<Cow<'a, str>>,
     pub(super) action: FileAction,
-    /// The name that it is given.
+    /// The new name of a file that is renamed.
     pub(super) renamed_to: Option<&'a str>,
     pub(super) hunks: Vec<PatchHunk<'a>>,
 }
@@ -90,14 +90,14 @@ impl<'a> FilePatch<'a> {
         Self::new(name.clone(), name, action)
     }
 
-    /// The name in its headers; the later one where there are two.
+    /// Returns the name in the headers; the new one if there are two.
     pub(super) fn name(&self) -> Option<&str> {
         let names = [&self.new, &self.old];
         names.into_iter().flatten().map(|name| &**name).find(|name| *name != "/dev/null")
     }
 }
 
-/// What a patch says, file by file.
+/// Parses a patch into its files.
 pub(super) fn parse_patch<'a>(clean: &CleanPatch<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
     let mut parser = PatchParser {
         lines: &clean.lines,
@@ -129,7 +129,7 @@ pub(super) fn parse_patch<'a>(clean: &CleanPatch<'a>) -> Result<Vec<FilePatch<'a
     Ok(files)
 }
 
-/// Refuses a patch whose last line has no end where its last hunk is shorter than it says.
+/// Refuses a patch without a final line end whose last hunk is shorter than its header says.
 fn check_last_hunk(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
     let Some(hunk) = files.last_mut().and_then(|file| file.hunks.last_mut()) else {
         return Ok(());
@@ -150,7 +150,7 @@ fn check_last_hunk(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
     Err(PatchError::CutOff { how })
 }
 
-/// Lines with signs and nothing else are a hunk.
+/// Parses a patch that consists only of lines with signs, as a single hunk.
 fn parse_headerless<'a>(lines: &[PatchLine<'a>]) -> Option<FilePatch<'a>> {
     let mut hunk = PatchHunk {
         start: None,
@@ -170,7 +170,7 @@ fn parse_headerless<'a>(lines: &[PatchLine<'a>]) -> Option<FilePatch<'a>> {
     }
     let lead = hunk.lines.iter().take_while(|line| blank(line)).count();
     hunk.lines.drain(..lead);
-    // The name of a file is what is left of a patch.
+    // A lone file name is the remainder of a patch, not a hunk.
     if lines.first().is_some_and(|line| line.text.starts_with("--- "))
         && hunk.lines.iter().all(|line| line.sign == LineSign::Removed)
     {
@@ -185,7 +185,7 @@ fn parse_headerless<'a>(lines: &[PatchLine<'a>]) -> Option<FilePatch<'a>> {
     Some(file)
 }
 
-/// A line by its sign; a blank one is a blank line that stays.
+/// Parses a line by its sign. An empty line is a blank line of context.
 fn parse_line(line: PatchLine<'_>) -> Option<HunkLine<'_>> {
     let (sign, text, is_bare) = match line.text.as_bytes().first() {
         None => (LineSign::Context, "", true),
@@ -200,20 +200,20 @@ fn parse_line(line: PatchLine<'_>) -> Option<HunkLine<'_>> {
 struct PatchParser<'p, 'a> {
     lines: &'p [PatchLine<'a>],
     at: usize,
-    /// The next line with a sign or of a header, once it was looked for.
+    /// The next line with a sign or a hunk header, as cached by `is_hunk_over`.
     next_signed: usize,
     files: Vec<FilePatch<'a>>,
     is_enveloped: bool,
     is_ended: bool,
-    /// A header ends the patch.
+    /// Whether the patch ends right after a hunk header.
     is_cut: bool,
 }
 
-/// `path` of `--- path<tab>time`.
+/// Parses the `path` of `--- path<tab>time`.
 fn parse_header_name(header: &str) -> Cow<'static, str> {
     let header = strip_invisible(header);
     let name = header.split('\t').next().unwrap_or_default().trim();
-    // Some write the time behind spaces.
+    // Some tools separate the time by spaces.
     let dated = name.split_once("  ").map_or(name, |(name, _)| name);
     let name = dated.trim_matches('"');
     let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
@@ -251,7 +251,7 @@ impl<'a> PatchParser<'_, 'a> {
         Ok(())
     }
 
-    /// A hunk that follows the names of its file without a header of its own.
+    /// Whether a hunk without a header follows the names of its file.
     fn is_bare_hunk(&self) -> bool {
         let is_first = self.files.last().is_some_and(|file| {
             file.hunks.is_empty() && file.action == FileAction::Update && file.name().is_some()
@@ -263,7 +263,7 @@ impl<'a> PatchParser<'_, 'a> {
         self.peek_text(0).is_some_and(|line| line.starts_with([' ', '+', '-']))
     }
 
-    /// Whether two lines name a file before and after.
+    /// Whether two lines name a file before and after the change.
     fn is_name_pair(&self, ahead: usize) -> bool {
         self.has_prefix(ahead, "--- ") && self.has_prefix(ahead + 1, "+++ ")
     }
@@ -313,7 +313,7 @@ impl<'a> PatchParser<'_, 'a> {
         Ok(())
     }
 
-    /// Reads a line of the envelope; false where it is none.
+    /// Parses a line of the envelope. Returns false if the line is not one.
     fn parse_marker(&mut self, line: PatchLine<'a>) -> Result<bool, PatchError> {
         let Some(marker) = envelope_marker(line.text) else {
             return Ok(false);
@@ -325,7 +325,7 @@ impl<'a> PatchParser<'_, 'a> {
             self.is_ended = true;
         } else if let Some(name) = marker.strip_prefix("Update File:") {
             self.files.push(FilePatch::with_name(name, FileAction::Update));
-            // Its first hunk may do without a header.
+            // The first hunk of a file may lack a header.
             if self
                 .peek_text(0)
                 .is_some_and(|line| line.is_empty() || line.starts_with(['+', '-', ' ']))
@@ -367,11 +367,11 @@ impl<'a> PatchParser<'_, 'a> {
             is_open: false,
             lines: Vec::new(),
         };
-        // Its size so far.
+        // The numbers of lines so far.
         let (mut old, mut new) = (0, 0);
         while let Some(line) = self.lines.get(self.at).copied() {
             let is_full = counts.is_some_and(|counts| old >= counts.0 && new >= counts.1);
-            // Two lines that look like names may be a removed comment, and what comes for it.
+            // Two lines that look like file names may be a removed comment and its replacement.
             let has_room = counts.is_some_and(|counts| old < counts.0 && new < counts.1);
             if self.is_hunk_end(line.text, is_full, has_room) {
                 break;
@@ -419,11 +419,11 @@ impl<'a> PatchParser<'_, 'a> {
             || seen.starts_with("Index: ")
             || envelope_marker(line).is_some()
             || self.is_name_pair(0) && (is_full || !has_room && self.has_prefix(2, "@@"))
-            // The signature of a mail.
+            // The signature separator of a mail.
             || is_full && line == "-- "
     }
 
-    /// Whether no line with a sign comes before the next header.
+    /// Whether no line with a sign precedes the next header.
     fn is_hunk_over(&mut self) -> bool {
         if self.next_signed < self.at {
             let rest = &self.lines[self.at..];
@@ -436,7 +436,7 @@ impl<'a> PatchParser<'_, 'a> {
     }
 }
 
-/// What stands behind `*** ` of a line of the envelope.
+/// Returns the text after `*** ` in a line of the envelope.
 fn envelope_marker(line: &str) -> Option<&str> {
     let marker = line.trim().strip_prefix("*** ")?.trim();
     let known = ["Begin Patch", "End Patch", "End of File"];
@@ -446,7 +446,7 @@ fn envelope_marker(line: &str) -> Option<&str> {
     (known.contains(&marker) || is_named || is_other).then_some(marker)
 }
 
-/// Whether a line is a sentence and no code.
+/// Whether a line looks like prose rather than code.
 fn is_prose(line: &str) -> bool {
     let words = line.split_whitespace().count();
     let first = line.chars().next().is_some_and(char::is_uppercase);
@@ -460,14 +460,14 @@ struct HunkHeader<'a> {
     anchor: Option<&'a str>,
 }
 
-/// Reads `@@ -1,2 +3,4 @@ anything`, and forms of it that say less.
+/// Parses `@@ -1,2 +3,4 @@ anything`, and forms of it with less information.
 fn parse_hunk_header(line: &str) -> HunkHeader<'_> {
     let behind =
         line.trim_start_matches(|c| c == '@' || super::super::whitespace::is_invisible(c)).trim();
     let seen = strip_invisible(behind);
     let numbers = seen.split("@@").next().unwrap_or_default();
     if let Some((old, new)) = parse_ranges(numbers) {
-        // Nobody's line is line 0 but that of an empty range.
+        // Line 0 is valid for an empty range only.
         let start = Some(old.0).filter(|start| *start > 0 || old.1 == Some(0));
         let counts = Some((old.1.unwrap_or(1), new.1.unwrap_or(1)));
         return HunkHeader { start, counts, anchor: None };
@@ -484,7 +484,7 @@ type HeaderRange = (usize, Option<usize>);
 
 fn parse_ranges(numbers: &str) -> Option<(HeaderRange, HeaderRange)> {
     let mut words = numbers.split_whitespace();
-    // No file has more lines than this can count.
+    // No file has more lines than a `u32` can count.
     let number = |word: &str| word.parse::<u32>().ok().map(|number| number as usize);
     let range = |word: &str, sign| {
         let word = word.strip_prefix(sign)?.trim_end_matches(',');

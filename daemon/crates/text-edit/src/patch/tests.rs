@@ -1,4 +1,4 @@
-//! What patches come to: which fit, how, and why others are refused.
+//! Tests of patches: which fit, at which stage, and why others are refused.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn patched(text: &str, patch: &str) -> (String, PatchResult) {
     }
 }
 
-/// A patch that fits as it is.
+/// Checks a patch that fits exactly.
 #[track_caller]
 fn check(text: &str, patch: &str, after: &str) {
     let (found, patched) = patched(text, patch);
@@ -25,7 +25,7 @@ fn check(text: &str, patch: &str, after: &str) {
     );
 }
 
-/// A patch that fits, and at which somebody should look again.
+/// Checks a patch that fits and needs a review.
 #[track_caller]
 fn doubted(text: &str, patch: &str, after: &str, stage: MatchStage) {
     let (found, patched) = patched(text, patch);
@@ -104,7 +104,7 @@ fn places_by_number_or_by_being_the_only_one() {
     check(text, &format!("@@ -4,3 +4,3 @@\n{hunk}"), "a\nx\nb\na\ny\nb\n");
     refused(text, &format!("@@\n{hunk}"), "from lines 1, 4, and it has no line number");
     refused(text, &format!("@@ -2,3 +2,3 @@\n{hunk}"), "none of them is where it says");
-    // A hunk before says how far the numbers are off.
+    // An earlier hunk shows how far the line numbers are off.
     let shifted = format!("0\n{text}c\n");
     let patch = format!("@@ -4,3 +4,3 @@\n{hunk}@@ -6,2 +6,2 @@\n b\n-c\n+d\n");
     refused(&shifted, &patch, "fits in several places");
@@ -169,7 +169,7 @@ fn forgives_white_space_and_context_with_a_second_look() {
     );
     refused(text, "@@ -1,7 +1,7 @@\n X\n X\n X\n-4\n+D\n 5\n 6\n 7\n", "does not fit");
     refused(text, "@@ -3,3 +3,3 @@\n 3\n-X\n+D\n 5\n", "does not fit");
-    // Which of the lines would be indented how is not clear.
+    // It is ambiguous how the added line would be indented.
     refused("  a\n    b\n", "@@\n a\n b\n+c\n", "cannot be carried over");
 }
 
@@ -288,7 +288,7 @@ fn what_was_applied_is_not_applied_to_its_like() {
 #[test]
 fn indentation_that_can_mean_two_things_is_refused() {
     refused("end\n\t\tx\n", "@@\n     x\n+y\n", "cannot be carried over");
-    // The sign of a line that lost it is a space of its indentation.
+    // For a line that lost its sign, the first space of its indentation counts as the sign.
     doubted(
         "    a\n    b\n",
         "@@ -1,2 +1,3 @@\n    a\n    b\n+\tc\n",
@@ -315,7 +315,7 @@ fn keeps_line_ends() {
     check("a\r\nb\nc\r\n", "@@\n a\n-b\n+x\n+y\n c\n", "a\r\nx\ny\nc\r\n");
     check("a\r\nb\r\n", "@@\n-a\n+x\n+y\n b\n", "x\r\ny\r\nb\r\n");
     check("a\r\n", "@@\n a\n+b\n", "a\r\nb\r\n");
-    // The end of the file stays as it is, unless the patch speaks of it.
+    // The end of the file stays as it is, unless the patch says otherwise.
     check("a\nb", "@@\n a\n-b\n+c\n", "a\nc");
     check("a\nb", "@@\n b\n+c\n", "a\nb\nc");
     check("a\nb", "@@\n-b\n\\ No newline at end of file\n+c\n", "a\nc\n");
@@ -369,15 +369,15 @@ fn a_later_hunk_follows_the_drift_though_it_fits_at_its_number() {
         lines[at] = "\tstop()\n";
         format!("{head}\n{}", lines.concat())
     };
-    // Three lines above its number, as the first one is.
+    // Three lines above its number, like the first hunk.
     doubted(&text, &patch, &with_stop("ANCHOR", 4), MatchStage::Exact);
     let doubts = patched(&text, &patch).1.list_doubts();
     assert!(doubts.iter().any(|it| it.contains("fits at its own line number too")), "{doubts:?}");
-    // Without a drift, and where the drift leads nowhere, its number counts.
+    // Without a drift, or if nothing fits at the drift, the line number counts.
     check(&text, second, &with_stop("anchor", 7));
     let other = patch.replace("-4,2 +4,2", "-2,2 +2,2");
     check(&text, &other, &with_stop("ANCHOR", 7));
-    // The same by keys: the lines fit but for white space.
+    // The same with keys: the lines fit except for white space.
     let loose = patch.replace(" if a then\n-\tstep", " if  a  then\n-\tstep");
     doubted(&text, &loose, &with_stop("ANCHOR", 4), MatchStage::Whitespace);
 }
@@ -390,7 +390,7 @@ fn a_later_hunk_is_below_the_one_before_it() {
     let patch = format!("@@ -4,2 +4,2 @@\n-anchor\n+ANCHOR\n 0\n{second}");
     let after = "x\nend\n0\n0\nANCHOR\n0\ny\nend\n";
     doubted(text, &patch, after, MatchStage::Exact);
-    // Hunks that are not in order say nothing of each other.
+    // Hunks that are not in order imply nothing about each other.
     let patch = format!("@@ -6,2 +6,2 @@\n-anchor\n+ANCHOR\n 0\n{second}");
     refused(text, &patch, "fits in several places");
 }
@@ -405,10 +405,10 @@ fn a_mark_of_the_last_line_that_contradicts_the_text_needs_a_look() {
     assert!(doubts.iter().any(|it| it.contains("No newline")), "{doubts:?}");
     let patch = format!("@@ -3,2 +3,2 @@\n-baz\n+BAZ\n banana\n{mark}");
     doubted(text, &patch, "foo\nbar\nBAZ\nbanana\n", MatchStage::Exact);
-    // More text follows the line that is to be the last one.
+    // Text follows the line that is marked as the last one.
     let patch = format!("@@ -1 +1 @@\n-foo\n+FOO\n{mark}");
     doubted("foo\nbar\n", &patch, "FOO\nbar\n", MatchStage::Exact);
-    // Where they agree, nobody has to look.
+    // If mark and text agree, no review is needed.
     let patch = format!("@@ -2,3 +2,3 @@\n bar\n baz\n-banana\n{mark}+babaco\n{mark}");
     check("foo\nbar\nbaz\nbanana", &patch, "foo\nbar\nbaz\nbabaco");
 }

@@ -1,4 +1,4 @@
-//! Checkers that are scripts of a shell, and print what real ones printed.
+//! Tests with shell scripts as checkers, which print the output of real ones.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn a_command_line_is_never_too_long() {
         let line: usize = batch.iter().map(|at| script_file_name(*at).len() + 3).sum();
         assert!(line < MAX_COMMAND_LINE, "{line}");
     }
-    // Where there is no room, one at a time is tried.
+    // If nothing fits, files are passed one at a time.
     let base = [OsString::from("x".repeat(MAX_COMMAND_LINE))];
     assert_eq!(super::batch_files(Path::new("a"), &base, &[1, 2]), [[1], [2]]);
 }
@@ -103,7 +103,7 @@ mod programs {
         assert_eq!(found, Ok(vec![vec![]]));
     }
 
-    /// A recursion over 10,000 levels would leave the stack of a test.
+    /// A recursion over 10,000 levels would overflow the stack of a test.
     #[test]
     fn a_place_may_be_as_deep_as_it_likes() {
         let home = tempfile::tempdir().unwrap();

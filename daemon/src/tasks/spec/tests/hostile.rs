@@ -1,8 +1,8 @@
-//! Specs that mean harm: each ends within its limit and little more, and is no success.
+//! Hostile specs: each ends within its limit or shortly after, and does not pass.
 
 use super::*;
 
-/// What a case does, and how what is said of it begins.
+/// The code of a case, and the beginning of its failure message.
 const CASES: &[(&str, &str)] = &[
     (
         "local c = coroutine.wrap(function() while true do coroutine.yield() end end) while true do c() end",

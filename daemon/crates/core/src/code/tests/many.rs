@@ -1,5 +1,5 @@
-//! Places and scripts that are larger than people make them: what is asked of them is answered, and the
-//! work grows with them and not faster. A walk over all for each would take minutes here.
+//! Tests with places and scripts larger than any real one: queries must still be answered, and the
+//! work must grow linearly. A full walk per element would take minutes here.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{at, place};
 
 const STORAGE: &str = "game.ReplicatedStorage";
 
-/// What is asked of the names in one script: at some of its bytes, all that can be.
+/// Runs all queries about the names at some bytes of one script.
 fn ask_all(text: &str) -> usize {
     let scene = place(&[("ReplicatedStorage/Main", "ModuleScript", text)]);
     let index = CodeIndex::new(&scene);
@@ -54,7 +54,7 @@ fn many_uses_in_one_script_are_found() {
     assert_eq!(hits.iter().filter(|it| it.is_definition).count(), many);
     assert_eq!(definitions_named(&index, &scene, "M.a").len(), many);
     assert_eq!(find_definitions(&index, &scene, &Symbol::Loose("a".into())).len(), many);
-    // And each key has a table of its own, and that a variable.
+    // Each key has its own table and variable.
     let text = "local t = { a = 1 }\n".repeat(many);
     let scene = place(&[("ReplicatedStorage/Main", "ModuleScript", &text)]);
     let index = CodeIndex::new(&scene);
@@ -121,13 +121,13 @@ fn one_script_may_require_very_often() {
     assert_eq!(index.resolved_requires(main).len(), many);
     let hits = find_references(&index, &scene, &Symbol::Module(index.required_modules(main)[0]));
     assert_eq!(hits.len(), many);
-    // Many different ones, in a place that says long paths; none of them leads anywhere.
+    // Many different requires with long paths; none of them resolves.
     let text: String = (0..many).fold(String::new(), |mut text, number| {
         let _ = write!(text, "require(script.Parent.M{number})");
         text
     });
     let long = "x".repeat(1 << 20);
-    // Among as many siblings of one name.
+    // With many siblings of the same name.
     let mut scene = place(&[("ReplicatedStorage/Main", "Script", &text)]);
     let storage = at(&scene, STORAGE);
     for number in 0..20_000 {
@@ -189,14 +189,14 @@ fn readings_that_no_script_has_are_forgotten() {
         index.refresh(&scene);
         assert!(index.readings.len() <= 67, "{}", index.readings.len());
     }
-    // Long ones sooner.
+    // Long texts are dropped sooner.
     let rest = "-".repeat(1 << 20);
     for number in 0..40 {
         scene.set_source(main, format!("return {number} {rest}"));
         index.refresh(&scene);
     }
     assert!(index.readings.len() <= 8, "{}", index.readings.len());
-    // Also those of scripts that are gone.
+    // Texts of deleted scripts are dropped too.
     let storage = at(&scene, STORAGE);
     let nodes: Vec<Node> = (0..300)
         .map(|number| {

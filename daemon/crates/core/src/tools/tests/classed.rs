@@ -1,10 +1,10 @@
-//! What is called additive, which mode `auto` applies with nobody asked.
+//! Tests of the additive class, which mode `auto` applies without confirmation.
 
 use scene_schemas::command::Props;
 
 use super::*;
 
-/// A place whose services hold what new instances could get in the way of.
+/// A place with existing contents in its services that new instances could affect.
 fn yard() -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();

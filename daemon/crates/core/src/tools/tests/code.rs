@@ -1,11 +1,11 @@
-//! What the tools that find their way in code answer and refuse.
+//! Tests of the code navigation tools.
 
 use serde_json::{Value as Json, json};
 use vector_place::{FileFormat, Scene};
 
 use super::{Plan, call};
 
-/// A module, a script that requires it twice, and one that does not compile.
+/// A module, a script that requires it twice, and a script that does not compile.
 fn place() -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
@@ -188,7 +188,7 @@ fn a_cursor_that_no_page_gave_is_refused_by_every_tool_that_takes_one() {
         }
         let said = with(&"9".repeat(1 << 20)).unwrap_err();
         assert!(said.len() < 500, "{}", said.len());
-        // Behind the last page there is nothing more.
+        // A page after the last one is empty.
         assert!(with("2000000000").is_ok(), "{}", tool.name);
     }
     assert_eq!(tools, 6);
@@ -209,7 +209,7 @@ fn crowd(line: &str) -> Scene {
     scene
 }
 
-/// All pages of an answer: how long the longest is, and how many of the wanted things they have.
+/// Reads all pages of an answer. Returns the length of the longest page, and the total count.
 #[track_caller]
 fn pages(
     scene: &mut Scene,

@@ -1,4 +1,5 @@
-//! What other agents read about the tools: little, sound by every client's rules, and true.
+//! Tests of the tool list that other agents read: it must be small, valid for all clients, and
+//! correct.
 
 use scene_schemas::proposal::Class;
 use serde_json::{Map, Value as Json, json};
@@ -6,9 +7,9 @@ use serde_json::{Map, Value as Json, json};
 use super::{answer, call, open, propose, refuse};
 use crate::tools::{AgentTool, TOOLS, ToolAction, agent_tools, compact_schema, tool_list};
 
-/// A server adds two tools of its own, and Cursor reads 40 of them.
+/// The server adds two further tools, and Cursor reads at most 40.
 const MOST_TOOLS: usize = 38;
-/// Characters of the list: 20,000 with those two.
+/// Maximum characters of the list: 20,000 including the server's two tools.
 const MOST: usize = 18_000;
 
 fn as_listed(tool: &AgentTool) -> Json {
@@ -36,15 +37,15 @@ fn the_list_is_short() {
     assert!(listed.len() <= MOST_TOOLS, "{} tools", listed.len());
 }
 
-/// The rules of the clients: no references and no forms at the top (Anthropic), names and descriptions
-/// that are not long (OpenAI, Cursor), arrays that say of what (Gemini, VS Code).
+/// Checks the clients' rules: no references and no top-level forms (Anthropic), short names and
+/// descriptions (OpenAI, Cursor), arrays with an item type (Gemini, VS Code).
 #[test]
 fn every_schema_is_sound() {
     let own = tool_list().as_array().cloned().unwrap();
     let others = agent_tools().iter().map(as_listed).collect::<Vec<_>>();
     for tool in own.iter().chain(&others) {
         let name = tool["name"].as_str().unwrap();
-        // Clients write the server's name in front: at most 60 characters together.
+        // Clients prefix the server's name; both together may have at most 60 characters.
         assert!(name.len() <= 40 && is_plain(name), "{name}");
         assert!(tool["description"].as_str().unwrap().chars().count() <= 1_024, "{name}");
         let schema = tool["inputSchema"].as_object().unwrap();
@@ -128,7 +129,7 @@ fn a_number_that_is_left_out_or_null_is_the_usual_one() {
     refuse("find_instances", json!({ "selector": "Part", "limit": 0 }), said);
 }
 
-/// Schemas do not say that they are closed, for the reader does.
+/// Schemas omit `additionalProperties: false`, because deserialization rejects unknown fields.
 #[test]
 fn what_no_schema_names_is_refused() {
     for tool in TOOLS {
@@ -140,7 +141,7 @@ fn what_no_schema_names_is_refused() {
     }
 }
 
-/// Models say null for what they leave out, though schemas do not offer it.
+/// Models send null for omitted arguments, although the schemas do not allow it.
 #[test]
 fn null_counts_as_left_out() {
     for tool in TOOLS {
@@ -179,7 +180,7 @@ fn a_lean_schema_says_what_matters() {
     check(json!({ "oneOf": forms, "description": "d" }), named.clone());
     let maybe = json!([{ "oneOf": forms, "description": "inner" }, { "type": "null" }]);
     check(json!({ "anyOf": maybe, "description": "d" }), named);
-    // Names of arguments are no words of the schema.
+    // Argument names are not schema keywords.
     check(
         json!({ "type": "object", "required": [], "additionalProperties": false,
             "properties": { "format": maybe_text(), "default": { "type": "array", "items": maybe_text() } } }),

@@ -1,4 +1,5 @@
-//! The tools in a place that is open in Studio: what they ask of it, and what they make of the answer.
+//! Tests of the tools in a place that is open in Studio: their queries to Studio, and their use of
+//! its answers.
 
 use scene_schemas::api::{NodeColumns, ScenePart};
 use scene_schemas::command::{AssetContents, AssetScript};
@@ -13,7 +14,7 @@ use super::{at, base, call};
 use crate::policy;
 use crate::proposal::{BlobStore, perform_command};
 
-/// Workspace with a part Wall and a model House; nothing is known of their properties.
+/// Workspace with a part Wall and a model House. Their properties are unknown.
 pub(super) fn place() -> Scene {
     let mut scene = Scene::empty_studio_place();
     let text = |text: &str| text.to_owned();
@@ -30,7 +31,7 @@ pub(super) fn place() -> Scene {
     scene
 }
 
-/// A model with a script and a part, and a part beside it.
+/// A model with a script and a part, and a part next to it.
 fn asset() -> AssetContents {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     AssetContents {
@@ -76,7 +77,7 @@ fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
     let kinds: Vec<_> = proposal.warnings.iter().map(|warning| warning.kind).collect();
     assert_eq!(kinds, [WarningKind::Scripts, WarningKind::Security, WarningKind::Security]);
     assert!(crate::policy::needs_second_confirmation(&proposal));
-    // It is part of the scene on trial, and the next call stands on it.
+    // The asset is part of the scene on trial, so the next call can change it.
     let rename = json!({ "path": "game.Workspace.House.Tree.Trunk", "newName": "Stem" });
     let next =
         plan_call(Seq(9), "rename_instance", &rename, &mut scene, &base(), &BlobStore::new(), None);
@@ -93,7 +94,7 @@ fn what_an_asset_brings_has_properties_that_nobody_knows() {
     let path = "game.Workspace.Tree.Trunk";
     let read = call(&mut scene, "get_properties", json!({ "path": path }));
     assert!(read.unwrap_err().contains("not inserted yet"));
-    // Anchored is false by default, and may be true in the asset: to set it is a change.
+    // Anchored is false by default but may be true in the asset, so setting it is a change.
     let set = json!({ "path": path, "props": { "Anchored": false } });
     let set =
         plan_call(Seq(9), "set_properties", &set, &mut scene, &base(), &BlobStore::new(), None);
@@ -145,7 +146,7 @@ fn an_asset_that_cannot_be_had_is_refused_in_studios_words() {
     assert_eq!(scene.len(), 3);
 }
 
-/// A call, planned again where Studio has told what is selected.
+/// Makes a call, and plans it again after Studio reported the selection.
 fn call_with(scene: &mut Scene, selected: &[&str], tool: &str, args: Json) -> Result<Plan, String> {
     scene.forget_facts();
     let _ = call(scene, tool, args.clone());
@@ -177,7 +178,7 @@ fn a_call_without_a_path_means_the_selected_instance() {
     let listed = call_with(&mut scene, &["studio:1"], "list_children", json!({}));
     let Ok(Plan::Answer(listed)) = listed else { panic!("{listed:?}") };
     assert_eq!(listed["path"], "game.Workspace");
-    // What is gone was not selected.
+    // A deleted instance does not count as selected.
     let refused = call_with(&mut scene, &["studio:99"], "delete_instance", json!({}));
     assert!(refused.unwrap_err().contains("nothing is selected"));
 }

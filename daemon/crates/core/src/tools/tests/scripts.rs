@@ -1,4 +1,4 @@
-//! The tools that look at scripts as code: their checks, their form, their specs.
+//! Tests of the script tools: syntax checks, formatting and specs.
 
 use scene_schemas::proposal::{Mode, Warning};
 use serde_json::json;
@@ -133,7 +133,7 @@ fn names_like_a_services_and_switches_that_open_a_game_wait_for_two_yeses() {
     }
 }
 
-/// Scripts that run nothing: one is switched off, one lies in the storage, one is a module.
+/// Scripts that do not run: one is disabled, one is in ServerStorage, one is a module.
 fn dormant() -> Scene {
     let mut scene = place();
     let storage = scene.create(scene.root(), "ServerStorage", "ServerStorage");
@@ -195,7 +195,7 @@ fn what_is_brought_to_life_is_scanned_like_new_text() {
         let args = json!({ "path": format!("{server}.Off"), "props": on });
         assert_eq!(warned("set_properties", args), asset(&format!("{server}.Off")));
     }
-    // What ran before, what is switched off, and what goes.
+    // Not flagged: a script that ran before, one that is switched off, and one that is deleted.
     let runs = format!("{server}.Runs");
     let clean: [(&str, Json); 4] = [
         ("move_instance", json!({ "path": runs, "parentPath": "game.Workspace" })),

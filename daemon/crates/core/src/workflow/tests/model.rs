@@ -1,4 +1,4 @@
-//! What a model is held to, what it is sent, and what its messages mean.
+//! Tests of the guards for a model, of its prompt, and of handling its messages.
 
 use scene_schemas::InstanceId;
 use scene_schemas::api::FailureKind;
@@ -54,7 +54,7 @@ fn cost() -> MessageCost {
 }
 
 impl Run {
-    /// The model is asked, and calls a tool; the entry that came of it is the last.
+    /// Requests a message in which the model calls a tool. Returns the last resulting entry.
     fn called(&mut self, tool: &str, args: Json, result: Result<Plan, Refusal>) -> Entry {
         self.requested(4_000);
         let calls = vec![ToolCall::new(tool, args)];
@@ -147,7 +147,7 @@ fn an_unread_script_is_not_edited() {
     assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
 }
 
-/// A plan that writes another text over a script's.
+/// A plan that replaces the text of a script.
 fn rewrite(path: &str, before: &str, after: &str) -> Plan {
     let mut plan = of(after, vec![edit(path)]);
     if let Plan::Propose(proposal, _) = &mut plan {
@@ -179,13 +179,13 @@ fn only_lines_that_were_read_are_overwritten() {
     let other = text.replace("line13 = 13", "line13 = 31");
     let refused = run.called("replace_text", json!({ "n": 2 }), Ok(rewrite(path, &text, &other)));
     is_refused(&refused, "overwrites lines 13 to 13");
-    // What was found may be changed, wherever it stands by now.
+    // Lines from a search result may be changed, even if they have moved.
     let moved = format!("-- new\n{text}");
     let other = moved.replace("line10 = 10", "line10 = 0");
     let now = run.called("replace_text", json!({ "n": 3 }), Ok(rewrite(path, &moved, &other)));
     assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
     run.applies();
-    // Reading a part is not reading the rest.
+    // Reading one part does not cover the rest.
     let read = |start: u32, part: &str| {
         Ok(Plan::Answer(json!({ "path": path, "text": part, "startLine": start })))
     };
@@ -194,7 +194,7 @@ fn only_lines_that_were_read_are_overwritten() {
     is_refused(&run.called("write_script", json!({ "n": 4 }), whole()), "lines 21 to 26");
     let rest: String = text.split_inclusive('\n').skip(20).collect();
     run.called("read_script", json!({ "start": 21 }), read(21, &rest));
-    // A line that somebody else has changed since is another one.
+    // A line that another author changed since counts as unseen.
     let theirs = text.replace("line3 = 3", "line3 = 33");
     let other = Ok(rewrite(path, &theirs, "print(1)\n"));
     is_refused(&run.called("write_script", json!({ "n": 5 }), other), "lines 3 to 3");
@@ -295,7 +295,7 @@ fn parts_without_a_script_are_not_complete() {
     run.applies();
     let done = || Ok(Plan::Talk(ModelAction::Done { summary: None }));
     is_refused(&run.called("complete", json!({ "n": 1 }), done()), "You made 1 part and no script");
-    // One that only stops is told once.
+    // A model that just stops is reminded once.
     let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
     assert!(matches!(said.last(), Some(Entry::Told { text }) if text.contains("no script")));
     let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
@@ -311,7 +311,7 @@ fn a_person_can_opt_out_of_scripts() {
     run.applies();
     let done = Ok(Plan::Talk(ModelAction::Done { summary: None }));
     let entry = run.called("complete", json!({}), done);
-    // The steps of the plan are ticked with it.
+    // Completing the task ticks the steps of the plan.
     assert!(matches!(entry, Entry::Planned { .. }), "{entry:?}");
 }
 

@@ -1,8 +1,8 @@
-//! How far values are followed: what is known, what is not, and what of that is told.
+//! Tests of following values: what is known, what is not, and which of it is reported.
 
 use super::{check, names, said, scan_change};
 
-/// What changes a flagged statement from elsewhere: writes to what it uses, other names, early ends.
+/// Changes elsewhere that affect a flagged statement: writes to what it uses, aliases, early exits.
 #[test]
 fn a_change_around_flagged_code_is_new() {
     let is_new = |before: &str, after: &str| {
@@ -39,7 +39,7 @@ fn a_change_around_flagged_code_is_new() {
     );
 }
 
-/// What may be an instance of the place is no news; what cannot be told from a number is.
+/// A require of a possible instance of the place is not reported; one that may be a number is.
 #[test]
 fn what_is_required_is_shown_to_be_a_module() {
     for source in [
@@ -77,7 +77,7 @@ fn what_is_required_is_shown_to_be_a_module() {
     }
 }
 
-/// A text is known where it is folded as Luau folds it, and where all that it may be is.
+/// A text is known only if it is folded exactly as in Luau and all its possible values are known.
 #[test]
 fn folds_are_right_or_unknown() {
     let sent = |source: &str| {

@@ -1,4 +1,4 @@
-//! Values of every kind, by chance.
+//! Random values of every kind.
 
 use rbx_types::{
     Attributes, Axes, BinaryString, BrickColor, CFrame, Color3, Color3uint8, ColorSequence,
@@ -11,7 +11,7 @@ use rbx_types::{
 
 use super::Chance;
 
-/// Every kind that a file can store.
+/// Every kind of value that a file can store.
 pub(super) const KINDS: [VariantType; 37] = [
     VariantType::Axes,
     VariantType::BinaryString,
@@ -53,7 +53,7 @@ pub(super) const KINDS: [VariantType; 37] = [
 ];
 
 impl Chance {
-    /// Any number; now and then one with a meaning of its own.
+    /// Returns any number, sometimes a special one.
     fn f32(&mut self) -> f32 {
         let special = [0.0, -0.0, 1.0, -1.0, f32::NAN, f32::INFINITY, f32::MIN_POSITIVE];
         let at = self.below(20);
@@ -128,7 +128,8 @@ impl Chance {
         (0..self.below(5)).map(|_| make(self)).collect()
     }
 
-    /// Any value of a kind; instances are among `refs`, none, or of no file.
+    /// Returns a random value of a kind. References are to one of `refs`, null, or to an instance
+    /// that is not in the file.
     pub(super) fn value(&mut self, kind: VariantType, refs: &[Ref]) -> Variant {
         match kind {
             VariantType::Axes => Axes::from_bits(self.below(8) as u8).unwrap().into(),

@@ -1,4 +1,4 @@
-//! Every column of the shared places.
+//! Tests on every column of the shared places.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::super::container::{
 };
 use super::{Chance, Table, assert_rewrites, props, shared_strings};
 
-/// The binary files among the shared places; none where nobody says where those are.
+/// Returns the binary files among the shared places; empty if `VECTOR_CASES` is not set.
 pub(super) fn places() -> Vec<(PathBuf, Vec<u8>)> {
     let Some(cases) = std::env::var_os("VECTOR_CASES") else {
         eprintln!("skipped: VECTOR_CASES does not say where the shared places are");

@@ -1,4 +1,4 @@
-//! Columns and files that lie.
+//! Malformed columns and files.
 
 use super::super::cell;
 use super::super::column::{OpaqueReason, PropertyColumn};
@@ -7,7 +7,7 @@ use super::super::layout::ty;
 use super::files::places;
 use super::{Chance, Table, assert_rewrites, props};
 
-/// Real columns: those of the shared places, and one of each type where there are none.
+/// Returns a made-up column of each type, and the short columns of the shared places.
 fn columns() -> Vec<(Vec<u8>, usize, usize)> {
     let mut all: Vec<_> = (0..=0x30).map(|ty| (vec![ty; 200], 0, 5)).collect();
     for (_, file) in places() {
@@ -17,7 +17,7 @@ fn columns() -> Vec<(Vec<u8>, usize, usize)> {
     all
 }
 
-/// Whatever it is, it is opaque or made again as it is.
+/// Asserts that a column is either opaque or rewritten unchanged.
 fn check(bytes: Vec<u8>, offset: usize, rows: usize, chance: &mut Chance) {
     let Ok(column) = PropertyColumn::parse(bytes, offset, rows) else { return };
     assert_rewrites(&column, chance);
@@ -121,7 +121,7 @@ fn rows_are_told_by_their_type() {
     let text = PropertyColumn::parse(b"\x01\x02\0\0\0ab\0\0\0\0".to_vec(), 0, 2).unwrap();
     assert_eq!((text.text_at(0), text.text_at(1)), (Some(&b"ab"[..]), Some(&b""[..])));
     assert_eq!((text.text_at(2), text.reference_at(0)), (None, None));
-    // Distances 1, -1 and 5, folded and in planes.
+    // Differences 1, -1 and 5, with the sign in the last bit and in planes.
     let refs = [&[ty::REF][..], &[0; 9], &[2, 1, 10]].concat();
     let refs = PropertyColumn::parse(refs, 0, 3).unwrap();
     assert_eq!([0, 1, 2, 3].map(|row| refs.reference_at(row)), [Some(1), Some(0), Some(5), None]);

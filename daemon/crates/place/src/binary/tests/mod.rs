@@ -1,4 +1,4 @@
-//! What the tests share: chance from a seed, and the columns of a file.
+//! Shared test helpers: seeded random numbers, and the columns of a file.
 
 mod chance;
 mod files;
@@ -15,7 +15,7 @@ use super::column::{OpaqueReason, PropertyColumn};
 use super::column_writer::ColumnWriter;
 use super::container::{ChunkSpan, read_chunks, unpack_chunk};
 
-/// Chance that is the same in every run.
+/// Random numbers that are the same in every run.
 pub(super) struct Chance(u64);
 
 impl Chance {
@@ -35,7 +35,7 @@ impl Chance {
     }
 }
 
-/// A column as it stands in a file, not yet taken apart.
+/// A raw column of a file.
 pub(super) struct Prop {
     pub(super) chunk: ChunkSpan,
     pub(super) name: String,
@@ -54,7 +54,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
 }
 
-/// Every column of a file.
+/// Returns every column of a file.
 pub(super) fn props(file: &[u8]) -> Vec<Prop> {
     let (mut counts, mut props) = (HashMap::new(), Vec::new());
     for chunk in read_chunks(file).unwrap() {
@@ -71,7 +71,7 @@ pub(super) fn props(file: &[u8]) -> Vec<Prop> {
     props
 }
 
-/// The references of a file whose instances are numbered from 0.
+/// The links of a file whose instances are numbered from 0.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) refs: Vec<Ref>,
@@ -103,7 +103,7 @@ impl WriteLinks for Table {
     }
 }
 
-/// The shared strings of a file.
+/// Returns the shared strings of a file.
 pub(super) fn shared_strings(file: &[u8]) -> Vec<SharedString> {
     let all = read_chunks(file).unwrap();
     let Some(chunk) = all.iter().find(|chunk| chunk.name == *b"SSTR") else {
@@ -125,7 +125,7 @@ pub(super) fn cell(column: &PropertyColumn, row: usize) -> Vec<u8> {
     out
 }
 
-/// The column made again of its cells, then of runs that chance picks; both must give its payload.
+/// Asserts that rebuilding a column from its cells, and from random runs, gives its payload.
 pub(super) fn assert_rewrites(column: &PropertyColumn, chance: &mut Chance) {
     let hints = [0, column.row_count(), 2 * column.row_count() + 1];
     let mut one = ColumnWriter::new(column.type_byte(), hints[chance.below(3)]).unwrap();

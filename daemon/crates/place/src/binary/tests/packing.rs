@@ -1,4 +1,5 @@
-//! Chunks, packed in every way and seen from the front.
+//! Packing of chunks with every compression, and unpacking of whole chunks and of their first
+//! bytes.
 
 use super::super::container::{
     CHUNK_HEADER, ChunkPacking, ContainerError, FileHeader, HEADER, pack_chunk, read_chunks,
@@ -8,7 +9,7 @@ use super::Chance;
 
 const PACKINGS: [ChunkPacking; 3] = [ChunkPacking::Stored, ChunkPacking::Lz4, ChunkPacking::Zstd];
 
-/// A file of these chunks.
+/// Builds a file of these chunks.
 fn file(contents: &[(&[u8; 4], &[u8], ChunkPacking)]) -> Vec<u8> {
     let mut file = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0".to_vec();
     file.extend_from_slice(&[0; 16]);
@@ -19,7 +20,7 @@ fn file(contents: &[(&[u8; 4], &[u8], ChunkPacking)]) -> Vec<u8> {
     file
 }
 
-/// Content of some chance and some repetition.
+/// Returns content that is partly random and partly repetitive.
 fn content(chance: &mut Chance) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..chance.below(30) {
@@ -126,7 +127,7 @@ fn bent_bodies_never_panic() {
         let whole = unpack_chunk(&bytes, &all[0]);
         let n = chance.below(content.len() + 1);
         let front = unpack_front(&bytes, &all[0], n);
-        // Where the whole can be read, so can its front; it says the same.
+        // If the whole chunk can be unpacked, so can its first bytes, with the same result.
         if let (Ok(whole), ChunkPacking::Lz4) = (&whole, ChunkPacking::of_chunk(&bytes, &all[0])) {
             assert_eq!(front.unwrap(), whole[..n]);
         }

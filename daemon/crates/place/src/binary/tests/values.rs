@@ -1,4 +1,4 @@
-//! Values of every kind, against what rbx_binary reads and writes.
+//! Values of every kind, compared with what rbx_binary reads and writes.
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
 use rbx_types::{
@@ -14,7 +14,7 @@ use super::super::layout::ty;
 use super::chance::KINDS;
 use super::{Chance, Table, assert_rewrites, props, shared_strings};
 
-/// Class, property and stored name with which rbx_binary both writes and reads a kind.
+/// Returns a class, property and stored name for which rbx_binary both writes and reads a kind.
 fn home(kind: VariantType) -> (&'static str, &'static str, &'static str) {
     match kind {
         VariantType::Color3uint8 => ("Part", "Color", "Color3uint8"),
@@ -29,7 +29,7 @@ fn encode(dom: &WeakDom) -> Vec<u8> {
     file
 }
 
-/// The values as rbx_binary reads them; references by the place of what they point to.
+/// Decodes the values with rbx_binary. References are shown as the index of their target.
 fn decode(file: &[u8], property: &str) -> Vec<String> {
     let dom = rbx_binary::from_reader(file).unwrap();
     let children = dom.root().children();
@@ -44,7 +44,7 @@ fn decode(file: &[u8], property: &str) -> Vec<String> {
     children.iter().map(text).collect()
 }
 
-/// What a cell of such a value is read as.
+/// Returns the value that the cell of a value is decoded to.
 fn as_stored(value: &Variant, refs: &[Ref]) -> Variant {
     let bytes = |bytes: Vec<u8>| BinaryString::from(bytes).into();
     match value {
@@ -93,7 +93,8 @@ fn check_kind(kind: VariantType, rows: usize, chance: &mut Chance) {
         let mut own = vec![1, 2, 3];
         assert!(cell::write_cell(column.type_byte(), value, &mut links, &mut own));
         if is_lost(value, &links) {
-            // An object that is nobody is nothing; rbx_binary writes it as an object all the same.
+            // An object reference without a target is written as none; rbx_binary still writes an
+            // object.
             assert_eq!(own[3..], [0; 4], "{value:?}");
             own.splice(3.., stored.clone());
         }
@@ -175,7 +176,7 @@ fn a_blank_is_what_rbx_binary_stores() {
     assert_eq!(cell::blank_value(VariantType::Region3), None);
 }
 
-/// The cell of a value; none where its type does not take it.
+/// Returns the cell of a value; None if the type does not accept it.
 fn written(ty: u8, value: impl Into<Variant>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let is_written = cell::write_cell(ty, &value.into(), &mut Table::default(), &mut out);

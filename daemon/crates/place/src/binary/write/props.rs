@@ -1,9 +1,9 @@
-//! The columns of properties: which of them an edit touches, and the cells of those.
+//! Writes property columns: determines which of them an edit affects, and builds their cells.
 //!
-//! A column is written in the type that the file has for it, where that can hold what was set; one
-//! that stood for a property of the past gives way to those of today. Files of older versions of
-//! Studio have some properties in another type than reflection says, such as references where there
-//! are strings now. Such a column keeps its type as long as that can hold all values.
+//! A column keeps its type in the file as long as that type can hold all values. Files of older
+//! versions of Studio store some properties in another type than reflection declares, such as
+//! references where there are strings now. The column of a deprecated property is replaced by
+//! columns of the current ones once a value is set or a new instance is added.
 
 use std::collections::BTreeSet;
 
@@ -20,27 +20,27 @@ use crate::edits::{EditColumn, EditSlot, PropertyEdit, UNTOUCHED};
 use crate::property_layout::{HIDDEN, ValueSource};
 use crate::reflection;
 
-/// A column to be written.
+/// A column to write.
 struct ColumnPlan<'a> {
     key: Ustr,
     /// The name in the file.
     name: String,
     ty: u8,
     edits: Option<&'a EditColumn>,
-    /// Where the cells of the rows that were not touched come from, as they are.
+    /// The source of the cells of unedited rows, which are copied unchanged.
     column: Option<&'a PropertyColumn>,
-    /// The group that has it, by its number in the file.
+    /// The number in the file of the group that `column` belongs to.
     source_group: Option<u32>,
     /// The cell of an instance without a value.
     blank: Vec<u8>,
-    /// Whether a reference to nobody, in a type that has no references, counts as no value.
+    /// Whether a null reference counts as no value if the type cannot hold references.
     skips_null: bool,
-    /// The cell that was written last, and of what: many instances in a row have the same.
+    /// The last written cell and its slot: consecutive instances often have the same value.
     last_cell: (EditSlot, Vec<u8>),
 }
 
 impl ColumnPlan<'_> {
-    /// What was set for an instance.
+    /// Returns the edit slot of an instance.
     fn slot_of(&self, node: u32) -> EditSlot {
         self.edits.map_or(UNTOUCHED, |edits| edits.slot(node))
     }
@@ -62,7 +62,7 @@ impl<'a> BinaryOutput<'a> {
         })
     }
 
-    /// What was set for a property in a group.
+    /// Returns the edits of a property; None if they affect no instance of the group.
     fn edits_of(&self, rows: &GroupRows<'_>, key: Ustr) -> Option<&'a EditColumn> {
         let class = self.class_number(rows.group)?;
         let column = self.changes.edits.column_of_key(class, key)?;
@@ -98,7 +98,7 @@ impl<'a> BinaryOutput<'a> {
         let column = self.read_column(group, prop)?;
         let name = binary.props[prop as usize].name.clone();
         if is_replaced && (is_set || has_new) {
-            // Those that stand for it now take its place.
+            // The properties that replaced it take its place.
             self.drop_chunk(chunk);
             for (key, edits) in keys.into_iter().zip(edits) {
                 self.rewrite_column(rows, key, edits)?;
@@ -124,7 +124,7 @@ impl<'a> BinaryOutput<'a> {
             last_cell: last,
         };
         if (has_new || is_set) && self.is_default_unstorable(group, key, ty) {
-            // The file's type is kept only where no other can hold all values.
+            // Keep the type in the file only if no other type can hold all values.
             let known = self.known_column(rows, key, edits)?;
             if let Some((name, content)) = known {
                 self.drop_chunk(chunk);
@@ -134,13 +134,13 @@ impl<'a> BinaryOutput<'a> {
         if let Some(content) = self.column_chunk(rows, plan)? {
             return self.replace_chunk(chunk, &content);
         }
-        // A value that the file's older type cannot hold.
+        // The older type in the file cannot hold a value.
         self.drop_chunk(chunk);
         self.rewrite_column(rows, key, edits)
     }
 
-    /// Whether a type cannot hold what an instance has without a value of its own. An empty text in a
-    /// type without texts is nothing, and nothing can be held by any type.
+    /// Whether a type cannot hold the default of a property. An empty text counts as no value in a
+    /// type without texts, so every type can hold it.
     fn is_default_unstorable(&mut self, group: &ClassGroup, key: Ustr, ty: u8) -> bool {
         let Some(default) = reflection::default_of(&group.name, &key) else {
             return false;
@@ -149,7 +149,7 @@ impl<'a> BinaryOutput<'a> {
         !is_empty && !cell::write_cell(ty, default, self, &mut Vec::new())
     }
 
-    /// Whether a column of references points to what is deleted.
+    /// Whether a column of references points to a deleted instance.
     fn has_deleted_target(&self, prop: u32) -> bool {
         let ty = self.binary.props[prop as usize].ty;
         let can_point = matches!(ty, Some(ty::REF | ty::CONTENT));
@@ -168,7 +168,7 @@ impl<'a> BinaryOutput<'a> {
             .is_some_and(|node| self.changes.removed.contains(&node))
     }
 
-    /// Properties that were set and that the file does not have for the class.
+    /// Writes the properties that were set and that the file does not have for the class.
     pub(super) fn write_new_props(&mut self, rows: &GroupRows<'_>) -> Result<(), CodecError> {
         let layout = self.binary.layout_of(rows.group);
         let Some(class) = self.class_number(rows.group) else {
@@ -190,8 +190,8 @@ impl<'a> BinaryOutput<'a> {
         Ok(())
     }
 
-    /// Writes a column as a file of today has it; in the type of its values where that cannot hold
-    /// them.
+    /// Writes a column as current files have it. If the declared type cannot hold the values, uses
+    /// the type of the values.
     fn rewrite_column(
         &mut self,
         rows: &GroupRows<'_>,
@@ -205,7 +205,7 @@ impl<'a> BinaryOutput<'a> {
             let types: BTreeSet<u8> =
                 self.value_kinds(rows, key, edits).into_iter().filter_map(cell::type_of).collect();
             let known = known.and_then(cell::type_of).map(|ty| (ty, true));
-            // References to nobody say nothing, and give way where there are other values, too.
+            // As a last resort, use the declared type and treat null references as no value.
             for (ty, skips_null) in types.into_iter().map(|ty| (ty, false)).chain(known) {
                 found = self.typed_column(rows, key, edits, ty, skips_null)?;
                 if found.is_some() {
@@ -217,7 +217,8 @@ impl<'a> BinaryOutput<'a> {
         self.insert_prop(group, &name, &content)
     }
 
-    /// A column in the type that reflection says, with its name; none where that cannot hold a value.
+    /// Builds a column in the declared type, with its name; None if that type cannot hold a value.
+    /// If reflection does not know the property, uses the type of its values.
     fn known_column(
         &mut self,
         rows: &GroupRows<'_>,
@@ -262,7 +263,8 @@ impl<'a> BinaryOutput<'a> {
         Ok(self.column_chunk(rows, plan)?.map(|content| (name, content)))
     }
 
-    /// The kinds of what was set for instances; of what stands in the file where nothing was.
+    /// Returns the distinct types of the values that were set; if none was, the type of a stored
+    /// value.
     fn value_kinds(
         &self,
         rows: &GroupRows<'_>,
@@ -286,7 +288,7 @@ impl<'a> BinaryOutput<'a> {
         kinds
     }
 
-    /// A column's chunk; none where its type cannot hold a value.
+    /// Builds the chunk of a column; None if its type cannot hold a value.
     fn column_chunk(
         &mut self,
         rows: &GroupRows<'_>,
@@ -296,7 +298,7 @@ impl<'a> BinaryOutput<'a> {
         Ok(payload.map(|it| prop_chunk(rows.group.type_id, &plan.name, plan.ty, &it)))
     }
 
-    /// A new property stands in the order of names among those of its class.
+    /// Inserts a new property among those of its class, in order of names.
     pub(super) fn insert_prop(
         &mut self,
         group: &ClassGroup,
@@ -312,7 +314,7 @@ impl<'a> BinaryOutput<'a> {
         self.insert_chunk(before, *b"PROP", content)
     }
 
-    /// The cell of an instance that has no value of its own.
+    /// Returns the cell of an instance without a value.
     fn blank_cell(
         &mut self,
         group: &ClassGroup,
@@ -347,7 +349,7 @@ impl<'a> BinaryOutput<'a> {
         Err(storage_error(&group.name, &key))
     }
 
-    /// The cells of a column; none where its type cannot hold a value.
+    /// Builds the cells of a column; None if its type cannot hold a value.
     fn column_payload(
         &mut self,
         rows: &GroupRows<'_>,
@@ -397,7 +399,7 @@ impl<'a> BinaryOutput<'a> {
         !self.changes.removed.is_empty() && self.is_target_deleted(column, row)
     }
 
-    /// Appends the cell of one instance; false where the type cannot hold its value.
+    /// Appends the cell of one instance; returns false if the type cannot hold its value.
     fn push_cell(
         &mut self,
         plan: &mut ColumnPlan<'a>,
@@ -430,7 +432,7 @@ impl<'a> BinaryOutput<'a> {
         Ok(true)
     }
 
-    /// The cell of a value; false where the type cannot hold it.
+    /// Writes the cell of a value; returns false if the type cannot hold it.
     fn value_cell(&mut self, plan: &ColumnPlan<'a>, value: &Variant, out: &mut Vec<u8>) -> bool {
         if cell::write_cell(plan.ty, value, self, out) {
             return true;
@@ -442,8 +444,8 @@ impl<'a> BinaryOutput<'a> {
         is_skipped
     }
 
-    /// The cell of an instance that was not touched, or of a copy of one; false where the type cannot
-    /// hold what it has.
+    /// Writes the cell of an unedited instance, or of a copy of one; returns false if the type
+    /// cannot hold its stored value.
     fn stored_cell(&mut self, plan: &ColumnPlan<'a>, node: u32, out: &mut Vec<u8>) -> bool {
         let read = if node < self.changes.tree.read_len() {
             Some(node)
@@ -469,7 +471,7 @@ impl<'a> BinaryOutput<'a> {
         let is_replaced = source.migration.is_some();
         match self.binary.value_of(node, plan.key) {
             Some(value) => self.value_cell(plan, &value, out),
-            // What was stored for the property of the past meant nothing.
+            // The value stored for the deprecated property could not be translated.
             None if is_replaced => {
                 out.extend_from_slice(&plan.blank);
                 true

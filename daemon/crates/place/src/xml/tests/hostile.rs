@@ -1,4 +1,4 @@
-//! Broken files: whatever happens, it is no panic.
+//! Broken files must never cause a panic.
 
 use rbx_types::Ref;
 
@@ -6,7 +6,7 @@ use super::super::scan::{ScanEvent, scan_file};
 use super::super::{props, shared_strings, text, value};
 use super::{Random, places};
 
-/// Uses a file as an editor would; gives how much was kept of it.
+/// Uses a file as an editor would, and returns the number of items found.
 fn use_all(file: &[u8], reads_values: bool) -> usize {
     let mut contents = Vec::new();
     let mut ends = Vec::new();

@@ -1,4 +1,4 @@
-//! The index of a file.
+//! Tests of the file index.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -188,7 +188,7 @@ fn real_files_are_read_as_rbx_xml_reads_them() {
     }
 }
 
-/// Equal, or both with something in it that is no number.
+/// Whether two values are equal, or contain a NaN and print the same.
 fn same(a: Option<&Variant>, b: Option<&Variant>) -> bool {
     a == b || (format!("{a:?}") == format!("{b:?}") && format!("{a:?}").contains("NaN"))
 }

@@ -1,9 +1,9 @@
-//! Texts: what is read, what is written, and what stays when one is replaced.
+//! Texts: decoding, encoding, and the bytes kept when one is replaced.
 
 use super::super::text::{TextStyle, check_text, decode_text, encode_text, replace_text, style_of};
 use super::{Random, reference};
 
-/// What rbx_xml reads as the text of such an element; none where it refuses it.
+/// Returns the text that rbx_xml reads from such an element; None if it refuses the file.
 fn by_rbx_xml(inside: &[u8], tag: &str) -> Option<String> {
     let mut file =
         format!("<roblox version='4'><Item class='A'><Properties><{tag} name='Name'>").into_bytes();
@@ -137,7 +137,7 @@ fn replacing_gives_the_new_text_always() {
     }
 }
 
-/// A text with one of its lines replaced, taken out or added.
+/// Returns a text with one of its lines replaced, removed or added.
 fn edited(seed: &mut Random, old: &str) -> String {
     let mut lines: Vec<String> = old.split('\n').map(str::to_owned).collect();
     let at = seed.below(lines.len());

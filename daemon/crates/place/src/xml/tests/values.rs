@@ -1,4 +1,4 @@
-//! Values of every type, against rbx_xml.
+//! Values of every type, compared with rbx_xml.
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
 use rbx_types::{
@@ -363,7 +363,7 @@ fn all_types_that_rbx_xml_knows_are_read() {
             rbx_xml::DecodeOptions::new()
                 .property_behavior(rbx_xml::DecodePropertyBehavior::NoReflection)
         };
-        // What it does not know, it leaves out without a word.
+        // rbx_xml silently skips types that it does not know.
         let read = rbx_xml::from_reader(known.as_bytes(), options());
         let is_left_out = read.is_ok_and(|dom| {
             let item = dom.get_by_ref(dom.root().children()[0]).unwrap();

@@ -1,12 +1,12 @@
-//! A new text in the place of an old one, with the bytes of the lines that stay the same.
+//! Replaces a text and keeps the bytes of the unchanged lines.
 
 use super::{CDATA, CDATA_END, LinePoint, TextDecoder};
 use super::{decode_text, encode_lines, style_of, write_cdata, write_escaped};
 
-/// The new inside of a string element, whose text becomes `text`. The raw bytes of the lines that
-/// are the same at the front and at the back are kept, so that a diff of the files shows just the
-/// lines that change. New lines end as the old ones do. Whatever [`super::check`] accepts is read
-/// again as it is.
+/// Returns the content of a string element with its text replaced. The raw bytes of the unchanged
+/// lines at the front and back are kept, so that a diff of the files shows only the changed lines.
+/// New lines use the existing line ending. Any text that [`super::check_text`] accepts is read back
+/// unchanged.
 pub(in crate::xml) fn replace_text(inside: &[u8], text: &str) -> Vec<u8> {
     let newline = newline_of(inside);
     let spliced = splice_lines(inside, text, newline);
@@ -18,7 +18,7 @@ pub(in crate::xml) fn replace_text(inside: &[u8], text: &str) -> Vec<u8> {
     whole
 }
 
-/// How the first line of a raw text ends.
+/// Returns the line ending of the first line of a raw text.
 fn newline_of(inside: &[u8]) -> &'static str {
     match memchr::memchr(b'\n', inside) {
         Some(at) if at > 0 && inside[at - 1] == b'\r' => "\r\n",
@@ -26,8 +26,8 @@ fn newline_of(inside: &[u8]) -> &'static str {
     }
 }
 
-/// Replaces the lines between those that stay. What comes out is not right where blank text is
-/// dropped or sections are split at the seam; so it has to be looked at.
+/// Replaces the lines between the unchanged ones. The result is wrong if blank text is dropped or
+/// sections are split at the seam, so the caller must verify it.
 fn splice_lines(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
     let mut points = Vec::new();
     let old = TextDecoder::run(inside, Some(&mut points)).text;
@@ -40,7 +40,7 @@ fn splice_lines(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
         at == 0 || at == old.len() || old.get(at - 1) == Some(&b'\n')
     };
     let front = common_length(old.iter(), new.iter());
-    // Within a section where there is the choice: what is added shall be written like the rest.
+    // Prefer a point within a section, so that added text is written like the rest.
     let before = points
         .iter()
         .filter(|point| starts_line(point) && point.decoded <= front)
@@ -57,7 +57,7 @@ fn splice_lines(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
     Some(join_pieces(inside, *before, middle, *behind, newline))
 }
 
-/// How many bytes are the same.
+/// Returns the length of the common prefix.
 fn common_length<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
     a.zip(b).take_while(|(a, b)| a == b).count()
 }

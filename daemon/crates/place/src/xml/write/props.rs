@@ -1,5 +1,5 @@
-//! The properties of an item: those that stay keep their bytes, others are written anew where they
-//! stood, and new ones come behind them.
+//! Writes the properties of an item: unchanged ones keep their bytes, changed ones are rewritten in
+//! place, and new ones follow.
 
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Ref, SharedString, Variant};
@@ -15,7 +15,7 @@ use crate::xml::value::{self, TextTag, ValueLinks};
 use crate::xml::{NAME, text};
 
 impl XmlOutput<'_> {
-    /// Properties for an item that has none, on lines of their own.
+    /// Writes the `<Properties>` of an item that has none, on lines of their own.
     pub(super) fn write_new_properties(
         &mut self,
         node: u32,
@@ -40,7 +40,7 @@ impl XmlOutput<'_> {
         Ok(())
     }
 
-    /// Properties in the place of `<Properties/>`.
+    /// Writes properties in place of `<Properties/>`.
     pub(super) fn expand_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         self.pieces.add_bytes(b"<Properties>".to_vec());
         let lead = self.style.line_start(depth + 2);
@@ -71,7 +71,7 @@ impl XmlOutput<'_> {
             && self.xml.name_of(node) != self.changes.tree.name_text(node)
     }
 
-    /// The properties that were set for an instance, sorted.
+    /// Returns the properties that were set for an instance, sorted.
     fn edited_keys(&self, node: u32) -> Vec<Ustr> {
         let class = self.changes.tree.class(node);
         let columns = self.changes.edits.columns_of_class(class);
@@ -92,7 +92,7 @@ impl XmlOutput<'_> {
         self.changes.edits.edit_of(self.changes.tree.class(node), key, node)
     }
 
-    /// The properties of an item that was read, with what was edited.
+    /// Writes the properties of an item of the file, with its edits.
     pub(super) fn edit_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         let start = self.xml.span_of(node).props.0 as usize;
         let has_removed = self.has_removed(node);
@@ -102,7 +102,7 @@ impl XmlOutput<'_> {
             match self.replace_element(node, node, at, element, &layout, has_removed)? {
                 None => {}
                 Some(new) if new.is_empty() => {
-                    // It goes with the line that it stands on.
+                    // Also remove the whitespace before it, and with it the line.
                     let gap = self.xml.properties_content(node).get(behind..element.whole.start);
                     let blank = gap.is_some_and(|gap| gap.trim_ascii().is_empty());
                     let end = if blank { behind } else { element.whole.start };
@@ -130,7 +130,7 @@ impl XmlOutput<'_> {
         Ok(())
     }
 
-    /// The whitespace before a property of an item.
+    /// Returns the whitespace before a property of an item.
     fn leading_space(&self, node: u32, elements: &[PropertyElement<'_>], depth: usize) -> Vec<u8> {
         let first = elements.first().map(|element| element.whole.start);
         let lead = first.and_then(|first| self.xml.properties_content(node).get(..first));
@@ -140,7 +140,7 @@ impl XmlOutput<'_> {
         }
     }
 
-    /// The properties of a copy: those of what it was copied of, with what was edited.
+    /// Writes the properties of a copy: those of its original, with the edits of the copy.
     fn copy_properties(&mut self, node: u32, base: u32, depth: usize) -> Result<(), CodecError> {
         let content = self.xml.properties_content(base);
         let has_removed = self.has_removed(node);
@@ -170,7 +170,8 @@ impl XmlOutput<'_> {
         Ok(())
     }
 
-    /// What an element of `base` becomes for `node`: none where it stays, nothing where it goes.
+    /// Returns the replacement of an element of `base` for `node`: None to keep it, empty to remove
+    /// it.
     fn replace_element(
         &mut self,
         node: u32,
@@ -215,7 +216,7 @@ impl XmlOutput<'_> {
                 replace_element_text(content, element, &text).map(Some)
             }
             PropertyEdit::Set(value) => {
-                // Many instances have the same value and the same element.
+                // Many instances have the same value and the same element, so the result is cached.
                 let stands = format!("{} {}", element.tag, element.name);
                 let written = (self.slot_of(node, key), stands);
                 if let Some(written) = self.written.get(&written) {
@@ -231,15 +232,15 @@ impl XmlOutput<'_> {
         }
     }
 
-    /// Whether a property was taken off an instance.
+    /// Whether a property of an instance was removed.
     fn has_removed(&self, node: u32) -> bool {
         let edits = self.changes.edits;
         let mut columns = edits.columns_of_class(self.changes.tree.class(node));
         columns.any(|column| edits.edit_in_column(column, node) == PropertyEdit::Removed)
     }
 
-    /// Whether an element has a value for a property that was removed, which another element has
-    /// outdone so far.
+    /// Whether an element has a value for a removed property that another element has overridden so
+    /// far.
     fn is_twin_of_removed(&self, node: u32, element: &PropertyElement<'_>, keys: &[Ustr]) -> bool {
         let names = reflection::script_names(self.changes.tree.class_name(node), &element.name);
         let is_removed =
@@ -247,7 +248,7 @@ impl XmlOutput<'_> {
         names.iter().any(|name| is_removed(ustr(name)))
     }
 
-    /// A reference to what is deleted, emptied.
+    /// Returns the element with its reference emptied, if that points to a deleted instance.
     fn clear_deleted_link(
         &self,
         base: u32,
@@ -267,7 +268,7 @@ impl XmlOutput<'_> {
         Some([front, inside.as_bytes(), back].concat())
     }
 
-    /// The properties that stand today for an element of the past.
+    /// Writes the current properties that replace a deprecated element.
     fn write_migrated(
         &mut self,
         node: u32,
@@ -290,7 +291,7 @@ impl XmlOutput<'_> {
         Ok(out)
     }
 
-    /// The properties that were set and that no element stands for.
+    /// Writes the properties that were set and that have no element.
     fn add_properties(
         &mut self,
         node: u32,
@@ -329,7 +330,7 @@ impl XmlOutput<'_> {
     }
 }
 
-/// An element of a text, with another text.
+/// Returns a text element with its text replaced.
 fn replace_element_text(
     content: &[u8],
     element: &PropertyElement<'_>,
@@ -348,7 +349,7 @@ fn replace_element_text(
     Ok([front, &text::replace_text(inside, new), back].concat())
 }
 
-/// For a text, which points to nothing.
+/// Links for a text, which refers to nothing.
 struct TextOnlyLinks;
 
 impl ValueLinks for TextOnlyLinks {
@@ -361,8 +362,8 @@ impl ValueLinks for TextOnlyLinks {
     }
 }
 
-/// The name and the value under which a property is written: as the element says that stands for it
-/// where that is of an older kind and can hold it.
+/// Returns the name and value under which a property is written. Keeps the form of the existing
+/// element if that is of an older kind and can hold the value.
 fn stored_form(
     class: &str,
     key: Ustr,

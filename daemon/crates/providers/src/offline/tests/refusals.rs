@@ -1,4 +1,4 @@
-//! What the planner refuses, and that nothing makes it panic.
+//! Tests of what the planner refuses, and that no input makes it panic.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn strange_input_does_not_panic() {
         "game", "game.", "set", "=", "on", "#", "1e999", "-", "at", "comment", ":", "\u{0}", "İ",
         "replace", "\"a\"", "with", "in", "all", "farm", "please", "a", "rename", "game.A", "İ=ß",
     ];
-    // A fixed sequence, so that a failure repeats.
+    // A fixed sequence, so that failures are reproducible.
     let mut state = 7_u64;
     let mut random = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,16 +1,16 @@
-//! Requests as people write them, with the calls or the refusal that each becomes: a text of its own.
+//! Tests requests as people write them against a file with the expected calls or refusals.
 //!
-//! `UPDATE=1` writes the expectations of `requests.txt` again; the diff is to be read.
+//! `UPDATE=1` writes the expectations in `requests.txt` again. Review the diff afterwards.
 
 use std::fmt::Write as _;
 use std::{env, fs};
 
 use super::*;
 
-/// `> REQUEST`, then a line for each call, or the lines of the refusal; an empty line ends it.
+/// `> REQUEST`, then a line for each call, or the lines of the refusal. An empty line ends a case.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/offline/tests/requests.txt");
 
-/// What the tools answer: one instance of a name, but three of `Wall` and none of `Nobody`.
+/// The answers of the tools: one instance of a name, but three of `Wall` and none of `Nobody`.
 fn answer(_: usize, call: &ToolCall) -> CallOutcome {
     if call.tool != FIND_TOOL {
         return CallOutcome::Done(json!({}));
