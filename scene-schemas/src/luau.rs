@@ -16,14 +16,14 @@ use crate::entry::{Entry, Record};
 
 const HEADER: &str = "\
 --!strict
--- The words that the daemon and the plugin share: printed from the crate `scene-schemas`, never
--- edited by hand. Integers are numbers here, and what may be absent or null is optional.
+-- The types that cross the wire between the daemon and the plugin. Generated from the crate
+-- `scene-schemas`; do not edit. Integers are numbers here; what can be absent or null is optional.
 ";
 
 /// Description of [`Props`]. A type alias has no schema of its own, so its doc comment is not
 /// printed.
 const PROPS: &str = "Properties by name. `Name` is a property, `Tags` holds all tags, and `@Key` is the\nattribute `Key`. \
-    Null takes a property back to its default and removes an attribute.";
+    Null resets a property to its default and removes an attribute.";
 
 /// Lists of variant names that the plugin needs at run time: the field of the returned table, the
 /// type, and the property that tags its variants (None if they are plain strings).

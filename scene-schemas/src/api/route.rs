@@ -200,53 +200,53 @@ impl RouteId {
 }
 
 routes! {
-    Health = get_route::<Health>("/health", Token::None, "Whether the daemon is there."),
+    Health = get_route::<Health>("/health", Token::None, "Whether the daemon is running."),
     Pair = post_route::<PairRequest, PairResponse>(
         "/api/pair",
         Token::None,
-        "Pair the plugin by the code that was printed.",
+        "Pair the plugin with the printed code.",
     ),
     Hello = post_route::<Hello, Welcome>("/api/hello", Token::None, "Begin or restart a session."),
     Poll = post_route::<PollRequest, PollResponse>(
         "/api/sessions/{id}/poll",
         Token::Plugin,
-        "What there is to do and what has happened; held while there is nothing.",
+        "Poll for work and events; held until there are some.",
     ),
     UpdateScene = post_route::<SceneUpdate, SceneReceipt>(
         "/api/sessions/{id}/scene",
         Token::Plugin,
-        "What the plugin says of its place.",
+        "Report instances and properties of the plugin's place.",
     ),
     Acknowledge = post_route::<ApplyAck, ApplyReceipt>(
         "/api/proposals/{id}/apply",
         Token::Plugin,
-        "What became of an approved proposal in Studio.",
+        "Report the result of an approved proposal in Studio.",
     ),
     OpenPlace = post_route::<OpenPlaceRequest, OpenedSession>(
         "/api/open",
         Token::Human,
-        "Open a place file, or a Rojo project.",
+        "Open a place file or a Rojo project.",
     ),
     Chat = post_route::<Chat, WorkflowStarted>(
         "/api/chat",
         Token::Human,
-        "Ask for something in an open place.",
+        "Send a request about an open place.",
     ),
     Decide = post_route::<DecisionRequest, DecisionResponse>(
         "/api/proposals/{id}/decide",
         Token::Human,
-        "Decide upon a proposal.",
+        "Approve or reject a proposal, or parts of it.",
     ),
     Revert = post_route::<EmptyBody, WorkflowStarted>(
         "/api/proposals/{id}/revert",
         Token::Human,
-        "Propose to take an applied proposal back, in its place.",
+        "Propose the revert of an applied proposal in its place.",
     ),
     Events = with_query(
         get_route::<StreamPage>(
             "/api/stream",
             Token::Human,
-            "What has happened behind a position, or from the first entry on; held while nothing has.",
+            "Events after a position, or from the first entry on; held until there are some.",
         ),
         &["cursor", "hold"],
     ),
@@ -256,8 +256,8 @@ routes! {
             get_route::<EmptyBody>(
                 "/api/stream/sse",
                 Token::Human,
-                "The same as server-sent events, one for each event. Without a position it begins with \
-                 what happens next: who watches wants no past.",
+                "The same as server-sent events, one for each event. Without a position the stream begins \
+                 with the next event.",
             ),
             &["cursor"],
         ),
@@ -266,7 +266,7 @@ routes! {
     Proposals = get_route::<Proposals>(
         "/api/proposals",
         Token::Human,
-        "The proposals that wait for a decision.",
+        "The pending proposals.",
     ),
     Proposal = get_route::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
     ProposalPicture = with_media(
@@ -276,7 +276,7 @@ routes! {
                 get_route::<EmptyBody>(
                     "/api/proposals/{id}/picture",
                     Token::Human,
-                    "What a proposal changes, before or after it (`when`), from `view`: top, iso, front.",
+                    "A picture of what a proposal changes, before or after it (`when`), from `view`: top, iso, front.",
                 ),
                 &["size"],
             ),
@@ -290,7 +290,7 @@ routes! {
                 get_route::<EmptyBody>(
                     "/api/sessions/{id}/picture",
                     Token::Human,
-                    "An open place, or what is below `path`, from `view`: top, iso, front.",
+                    "A picture of an open place, or of the descendants of `path`, from `view`: top, iso, front.",
                 ),
                 &["size"],
             ),
@@ -302,42 +302,42 @@ routes! {
     CancelWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/cancel",
         Token::Human,
-        "End a workflow; what waits is withdrawn.",
+        "Cancel a workflow; its pending proposals are withdrawn.",
     ),
     RetryWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/retry",
         Token::Human,
-        "Try again what went wrong.",
+        "Retry the step that failed.",
     ),
     ResumeWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/resume",
         Token::Human,
-        "Go on with a workflow that was left.",
+        "Resume a workflow that was interrupted.",
     ),
     ClearWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/clear",
         Token::Human,
-        "Reject all that waits in a workflow.",
+        "Reject all pending proposals of a workflow.",
     ),
     Checkpoints = get_route::<Checkpoints>("/api/checkpoints", Token::Human, "The checkpoints."),
     MakeCheckpoint = post_route::<MakeCheckpoint, super::Checkpoint>(
         "/api/checkpoints",
         Token::Human,
-        "Keep this moment of a place.",
+        "Create a checkpoint of a place.",
     ),
     RestoreCheckpoint = post_route::<EmptyBody, WorkflowStarted>(
         "/api/checkpoints/{id}/restore",
         Token::Human,
-        "Propose to go back to a checkpoint.",
+        "Propose to restore a checkpoint.",
     ),
-    Settings = get_route::<Settings>("/api/settings", Token::Human, "What was chosen, and what can be."),
+    Settings = get_route::<Settings>("/api/settings", Token::Human, "The settings, and the models that can be chosen."),
     ChangeSettings = Route {
         method: Method::Put,
-        ..post_route::<Settings, Settings>("/api/settings", Token::Human, "Choose.")
+        ..post_route::<Settings, Settings>("/api/settings", Token::Human, "Change the settings.")
     },
     History = with_texts(
         with_query(
-            get_route::<History>("/api/history", Token::Human, "What has happened, newest first."),
+            get_route::<History>("/api/history", Token::Human, "A page of the history, newest entry first."),
             &["before", "limit"],
         ),
         HISTORY,
@@ -348,12 +348,12 @@ routes! {
             get_route::<EmptyBody>(
                 "/api/history/export",
                 Token::Human,
-                "All of it that fits, oldest first: the entries as JSON lines.",
+                "All entries that match, oldest first, as JSON lines.",
             ),
             HISTORY,
         ),
     ),
-    HistoryEntry = get_route::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger, whole."),
+    HistoryEntry = get_route::<HistoryRecord>("/api/history/{id}", Token::Human, "An entry of the ledger with all of its content."),
     PlanDeploy = with_texts(
         get_route::<DeployPlan>(
             "/api/deploy",
@@ -365,20 +365,20 @@ routes! {
     StartDeploy = post_route::<Deploy, DeployStarted>(
         "/api/deploy",
         Token::Human,
-        "Commit what was accepted in a Rojo project.",
+        "Commit the applied changes of a Rojo project.",
     ),
     DeployState = with_query(
         get_route::<DeployState>(
             "/api/deploy/{id}",
             Token::Human,
-            "How far a deploy is; held until that changes.",
+            "The state of a deploy; held until it changes.",
         ),
         &["hold"],
     ),
     Merges = get_route::<Merges>(
         "/api/merges",
         Token::Human,
-        "The merges with open conflicts beside the places that are open.",
+        "The merges with open conflicts in the folders of the open places.",
     ),
     DecideConflicts = post_route::<DecideConflicts, MergeView>(
         "/api/merges/decide",
@@ -388,14 +388,14 @@ routes! {
     FinishMerge = post_route::<FinishMerge, FinishedMerge>(
         "/api/merges/finish",
         Token::Human,
-        "Write the file of a merge, or take it as it is, and close the merge.",
+        "Close a merge: write its file, or keep the file as it is.",
     ),
     ScriptAt = with_texts(
         with_query(
             get_route::<ScriptAtTime>(
                 "/api/scripts/at",
                 Token::Human,
-                "What a script said right after a position, or says now.",
+                "The text of a script right after a position, or now.",
             ),
             &["seq"],
         ),
@@ -405,48 +405,48 @@ routes! {
         get_route::<Figures>(
             "/api/figures",
             Token::Human,
-            "What models took, and how long they and the tools took, in the last days.",
+            "Token use of the models, and durations of models and tools, in the last days.",
         ),
         &["days"],
     ),
-    Usage = get_route::<Usage>("/api/usage", Token::Human, "What models used."),
-    Stop = post_route::<EmptyBody, EmptyBody>("/api/stop", Token::Human, "End the daemon."),
-    About = get_route::<About>("/api/about", Token::Human, "Which daemon this is."),
+    Usage = get_route::<Usage>("/api/usage", Token::Human, "Total token use of the models."),
+    Stop = post_route::<EmptyBody, EmptyBody>("/api/stop", Token::Human, "Stop the daemon."),
+    About = get_route::<About>("/api/about", Token::Human, "The daemon's version and process."),
     ProviderKeys = get_route::<ProviderKeys>(
         "/api/keys",
         Token::Human,
-        "Which providers this daemon can ask; never a key.",
+        "The providers that have a key; never a key itself.",
     ),
     HandOverKeys = post_route::<KeyHandover, ProviderKeys>(
         "/api/keys",
         Token::Human,
-        "Hand over keys that the daemon lacks, from a terminal; it keeps them in memory until it ends.",
+        "Hand over provider keys from a terminal; the daemon keeps them in memory until it stops.",
     ),
     PairingCode = post_route::<EmptyBody, PairingCode>(
         "/api/pairing",
         Token::Human,
-        "Make a code that pairs a plugin.",
+        "Create a code that pairs a plugin.",
     ),
     Access = get_route::<Access>(
         "/api/access",
         Token::Human,
-        "Which plugins are paired, and which clients have a token.",
+        "The paired plugins, and the clients that have a token.",
     ),
     PageLink = post_route::<EmptyBody, PageLink>(
         "/api/page/link",
         Token::Human,
-        "Make a way to the page, for once.",
+        "Create a link that opens the page once.",
     ),
-    EnterPage = post_route::<EnterPage, EnteredPage>("/api/page", Token::None, "Open the page by a code."),
+    EnterPage = post_route::<EnterPage, EnteredPage>("/api/page", Token::None, "Sign a page in with a code."),
     Conversation = get_route::<ConversationView>(
         "/api/talks/{id}",
         Token::Human,
         "A conversation, from its beginning.",
     ),
-    Page = page_route("/", Token::None, "The page: what a browser shows before anything is asked."),
+    Page = page_route("/", Token::None, "The page, without data."),
     PageAsset = with_media(
         "text/plain",
-        page_route("/assets/{id}", Token::None, "A script, a style or a picture of the page."),
+        page_route("/assets/{id}", Token::None, "A script, style or image of the page."),
     ),
     PageStream = with_media(
         "text/event-stream",
@@ -454,7 +454,7 @@ routes! {
             page_route(
                 "/page/stream",
                 Token::Human,
-                "What has happened, as parts of the page, and that the places or the settings are others now.",
+                "Events as parts of the page, and notices of changed places and settings.",
             ),
             &["cursor"],
         ),
@@ -466,43 +466,43 @@ routes! {
     MakeToken = post_route::<MakeToken, MadeToken>(
         "/api/access/token",
         Token::Human,
-        "Make a token for a client.",
+        "Create a token for a client.",
     ),
     RevokeAccess = post_route::<RevokeRequest, RevokeResult>(
         "/api/access/revoke",
         Token::Human,
-        "Take access away, at once.",
+        "Revoke access at once.",
     ),
     CallTool = post_route::<AgentCall, CallView>(
         "/api/agents/calls",
         Token::Client,
-        "Call a tool; answered when it is planned, or when the time is up.",
+        "Call a tool; answered when the call is planned, or when its time is up.",
     ),
     CallStatus = with_query(
         get_route::<CallView>(
             "/api/agents/calls/{id}",
             Token::Client,
-            "What became of a call, by its number or its proposal's; held until that is settled.",
+            "The state of a call, by its ID or its proposal's; held until the call is settled.",
         ),
         &["hold"],
     ),
     CancelCall = post_route::<CancelCall, EmptyBody>(
         "/api/agents/cancel",
         Token::Client,
-        "Take a call back that is not decided upon.",
+        "Cancel a call that has not been decided.",
     ),
-    AgentLog = get_route::<AgentLog>("/api/agents/calls", Token::Client, "What agents have called lately."),
+    AgentLog = get_route::<AgentLog>("/api/agents/calls", Token::Client, "The last calls of agents."),
     EndConnection = post_route::<AgentDisconnect, EmptyBody>("/api/agents/end", Token::Client, "End a connection."),
     HoldConnection = post_route::<AgentPresence, EmptyBody>(
         "/api/agents/presence",
         Token::Client,
-        "Say that a client is there; held until it is not, or until the daemon ends.",
+        "Mark a client as connected; held until it disconnects, or until the daemon stops.",
     ),
     AgentScripts = with_texts(
         get_route::<ScriptPage>(
             "/api/agents/scripts/{id}",
             Token::Client,
-            "The scripts of an open place, for a list of resources; not a call on record.",
+            "The scripts of an open place, for a list of resources; not recorded as a call.",
         ),
         &["cursor"],
     ),
@@ -532,7 +532,7 @@ pub fn openapi_document() -> Json {
         "info": {
             "title": "Vector",
             "version": PROTOCOL.to_string(),
-            "description": "The daemon on this machine: what the plugin, the page and the terminal call.",
+            "description": "The API of the daemon on this machine, for the plugin, the page, the terminal and agents.",
             "license": { "name": "MIT", "identifier": "MIT" },
         },
         "servers": [{ "url": format!("http://127.0.0.1:{}", super::PORT) }],
@@ -541,11 +541,11 @@ pub fn openapi_document() -> Json {
             "schemas": generator.take_definitions(true),
             "securitySchemes": {
                 "plugin": { "type": "http", "scheme": "bearer",
-                    "description": "The token of a session, from its hello." },
+                    "description": "The token of a session, from its response to hello." },
                 "human": { "type": "http", "scheme": "bearer",
-                    "description": "A person's token: that of a session, or that of the terminal and the page." },
+                    "description": "The user's token: of a session, or of the terminal and the page." },
                 "client": { "type": "http", "scheme": "bearer",
-                    "description": "The token of an agent. It decides nothing." },
+                    "description": "The token of an agent, which can decide nothing." },
             },
         },
     })
