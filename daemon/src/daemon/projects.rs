@@ -1,4 +1,4 @@
-//! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
+//! Rojo projects that the daemon has open: sessions without a plugin, whose files are watched.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::DaemonActor;
 use super::open_place::{NotOpened, ReadContext, SessionStart};
 use crate::session::SessionMessage;
 
-/// The project file that a path leads to: it is that, or its folder.
+/// Returns the project file for a path to the file or its folder.
 pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
     let is_json = |it: &OsStr| ["json", "jsonc"].iter().any(|end| it.eq_ignore_ascii_case(end));
     if path.is_file() && !path.extension().is_some_and(is_json) {
@@ -25,7 +25,7 @@ pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
         .map_err(|why| EngineError::from(PlaceError::from(why)))?)
 }
 
-/// Reads a project. What an earlier process left unfinished in it is settled first.
+/// Reads a project. Changes that an earlier process left unfinished in it are settled first.
 pub(super) fn read_project(
     means: &ReadContext,
     file: &Path,
@@ -42,7 +42,7 @@ pub(super) fn read_project(
     notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
     let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let (later, followers) = (Arc::clone(&words), Arc::clone(&means.followers));
-    // A session that has not begun, or has ended, needs to hear nothing.
+    // Before the session has begun and after it has ended, changes can be ignored.
     let hear = move |heard: FileChanges| {
         if let Ok(mut followers) = followers.lock() {
             followers.retain(|it| it.send(SessionMessage::FilesChanged(heard.clone())).is_ok());
@@ -64,7 +64,7 @@ pub(super) fn read_project(
     })
 }
 
-/// Whether what is written to files reaches Studio.
+/// Describes whether file changes reach Studio through Rojo's server.
 fn serving_note() -> String {
     match vector_rojo_project::find_server(vector_rojo_project::DEFAULT_PORT) {
         Some(serving) => format!(
@@ -82,7 +82,7 @@ fn serving_note() -> String {
 }
 
 impl DaemonActor {
-    /// The open places are told of a project that is open beside them from now on.
+    /// Notifies the places open in Studio of a project that was opened.
     pub(super) fn share_project(&mut self, file: &Path) {
         for (_, session) in self.sessions.list() {
             if session.place.studio_place().is_some() {

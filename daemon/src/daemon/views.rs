@@ -1,4 +1,4 @@
-//! What the desk shows of workflows and proposals, read from the ledger, and how it says no.
+//! Views of workflows and proposals, read from the ledger, and common failures.
 
 use scene_schemas::api::{
     Failure, FailureKind, Hello, PROTOCOL, ProposalView, SessionId, WorkflowState, WorkflowView,
@@ -73,7 +73,6 @@ pub(super) fn read_workflow_view(
     workflow_view(ledger, board, seq, &read_state(ledger, seq)?)
 }
 
-/// A workflow as it was read.
 pub(super) fn workflow_view(
     ledger: &Ledger,
     board: &EventHub,
@@ -110,13 +109,13 @@ pub(super) fn workflow_view(
     })
 }
 
-/// Whether a workflow in files is at work in another process, or was left by one: nothing is done in it
-/// here. An open place is nobody else's.
+/// Whether a workflow in files runs in another process or was left by one. This daemon must not act
+/// on it. A place open in Studio belongs to this daemon alone.
 pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bool {
     !workflow.is_over() && workflow.place.studio_place().is_none() && !ledger.has_lease(seq)
 }
 
-/// The session of a workflow; none where that is at work elsewhere.
+/// Returns the session of a workflow; None if it runs elsewhere.
 pub(super) fn local_session(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
     (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session_id())
 }

@@ -1,4 +1,4 @@
-//! Entries for a workflow that nobody is at work on.
+//! Appends entries to a workflow that no process is running.
 
 use scene_schemas::api::EventRecord;
 use scene_schemas::entry::{Record, Seq};
@@ -8,8 +8,8 @@ use vector_ledger::{AppendBatch, Ledger, LedgerError};
 
 use crate::event_hub::EventHub;
 
-/// Decides what inputs mean in a workflow that is over or was left, and makes it durable. What does
-/// not fit is passed over.
+/// Applies inputs to a workflow that has ended or was abandoned, and makes the entries durable.
+/// Inputs that do not apply are skipped.
 pub(crate) fn append_inputs(
     ledger: &Ledger,
     board: &EventHub,

@@ -1,5 +1,6 @@
-//! What happens, as parts of the page: for as long as somebody reads. Beside it is said when the open places
-//! or the settings are others, which no event says; the page asks for them then.
+//! The stream of the page: events as parts of the page, for as long as the client reads. Signals
+//! report changes of the open places or the settings, which cause no event. The page then requests
+//! them again.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -21,39 +22,40 @@ use super::format::safe_text;
 use super::item::{PageChange, changes_of_event};
 use crate::event_hub::{ChangeCounters, EventHub};
 
-/// How often it is said at most that places are others.
+/// The minimum interval between signals about places.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The same where they have only grown: one in which somebody builds does so all the time.
+/// The same if only their sizes changed, which happens all the time while the user builds.
 const GROWN: Duration = Duration::from_secs(10);
 
-/// What the page is told of an event.
+/// The message about an event.
 #[derive(Debug, Serialize)]
 struct PageMessage {
     task: Seq,
-    /// The session that a task begins in.
+    /// The session in which the event begins a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<String>,
-    /// The proposal that it is about.
+    /// The proposal that the event concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     proposal: Option<Seq>,
-    /// The proposal that it stands for now.
+    /// The proposal that this proposal replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Seq>,
-    /// Whether a call was refused: a withdrawn proposal of that call then has one more reason.
+    /// Whether a call was refused. If its proposal was withdrawn, the refusal is part of the
+    /// reason.
     is_refusal: bool,
-    /// What a person is told in passing, where they do not look at the proposal.
+    /// A short notice, in case the user is not looking at the proposal.
     #[serde(skip_serializing_if = "Option::is_none")]
     passing: Option<PassingNote>,
-    /// Whether an entry stands for it: what is listed elsewhere may be otherwise now.
+    /// Whether the event has an entry, so that lists elsewhere may have changed.
     lasts: bool,
     changes: Vec<PageChange>,
 }
 
-/// A few words in passing.
+/// A short notice.
 #[derive(Debug, Serialize)]
 struct PassingNote {
     text: String,
-    /// How the page shows it.
+    /// The style in which the page shows it.
     tone: &'static str,
 }
 
@@ -108,25 +110,25 @@ impl PageMessage {
     }
 }
 
-/// What is told beside the events.
+/// The signals beside the events.
 struct SideChannel {
     event_hub: Arc<EventHub>,
     changes: watch::Receiver<ChangeCounters>,
     reported: ChangeCounters,
-    /// How long is waited until places are told of again, and where they have only grown; and since when.
+    /// The minimum intervals between signals about places, and about their sizes.
     pauses: (Duration, Duration),
     since: Option<Instant>,
 }
 
 impl SideChannel {
-    /// Tells what is otherwise from now on.
+    /// Reports the changes from now on.
     fn from_hub(board: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
         let changes = board.subscribe_changes();
         let reported = *changes.borrow();
         Self { event_hub: Arc::clone(board), changes, reported, pauses, since: None }
     }
 
-    /// What there is to tell, as soon as there is something; none where Vector closes.
+    /// Waits for the next signal. None once the daemon is closing.
     async fn next(&mut self) -> Option<String> {
         loop {
             let missed = self.event_hub.detect_absent();
@@ -158,7 +160,7 @@ impl SideChannel {
         }
     }
 
-    /// How long is waited before places are told of that are others now; none where they are not.
+    /// Returns the minimum interval for the pending change of places; None if there is none.
     fn place_delay(&self, news: ChangeCounters) -> Option<Duration> {
         let (others, grown) = self.pauses;
         let is_grown = news.sizes != self.reported.sizes;
@@ -167,12 +169,13 @@ impl SideChannel {
     }
 }
 
-/// An event that only says that something is otherwise; who goes on behind a cursor asks for all anyway.
+/// Returns a signal without data and without a cursor: a client that resumes at a cursor requests
+/// everything again anyway.
 fn signal_event(what: &str) -> String {
     format!("event: {what}\ndata: {{}}\n\n")
 }
 
-/// What has happened behind a cursor, and what happens.
+/// Streams the events after a cursor, and signals.
 pub(in super::super) fn page_stream(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
     let beside =
         stream::unfold(SideChannel::from_hub(&board, (PAUSE, GROWN)), |mut beside| async move {
