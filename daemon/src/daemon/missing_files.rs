@@ -39,7 +39,7 @@ impl DaemonActor {
         if known.is_empty() {
             return;
         }
-        let (files, board) = (self.files.clone(), Arc::clone(&self.event_hub));
+        let (files, event_hub) = (self.files.clone(), Arc::clone(&self.event_hub));
         thread::spawn(move || {
             let _looking = match files.check_lock.try_lock() {
                 Ok(looking) => looking,
@@ -55,7 +55,7 @@ impl DaemonActor {
             if *before != gone {
                 *before = gone;
                 drop(before);
-                board.mark_places_changed();
+                event_hub.mark_places_changed();
             }
         });
     }

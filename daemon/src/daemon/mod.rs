@@ -141,13 +141,13 @@ impl DaemonActor {
     pub fn new(
         home: &Path,
         ledger: Arc<Ledger>,
-        board: Arc<EventHub>,
+        event_hub: Arc<EventHub>,
         say: Notifier,
     ) -> Result<(Self, DaemonHandle), std::io::Error> {
         let who: Arc<dyn ModelSelector> = Arc::new(OfflineSelector);
         let settings = load_settings(home);
         let (task_sender, tasks) = unbounded_channel();
-        let house = Self {
+        let daemon = Self {
             active_settings: Arc::new(ActiveSettings::from_settings(&settings)),
             workflow_cache: WorkflowCache::default(),
             settings,
@@ -156,7 +156,7 @@ impl DaemonActor {
             run: None,
             home: home.to_owned(),
             ledger,
-            event_hub: board,
+            event_hub,
             sessions: Arc::default(),
             epoch: 0,
             idle_limit: CLOSED,
@@ -175,15 +175,15 @@ impl DaemonActor {
             task_sender: task_sender.downgrade(),
         };
         let state = HandleState {
-            ledger: Arc::clone(&house.ledger),
-            event_hub: Arc::clone(&house.event_hub),
-            sessions: Arc::clone(&house.sessions),
-            history_index: Arc::clone(&house.history_index),
-            usage_meter: Arc::clone(&house.usage_meter),
+            ledger: Arc::clone(&daemon.ledger),
+            event_hub: Arc::clone(&daemon.event_hub),
+            sessions: Arc::clone(&daemon.sessions),
+            history_index: Arc::clone(&daemon.history_index),
+            usage_meter: Arc::clone(&daemon.usage_meter),
         };
-        house.replay_events();
-        house.publish_tokens();
-        Ok((house, DaemonHandle::new(task_sender, Arc::new(state))))
+        daemon.replay_events();
+        daemon.publish_tokens();
+        Ok((daemon, DaemonHandle::new(task_sender, Arc::new(state))))
     }
 
     /// Sets the models that can be used beside the offline planner.

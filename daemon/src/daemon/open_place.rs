@@ -133,11 +133,11 @@ impl OpenRequest {
     }
 
     /// Reads the file, which was located before.
-    fn read_file(&self, means: &ReadContext) -> ReadOutcome {
+    fn read_file(&self, context: &ReadContext) -> ReadOutcome {
         let mut notes = Vec::new();
         let begins = with_deep_stack(|| match self {
-            Self::Place(file) => places::read_place(means, file, &mut notes),
-            Self::Project(file) => projects::read_project(means, file, &mut notes),
+            Self::Place(file) => places::read_place(context, file, &mut notes),
+            Self::Project(file) => projects::read_project(context, file, &mut notes),
         });
         let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
         ReadOutcome { notes, start: begins }
@@ -259,9 +259,9 @@ impl DaemonActor {
             return others.extend(waiting);
         }
         self.pending_opens.reading.insert(wish.clone(), waiting);
-        let (means, of) = (self.read_context(), wish.clone());
+        let (context, of) = (self.read_context(), wish.clone());
         let begun = self.run_beside(move || {
-            let read = of.read_file(&means);
+            let read = of.read_file(&context);
             move |daemon: &mut Self| daemon.finish_reading(&of, read)
         });
         if let Err(why) = begun {
@@ -322,12 +322,12 @@ impl DaemonActor {
         for note in &read.notes {
             (self.notify)(note);
         }
-        let SessionStart { opened, message_sender: words, watch, ready_message: last } =
+        let SessionStart { opened, message_sender, watch, ready_message: last } =
             read.start?;
         let (opened, way) =
             self.start_local_session(opened).map_err(|why| not_served(wish.path(), &why))?;
         // Changes between the reading and this point were reported to no session.
-        let sender = words.get_or_init(|| way.message_sender());
+        let sender = message_sender.get_or_init(|| way.message_sender());
         let _ = sender.send(SessionMessage::FilesChanged(FileChanges::All));
         self.file_watches.extend(watch);
         if let OpenRequest::Project(file) = wish {
@@ -366,10 +366,10 @@ impl DaemonActor {
         let token = random_text(24)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.epoch = (now as u64).max(self.epoch + 1);
-        let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
-        seat.mark_permanent();
-        let handle = self.start_session(&seat, opened, None)?;
-        Ok((OpenedSession { session, epoch: seat.epoch(), name: place.name() }, handle))
+        let slot = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
+        slot.mark_permanent();
+        let handle = self.start_session(&slot, opened, None)?;
+        Ok((OpenedSession { session, epoch: slot.epoch(), name: place.name() }, handle))
     }
 }
 

@@ -37,19 +37,19 @@ pub(super) fn find_file(path: &Path) -> Result<PathBuf, NotOpened> {
 /// Reads a place or model file. Changes that an earlier process left unfinished in it are settled
 /// first.
 pub(super) fn read_place(
-    means: &ReadContext,
+    context: &ReadContext,
     file: &Path,
     notes: &mut Vec<String>,
 ) -> Result<SessionStart, NotOpened> {
-    let notices = means.settle_file(file, || recover_place(&means.ledger, file))?;
+    let notices = context.settle_file(file, || recover_place(&context.ledger, file))?;
     notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
     let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
-    let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
-    let later = Arc::clone(&words);
+    let message_sender = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
+    let later = Arc::clone(&message_sender);
     // Before the session has begun and after it has ended, changes can be ignored.
     let hear = move |heard: FileChanges| {
-        if let Some(words) = later.get() {
-            let _ = words.send(SessionMessage::FilesChanged(heard));
+        if let Some(message_sender) = later.get() {
+            let _ = message_sender.send(SessionMessage::FilesChanged(heard));
         }
     };
     let watch = FileWatch::start(&[file.to_owned()], hear).map_err(|why| {
@@ -59,7 +59,7 @@ pub(super) fn read_place(
     });
     Ok(SessionStart {
         opened: (target.into(), scene),
-        message_sender: words,
+        message_sender,
         watch: watch.ok(),
         ready_message: None,
     })

@@ -27,12 +27,12 @@ pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
 
 /// Reads a project. Changes that an earlier process left unfinished in it are settled first.
 pub(super) fn read_project(
-    means: &ReadContext,
+    context: &ReadContext,
     file: &Path,
     notes: &mut Vec<String>,
 ) -> Result<SessionStart, NotOpened> {
-    let ledger = &means.ledger;
-    means.settle_file(file, || {
+    let ledger = &context.ledger;
+    context.settle_file(file, || {
         let begun = hybrid::restore_interrupted_files(ledger, file)?;
         let notices = begun.into_iter().chain(recover_place(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
@@ -40,15 +40,15 @@ pub(super) fn read_project(
     })?;
     let (mut project, scene) = RojoProject::open(file, false).map_err(EngineError::from)?;
     notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
-    let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
-    let (later, followers) = (Arc::clone(&words), Arc::clone(&means.followers));
+    let message_sender = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
+    let (later, followers) = (Arc::clone(&message_sender), Arc::clone(&context.followers));
     // Before the session has begun and after it has ended, changes can be ignored.
     let hear = move |heard: FileChanges| {
         if let Ok(mut followers) = followers.lock() {
             followers.retain(|it| it.send(SessionMessage::FilesChanged(heard.clone())).is_ok());
         }
-        if let Some(words) = later.get() {
-            let _ = words.send(SessionMessage::FilesChanged(heard));
+        if let Some(message_sender) = later.get() {
+            let _ = message_sender.send(SessionMessage::FilesChanged(heard));
         }
     };
     let watch = FileWatch::start(&project.watch_roots(), hear).map_err(|why| {
@@ -58,7 +58,7 @@ pub(super) fn read_project(
     let opened = (Target::from(project), scene);
     Ok(SessionStart {
         opened,
-        message_sender: words,
+        message_sender,
         watch: Some(watch),
         ready_message: Some(serving_note()),
     })

@@ -86,7 +86,7 @@ impl DaemonActor {
         self.epoch = (now as u64).max(self.epoch + 1);
         let session = hello.session.clone();
         let place = StudioPlace { session: session.clone(), place: hello.place };
-        let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
+        let slot = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
         let cursor = self.event_hub.head();
         match self.sessions.get(&session) {
             // A session that panicked receives no messages, and is replaced.
@@ -97,7 +97,7 @@ impl DaemonActor {
                 let memories = self.home.join(MEMORIES);
                 let opened =
                     (Target::Open(StudioTarget::new(place, memories)), Scene::empty_studio_place());
-                self.start_session(&seat, opened, Some(given)).map_err(|error| internal(&error))?;
+                self.start_session(&slot, opened, Some(given)).map_err(|error| internal(&error))?;
             }
         }
         Ok(Welcome {
@@ -133,7 +133,7 @@ impl DaemonActor {
     /// Starts the thread of a session.
     pub(super) fn start_session(
         &mut self,
-        seat: &Arc<SessionSlot>,
+        slot: &Arc<SessionSlot>,
         opened: (Target, Scene),
         credential: Option<TokenHash>,
     ) -> std::io::Result<SessionHandle> {
@@ -144,7 +144,7 @@ impl DaemonActor {
             Arc::clone(&self.ledger),
             Arc::clone(&self.event_hub),
             name.clone(),
-            Arc::clone(seat),
+            Arc::clone(slot),
             opened,
             Arc::clone(&self.active_settings),
             Arc::clone(&self.model_selector),
@@ -175,12 +175,12 @@ impl DaemonActor {
 
     pub(super) fn list_sessions(&self) -> Sessions {
         let view = |(session, known): (SessionId, OpenSession)| {
-            let seat = self.event_hub.slot(&session)?;
-            let size = seat.mirror_size();
+            let slot = self.event_hub.slot(&session)?;
+            let size = slot.mirror_size();
             Some(SessionView {
-                epoch: seat.epoch(),
+                epoch: slot.epoch(),
                 place: known.to_open_place(),
-                connected: seat.silence_duration() < AWAY && !self.files.is_gone(&session),
+                connected: slot.silence_duration() < AWAY && !self.files.is_gone(&session),
                 instances: size.instances,
                 version: size.version,
                 project: size.project,

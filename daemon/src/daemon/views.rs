@@ -67,27 +67,27 @@ pub(super) fn read_state(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, 
 
 pub(super) fn read_workflow_view(
     ledger: &Ledger,
-    board: &EventHub,
+    event_hub: &EventHub,
     seq: Seq,
 ) -> Result<WorkflowView, Failure> {
-    workflow_view(ledger, board, seq, &read_state(ledger, seq)?)
+    workflow_view(ledger, event_hub, seq, &read_state(ledger, seq)?)
 }
 
 pub(super) fn workflow_view(
     ledger: &Ledger,
-    board: &EventHub,
+    event_hub: &EventHub,
     seq: Seq,
     state: &LedgerState,
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
     let session = local_session(ledger, seq, workflow);
-    let seat = session.as_ref().map(|session| board.slot(session));
-    let state = match (workflow.finished, seat) {
+    let slot = session.as_ref().map(|session| event_hub.slot(session));
+    let state = match (workflow.finished, slot) {
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.silence_duration() > AWAY => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
+        (None, Some(Some(slot))) if slot.silence_duration() > AWAY => WorkflowState::Away,
+        (None, Some(Some(slot))) if slot.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if workflow.conversation().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
         (None, _) if is_waiting || workflow.open_question().is_some() => WorkflowState::Waiting,

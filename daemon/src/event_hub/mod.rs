@@ -237,11 +237,11 @@ impl EventHub {
 
     /// Returns the session that a token belongs to.
     pub(crate) fn session_of(&self, token: &str) -> Option<SessionId> {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (given, mut found) = (TokenHash::of_token(token), None);
         // Compare all, so that the time reveals nothing.
-        for (session, seat) in seats.iter() {
-            if lock_mutex(&seat.state).token.equals(&given) {
+        for (session, slot) in slots.iter() {
+            if lock_mutex(&slot.state).token.equals(&given) {
                 found = Some(session.clone());
             }
         }
@@ -267,28 +267,28 @@ impl EventHub {
                 is_missed: false,
                 is_permanent: false,
             };
-        let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let seat = seats.entry(session.clone());
-        let seat = seat.or_insert_with(|| {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.entry(session.clone());
+        let slot = slot.or_insert_with(|| {
             let state = Mutex::new(state.clone());
             Arc::new(SessionSlot { state, wake: watch::Sender::new(0) })
         });
-        *lock_mutex(&seat.state) = state;
-        seat.wake.send_modify(|n| *n += 1);
+        *lock_mutex(&slot.state) = state;
+        slot.wake.send_modify(|n| *n += 1);
         self.mark_places_changed();
-        Arc::clone(seat)
+        Arc::clone(slot)
     }
 
     /// Removes the slot of a session whose plugin is gone. The plugin sends hello when it comes
     /// back.
     pub fn remove(&self, session: &SessionId) {
-        let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seat) = seats.remove(session) {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.remove(session) {
             // A poll that waits ends.
-            lock_mutex(&seat.state).epoch = 0;
-            seat.wake();
+            lock_mutex(&slot.state).epoch = 0;
+            slot.wake();
         }
-        drop(seats);
+        drop(slots);
         self.notify_revoked();
         self.mark_places_changed();
     }
@@ -311,10 +311,10 @@ impl EventHub {
     /// Marks the plugins that are away by now. Returns the time until the next one may be, or None
     /// if none can be. Absence causes no event, so callers have to check.
     pub(crate) fn detect_absent(&self) -> Option<Duration> {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (mut next, mut is_news) = (None, false);
-        for seat in seats.values() {
-            let mut state = lock_mutex(&seat.state);
+        for slot in slots.values() {
+            let mut state = lock_mutex(&slot.state);
             if state.is_permanent || state.is_missed {
                 continue;
             }
@@ -325,7 +325,7 @@ impl EventHub {
                 next = Some(next.map_or(left, |next: Duration| next.min(left)));
             }
         }
-        drop(seats);
+        drop(slots);
         if is_news {
             self.mark_places_changed();
         }
@@ -345,10 +345,10 @@ impl EventHub {
 
     /// Wakes those that wait for news of a session, or of any session if `session` is None.
     pub fn wake_waiters(&self, session: Option<&SessionId>) {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |name: &SessionId| session.is_none_or(|session| session == name);
-        seats.iter().filter(|(name, _)| is_meant(name)).for_each(|(_, seat)| seat.wake());
-        drop(seats);
+        slots.iter().filter(|(name, _)| is_meant(name)).for_each(|(_, slot)| slot.wake());
+        drop(slots);
         self.wake.send_modify(|n| *n = n.saturating_add(1));
     }
 
@@ -445,9 +445,9 @@ impl EventHub {
 
     /// Ends all requests that wait.
     pub(crate) fn close(&self) {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        for seat in seats.values() {
-            seat.wake.send_modify(|n| *n = u64::MAX);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        for slot in slots.values() {
+            slot.wake.send_modify(|n| *n = u64::MAX);
         }
         self.wake.send_modify(|n| *n = u64::MAX);
         self.changes.send_modify(|news| news.is_over = true);
@@ -522,15 +522,15 @@ impl SessionSlot {
     /// Returns the response to a poll, and whether it contains anything.
     pub(crate) fn answer_poll(
         &self,
-        board: &EventHub,
+        event_hub: &EventHub,
         session: &SessionId,
         poll: &PollRequest,
     ) -> (PollResponse, bool) {
-        let page = board.read_page(poll.cursor, Some(session));
+        let page = event_hub.read_page(poll.cursor, Some(session));
         let mut state = lock_mutex(&self.state);
         state.last_poll = Instant::now();
         if std::mem::take(&mut state.is_missed) {
-            board.mark_places_changed();
+            event_hub.mark_places_changed();
         }
         let is_new = |work: &&Work| {
             let (Work::Tell { number, .. }
@@ -551,53 +551,53 @@ mod tests {
 
     #[test]
     fn who_is_away_is_noticed_once_and_when_they_come_back() {
-        let board = EventHub::new(TokenHash::of_token("a person's"));
+        let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let (window, file) = (SessionId("window".to_owned()), SessionId("file".to_owned()));
-        board.register(&file, 1, TokenHash::of_token("file")).mark_permanent();
-        let seat = board.register(&window, 2, TokenHash::of_token("window"));
-        let places = || board.changes.borrow().places;
+        event_hub.register(&file, 1, TokenHash::of_token("file")).mark_permanent();
+        let slot = event_hub.register(&window, 2, TokenHash::of_token("window"));
+        let places = || event_hub.changes.borrow().places;
         let before = places();
-        assert!(board.detect_absent().is_some_and(|left| !left.is_zero() && left <= AWAY));
+        assert!(event_hub.detect_absent().is_some_and(|left| !left.is_zero() && left <= AWAY));
         assert_eq!(places(), before, "all are there");
-        lock_mutex(&seat.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
-        assert_eq!((board.detect_absent(), places()), (None, before + 1));
-        assert_eq!((board.detect_absent(), places()), (None, before + 1));
+        lock_mutex(&slot.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
+        assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
+        assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
         let poll = PollRequest { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
         for _ in 0..2 {
-            seat.answer_poll(&board, &window, &poll);
+            slot.answer_poll(&event_hub, &window, &poll);
             assert_eq!(places(), before + 2);
         }
-        assert!(board.detect_absent().is_some());
+        assert!(event_hub.detect_absent().is_some());
     }
 
     #[test]
     fn a_seat_is_left_for_good() {
-        let board = EventHub::new(TokenHash::of_token("a person's"));
+        let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let window = SessionId("window".to_owned());
-        let seat = board.register(&window, 1, TokenHash::of_token("one"));
-        assert!(!seat.is_closed());
-        board.remove(&window);
-        assert!(seat.is_closed());
-        assert!(!board.register(&window, 2, TokenHash::of_token("two")).is_closed());
-        assert!(seat.is_closed(), "whoever comes back has another");
+        let slot = event_hub.register(&window, 1, TokenHash::of_token("one"));
+        assert!(!slot.is_closed());
+        event_hub.remove(&window);
+        assert!(slot.is_closed());
+        assert!(!event_hub.register(&window, 2, TokenHash::of_token("two")).is_closed());
+        assert!(slot.is_closed(), "whoever comes back has another");
     }
 
     #[test]
     fn what_a_person_does_not_see_is_no_other_place() {
-        let board = EventHub::new(TokenHash::of_token("a person's"));
-        let seat =
-            board.register(&SessionId("window".to_owned()), 1, TokenHash::of_token("window"));
+        let event_hub = EventHub::new(TokenHash::of_token("a person's"));
+        let slot =
+            event_hub.register(&SessionId("window".to_owned()), 1, TokenHash::of_token("window"));
         let size = |instances, version, project: Option<&str>| MirrorSize {
             instances,
             is_whole: instances > 2,
             version,
             project: project.map(str::to_owned),
         };
-        assert_eq!(seat.update_size(size(2, 1, None)), VisibleChange::Size);
-        assert_eq!(seat.update_size(size(3, 1, None)), VisibleChange::Place, "it is all there");
-        assert_eq!(seat.update_size(size(3, 2, None)), VisibleChange::Same);
-        assert_eq!(seat.update_size(size(4, 2, None)), VisibleChange::Size);
-        assert_eq!(seat.update_size(size(4, 2, Some("game"))), VisibleChange::Place);
-        assert_eq!(seat.mirror_size().version, 2);
+        assert_eq!(slot.update_size(size(2, 1, None)), VisibleChange::Size);
+        assert_eq!(slot.update_size(size(3, 1, None)), VisibleChange::Place, "it is all there");
+        assert_eq!(slot.update_size(size(3, 2, None)), VisibleChange::Same);
+        assert_eq!(slot.update_size(size(4, 2, None)), VisibleChange::Size);
+        assert_eq!(slot.update_size(size(4, 2, Some("game"))), VisibleChange::Place);
+        assert_eq!(slot.mirror_size().version, 2);
     }
 }

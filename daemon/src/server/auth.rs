@@ -48,11 +48,11 @@ pub(super) fn check_caller(
     id: RouteId,
     headers: &HeaderMap,
     port: u16,
-    board: &EventHub,
+    event_hub: &EventHub,
 ) -> Result<Caller, Failure> {
     let route = id.route();
     check_origin(id, headers, port)?;
-    let caller = identify_caller(headers, board)?;
+    let caller = identify_caller(headers, event_hub)?;
     check_host(id, headers, port, &caller)?;
     if route.has_body() && !is_json(headers) {
         return Err(failure(
@@ -171,17 +171,17 @@ pub(super) fn token_header(headers: &HeaderMap) -> Result<Option<&str>, Failure>
     Ok(text.map(|text| text.strip_prefix("Bearer ").map(str::trim).unwrap_or_default()))
 }
 
-fn identify_caller(headers: &HeaderMap, board: &EventHub) -> Result<Caller, Failure> {
+fn identify_caller(headers: &HeaderMap, event_hub: &EventHub) -> Result<Caller, Failure> {
     let Some(token) = token_header(headers)? else {
         return Ok(Caller::Anyone);
     };
-    if board.is_human(token) {
+    if event_hub.is_human(token) {
         return Ok(Caller::Human);
     }
-    if board.is_agent(token) {
+    if event_hub.is_agent(token) {
         return Ok(Caller::Agent);
     }
-    match board.session_of(token) {
+    match event_hub.session_of(token) {
         Some(session) => Ok(Caller::Plugin(session)),
         None => Err(unknown_token()),
     }

@@ -24,10 +24,10 @@ impl Drop for PresenceGuard {
 }
 
 /// Holds the request of a connected client until the daemon ends.
-pub(super) async fn hold_connection(board: Arc<EventHub>, desk: DaemonHandle, connection: String) {
-    board.connected_clients().add(&connection);
-    let mut news = board.subscribe_changes();
-    let mut held = PresenceGuard { event_hub: board, daemon: desk, connection, is_closing: false };
+pub(super) async fn hold_connection(event_hub: Arc<EventHub>, daemon: DaemonHandle, connection: String) {
+    event_hub.connected_clients().add(&connection);
+    let mut news = event_hub.subscribe_changes();
+    let mut held = PresenceGuard { event_hub, daemon, connection, is_closing: false };
     let _ = news.wait_for(|news| news.is_over).await;
     held.is_closing = true;
 }

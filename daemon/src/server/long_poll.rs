@@ -38,20 +38,20 @@ async fn wait_for_change(wakes: &mut watch::Receiver<u64>, until: Instant) -> bo
 /// # Errors
 /// The session has ended, or was restarted in another epoch.
 pub(super) async fn poll_session(
-    board: &EventHub,
+    event_hub: &EventHub,
     session: &SessionId,
     poll: PollRequest,
 ) -> Result<PollResponse, Failure> {
-    let Some(seat) = board.slot(session) else {
+    let Some(slot) = event_hub.slot(session) else {
         return Err(stale_session(session));
     };
-    let (mut wakes, until) = (seat.subscribe(), poll_deadline(poll.hold));
+    let (mut wakes, until) = (slot.subscribe(), poll_deadline(poll.hold));
     loop {
         wakes.mark_unchanged();
-        if seat.epoch() != poll.epoch {
+        if slot.epoch() != poll.epoch {
             return Err(stale_session(session));
         }
-        let (polled, is_something) = seat.answer_poll(board, session, &poll);
+        let (polled, is_something) = slot.answer_poll(event_hub, session, &poll);
         if is_something || !wait_for_change(&mut wakes, until).await {
             return Ok(polled);
         }
@@ -63,7 +63,7 @@ pub(super) async fn poll_session(
 /// # Errors
 /// The call does not exist, or the daemon is closing.
 pub(super) async fn wait_for_call(
-    board: &EventHub,
+    event_hub: &EventHub,
     daemon: &DaemonHandle,
     seq: Seq,
     hold: u64,
@@ -71,10 +71,10 @@ pub(super) async fn wait_for_call(
     let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
     let mut view = daemon.call_status(seq).await?;
     // A call of a place that is not open cannot change.
-    let Some(seat) = board.slot(&view.session) else {
+    let Some(slot) = event_hub.slot(&view.session) else {
         return Ok(view);
     };
-    let mut wakes = seat.subscribe();
+    let mut wakes = slot.subscribe();
     loop {
         wakes.mark_unchanged();
         // The call may have been settled before the subscription.
@@ -95,11 +95,11 @@ pub(super) fn stale_session(session: &SessionId) -> Failure {
 }
 
 /// Returns the events after a cursor as soon as there are any, or when the time is up.
-pub(super) async fn poll_events(board: &EventHub, cursor: Seq, hold: u64) -> StreamPage {
-    let (mut wakes, until) = (board.subscribe(), poll_deadline(hold));
+pub(super) async fn poll_events(event_hub: &EventHub, cursor: Seq, hold: u64) -> StreamPage {
+    let (mut wakes, until) = (event_hub.subscribe(), poll_deadline(hold));
     loop {
         wakes.mark_unchanged();
-        let page = board.read_page(cursor, None);
+        let page = event_hub.read_page(cursor, None);
         if !page.events.is_empty() || !wait_for_change(&mut wakes, until).await {
             return page;
         }
@@ -107,9 +107,9 @@ pub(super) async fn poll_events(board: &EventHub, cursor: Seq, hold: u64) -> Str
 }
 
 /// Streams the events after a cursor for as long as the client reads.
-pub(super) fn stream_events(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
+pub(super) fn stream_events(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
     let told =
-        event_stream(board, cursor, |event| serde_json::to_string(event).unwrap_or_default());
+        event_stream(event_hub, cursor, |event| serde_json::to_string(event).unwrap_or_default());
     let body = Body::from_stream(told);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -121,20 +121,20 @@ pub(super) fn stream_events(board: Arc<EventHub>, cursor: Seq) -> Response<Body>
 /// Returns server-sent events: the data of each is a line of text, and comments keep the stream
 /// alive.
 pub(super) fn event_stream(
-    board: Arc<EventHub>,
+    event_hub: Arc<EventHub>,
     cursor: Seq,
     line: fn(&EventRecord) -> String,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-    let wakes = board.subscribe();
-    stream::unfold((board, wakes, cursor), move |(board, mut wakes, cursor)| async move {
+    let wakes = event_hub.subscribe();
+    stream::unfold((event_hub, wakes, cursor), move |(event_hub, mut wakes, cursor)| async move {
         wakes.mark_unchanged();
-        let (behind, events) = board.events_after(cursor, None);
+        let (behind, events) = event_hub.events_after(cursor, None);
         if !events.is_empty() {
             let mut text = String::new();
             for (at, event) in &events {
                 text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
             }
-            return Some((Ok(Bytes::from(text)), (board, wakes, behind)));
+            return Some((Ok(Bytes::from(text)), (event_hub, wakes, behind)));
         }
         if *wakes.borrow() == u64::MAX {
             return None;
@@ -146,10 +146,10 @@ pub(super) fn event_stream(
             }
             () = sleep(ALIVE) => {
                 // A client that listens keeps the daemon from being idle.
-                board.record_activity();
+                event_hub.record_activity();
                 ": alive\n\n"
             }
         };
-        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, wakes, cursor)))
+        Some((Ok(Bytes::from_static(alive.as_bytes())), (event_hub, wakes, cursor)))
     })
 }

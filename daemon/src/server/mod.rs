@@ -65,20 +65,20 @@ impl FromRef<AppState> for Arc<EventHub> {
 /// The local address of the listener cannot be read.
 pub async fn run(
     listener: TcpListener,
-    board: Arc<EventHub>,
-    desk: DaemonHandle,
+    event_hub: Arc<EventHub>,
+    daemon: DaemonHandle,
     kept: &Path,
     wait: Duration,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let mcp = Arc::new(McpHttp::new(&board, &desk, kept, wait));
+    let mcp = Arc::new(McpHttp::new(&event_hub, &daemon, kept, wait));
     let own = Arc::clone(&mcp);
-    let (own_board, patience) = (Arc::clone(&board), listener::HEAD);
-    let app = AppState { port, event_hub: own_board, daemon: desk, mcp, body_timeout: patience };
+    let (own_hub, patience) = (Arc::clone(&event_hub), listener::HEAD);
+    let app = AppState { port, event_hub: own_hub, daemon, mcp, body_timeout: patience };
     let ends = async move {
         shutdown.await;
-        board.close();
+        event_hub.close();
         own.end_sessions();
     };
     listener::serve_connections(listener, &app, listener::HEAD, ends).await;

@@ -229,12 +229,12 @@ impl SessionActor {
 
     /// Ends the connections of the selected agents, and records it.
     fn disconnect_agents(&mut self, is_gone: impl Fn(&AgentConnection, &EventHub) -> bool) {
-        let board = Arc::clone(&self.event_hub);
+        let event_hub = Arc::clone(&self.event_hub);
         let agents = self
             .workflow_slots
             .iter_mut()
             .filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
-        let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &board));
+        let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &event_hub));
         let gone: Vec<Seq> = gone
             .map(|(seq, agent)| {
                 agent.connection = None;
@@ -308,12 +308,12 @@ impl SessionActor {
 
     /// Ends the connections that have been silent for too long.
     pub(super) fn disconnect_idle_agents(&mut self) {
-        self.disconnect_agents(|agent, board| {
+        self.disconnect_agents(|agent, event_hub| {
             let limit = if agent.is_restored { RETURNS } else { IDLE };
             let is_there = agent
                 .connection
                 .as_deref()
-                .is_some_and(|it| board.connected_clients().is_connected(it));
+                .is_some_and(|it| event_hub.connected_clients().is_connected(it));
             !is_there && agent.last_call.elapsed() > limit
         });
     }

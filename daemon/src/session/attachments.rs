@@ -70,11 +70,11 @@ impl SessionActor {
                 if let Some(name) = name {
                     self.pending_mentions.insert(name.clone(), Vec::new());
                 }
-                let words = self.message_sender.clone();
+                let message_sender = self.message_sender.clone();
                 let read = move || {
                     let read = mentions.read_pending(&CancelSwitch::new());
                     let _ =
-                        words.send(SessionMessage::MentionsRead(Box::new(request), read, reply));
+                        message_sender.send(SessionMessage::MentionsRead(Box::new(request), read, reply));
                 };
                 // If no thread can be started, the reply is dropped, which reports a failure.
                 let _ = std::thread::Builder::new().stack_size(STACK).spawn(read);

@@ -203,28 +203,28 @@ impl SessionActor {
     }
 
     /// Handles messages until the session ends or all senders are dropped.
-    pub(crate) fn run(live: &Mutex<Self>, words: &Receiver<SessionMessage>) {
+    pub(crate) fn run(actor: &Mutex<Self>, messages: &Receiver<SessionMessage>) {
         // After a panic the session is lost. The next hello starts a new one.
-        let Ok(()) = live.lock().map(|mut live| {
+        let Ok(()) = actor.lock().map(|mut actor| {
             // The memory of a file or project was read when it was opened.
-            if live.engine.studio().is_some() {
-                live.engine.read_memory();
+            if actor.engine.studio().is_some() {
+                actor.engine.read_memory();
             }
-            live.open_projects();
-            live.resume_workflows();
-            live.run_workflows();
+            actor.open_projects();
+            actor.resume_workflows();
+            actor.run_workflows();
         }) else {
             return;
         };
-        while let Ok(word) = words.recv() {
-            let Ok(mut live) = live.lock() else {
+        while let Ok(message) = messages.recv() {
+            let Ok(mut actor) = actor.lock() else {
                 return;
             };
-            if matches!(word, SessionMessage::End) {
-                live.detach_agents();
+            if matches!(message, SessionMessage::End) {
+                actor.detach_agents();
                 return;
             }
-            live.handle_message(word);
+            actor.handle_message(message);
         }
     }
 
@@ -301,12 +301,12 @@ impl SessionActor {
         }
     }
 
-    fn handle_message(&mut self, word: SessionMessage) {
+    fn handle_message(&mut self, message: SessionMessage) {
         self.refresh_scene();
-        if !matches!(word, SessionMessage::Picture(..)) {
+        if !matches!(message, SessionMessage::Picture(..)) {
             self.pictures.invalidate();
         }
-        match word {
+        match message {
             SessionMessage::Hello(place) => self.handle_hello(place),
             SessionMessage::ProjectOpened(project) => self.add_project(project),
             SessionMessage::ResumeWorkflows => self.resume_workflows(),
@@ -581,8 +581,8 @@ impl SessionActor {
     }
 }
 
-fn ledger_listener(board: &Arc<EventHub>, session: &SessionId) -> EntryListener {
-    let (board, session) = (Arc::clone(board), session.clone());
+fn ledger_listener(event_hub: &Arc<EventHub>, session: &SessionId) -> EntryListener {
+    let (event_hub, session) = (Arc::clone(event_hub), session.clone());
     Box::new(move |record: &Record| {
         // Waiters of an approved proposal are woken later, together with its work.
         let comes_with_more = matches!(record.entry, Entry::Approved { .. });
@@ -590,9 +590,9 @@ fn ledger_listener(board: &Arc<EventHub>, session: &SessionId) -> EntryListener 
             let (seq, at, workflow) = (record.seq, record.at, record.workflow);
             let event = EventRecord { seq, at, workflow, event };
             if comes_with_more {
-                board.record_event(Some(&session), event, false);
+                event_hub.record_event(Some(&session), event, false);
             } else {
-                board.publish(Some(&session), event, false);
+                event_hub.publish(Some(&session), event, false);
             }
         }
     })

@@ -42,16 +42,16 @@ struct ReplyGuard {
 
 impl ReplyGuard {
     /// Replaces the message that reports a lost reader, and sends the new one.
-    fn replace_message(mut self, word: SessionMessage) {
-        self.message = Some(word);
+    fn replace_message(mut self, message: SessionMessage) {
+        self.message = Some(message);
     }
 }
 
 impl Drop for ReplyGuard {
     fn drop(&mut self) {
         // A session that has ended receives nothing.
-        if let Some(word) = self.message.take() {
-            let _ = self.message_sender.send(word);
+        if let Some(message) = self.message.take() {
+            let _ = self.message_sender.send(message);
         }
     }
 }
@@ -101,13 +101,13 @@ impl ActiveRequest {
         workflow: Seq,
         call: Seq,
         client: &str,
-        words: Sender<SessionMessage>,
+        message_sender: Sender<SessionMessage>,
     ) -> Self {
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
         let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
         let lost = SessionMessage::Fetched(workflow, call, Err(lost));
-        let tell = ReplyGuard { message_sender: words, message: Some(lost) };
+        let tell = ReplyGuard { message_sender, message: Some(lost) };
         let queue = if looking.is_network_bound() { network_queue() } else { compute_queue() };
         // If the queue is full, the closure is dropped, and its guard reports that.
         queue.push(client, move || {
@@ -121,17 +121,17 @@ impl ActiveRequest {
     pub(super) fn send_request(
         ask: ModelRequest,
         workflow: Seq,
-        board: Arc<EventHub>,
+        event_hub: Arc<EventHub>,
         session: SessionId,
-        words: Sender<SessionMessage>,
+        message_sender: Sender<SessionMessage>,
     ) -> Self {
         let cancel = CancelSwitch::new();
-        let watchers = ProgressWatchers { event_hub: board, session, workflow };
+        let watchers = ProgressWatchers { event_hub, session, workflow };
         let models = ask.models.clone();
         let own = cancel.clone();
         let lost = Box::new(Err(HttpError::SetupFailed(LOST.to_owned())));
         let lost = SessionMessage::ModelReplied(workflow, Box::new(ask.clone()), lost);
-        let tell = ReplyGuard { message_sender: words, message: Some(lost) };
+        let tell = ReplyGuard { message_sender, message: Some(lost) };
         models.spawn(async move {
             let text = Arc::new(Mutex::new(String::new()));
             let answer = {

@@ -12,7 +12,7 @@ use crate::event_hub::EventHub;
 /// Inputs that do not apply are skipped.
 pub(crate) fn append_inputs(
     ledger: &Ledger,
-    board: &EventHub,
+    event_hub: &EventHub,
     workflow: Seq,
     inputs: impl IntoIterator<Item = WorkflowInput>,
 ) -> Result<Vec<Record>, LedgerError> {
@@ -30,7 +30,7 @@ pub(crate) fn append_inputs(
             let session = state.workflow(workflow).map(|it| it.place.session_id());
             for event in events_of(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-                board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
+                event_hub.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
             }
             all.push(record);
         }

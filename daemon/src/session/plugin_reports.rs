@@ -17,8 +17,8 @@ impl SessionActor {
     /// Handles the restart of the plugin. It has forgotten all questions, and sends the whole place
     /// again.
     pub(super) fn handle_hello(&mut self, place: StudioPlace) {
-        if let Some(seat) = self.event_hub.slot(&self.session) {
-            self.slot = seat;
+        if let Some(slot) = self.event_hub.slot(&self.session) {
+            self.slot = slot;
         }
         self.engine.update_place(place);
         self.engine.reset_mirror();

@@ -55,14 +55,14 @@ impl McpHttp {
     /// Creates the handler. Sessions are stored in the file `kept`. Calls wait for the user for at
     /// most `wait`.
     pub(in crate::server) fn new(
-        board: &Arc<EventHub>,
-        desk: &DaemonHandle,
+        event_hub: &Arc<EventHub>,
+        daemon: &DaemonHandle,
         kept: &Path,
         wait: Duration,
     ) -> Self {
-        let sessions = Arc::new(HttpSessions::new(board, desk));
-        let (known, own) = (Arc::clone(&sessions), Arc::clone(board));
-        let gate = Arc::new(LocalGate { event_hub: own, daemon: desk.clone(), sessions: known });
+        let sessions = Arc::new(HttpSessions::new(event_hub, daemon));
+        let (known, own) = (Arc::clone(&sessions), Arc::clone(event_hub));
+        let gate = Arc::new(LocalGate { event_hub: own, daemon: daemon.clone(), sessions: known });
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
         let session_store = Arc::new(McpSessionStore::load(kept));

@@ -49,10 +49,10 @@ impl Drop for RequestGuard {
 }
 
 impl HttpSessions {
-    pub(super) fn new(board: &Arc<EventHub>, desk: &DaemonHandle) -> Self {
+    pub(super) fn new(event_hub: &Arc<EventHub>, daemon: &DaemonHandle) -> Self {
         Self {
-            event_hub: Arc::clone(board),
-            daemon: desk.clone(),
+            event_hub: Arc::clone(event_hub),
+            daemon: daemon.clone(),
             closing: CancellationToken::new(),
             clients: Mutex::default(),
         }

@@ -122,10 +122,10 @@ struct SideChannel {
 
 impl SideChannel {
     /// Reports the changes from now on.
-    fn from_hub(board: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
-        let changes = board.subscribe_changes();
+    fn from_hub(event_hub: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
+        let changes = event_hub.subscribe_changes();
         let reported = *changes.borrow();
-        Self { event_hub: Arc::clone(board), changes, reported, pauses, since: None }
+        Self { event_hub: Arc::clone(event_hub), changes, reported, pauses, since: None }
     }
 
     /// Waits for the next signal. None once the daemon is closing.
@@ -176,13 +176,13 @@ fn signal_event(what: &str) -> String {
 }
 
 /// Streams the events after a cursor, and signals.
-pub(in super::super) fn page_stream(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
+pub(in super::super) fn page_stream(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
     let beside =
-        stream::unfold(SideChannel::from_hub(&board, (PAUSE, GROWN)), |mut beside| async move {
+        stream::unfold(SideChannel::from_hub(&event_hub, (PAUSE, GROWN)), |mut beside| async move {
             let text = beside.next().await?;
             Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
         });
-    let events = long_poll::event_stream(board, cursor, |record| {
+    let events = long_poll::event_stream(event_hub, cursor, |record| {
         serde_json::to_string(&PageMessage::from_record(record)).unwrap_or_default()
     });
     let body = Body::from_stream(stream::select(events, beside));
@@ -205,7 +205,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
     }
 
-    fn board() -> Arc<EventHub> {
+    fn event_hub() -> Arc<EventHub> {
         Arc::new(EventHub::new(TokenHash::of_token("a person's")))
     }
 
@@ -221,51 +221,51 @@ mod tests {
 
     #[test]
     fn what_no_event_says_is_told_beside_them() {
-        let (runtime, board) = (runtime(), board());
+        let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
         let window = SessionId("window".to_owned());
-        board.mark_settings_changed();
-        let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, Duration::ZERO));
+        event_hub.mark_settings_changed();
+        let mut beside = SideChannel::from_hub(&event_hub, (Duration::ZERO, Duration::ZERO));
         assert_eq!(beside.next().now_or_never(), None, "nothing is otherwise since");
         let mut tells = |what: &[&str]| {
             let wanted: String = what.iter().map(|it| signal_event(it)).collect();
             assert_eq!(beside.next().now_or_never(), Some(Some(wanted)));
             assert_eq!(beside.next().now_or_never(), None, "it is said once");
         };
-        board.register(&window, 1, TokenHash::of_token("token"));
+        event_hub.register(&window, 1, TokenHash::of_token("token"));
         tells(&["places"]);
-        board.mark_settings_changed();
-        board.mark_settings_changed();
+        event_hub.mark_settings_changed();
+        event_hub.mark_settings_changed();
         tells(&["settings"]);
-        board.mark_sizes_changed();
+        event_hub.mark_sizes_changed();
         tells(&["places"]);
-        board.mark_places_changed();
-        board.mark_sizes_changed();
-        board.mark_settings_changed();
+        event_hub.mark_places_changed();
+        event_hub.mark_sizes_changed();
+        event_hub.mark_settings_changed();
         tells(&["settings", "places"]);
-        board.remove(&window);
+        event_hub.remove(&window);
         tells(&["places"]);
-        board.close();
+        event_hub.close();
         assert_eq!(beside.next().now_or_never(), Some(None));
     }
 
     #[test]
     fn places_that_change_all_the_time_are_told_of_now_and_then() {
-        let (runtime, board) = (runtime(), board());
+        let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
-        let mut rarely = SideChannel::from_hub(&board, (SOON, SOON));
-        let mut often = SideChannel::from_hub(&board, (Duration::from_millis(20), SOON));
+        let mut rarely = SideChannel::from_hub(&event_hub, (SOON, SOON));
+        let mut often = SideChannel::from_hub(&event_hub, (Duration::from_millis(20), SOON));
         for beside in [&mut rarely, &mut often] {
-            board.mark_places_changed();
+            event_hub.mark_places_changed();
             assert_eq!(
                 beside.next().now_or_never(),
                 Some(Some(signal_event("places"))),
                 "the first time"
             );
         }
-        board.mark_places_changed();
+        event_hub.mark_places_changed();
         assert_eq!(rarely.next().now_or_never(), None);
-        board.mark_settings_changed();
+        event_hub.mark_settings_changed();
         assert_eq!(rarely.next().now_or_never(), Some(Some(signal_event("settings"))));
         // The last change is not lost.
         let told = runtime.block_on(async {
@@ -281,23 +281,23 @@ mod tests {
 
     #[test]
     fn places_that_only_grow_are_told_of_more_rarely() {
-        let (runtime, board) = (runtime(), board());
+        let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
-        let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, SOON));
-        board.mark_sizes_changed();
+        let mut beside = SideChannel::from_hub(&event_hub, (Duration::ZERO, SOON));
+        event_hub.mark_sizes_changed();
         assert_eq!(
             beside.next().now_or_never(),
             Some(Some(signal_event("places"))),
             "the first time"
         );
-        board.mark_sizes_changed();
+        event_hub.mark_sizes_changed();
         assert_eq!(beside.next().now_or_never(), None);
-        board.mark_places_changed();
+        event_hub.mark_places_changed();
         assert_eq!(beside.next().now_or_never(), Some(Some(signal_event("places"))));
         assert_eq!(beside.next().now_or_never(), None, "how large they are was told with it");
-        let mut soon = SideChannel::from_hub(&board, (SOON, Duration::from_millis(20)));
+        let mut soon = SideChannel::from_hub(&event_hub, (SOON, Duration::from_millis(20)));
         for _ in 0..2 {
-            board.mark_sizes_changed();
+            event_hub.mark_sizes_changed();
             let told = runtime.block_on(soon.next());
             assert_eq!(told, Some(signal_event("places")), "the last change is not lost");
         }
@@ -305,10 +305,10 @@ mod tests {
 
     #[test]
     fn the_stream_ends_when_vector_closes() {
-        let (runtime, board) = (runtime(), board());
-        let body = page_stream(Arc::clone(&board), Seq(0)).into_body();
-        board.mark_settings_changed();
-        board.close();
+        let (runtime, event_hub) = (runtime(), event_hub());
+        let body = page_stream(Arc::clone(&event_hub), Seq(0)).into_body();
+        event_hub.mark_settings_changed();
+        event_hub.close();
         let all = axum::body::to_bytes(body, 1_000);
         let all = runtime.block_on(async { tokio::time::timeout(SOON, all).await });
         assert_eq!(all.unwrap().unwrap(), "");
