@@ -59,7 +59,7 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let terminal = Terminal::for_command(args.json);
     let (yes, force) = (args.yes, args.force);
     let cards = RemoteReview { daemon: &daemon, terminal: &terminal, yes, force };
-    let mut desk = ReviewLoop {
+    let mut daemon = ReviewLoop {
         cards,
         json: args.json,
         cursor: stream_head(&daemon)?,
@@ -69,8 +69,8 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         awaiting_apply: BTreeSet::new(),
         has_failed: false,
     };
-    desk.run_reviews(args.once)?;
-    Ok(desk.exit_status())
+    daemon.run_reviews(args.once)?;
+    Ok(daemon.exit_status())
 }
 
 /// The current end of the event stream.

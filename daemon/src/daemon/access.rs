@@ -1,8 +1,8 @@
-//! Who is let in beside the person: plugins that were paired, clients that have a token of their own, and
-//! pages that the person has opened, as they are kept in the ledger's folder; and the tokens of a run of the daemon.
+//! Granted access, as stored in the ledger's folder: paired plugins, clients with their own tokens,
+//! and pages that the user has opened; and the tokens of a run of the daemon.
 //!
-//! Of what is granted for long only hashes are kept. The tokens of a run are in files that their owner
-//! alone reads, and go with it. Who may do what with which of them is the server's business.
+//! Of lasting grants only hashes are stored. The tokens of a run are in files that only their owner
+//! can read, and are deleted with the run. The server decides which token may do what.
 
 use std::fs;
 use std::io;
@@ -15,29 +15,29 @@ use crate::daemon::random_text;
 use crate::event_hub::TokenHash;
 use crate::failure::failure;
 
-/// The token of a person at this machine's terminal, for as long as the daemon runs.
+/// The file with the token of the user's terminals on this machine, valid while the daemon runs.
 pub const TOKEN: &str = "token";
-/// The token of the agents that this machine's user starts, for as long.
+/// The file with the token of the agents that the user starts on this machine, valid as long.
 pub const AGENT_TOKEN: &str = "agent-token";
-/// The plugins, one a line: a hash, and when it was paired.
+/// The file of plugins. Each line is a hash and the time of pairing.
 const PLUGINS: &str = "paired";
-/// The clients, one a line: a hash, when it was made, and a name.
+/// The file of clients. Each line is a hash, the time of creation, and a name.
 const CLIENTS: &str = "clients";
-/// The pages in browsers, as the plugins.
+/// The file of pages in browsers, in the format of the plugins.
 const PAGES: &str = "pages";
-/// How the names of plugins and pages begin; nobody chose them.
+/// The prefixes of the generated names of plugins and pages.
 const PLUGIN: &str = "plugin-";
 const PAGE: &str = "page-";
-/// How many digits of its hash are in the name of a plugin or a page.
+/// The number of digits of the hash in the name of a plugin or a page.
 const DIGITS: usize = 8;
-/// How many pages are known; the oldest gives way.
+/// The maximum number of pages; the oldest is removed.
 const MAX_PAGES: usize = 16;
-/// How many bytes of chance a token is made of.
+/// The number of random bytes in a token.
 const CHANCE: usize = 24;
-/// How long the name of a client is at most.
+/// The maximum length of a client's name.
 const MAX_NAME: usize = 40;
 
-/// Somebody who has access.
+/// A grant of access.
 #[derive(Debug, Clone)]
 struct GrantRecord {
     name: String,
@@ -46,13 +46,13 @@ struct GrantRecord {
 }
 
 impl GrantRecord {
-    /// One that nobody has named.
+    /// Creates a grant with a generated name.
     fn without_name(kind: &str, secret: TokenHash, made: Option<u64>) -> Self {
         let name = format!("{kind}{}", &secret.hash()[..DIGITS]);
         Self { name, made, secret }
     }
 
-    /// As it stands in a file; none where that is damaged.
+    /// Parses a line of a file. None if it is damaged.
     fn parse_line(line: &str, kind: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let secret = TokenHash::from_hex(words.next()?)?;
@@ -77,7 +77,6 @@ impl GrantRecord {
     }
 }
 
-/// Who has access, as it is kept.
 #[derive(Debug)]
 pub struct GrantStore {
     home: PathBuf,
@@ -87,10 +86,10 @@ pub struct GrantStore {
 }
 
 impl GrantStore {
-    /// Those that are kept in a folder.
+    /// Loads the grants that are stored in a folder.
     ///
     /// # Errors
-    /// They are there and cannot be read.
+    /// A file exists but cannot be read.
     pub fn load(home: &Path) -> io::Result<Self> {
         let kept = |file: &str, kind: &str| read_grants(&home.join(file), kind);
         Ok(Self {
@@ -101,7 +100,7 @@ impl GrantStore {
         })
     }
 
-    /// All of them, without what they are known by.
+    /// Lists all grants, without their hashes.
     pub fn to_access(&self) -> Access {
         Access {
             plugins: self.plugins.iter().map(GrantRecord::to_grant).collect(),
@@ -110,26 +109,26 @@ impl GrantStore {
         }
     }
 
-    /// What the tokens of clients are known by.
+    /// Returns the hashes of the clients' tokens.
     pub(crate) fn client_secrets(&self) -> impl Iterator<Item = TokenHash> {
         self.clients.iter().map(|client| client.secret.clone())
     }
 
-    /// What the tokens of pages are known by.
+    /// Returns the hashes of the pages' tokens.
     pub(crate) fn page_secrets(&self) -> impl Iterator<Item = TokenHash> {
         self.pages.iter().map(|page| page.secret.clone())
     }
 
-    /// Whether a plugin that shows this was paired, and still is.
+    /// Whether the credential is that of a paired plugin.
     pub(crate) fn is_paired(&self, credential: &TokenHash) -> bool {
-        // All are looked at, so that the time tells nothing.
+        // Compare all, so that the time reveals nothing.
         self.plugins.iter().fold(false, |known, it| known | it.secret.equals(credential))
     }
 
-    /// Lets a plugin in, from this moment on: what it is to show.
+    /// Grants access to a plugin. Returns its credential.
     ///
     /// # Errors
-    /// That cannot be kept, and it is not let in.
+    /// The grant cannot be stored, and access is not granted.
     pub(crate) fn add_plugin(&mut self, at: u64) -> io::Result<String> {
         let credential = random_text(CHANCE)?;
         let mut plugins = self.plugins.clone();
@@ -138,10 +137,10 @@ impl GrantStore {
         Ok(credential)
     }
 
-    /// Lets a page in, from this moment on: its name and its token.
+    /// Grants access to a page. Returns its name and its token.
     ///
     /// # Errors
-    /// That cannot be kept, and it is not let in.
+    /// The grant cannot be stored, and access is not granted.
     pub(crate) fn add_page(&mut self, at: u64) -> io::Result<(String, String)> {
         let token = random_text(CHANCE)?;
         let known = self.pages.len().saturating_sub(MAX_PAGES - 1);
@@ -153,10 +152,10 @@ impl GrantStore {
         Ok((name, token))
     }
 
-    /// Makes a token for a client, from this moment on.
+    /// Creates a token for a client.
     ///
     /// # Errors
-    /// The name is none, or is taken, or the token cannot be kept.
+    /// The name is invalid or taken, or the token cannot be stored.
     pub fn add_client(&mut self, name: &str, at: u64) -> Result<MadeToken, Failure> {
         check_token_name(name)?;
         if self.clients.iter().any(|client| client.name == name) {
@@ -178,10 +177,10 @@ impl GrantStore {
         Ok(MadeToken { name, token })
     }
 
-    /// Takes access away: from whom, as they were listed.
+    /// Revokes access. Returns the names of the revoked grants.
     ///
     /// # Errors
-    /// Nobody has that name, or it cannot be kept.
+    /// No grant has that name, or the change cannot be stored.
     pub fn revoke(&mut self, what: &RevokeRequest) -> Result<Vec<String>, Failure> {
         let part = |known: &[GrantRecord], is_kind: bool| -> (Vec<GrantRecord>, Vec<GrantRecord>) {
             known.iter().cloned().partition(|known| match what {
@@ -251,7 +250,7 @@ fn write_grants(file: &Path, known: &[GrantRecord], with_names: bool) -> io::Res
 fn check_token_name(name: &str) -> Result<(), Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_plain);
-    // What begins with a dash would be an option.
+    // A leading dash would make it an option of the command line.
     let is_taken = [PLUGIN, PAGE, "-"].iter().any(|start| name.starts_with(start));
     if is_fine && !is_taken {
         return Ok(());
@@ -271,7 +270,7 @@ fn write_failed(error: &io::Error) -> Failure {
     failure(FailureKind::Internal, message, "See that Vector may write to its folder; try again.")
 }
 
-/// A run of the daemon: where it is found, and by which tokens.
+/// A run of the daemon: its port, its idle limit and its tokens.
 #[derive(Debug)]
 pub struct DaemonRun {
     home: PathBuf,
@@ -281,16 +280,16 @@ pub struct DaemonRun {
 }
 
 impl DaemonRun {
-    /// One that listens on a port, and ends after so many minutes in which nobody asked anything.
+    /// Creates a run that listens on a port, and ends after `idle` minutes without a request.
     pub fn new(home: &Path, port: u16, idle: Option<u64>) -> Self {
         Self { home: home.to_owned(), port, idle, agent: None }
     }
 
-    /// Makes its tokens, in place of those before, and puts them where this machine's user finds them;
-    /// what the person's is known by.
+    /// Creates new tokens, and writes them to files that only the machine's user can read. Returns
+    /// the hash of the user's token.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The files cannot be written.
     pub fn start(&mut self) -> io::Result<TokenHash> {
         let (person, agent) = (random_text(CHANCE)?, random_text(CHANCE)?);
         let keep = |file: &str, token: &str| {
@@ -303,7 +302,7 @@ impl DaemonRun {
         Ok(TokenHash::of_token(&person))
     }
 
-    /// Takes its tokens away.
+    /// Deletes the files of the tokens.
     pub fn delete_tokens(home: &Path) {
         for token in [TOKEN, AGENT_TOKEN] {
             let _ = fs::remove_file(home.join(token));
@@ -314,7 +313,7 @@ impl DaemonRun {
         self.idle
     }
 
-    /// What the agents' token is known by.
+    /// Returns the hash of the agents' token.
     pub(crate) fn agent_secret(&self) -> Option<TokenHash> {
         self.agent.clone()
     }

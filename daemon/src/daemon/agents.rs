@@ -1,4 +1,4 @@
-//! Calls of agents: which place a call is for, what became of calls, and the log of them.
+//! Calls of agents: selects the session for a call, and returns the outcomes and the log of calls.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use crate::session::{
     Answer, SessionHandle, SessionMessage, call_name, call_not_found, workflow_call_view,
 };
 
-/// How many records a workflow may have before its first call.
+/// The number of records among which the first call of a workflow must be.
 const FIRST: usize = 4;
-/// How many calls the record shows.
+/// The maximum number of calls in the log.
 const LOGGED: usize = 100;
-/// Longer answers are left out of the record, in bytes.
+/// Longer answers are left out of the log, in bytes.
 const LONG: usize = 400;
-/// How long names of connections and calls are.
+/// The maximum length of connection and call ids and of client names.
 const MAX_NAME: usize = 64;
 
 impl DaemonActor {
-    /// Checks a call and finds the session that it is for; a call that was made before is answered from the
+    /// Checks a call and finds its session. A call that was made before is answered from the
     /// ledger.
     fn prepare_call(&mut self, call: &mut AgentCall) -> Result<PreparedCall, Failure> {
         check_call(call)?;
@@ -46,7 +46,8 @@ impl DaemonActor {
         Ok(PreparedCall::For(session))
     }
 
-    /// A call that was sent before, where it was made: its place may be closed by now, and its workflow over.
+    /// Finds a call that was sent before. Its place may be closed by now, and its workflow
+    /// finished.
     fn find_earlier_call(&mut self, call: &AgentCall) -> Result<Option<CallView>, Failure> {
         let name = call_name(&call.connection, &call.id);
         let start = format!("{}:", call.connection);
@@ -76,7 +77,7 @@ impl DaemonActor {
         Ok(None)
     }
 
-    /// The session that is named, or the only one.
+    /// Returns the named session, or the only open one.
     fn resolve_session(&self, named: Option<&SessionId>) -> Result<SessionHandle, Failure> {
         let sessions = self.sessions.list();
         if let Some((_, session)) = sessions.iter().find(|(id, _)| Some(id) == named) {
@@ -106,7 +107,8 @@ impl DaemonActor {
         Err(failure(FailureKind::NotFound, message, hint))
     }
 
-    /// The open session of a call, by the call's number or its proposal's; None if its place is closed.
+    /// Returns the open session of a call, by its number or its proposal's; None if its place is
+    /// closed.
     fn session_of_call(&self, seq: Seq) -> Result<Option<SessionHandle>, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
@@ -115,7 +117,7 @@ impl DaemonActor {
         Ok(session.and_then(|id| self.sessions.get(&id)).map(|session| session.handle))
     }
 
-    /// What the ledger says of a call.
+    /// Returns a call as the ledger records it.
     fn recorded_call(&mut self, seq: Seq) -> Result<CallView, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
@@ -127,7 +129,7 @@ impl DaemonActor {
         found.ok_or_else(|| call_not_found(seq))
     }
 
-    /// What agents have called: all that is not settled, and the last calls.
+    /// Returns the unsettled calls and the latest calls of agents.
     pub(super) fn read_agent_log(&mut self) -> Result<AgentLog, Failure> {
         let failed = |error: &LedgerError| ledger_failure(error);
         let unfinished = self.ledger.unfinished_starts().map_err(|error| failed(&error))?;
@@ -159,19 +161,18 @@ impl DaemonActor {
     }
 }
 
-/// A call that was checked.
 enum PreparedCall {
-    /// It was made before.
+    /// The call was made before.
     Earlier(Box<CallView>),
     For(SessionHandle),
 }
 
 impl DaemonHandle {
-    /// Calls a tool for an agent, and waits until the call is planned or its time is up. A call that could not
-    /// even be recorded by then is not made.
+    /// Calls a tool for an agent, and waits until the call is planned or its time is up. A call
+    /// that could not be recorded in time is not made.
     ///
     /// # Errors
-    /// It was not made.
+    /// The call was not made.
     pub async fn call_tool(&self, mut call: AgentCall) -> Result<CallView, Failure> {
         let until = Instant::now() + Duration::from_secs(call.hold.min(MAX_WAIT));
         let (noted, mut recorded) = oneshot::channel();
@@ -186,7 +187,7 @@ impl DaemonHandle {
         if let Ok(answer) = timeout_at(until, called).await {
             return answer;
         }
-        // From here on it is not recorded any more.
+        // From here on the call can no longer be recorded.
         recorded.close();
         recorded.try_recv().map_err(|_| {
             failure(
@@ -197,10 +198,10 @@ impl DaemonHandle {
         })
     }
 
-    /// What became of a call, by its number or its proposal's.
+    /// Returns a call by its number or its proposal's.
     ///
     /// # Errors
-    /// There is no such call.
+    /// The call does not exist.
     pub async fn call_status(&self, seq: Seq) -> Result<CallView, Failure> {
         match self.run(move |daemon| daemon.session_of_call(seq)).await? {
             // The session of an open place knows more than the ledger.
@@ -209,13 +210,14 @@ impl DaemonHandle {
         }
     }
 
-    /// Cancels a call for the agent that made it; the session that has it does so.
+    /// Cancels a call for the agent that made it. All sessions are notified; the one that has the
+    /// call cancels it.
     pub fn cancel_call(&self, call: &CancelCall) {
         let name = call_name(&call.connection, &call.id);
         send_to_all(&self.state.sessions, || SessionMessage::CancelCall(name.clone()));
     }
 
-    /// Ends a connection of an agent.
+    /// Ends an agent's connection.
     pub fn end_connection(&self, connection: &str) {
         send_to_all(&self.state.sessions, || SessionMessage::EndConnection(connection.to_owned()));
     }
@@ -245,7 +247,7 @@ pub(super) fn send_to_all(sessions: &SessionRegistry, message: impl Fn() -> Sess
     }
 }
 
-/// The agent of a workflow, by its beginning.
+/// Returns the agent of a workflow, from its first record.
 fn agent_of(started: &Record) -> Option<&str> {
     match &started.entry {
         Entry::Started { driver, .. } => driver.strip_prefix(AGENT),
@@ -253,7 +255,7 @@ fn agent_of(started: &Record) -> Option<&str> {
     }
 }
 
-/// A call, as the record shows it.
+/// Returns a call as a row of the log.
 fn log_row(
     workflow: &Workflow,
     name: Seq,
@@ -298,7 +300,7 @@ fn check_call(call: &AgentCall) -> Result<(), Failure> {
     Err(failure(FailureKind::NotFound, why, "tools/list lists all tools."))
 }
 
-/// A program's name, fit for a line.
+/// Removes characters from a client's name that do not fit on a line.
 fn clean_client_name(name: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || " .-_/".contains(*c);
     let name: String = name.chars().filter(is_plain).take(MAX_NAME).collect();

@@ -1,8 +1,8 @@
-//! Checkpoints: moments of a place that a person keeps, and goes back to by a proposal.
+//! Checkpoints: states of a place that the user can restore by a proposal.
 //!
-//! A checkpoint is a position in the ledger, of a place: what Vector applied in that place since is what
-//! going back takes back. It belongs to the place and not to the window or the run that it was made in,
-//! so it is found again when the same place is opened again.
+//! A checkpoint is a ledger position for a place. Restoring it reverts what Vector has applied in
+//! that place since. It belongs to the place, not to a window or a run, so it is available whenever
+//! the same place is open.
 
 use scene_schemas::api::{
     Checkpoint, Checkpoints, Failure, MakeCheckpoint, SessionId, WorkflowStarted,
@@ -21,14 +21,14 @@ use super::{CHECKPOINT, DaemonActor, DaemonHandle};
 use crate::session::{Answer, SessionHandle};
 
 impl DaemonActor {
-    /// The session in which a place is open now.
+    /// Returns the session in which a place is open.
     fn session_at(&self, place: &Place) -> Option<(SessionId, SessionHandle)> {
         let is_it = |open: &Place| conversation::is_same_place(open, place);
         let found = self.sessions.list().into_iter().find(|(_, session)| is_it(&session.place));
         found.map(|(id, session)| (id, session.handle))
     }
 
-    /// The checkpoints that can be gone back to: those of places that are open.
+    /// Lists the checkpoints that can be restored, which are those of open places.
     pub(super) fn list_checkpoints(&self) -> Result<Checkpoints, Failure> {
         let checkpoint = |record: Record| {
             let Entry::Started { goal, place, .. } = record.entry else {
@@ -47,7 +47,7 @@ impl DaemonActor {
         Ok(Checkpoints { checkpoints })
     }
 
-    /// Keeps a checkpoint: a workflow that began and ended.
+    /// Records a checkpoint, as a workflow that begins and ends at once.
     pub(super) fn make_checkpoint(&mut self, make: MakeCheckpoint) -> Result<Checkpoint, Failure> {
         let Some(session) = self.sessions.get(&make.session) else {
             return Err(plugin_away());
@@ -73,7 +73,7 @@ impl DaemonActor {
         Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, place, label })
     }
 
-    /// The session in which the place of a checkpoint is open.
+    /// Returns the session in which the place of a checkpoint is open.
     fn session_of_checkpoint(&self, checkpoint: Seq) -> Result<SessionHandle, Failure> {
         let place = self.place_of_checkpoint(checkpoint)?;
         let session = self.session_at(&place).ok_or_else(|| place_closed(&place))?;
@@ -98,10 +98,10 @@ impl DaemonHandle {
         self.run(|daemon| daemon.make_checkpoint(make))
     }
 
-    /// Has the way back to a checkpoint proposed in its place.
+    /// Plans the restoration of a checkpoint in its place.
     ///
     /// # Errors
-    /// There is no such checkpoint, or its place is not open.
+    /// The checkpoint does not exist, or its place is not open.
     pub async fn restore_checkpoint(&self, checkpoint: Seq) -> Result<WorkflowStarted, Failure> {
         let session = self.run(move |daemon| daemon.session_of_checkpoint(checkpoint)).await?;
         let goal = format!("Go back to checkpoint {checkpoint}");

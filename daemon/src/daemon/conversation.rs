@@ -1,5 +1,5 @@
-//! Conversations, as whoever opens one late is shown them: what the stream would have said from the
-//! beginning, and what has come of a message that is still on its way.
+//! Conversations for a client that opens one late: all earlier events, and the parts of a message
+//! that is still arriving.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::views::{ledger_failure, not_found};
 use super::{DaemonActor, DaemonHandle};
 use crate::session::Answer;
 
-/// How many tasks of a conversation are told; of an older one, the last.
+/// The maximum number of tasks in a conversation; of a longer one, the latest are returned.
 const MAX_TASKS: usize = 20;
 
 impl DaemonActor {
@@ -51,7 +51,7 @@ impl DaemonActor {
         Ok(record.filter(|record| record.workflow == seq))
     }
 
-    /// A task, and those before it that it goes on with, oldest first.
+    /// Returns a task and the tasks that it follows, oldest first.
     fn conversation_tasks(&self, last: Seq) -> Result<VecDeque<Seq>, Failure> {
         let mut tasks = VecDeque::from([last]);
         while let Some(first) = tasks.front().filter(|_| tasks.len() < MAX_TASKS) {
@@ -65,16 +65,16 @@ impl DaemonActor {
 }
 
 impl DaemonHandle {
-    /// The conversation that ends with a workflow.
+    /// Returns the conversation that ends with a workflow.
     ///
     /// # Errors
-    /// There is no such workflow.
+    /// The workflow does not exist.
     pub async fn conversation(&self, workflow: Seq) -> Result<ConversationView, Failure> {
-        // What happens from here on is in the stream, once or twice.
+        // The cursor is read first, so that later events are in the stream. Some may be in both.
         let (cursor, moments) = self.state.event_hub.streaming_events(workflow);
         let head = self.conversation_header(workflow).await?;
         let ledger = Arc::clone(&self.state.ledger);
-        // A long one takes a while to read.
+        // A long conversation takes a while to read.
         run_on_thread(move || {
             let mut events = read_events(&ledger, &head.tasks)?;
             events.extend(moments);
@@ -88,7 +88,7 @@ impl DaemonHandle {
     }
 }
 
-/// What has happened in these tasks.
+/// Reads all events of the tasks.
 fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failure> {
     let mut told = Vec::new();
     for task in tasks {
@@ -98,7 +98,7 @@ fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failu
     Ok(told)
 }
 
-/// What the stream says of a record.
+/// Returns the events of a record.
 pub(super) fn event_records(record: &Record) -> Vec<EventRecord> {
     let (seq, at, workflow) = (record.seq, record.at, record.workflow);
     let told = events_of(record).into_iter();

@@ -1,5 +1,5 @@
-//! Deploys: each on a thread of its own, one at a time for a project. What they are at is kept while the
-//! daemon runs, and the last of them a while longer.
+//! Deploys: each runs on a separate thread, one at a time per project. The states of the latest
+//! deploys are kept in memory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,12 +22,12 @@ use crate::tasks::deploy::{
     DeployError, DeployOptions, DeployProgress, DeployStep, prepare_deploy,
 };
 
-/// So many deploys are remembered.
+/// The number of deploys whose state is kept.
 const KEPT: usize = 16;
-/// How many steps a deploy has.
+/// The number of steps of a deploy.
 const STEPS: u32 = 4;
 
-/// The deploys, by their numbers.
+/// The states of deploys, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct DeployRuns {
     last_id: u64,
@@ -35,7 +35,7 @@ pub(super) struct DeployRuns {
 }
 
 impl DeployRuns {
-    /// The deploy of a project that is at work.
+    /// Returns the running deploy of a project.
     fn find_running(&self, project: &str) -> Option<u64> {
         let is_its = |state: &DeployState| state.project == project && !state.is_over;
         self.states.iter().find(|(_, state)| is_its(&state.borrow())).map(|(id, _)| *id)
@@ -67,7 +67,7 @@ impl DeployRuns {
 }
 
 impl DaemonActor {
-    /// The project of a session, and its deploy that runs.
+    /// Returns the project of a session, and its running deploy.
     fn find_deploy(&self, session: &SessionId) -> Result<(String, Option<u64>), Failure> {
         let project = self.project_of(session)?;
         let running = self.deploys.find_running(&project);
@@ -95,7 +95,7 @@ impl DaemonActor {
         })
     }
 
-    /// The project that is a session.
+    /// Returns the project file of a session.
     fn project_of(&self, session: &SessionId) -> Result<String, Failure> {
         match self.sessions.get(session).map(|known| known.place) {
             Some(Place::Project(project)) => Ok(project.project),
@@ -114,10 +114,10 @@ impl DaemonActor {
 }
 
 impl DaemonHandle {
-    /// Plans a deploy: what it would commit.
+    /// Plans a deploy: returns what it would commit.
     ///
     /// # Errors
-    /// The session is not a project, or its repository is not as it has to be.
+    /// The session is not a project, or its repository is not in a state that allows a deploy.
     pub async fn plan_deploy(&self, deploy: Deploy) -> Result<DeployPlan, Failure> {
         let session = deploy.session.clone();
         let (project, at_work) = self.run(move |daemon| daemon.find_deploy(&session)).await?;
@@ -132,7 +132,7 @@ impl DaemonHandle {
         self.run(|daemon| daemon.start_deploy(deploy))
     }
 
-    /// The state of a deploy, as it changes.
+    /// Returns a receiver of the state of a deploy.
     pub fn deploy_state(&self, id: u64) -> Answer<watch::Receiver<DeployState>> {
         self.run(move |daemon| daemon.deploy_state(id))
     }
@@ -147,7 +147,6 @@ fn left_out(file: &str, why: &str) -> ExcludedFile {
     ExcludedFile { file: file.to_owned(), why: why.to_owned() }
 }
 
-/// What would be committed.
 fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, Failure> {
     let mut left = Vec::new();
     let mut tell = |told: DeployProgress<'_>| {
@@ -173,7 +172,7 @@ fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<Deploy
     })
 }
 
-/// Deploys, and says how far it is.
+/// Runs a deploy and reports its progress.
 fn run_deploy(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
     let over = FinishGuard(state);
     let mut tell = |told: DeployProgress<'_>| report_progress(state, told);
@@ -199,7 +198,7 @@ fn run_deploy(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Se
     drop(over);
 }
 
-/// Sees to it that a deploy is over, whatever became of whoever was at it.
+/// Marks a deploy as failed if its thread panics.
 struct FinishGuard<'s>(&'s watch::Sender<DeployState>);
 
 impl Drop for FinishGuard<'_> {
@@ -217,7 +216,7 @@ impl Drop for FinishGuard<'_> {
     }
 }
 
-/// Whoever waits is woken by steps; files follow each other too fast.
+/// Updates the state. Only a new step wakes the waiters, as files follow each other too fast.
 fn report_progress(state: &watch::Sender<DeployState>, told: DeployProgress<'_>) {
     state.send_if_modified(|state| match told {
         DeployProgress::Step(step) => {

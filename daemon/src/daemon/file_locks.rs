@@ -1,10 +1,11 @@
-//! Who settles what earlier processes left in files: no two at once in the same file, and nobody waits for
-//! whoever is at work in another, whose drive may be slow or gone.
+//! Locks on files in which changes of earlier processes are being settled. No two threads settle
+//! the same file at once, and none waits for a thread at another file, whose drive may be slow or
+//! gone.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The files in which somebody settles something now.
+/// The files that are locked.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileLocks(Arc<LockedFiles>);
 
@@ -16,12 +17,12 @@ struct LockedFiles {
 
 impl LockedFiles {
     fn lock_files(&self) -> MutexGuard<'_, HashSet<String>> {
-        // Whoever panicked has left a whole set behind.
+        // A panic cannot leave a partly changed set behind.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Nobody else settles anything in these files until it is dropped.
+/// Holds the lock on its files until it is dropped.
 #[derive(Debug)]
 pub(super) struct FileLockGuard {
     locked: Arc<LockedFiles>,
@@ -29,8 +30,8 @@ pub(super) struct FileLockGuard {
 }
 
 impl FileLocks {
-    /// Waits until nobody is at work in any of these files. They are taken together, so that no two wait
-    /// for each other.
+    /// Waits until none of the files is locked, and locks them. All are locked together, so that
+    /// there is no deadlock.
     pub(super) fn lock(&self, own: HashSet<String>) -> FileLockGuard {
         let mut files = self.0.lock_files();
         while !files.is_disjoint(&own) {

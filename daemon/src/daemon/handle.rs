@@ -1,8 +1,8 @@
-//! The handle of the daemon: what the server asks of it.
+//! The handle of the daemon: its interface for the server.
 //!
-//! What concerns one open place is asked of that place's [`SessionHandle`]. What concerns the daemon as a whole
-//! runs as a task on the daemon's thread, one after the other. Methods send when they are called; their futures
-//! only wait.
+//! Requests to one open place go to that place's [`SessionHandle`]. Requests to the daemon as a
+//! whole run as tasks on the daemon's thread, one after the other. Each method sends its task when
+//! it is called; the returned future only waits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::failure::failure;
 use crate::history::{HistoryIndex, UsageMeter};
 use crate::session::{Answer, Reply, SessionHandle};
 
-/// How often sessions that are not used are closed.
+/// The interval at which silent sessions are closed.
 const IDLE_CHECK: Duration = Duration::from_mins(1);
-/// How often the daemon looks for what other processes have written.
+/// The interval at which changes by other processes are looked for.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What runs on the daemon's thread.
+/// A task for the daemon's thread.
 pub(super) type DaemonTask = Box<dyn FnOnce(&mut DaemonActor) + Send>;
 
-/// What the handles share with the daemon.
+/// The state that the handles share with the daemon.
 pub(super) struct HandleState {
     pub(super) ledger: Arc<Ledger>,
     pub(super) event_hub: Arc<EventHub>,
@@ -56,10 +56,10 @@ impl DaemonHandle {
         Self { tasks, state }
     }
 
-    /// The session of an open place.
+    /// Returns the session of an open place.
     ///
     /// # Errors
-    /// None is open under this id.
+    /// No session is open under this id.
     pub fn session(&self, id: &SessionId) -> Result<SessionHandle, Failure> {
         self.state.sessions.get(id).map(|session| session.handle).ok_or_else(plugin_away)
     }
@@ -88,7 +88,7 @@ impl DaemonHandle {
         self.tasks.send(Box::new(task)).is_ok()
     }
 
-    /// Closes the sessions that are not used, once in a while, until the daemon ends.
+    /// Closes silent sessions at an interval until the daemon ends.
     pub async fn close_idle_sessions_repeatedly(self) {
         loop {
             tokio::time::sleep(IDLE_CHECK).await;
@@ -98,8 +98,8 @@ impl DaemonHandle {
         }
     }
 
-    /// Looks for what other processes have written, once in a while, until the daemon ends: they announce
-    /// nothing.
+    /// Looks for changes by other processes at an interval until the daemon ends. Such changes are
+    /// not announced.
     pub async fn poll_changes_repeatedly(self) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -109,7 +109,8 @@ impl DaemonHandle {
         }
     }
 
-    /// Closes the sessions whose plugin has been silent for too long. Returns false if the daemon has ended.
+    /// Closes the sessions whose plugin has been silent for too long. Returns false if the daemon
+    /// has ended.
     pub fn close_idle_sessions(&self) -> bool {
         self.send(DaemonActor::close_idle_sessions)
     }
@@ -119,9 +120,10 @@ impl DaemonHandle {
         self.send(DaemonActor::poll_changes)
     }
 
-    /// The session that an entry's workflow belongs to.
+    /// Returns the session that an entry's workflow belongs to.
     pub(super) async fn session_of_entry(&self, seq: Seq) -> Result<SessionHandle, Failure> {
-        // The event hub knows the session of a recent proposal, which spares the daemon's thread.
+        // The event hub knows the sessions of recent proposals, which saves a task on the daemon's
+        // thread.
         let recent = self.state.event_hub.session_of_proposal(seq);
         if let Some(session) = recent.and_then(|id| self.state.sessions.get(&id)) {
             return Ok(session.handle);
@@ -132,7 +134,7 @@ impl DaemonHandle {
 
 #[cfg(test)]
 impl DaemonHandle {
-    /// A handle that no daemon answers, and the folder of its ledger.
+    /// Creates a handle without a daemon. Also returns the folder of its ledger.
     pub(crate) fn without_daemon(event_hub: &Arc<EventHub>) -> (Self, tempfile::TempDir) {
         let home = tempfile::tempdir().unwrap();
         let state = HandleState {
@@ -165,7 +167,7 @@ impl DaemonHandle {
     }
 }
 
-/// Runs work that may take long on a thread of its own.
+/// Runs work that may take long on a separate thread.
 pub(super) fn run_on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Answer<T> {

@@ -1,4 +1,4 @@
-//! History and reverts. The ledger is read on threads of its own, beside the daemon's.
+//! History and reverts. The ledger is read on separate threads, not on the daemon's.
 
 use std::io;
 use std::sync::Arc;
@@ -30,15 +30,15 @@ use crate::history::{
 };
 use crate::session::Answer;
 
-/// So many handfuls of exported entries wait to be taken.
+/// The number of exported batches that may wait for the reader.
 const AHEAD: usize = 4;
-/// How long a session may take before it says what a script says.
+/// The time within which a session has to return the texts of a script.
 const BUSY: Duration = Duration::from_secs(10);
-/// Further back than any ledger goes.
+/// More days than any ledger contains.
 const MAX_DAYS: u64 = 100_000;
 
 impl DaemonHandle {
-    /// A page of the history.
+    /// Reads a page of the history.
     pub fn read_history(&self, query: HistoryQuery) -> Answer<History> {
         let state = Arc::clone(&self.state);
         run_on_thread(move || {
@@ -49,7 +49,7 @@ impl DaemonHandle {
         })
     }
 
-    /// An entry of the history.
+    /// Reads an entry of the history.
     pub fn read_entry(&self, seq: Seq) -> Answer<HistoryRecord> {
         let state = Arc::clone(&self.state);
         run_on_thread(move || {
@@ -61,7 +61,7 @@ impl DaemonHandle {
         })
     }
 
-    /// What models and tools have used in the last days.
+    /// Reads the usage of models and tools in the last `days` days.
     pub fn read_figures(&self, days: u64) -> Answer<Figures> {
         let state = Arc::clone(&self.state);
         run_on_thread(move || {
@@ -71,7 +71,7 @@ impl DaemonHandle {
         })
     }
 
-    /// All entries that a filter selects, as they are taken.
+    /// Exports all entries that a filter selects, at the speed of the reader.
     pub async fn export_history(&self, filter: EntryFilter) -> Result<LineStream, Failure> {
         let state = Arc::clone(&self.state);
         let (lines, taken) = mpsc::channel(AHEAD);
@@ -89,11 +89,11 @@ impl DaemonHandle {
         Ok(taken)
     }
 
-    /// The text of a script at a position of the ledger. The session of a place that is open knows the text
-    /// that it has now.
+    /// Returns the text of a script at a position of the ledger. If the place is open, its session
+    /// provides the current text.
     ///
     /// # Errors
-    /// Nothing is known of the script, or the place is busy.
+    /// No text of the script is known, or the place is busy.
     pub async fn script_at(&self, query: ScriptQuery) -> Result<ScriptAtTime, Failure> {
         let ScriptQuery { place, path, seq } = query;
         let mut sessions = self.state.sessions.list().into_iter();
@@ -122,10 +122,10 @@ impl DaemonHandle {
         .await
     }
 
-    /// Has the revert of a proposal planned in the place where it was applied.
+    /// Plans the revert of a proposal in the place where it was applied.
     ///
     /// # Errors
-    /// It cannot be reverted, or its place is not open.
+    /// The proposal cannot be reverted, or its place is not open.
     pub async fn revert_proposal(&self, seq: Seq) -> Result<WorkflowStarted, Failure> {
         let state = Arc::clone(&self.state);
         let (title, place) = run_on_thread(move || {
@@ -143,13 +143,13 @@ impl DaemonHandle {
 }
 
 impl HandleState {
-    /// An entry names only sessions that are open.
+    /// Removes the session of an entry if it is not open.
     fn drop_closed_session(&self, entry: &mut HistoryEntry) {
         entry.session.take_if(|session| self.event_hub.slot(session).is_none());
     }
 }
 
-/// The place of the workflow that an entry belongs to.
+/// Returns the place of the workflow that an entry belongs to.
 fn place_of_entry(ledger: &Ledger, seq: Seq) -> Result<Place, Failure> {
     let record = ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
     let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
@@ -169,7 +169,7 @@ fn script_not_found(path: &InstancePath, place: &str) -> Failure {
     )
 }
 
-/// The title of a proposal that can be taken back.
+/// Checks that a proposal can be reverted. Returns its title.
 fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<String, Failure> {
     let settled = |message: String, hint: String| failure(FailureKind::Settled, message, hint);
     let wrong =
@@ -191,7 +191,6 @@ fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<St
     }
 }
 
-/// The place is not open.
 pub(super) fn place_closed(place: &Place) -> Failure {
     let name = place.name();
     let (message, hint) = match place {

@@ -1,5 +1,5 @@
-//! Merges with open conflicts beside the places that are open: each question on a thread of its own,
-//! for it reads files and asks Git.
+//! Merges with open conflicts beside the open places. Each request runs on a separate thread,
+//! because it reads files and runs Git.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::merges::{self, MergeState};
 use crate::session::Answer;
 
 impl DaemonHandle {
-    /// The folders of the files and projects that are open.
+    /// Returns the folders of the open files and projects.
     fn place_folders(&self) -> BTreeSet<PathBuf> {
         let sessions = self.state.sessions.list().into_iter();
         let files = sessions.filter_map(|(_, session)| match session.place {

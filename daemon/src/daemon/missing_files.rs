@@ -1,4 +1,4 @@
-//! Whether the files of open places are where they were.
+//! Detection of files of open places that were moved or deleted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use scene_schemas::entry::Place;
 
 use super::DaemonActor;
 
-/// The sessions whose file was gone when it was last looked for.
+/// The sessions whose file was missing at the last check.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MissingFiles {
     missing: Arc<Mutex<Vec<SessionId>>>,
-    /// Held by whoever looks.
+    /// Held during a check, so that checks do not overlap.
     check_lock: Arc<Mutex<()>>,
 }
 
@@ -25,8 +25,8 @@ impl MissingFiles {
 }
 
 impl DaemonActor {
-    /// Looks for the files of open places, on a thread of its own: a disk may not answer. Whoever looks at
-    /// the places is told where it is another answer than before.
+    /// Checks the files of open places on a separate thread, as a disk may not respond. Reports a
+    /// change of the places if the result differs from the last one.
     pub(super) fn check_files(&self) {
         let file = |place: &Place| match place {
             Place::File(file) => Some(file.out.as_ref().unwrap_or(&file.file).into()),
@@ -39,15 +39,15 @@ impl DaemonActor {
         if known.is_empty() {
             return;
         }
-        let (files, board) = (self.files.clone(), Arc::clone(&self.event_hub));
+        let (files, event_hub) = (self.files.clone(), Arc::clone(&self.event_hub));
         thread::spawn(move || {
             let _looking = match files.check_lock.try_lock() {
                 Ok(looking) => looking,
                 Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
-                // The last look has no answer yet.
+                // The last check is still running.
                 Err(TryLockError::WouldBlock) => return,
             };
-            // What cannot be looked for counts as there.
+            // A file that cannot be checked counts as present.
             let is_gone = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
             let gone = known.into_iter().filter(|(_, path)| is_gone(path));
             let gone: Vec<SessionId> = gone.map(|(session, _)| session).collect();
@@ -55,7 +55,7 @@ impl DaemonActor {
             if *before != gone {
                 *before = gone;
                 drop(before);
-                board.mark_places_changed();
+                event_hub.mark_places_changed();
             }
         });
     }

@@ -1,7 +1,8 @@
-//! The daemon: it opens and closes sessions, pairs plugins, keeps settings and access, and reads the ledger.
+//! The daemon: opens and closes sessions, pairs plugins, stores settings and access, and reads the
+//! ledger.
 //!
-//! The server talks to it by a [`DaemonHandle`]. What concerns one open place goes to that place's
-//! [`SessionHandle`](crate::session::SessionHandle) and not through the daemon.
+//! The server talks to it through a [`DaemonHandle`]. Requests to an open place go to that place's
+//! [`SessionHandle`](crate::session::SessionHandle), not through the daemon.
 
 pub mod access;
 mod agents;
@@ -62,17 +63,17 @@ use crate::session::{
     ActiveSettings, Answer, SessionHandle, SessionMessage, WorkflowAction, orphaned,
 };
 
-/// The folder of the memories of open places.
+/// The folder of the memories of places that are open in Studio.
 const MEMORIES: &str = "memory";
-/// The driver of a workflow that is only a moment to come back to.
+/// The driver of a checkpoint, which is recorded as a workflow.
 const CHECKPOINT: &str = "checkpoint";
-/// A session whose plugin was not heard of for this long is closed.
+/// The default time after which a session is closed if its plugin has sent nothing.
 const CLOSED: Duration = Duration::from_mins(10);
-/// How many workflows and checkpoints a list has.
+/// The maximum number of workflows or checkpoints in a list.
 const LISTED: usize = 100;
-/// How many records the stream begins with.
+/// The number of records whose events the event hub contains at the start.
 const REPLAYED: u64 = 2_000;
-/// full_moon descends by recursion: 1,000 nested blocks fit.
+/// full_moon recurses: 1,000 nested blocks fit in this stack.
 const STACK: usize = 512 << 20;
 
 pub use self::handle::DaemonHandle;
@@ -81,52 +82,50 @@ pub use self::pairing::ClockFn;
 pub use self::pending_summary::{ChangeExtent, PendingSummary};
 pub use self::pictures::PictureTarget;
 
-/// Tells a person something.
+/// A function that shows a message to the user.
 pub type Notifier = Box<dyn FnMut(&str) + Send>;
 
-/// The state of the daemon, and the thread that works on it.
+/// The state of the daemon, and the loop that runs its tasks on one thread.
 pub struct DaemonActor {
     home: PathBuf,
     ledger: Arc<Ledger>,
     event_hub: Arc<EventHub>,
     sessions: Arc<SessionRegistry>,
     settings: Settings,
-    /// What the sessions have to know of the settings.
+    /// The settings that sessions follow.
     active_settings: Arc<ActiveSettings>,
-    /// Workflows of agents as they were read.
+    /// Cache of the workflows of agents.
     workflow_cache: WorkflowCache,
     pairing: PairingCodes,
     grants: GrantStore,
     run: Option<DaemonRun>,
     epoch: u64,
-    /// After how long a silence a session is closed.
+    /// The time after which a silent session is closed.
     idle_limit: Duration,
     notify: Notifier,
     model_selector: Arc<dyn ModelSelector>,
-    /// What was looked at of what has happened.
     history_index: Arc<HistoryIndex>,
-    /// How far it was noticed what other processes have written down.
+    /// The end of the ledger at the last poll for changes by other processes.
     polled_head: Seq,
     files: MissingFiles,
     usage_meter: Arc<UsageMeter>,
     deploys: DeployRuns,
-    /// Who follows the files of the projects.
+    /// Watches of the project files.
     file_watches: Vec<FileWatch>,
-    /// The projects that are open, by their files, and the open places that are told of changes in them.
+    /// The open projects, by their files, and the open places that are notified of changes in them.
     projects: Vec<PathBuf>,
     followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
-    /// What is read to be opened.
     pending_opens: PendingOpens,
-    /// What is to be done on this thread.
+    /// The tasks that run on this thread.
     tasks: UnboundedReceiver<DaemonTask>,
     /// Weak: the daemon ends with its last handle.
     task_sender: WeakUnboundedSender<DaemonTask>,
 }
 
-/// Random letters and digits of this many bytes of chance.
+/// Returns random hexadecimal digits, twice as many as `bytes`.
 ///
 /// # Errors
-/// The system has no chance to give.
+/// The system provides no random numbers.
 pub fn random_text(bytes: usize) -> Result<String, std::io::Error> {
     let mut chance = vec![0; bytes];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -134,20 +133,21 @@ pub fn random_text(bytes: usize) -> Result<String, std::io::Error> {
 }
 
 impl DaemonActor {
-    /// Reads what is stored in the ledger's folder. The daemon works once it runs, for as long as there are handles.
+    /// Reads the stored state from the ledger's folder. The daemon works once [`Self::run`] is
+    /// called, for as long as there are handles.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The stored state cannot be read.
     pub fn new(
         home: &Path,
         ledger: Arc<Ledger>,
-        board: Arc<EventHub>,
+        event_hub: Arc<EventHub>,
         say: Notifier,
     ) -> Result<(Self, DaemonHandle), std::io::Error> {
         let who: Arc<dyn ModelSelector> = Arc::new(OfflineSelector);
         let settings = load_settings(home);
         let (task_sender, tasks) = unbounded_channel();
-        let house = Self {
+        let daemon = Self {
             active_settings: Arc::new(ActiveSettings::from_settings(&settings)),
             workflow_cache: WorkflowCache::default(),
             settings,
@@ -156,7 +156,7 @@ impl DaemonActor {
             run: None,
             home: home.to_owned(),
             ledger,
-            event_hub: board,
+            event_hub,
             sessions: Arc::default(),
             epoch: 0,
             idle_limit: CLOSED,
@@ -175,40 +175,40 @@ impl DaemonActor {
             task_sender: task_sender.downgrade(),
         };
         let state = HandleState {
-            ledger: Arc::clone(&house.ledger),
-            event_hub: Arc::clone(&house.event_hub),
-            sessions: Arc::clone(&house.sessions),
-            history_index: Arc::clone(&house.history_index),
-            usage_meter: Arc::clone(&house.usage_meter),
+            ledger: Arc::clone(&daemon.ledger),
+            event_hub: Arc::clone(&daemon.event_hub),
+            sessions: Arc::clone(&daemon.sessions),
+            history_index: Arc::clone(&daemon.history_index),
+            usage_meter: Arc::clone(&daemon.usage_meter),
         };
-        house.replay_events();
-        house.publish_tokens();
-        Ok((house, DaemonHandle::new(task_sender, Arc::new(state))))
+        daemon.replay_events();
+        daemon.publish_tokens();
+        Ok((daemon, DaemonHandle::new(task_sender, Arc::new(state))))
     }
 
-    /// Lets these answer, and not only the offline planner.
+    /// Sets the models that can be used beside the offline planner.
     #[must_use]
     pub fn with_models(mut self, who: Arc<dyn ModelSelector>) -> Self {
         self.model_selector = who;
         self
     }
 
-    /// Closes sessions after a silence of this long.
+    /// Sets the time after which a silent session is closed.
     #[must_use]
     pub fn with_idle_limit(mut self, silence: Duration) -> Self {
         self.idle_limit = silence;
         self
     }
 
-    /// Withdraws what disconnected agents proposed and nobody decided upon for this long; none where it waits
-    /// for a decision however long that takes.
+    /// Sets the time after which undecided proposals of disconnected agents are withdrawn. With
+    /// None they stay pending without limit.
     #[must_use]
     pub fn with_pending_limit(self, limit: Option<Duration>) -> Self {
         self.active_settings.set_pending_limit(limit);
         self
     }
 
-    /// Puts on the board what has happened lately.
+    /// Publishes the events of the latest records in the event hub.
     fn replay_events(&self) {
         let Ok(head) = self.ledger.last_seq() else {
             return;
@@ -229,8 +229,8 @@ impl DaemonActor {
         }
     }
 
-    /// Notices what nobody tells: files that are gone or back, and what another process has written down, whose
-    /// tasks are listed, too.
+    /// Detects changes that are not announced: files that disappeared or reappeared, and entries of
+    /// other processes, whose tasks are listed too.
     fn poll_changes(&mut self) {
         self.check_files();
         let Ok(head) = self.ledger.last_seq() else {
@@ -251,7 +251,7 @@ impl DaemonActor {
         }
     }
 
-    /// Works until the last handle is dropped; then all sessions end.
+    /// Runs tasks until the last handle is dropped. Then all sessions end.
     pub fn run(mut self) {
         while let Some(task) = self.tasks.blocking_recv() {
             task(&mut self);
@@ -259,7 +259,7 @@ impl DaemonActor {
         self.send_to_all(|| SessionMessage::End);
     }
 
-    /// The session of the workflow that an entry belongs to.
+    /// Returns the session of the workflow that an entry belongs to.
     fn session_of_entry(&self, seq: Seq) -> Result<SessionHandle, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let Some(record) = record else {
@@ -278,7 +278,7 @@ impl DaemonActor {
         Err(workflow_elsewhere(record.workflow))
     }
 
-    /// Ends a workflow whose place is not open any more.
+    /// Ends a workflow whose place is not open.
     fn abandon_workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
         let Some(lease) = self.ledger.try_lease(seq).map_err(|error| ledger_failure(&error))?
         else {
@@ -304,7 +304,7 @@ impl DaemonActor {
         read_workflow_view(&self.ledger, &self.event_hub, seq)
     }
 
-    /// The id of the session that a workflow belongs to, open or not.
+    /// Returns the id of the session that a workflow belongs to, open or not.
     fn id_of_workflow(&self, seq: Seq) -> Result<Option<SessionId>, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         Ok(record.as_ref().and_then(session_of))
@@ -318,7 +318,7 @@ impl DaemonActor {
         }
     }
 
-    /// The newest workflows' beginnings, newest first.
+    /// Returns the first records of the newest workflows, newest first.
     fn recent_starts(&self) -> Result<Vec<Record>, Failure> {
         self.ledger.recent_starts(LISTED).map_err(|error| ledger_failure(&error))
     }
@@ -339,7 +339,7 @@ impl DaemonActor {
 }
 
 impl DaemonHandle {
-    /// The newest workflows, newest first.
+    /// Lists the newest workflows, newest first.
     pub fn list_workflows(&self) -> Answer<Workflows> {
         self.run(DaemonActor::list_workflows)
     }
@@ -348,16 +348,16 @@ impl DaemonHandle {
         self.run(move |daemon| daemon.view_workflow(workflow))
     }
 
-    /// Does something to a workflow, in its session.
+    /// Performs an action on a workflow, in its session.
     ///
     /// # Errors
-    /// There is no such workflow, or its place is not open and it is to go on.
+    /// The workflow does not exist, or its place is not open and the action is not a cancellation.
     pub async fn act_on_workflow(
         &self,
         workflow: Seq,
         action: WorkflowAction,
     ) -> Result<WorkflowView, Failure> {
-        // A session that is ending releases its workflows in a moment.
+        // A session that is ending releases its workflows soon.
         let session = self.run(move |daemon| daemon.id_of_workflow(workflow)).await?;
         self.state.sessions.wait_until_ended(&session.into_iter().collect()).await;
         let found = self.run(move |daemon| daemon.session_of_workflow(workflow)).await;
@@ -368,7 +368,7 @@ impl DaemonHandle {
                     (Arc::clone(&self.state.ledger), Arc::clone(&self.state.event_hub));
                 run_on_thread(move || read_workflow_view(&ledger, &event_hub, workflow)).await
             }
-            // What was left in a place that is not opened again can be ended all the same.
+            // A workflow whose place is not open can still be cancelled.
             Err(failure)
                 if action == WorkflowAction::Cancel
                     && (failure == plugin_away() || failure == workflow_elsewhere(workflow)) =>

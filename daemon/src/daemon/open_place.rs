@@ -1,5 +1,5 @@
-//! What a person has opened besides the places in Studio: sessions without a plugin, which stay for as
-//! long as the daemon does.
+//! Places opened by the user without Studio: sessions without a plugin, which stay open as long as
+//! the daemon runs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,35 +22,35 @@ use crate::event_hub::TokenHash;
 use crate::failure::failure;
 use crate::session::{Answer, Reply, SessionHandle, SessionMessage};
 
-/// Why something is not opened.
+/// The reason a path was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
-    /// It is not there.
+    /// The file does not exist.
     #[error("there is no file {}", .0.display())]
     Missing(PathBuf),
-    /// It is no file.
+    /// The path is not a regular file.
     #[error("{} is not a file (a folder or a device)", .0.display())]
     NoFile(PathBuf),
-    /// It is another file than that of a project.
+    /// The file is not a project file.
     #[error("{} is not a project: choose a folder or a file like game.project.json", .0.display())]
     NoProject(PathBuf),
-    /// It cannot be written.
+    /// The file is not writable.
     #[error("{} is read-only", .0.display())]
     ReadOnly(PathBuf),
-    /// It cannot be read, or what was begun in it cannot be settled.
+    /// The file cannot be read, or an unfinished change in it cannot be settled.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Its files cannot be followed, or there is no thread for it.
+    /// The files cannot be watched, or no thread could be started.
     #[error("{file} cannot be served: {why}")]
     NotServed {
-        /// The file or project.
+        /// The place file or project.
         file: String,
         why: String,
     },
 }
 
 impl NotOpened {
-    /// As the wire says it.
+    /// Converts the error for the API.
     fn to_failure(&self) -> Failure {
         let (kind, hint) = match self {
             Self::Missing(_) => (FailureKind::NotFound, "Check the spelling and the folder."),
@@ -76,7 +76,7 @@ impl NotOpened {
             Self::Engine(_) | Self::NotServed { .. } => (FailureKind::Internal, "Try again."),
         };
         let mut message = format!("{self}.");
-        // A sentence; a path from the root begins with no letter, or with that of a drive.
+        // Capitalize the message. A path is not changed, unless it begins with a drive letter.
         if let Some(first) = message.get_mut(..1) {
             first.make_ascii_uppercase();
         }
@@ -84,7 +84,7 @@ impl NotOpened {
     }
 }
 
-/// What somebody wants opened.
+/// A request to open a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum OpenRequest {
     /// A place or model file.
@@ -106,7 +106,7 @@ impl OpenRequest {
         path
     }
 
-    /// The same of the file that it is.
+    /// Returns the same request for the file that was located.
     fn with_file(&self, file: PathBuf) -> Self {
         match self {
             Self::Place(_) => Self::Place(file),
@@ -114,7 +114,7 @@ impl OpenRequest {
         }
     }
 
-    /// Whether that is what is open in a session.
+    /// Whether this is open as that place.
     fn is_open_as(&self, place: &Place) -> bool {
         let name = self.path().display().to_string();
         match (self, place) {
@@ -124,7 +124,7 @@ impl OpenRequest {
         }
     }
 
-    /// Which file it is.
+    /// Locates the file.
     fn locate(&self) -> Result<PathBuf, NotOpened> {
         match self {
             Self::Place(path) => places::find_file(path),
@@ -132,36 +132,36 @@ impl OpenRequest {
         }
     }
 
-    /// Reads its file, which was found.
-    fn read_file(&self, means: &ReadContext) -> ReadOutcome {
+    /// Reads the file, which was located before.
+    fn read_file(&self, context: &ReadContext) -> ReadOutcome {
         let mut notes = Vec::new();
         let begins = with_deep_stack(|| match self {
-            Self::Place(file) => places::read_place(means, file, &mut notes),
-            Self::Project(file) => projects::read_project(means, file, &mut notes),
+            Self::Place(file) => places::read_place(context, file, &mut notes),
+            Self::Project(file) => projects::read_project(context, file, &mut notes),
         });
         let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
         ReadOutcome { notes, start: begins }
     }
 }
 
-/// A file as it was read, whose session has not begun.
+/// The result of reading a file whose session has not begun.
 pub(super) struct ReadOutcome {
-    /// What a person is told of it, whatever came of it.
+    /// Messages to the user, whether reading succeeded or not.
     notes: Vec<String>,
     start: Result<SessionStart, NotOpened>,
 }
 
-/// What a session begins with.
+/// The input of a new session.
 pub(super) struct SessionStart {
     pub(super) opened: (Target, Scene),
-    /// The way to the session for who follows its files, once there is one.
+    /// The session's sender, for the file watch. It is set once the session has begun.
     pub(super) message_sender: Arc<OnceLock<Sender<SessionMessage>>>,
     pub(super) watch: Option<FileWatch>,
-    /// What a person is told when it is open.
+    /// A message to the user when the session has begun.
     pub(super) ready_message: Option<String>,
 }
 
-/// What a file is read with.
+/// What reading a file needs from the daemon.
 #[derive(Clone)]
 pub(super) struct ReadContext {
     pub(super) ledger: Arc<Ledger>,
@@ -170,7 +170,8 @@ pub(super) struct ReadContext {
 }
 
 impl ReadContext {
-    /// Settles what an earlier process left unfinished in a file, while nobody else does.
+    /// Settles what an earlier process left unfinished in a file, while holding the lock on the
+    /// affected files.
     pub(super) fn settle_file<T>(
         &self,
         file: &Path,
@@ -181,12 +182,12 @@ impl ReadContext {
     }
 }
 
-/// Who waits for what is read: nothing is read by two.
+/// Requests that wait for a file. Each file is read only once.
 #[derive(Default)]
 pub(super) struct PendingOpens {
-    /// Those for whom it is looked which file it is.
+    /// Requests whose file is being located.
     locating: HashMap<OpenRequest, Vec<Reply<OpenedSession>>>,
-    /// Those whose file is being read, by what they want it as.
+    /// Requests whose file is being read.
     reading: HashMap<OpenRequest, Vec<Reply<OpenedSession>>>,
     file_locks: FileLocks,
 }
@@ -202,8 +203,8 @@ fn not_served(file: &Path, why: &impl ToString) -> NotOpened {
 }
 
 impl DaemonActor {
-    /// Opens what a person names, or finds it open. Where it is, and what stands in it, is read beside the
-    /// house, however long that takes.
+    /// Opens a path, or finds it open. The file is located and read on a separate thread, however
+    /// long that takes.
     fn open_path(&mut self, open: &OpenPlaceRequest, reply: Reply<OpenedSession>) {
         let wish = OpenRequest::from_open(open);
         if !wish.path().is_absolute() {
@@ -227,7 +228,7 @@ impl DaemonActor {
         }
     }
 
-    /// Runs work on a thread of its own, and the task that it returns on this one.
+    /// Runs work on a separate thread, and then the task that it returns on the daemon's thread.
     fn run_beside<T: FnOnce(&mut Self) + Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -236,7 +237,7 @@ impl DaemonActor {
         let thread = thread::Builder::new().name("open".to_owned());
         let run = move || {
             let task = work();
-            // A daemon that has ended needs no result.
+            // A daemon that has ended does not need the result.
             if let Some(tasks) = tasks.upgrade() {
                 let _ = tasks.send(Box::new(task));
             }
@@ -244,7 +245,7 @@ impl DaemonActor {
         thread.spawn(run).map(drop)
     }
 
-    /// It is known which file somebody wants opened.
+    /// Continues a request whose file was located.
     fn finish_locating(&mut self, wish: &OpenRequest, found: Result<PathBuf, NotOpened>) {
         let waiting = self.pending_opens.locating.remove(wish).unwrap_or_default();
         let wish = match found {
@@ -258,9 +259,9 @@ impl DaemonActor {
             return others.extend(waiting);
         }
         self.pending_opens.reading.insert(wish.clone(), waiting);
-        let (means, of) = (self.read_context(), wish.clone());
+        let (context, of) = (self.read_context(), wish.clone());
         let begun = self.run_beside(move || {
-            let read = of.read_file(&means);
+            let read = of.read_file(&context);
             move |daemon: &mut Self| daemon.finish_reading(&of, read)
         });
         if let Err(why) = begun {
@@ -269,7 +270,8 @@ impl DaemonActor {
         }
     }
 
-    /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
+    /// Begins the session of a file that was read. Open sessions resume the workflows that were
+    /// locked meanwhile.
     fn finish_reading(&mut self, wish: &OpenRequest, read: ReadOutcome) {
         self.send_to_all(|| SessionMessage::ResumeWorkflows);
         let waiting = self.pending_opens.reading.remove(wish).unwrap_or_default();
@@ -279,19 +281,19 @@ impl DaemonActor {
         );
     }
 
-    /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
-    /// left unfinished in it is settled first.
+    /// Opens a place or model file, which is edited in place, when the daemon starts. Changes that
+    /// an earlier process left unfinished in it are settled first.
     ///
     /// # Errors
-    /// It is not opened.
+    /// The file cannot be opened.
     pub fn open_place(&mut self, path: &Path) -> Result<OpenedSession, NotOpened> {
         self.open_now(&OpenRequest::Place(path.to_owned()))
     }
 
-    /// Opens a project in the same way: its file, or its folder.
+    /// Opens a project in the same way, by its file or its folder.
     ///
     /// # Errors
-    /// It is not opened.
+    /// The project cannot be opened.
     pub fn open_project(&mut self, path: &Path) -> Result<OpenedSession, NotOpened> {
         self.open_now(&OpenRequest::Project(path.to_owned()))
     }
@@ -320,12 +322,12 @@ impl DaemonActor {
         for note in &read.notes {
             (self.notify)(note);
         }
-        let SessionStart { opened, message_sender: words, watch, ready_message: last } =
+        let SessionStart { opened, message_sender, watch, ready_message: last } =
             read.start?;
         let (opened, way) =
             self.start_local_session(opened).map_err(|why| not_served(wish.path(), &why))?;
-        // What changed between the reading and this was told to nobody.
-        let sender = words.get_or_init(|| way.message_sender());
+        // Changes between the reading and this point were reported to no session.
+        let sender = message_sender.get_or_init(|| way.message_sender());
         let _ = sender.send(SessionMessage::FilesChanged(FileChanges::All));
         self.file_watches.extend(watch);
         if let OpenRequest::Project(file) = wish {
@@ -341,8 +343,8 @@ impl DaemonActor {
         Ok(opened)
     }
 
-    /// The session of a file or project that is open. One that panicked hears nothing any more, and is
-    /// opened anew.
+    /// Returns the session of a file or project that is open. One that panicked receives no
+    /// messages, and is opened again.
     fn find_open(&self, wish: &OpenRequest) -> Option<OpenedSession> {
         let mut sessions = self.sessions.list().into_iter();
         let (session, known) = sessions.find(|(_, it)| wish.is_open_as(&it.place))?;
@@ -353,32 +355,32 @@ impl DaemonActor {
         Some(OpenedSession { session, epoch, name: known.place.name() })
     }
 
-    /// Lets a session begin that stays.
+    /// Starts a session that stays open.
     fn start_local_session(
         &mut self,
         opened: (Target, Scene),
     ) -> io::Result<(OpenedSession, SessionHandle)> {
         let place = opened.0.place();
         let session = place.session_id();
-        // Nobody holds its token: a person decides with their own.
+        // No plugin holds this token. The user decides with their own.
         let token = random_text(24)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.epoch = (now as u64).max(self.epoch + 1);
-        let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
-        seat.mark_permanent();
-        let handle = self.start_session(&seat, opened, None)?;
-        Ok((OpenedSession { session, epoch: seat.epoch(), name: place.name() }, handle))
+        let slot = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
+        slot.mark_permanent();
+        let handle = self.start_session(&slot, opened, None)?;
+        Ok((OpenedSession { session, epoch: slot.epoch(), name: place.name() }, handle))
     }
 }
 
 impl DaemonHandle {
-    /// Opens a place file or a project; one that is open already is found.
+    /// Opens a place file or a project, or finds it open.
     pub fn open_path(&self, open: OpenPlaceRequest) -> Answer<OpenedSession> {
         self.run_with_reply(move |daemon, reply| daemon.open_path(&open, reply))
     }
 }
 
-/// Reads on a stack that is large enough for whatever stands in a file. Whoever panics reads nothing.
+/// Runs a read on a stack that is large enough for deeply nested files. A panic becomes an error.
 fn with_deep_stack<T: Send>(read: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read)?;

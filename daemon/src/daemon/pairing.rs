@@ -1,10 +1,10 @@
-//! Who is let in: the code that pairs a plugin, the ways to the page, and what was granted and is taken
-//! back.
+//! Pairing and access: the code that pairs a plugin, the links to the page, and the granting and
+//! revoking of access.
 //!
-//! A code has six digits, so it must not be tried often: it holds for ten minutes from when a person was
-//! told one, and after five wrong tries it is void. The codes after that have twelve digits, which
-//! nobody can guess, and which wrong tries cannot void: a program that tries codes again and again keeps
-//! nobody from pairing. Once somebody has paired, codes have six digits again.
+//! A code has six digits, so it must not be tried often. It is valid for ten minutes after it was
+//! shown to the user, and void after five wrong tries. Codes after that have twelve digits, which
+//! cannot be guessed, and wrong tries do not void them: a program that keeps trying codes cannot
+//! prevent pairing. After a successful pairing, codes have six digits again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,30 +21,30 @@ use crate::event_hub::TokenHash;
 use crate::failure::failure;
 use crate::session::Answer;
 
-/// How long a code holds.
+/// The time for which a code or a link is valid.
 const HOLDS: Duration = Duration::from_mins(10);
-/// Wrong tries before the code is another one.
+/// The number of wrong tries that voids a code.
 const MAX_TRIES: usize = 5;
-/// How many digits a code has, and one after that was guessed at.
+/// The number of digits of a code, and of one after wrong tries.
 const DIGITS: usize = 6;
 const MANY_DIGITS: usize = 12;
 
-/// How many ways to the page hold at once; the oldest gives way.
+/// The maximum number of valid links; the oldest is removed.
 const MAX_LINKS: usize = 8;
-/// How many bytes of chance a way to the page is made of.
+/// The number of random bytes in a link.
 const LINK: usize = 24;
 
-/// Tells what time it is.
+/// A source of the current time.
 pub type ClockFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// The code that a person has been told last, and who tried it.
+/// The latest code, its wrong tries, and the valid links.
 pub(super) struct PairingCodes {
     code: TokenHash,
     expires_at: Instant,
     tries: usize,
-    /// Whether a code was guessed at since somebody has paired.
+    /// Whether a code was voided by wrong tries since the last successful pairing.
     is_guessed_at: bool,
-    /// The ways to the page that nobody has gone yet, and until when each holds.
+    /// The unused links, and when each expires.
     links: Vec<(TokenHash, Instant)>,
     clock: ClockFn,
 }
@@ -57,7 +57,7 @@ fn random_digits(count: usize) -> std::io::Result<String> {
 }
 
 impl PairingCodes {
-    /// One whose code nobody was told.
+    /// Creates a code that is not shown to the user and has already expired.
     pub(super) fn new() -> std::io::Result<Self> {
         let clock: ClockFn = Arc::new(Instant::now);
         let (code, ends) = (TokenHash::of_token(&random_digits(DIGITS)?), clock());
@@ -71,7 +71,7 @@ impl PairingCodes {
         })
     }
 
-    /// Makes a code, which a person is told now.
+    /// Makes a code, which is shown to the user now.
     fn make_code(&mut self) -> std::io::Result<String> {
         let code = random_digits(if self.is_guessed_at { MANY_DIGITS } else { DIGITS })?;
         (self.code, self.tries, self.expires_at) =
@@ -79,7 +79,7 @@ impl PairingCodes {
         Ok(code)
     }
 
-    /// Makes a way to the page.
+    /// Makes a link to the page.
     fn make_link(&mut self) -> std::io::Result<String> {
         let (code, ends) = (random_text(LINK)?, (self.clock)() + HOLDS);
         let old = self.links.len().saturating_sub(MAX_LINKS - 1);
@@ -88,7 +88,7 @@ impl PairingCodes {
         Ok(code)
     }
 
-    /// Goes a way to the page, which is gone then; false where there is none.
+    /// Uses up a link to the page. Returns false if it is not valid.
     fn follow_link(&mut self, code: &str) -> bool {
         let now = (self.clock)();
         self.links.retain(|(_, ends)| now < *ends);
@@ -97,10 +97,10 @@ impl PairingCodes {
         self.links.len() < known
     }
 
-    /// Checks a code that somebody typed.
+    /// Checks a code that the user typed.
     ///
     /// # Errors
-    /// It is not the one that holds; the flag says whether that is another one from now on.
+    /// The code is not valid. The flag says whether it was voided and has to be replaced.
     fn try_code(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
         if (self.clock)() >= self.expires_at {
             let failure = failure(
@@ -139,7 +139,7 @@ fn too_many_tries() -> Failure {
     )
 }
 
-/// A code as a person reads it.
+/// Formats a code in groups of three digits.
 fn format_code(code: &str) -> String {
     let groups: Vec<&str> =
         (0..code.len()).step_by(3).filter_map(|at| code.get(at..at + 3)).collect();
@@ -156,17 +156,17 @@ fn unix_millis() -> u64 {
 }
 
 impl DaemonActor {
-    /// Takes the time of pairings from this clock.
+    /// Replaces the clock.
     #[must_use]
     pub fn with_clock(mut self, clock: ClockFn) -> Self {
-        // A code that was told holds as long by the one as by the other.
+        // The remaining time of the current code stays the same.
         let left = self.pairing.expires_at.saturating_duration_since((self.pairing.clock)());
         self.pairing.expires_at = clock() + left;
         self.pairing.clock = clock;
         self
     }
 
-    /// Is this run, whose tokens it makes anew when a person says so.
+    /// Sets the run, whose tokens can be renewed.
     #[must_use]
     pub fn with_run(mut self, run: DaemonRun) -> Self {
         self.run = Some(run);
@@ -174,7 +174,8 @@ impl DaemonActor {
         self
     }
 
-    /// From now on these, and no others, are tokens of agents, the run's and the clients' own, and of pages.
+    /// Publishes the tokens that are valid now: those of agents, from the run and the clients, and
+    /// those of pages.
     pub(super) fn publish_tokens(&self) {
         let run = self.run.as_ref().and_then(DaemonRun::agent_secret);
         self.event_hub.set_run_token(run.clone());
@@ -184,10 +185,10 @@ impl DaemonActor {
         self.event_hub.mark_settings_changed();
     }
 
-    /// Makes a code, and tells whoever looks at the terminal of the daemon.
+    /// Makes a code, and shows it on the daemon's terminal.
     ///
     /// # Errors
-    /// The system has no chance to give.
+    /// The system provides no random numbers.
     pub fn print_code(&mut self) -> std::io::Result<()> {
         let code = self.pairing.make_code()?;
         self.announce_code(&code, "within ten minutes");
@@ -199,7 +200,7 @@ impl DaemonActor {
         (self.notify)(&format!("To pair a plugin, type {code} in its widget {when}."));
     }
 
-    /// Takes the six digits as they were typed.
+    /// Checks a code as it was typed. Only its digits count.
     fn check_code(&mut self, typed: &str) -> Result<(), Failure> {
         let typed: String = typed.chars().filter(char::is_ascii_digit).collect();
         let Err((failure, is_over)) = self.pairing.try_code(&typed) else {
@@ -211,15 +212,15 @@ impl DaemonActor {
         Err(failure)
     }
 
-    /// Makes a way to the page, as its address on this machine shows it.
+    /// Makes a link to the page. Returns its code, which is part of the page's address.
     ///
     /// # Errors
-    /// The system has no chance to give.
+    /// The system provides no random numbers.
     pub fn page_link(&mut self) -> std::io::Result<String> {
         self.pairing.make_link()
     }
 
-    /// Lets a page in that shows the code of its link, or the six digits.
+    /// Grants access to a page that shows the code of a link, or a pairing code.
     fn enter_page(&mut self, enter: &EnterPage) -> Result<EnteredPage, Failure> {
         let is_link = enter.code.len() == 2 * LINK;
         if is_link && !self.pairing.follow_link(&enter.code) {
@@ -248,12 +249,12 @@ impl DaemonActor {
             self.grants.add_plugin(unix_millis()).map_err(|error| internal_failure(&error))?;
         self.event_hub.mark_settings_changed();
         (self.notify)("A plugin was paired.");
-        // A code pairs once.
+        // A code pairs only once.
         self.print_code().map_err(|error| internal_failure(&error))?;
         Ok(PairResponse { credential })
     }
 
-    /// Makes another code that holds no longer than the one that was guessed at.
+    /// Makes a longer code that expires when the guessed one would have.
     fn change_code(&mut self) -> std::io::Result<()> {
         let ends = self.pairing.expires_at;
         let code = self.pairing.make_code()?;
@@ -278,8 +279,8 @@ impl DaemonActor {
         Ok(made)
     }
 
-    /// Takes access away, from the files first: after a crash, what was reported as revoked is. Returns the
-    /// result, and the sessions that have to end before it counts.
+    /// Revokes access, first in the files, so that a revocation that was reported survives a crash.
+    /// Returns the result, and the sessions that have to end before the revocation is complete.
     fn revoke_access(
         &mut self,
         what: &RevokeRequest,
@@ -287,7 +288,7 @@ impl DaemonActor {
         let names = self.grants.revoke(what);
         let is_run = matches!(what, RevokeRequest::Run {} | RevokeRequest::All {});
         let changed = if is_run { self.renew_tokens() } else { Ok(()) };
-        // Where some of it failed, the rest holds.
+        // If one part failed, the other is in effect.
         self.publish_tokens();
         let out = self.sessions.with_credential(|credential| !self.grants.is_paired(credential));
         let mut sessions: Vec<SessionId> =
@@ -314,7 +315,7 @@ impl DaemonActor {
 }
 
 impl DaemonHandle {
-    /// Pairs a plugin that shows the code.
+    /// Pairs a plugin that sends the code.
     pub fn pair(&self, pair: PairRequest) -> Answer<PairResponse> {
         self.run(move |daemon| daemon.pair_plugin(&pair))
     }
@@ -335,7 +336,7 @@ impl DaemonHandle {
         })
     }
 
-    /// Gives a page its token for the code of a link, or for the six digits.
+    /// Grants access to a page for the code of a link, or for a pairing code. Returns its token.
     pub fn enter_page(&self, enter: EnterPage) -> Answer<EnteredPage> {
         self.run(move |daemon| daemon.enter_page(&enter))
     }
@@ -344,7 +345,7 @@ impl DaemonHandle {
         self.run(|daemon| Ok(daemon.describe_daemon()))
     }
 
-    /// Who has access.
+    /// Lists the granted access.
     pub fn access(&self) -> Answer<Access> {
         self.run(|daemon| Ok(daemon.grants.to_access()))
     }
@@ -353,10 +354,10 @@ impl DaemonHandle {
         self.run(move |daemon| daemon.make_token(&make.name))
     }
 
-    /// Takes access away. Returns when nobody who had it is at work any more.
+    /// Revokes access. Returns when the sessions that used it have ended.
     ///
     /// # Errors
-    /// Nobody has access under that name, or it cannot be stored.
+    /// No grant has that name, or the change cannot be stored.
     pub async fn revoke_access(&self, what: RevokeRequest) -> Result<RevokeResult, Failure> {
         let (revoked, ending) = self.run(move |daemon| Ok(daemon.revoke_access(&what))).await?;
         self.state.sessions.wait_until_ended(&ending).await;

@@ -1,4 +1,4 @@
-//! The proposals that wait for a person: whole, or as much of them as a list shows.
+//! Pending proposals, with all their changes or as a summary for lists.
 
 use std::iter::successors;
 
@@ -11,7 +11,7 @@ use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
 use super::{DaemonActor, DaemonHandle, PendingSummary};
 use crate::session::Answer;
 
-/// How far it is looked back for what a proposal was before it was planned again.
+/// The maximum number of replaced proposals that are returned.
 const REPLACED: usize = 16;
 
 impl DaemonActor {
@@ -25,7 +25,7 @@ impl DaemonActor {
         Ok(Proposals { proposals })
     }
 
-    /// The same, without what they change.
+    /// Lists summaries of the pending proposals, without their changes.
     fn list_pending(&mut self) -> Result<Vec<PendingSummary>, Failure> {
         let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &PendingProposal)| {
             Some(PendingSummary::from_proposal(
@@ -51,7 +51,7 @@ impl DaemonActor {
             let Some(workflow) = state.workflow(started.seq) else {
                 continue;
             };
-            // What waits on a terminal is decided there.
+            // A proposal of another process is decided in that process.
             if is_elsewhere(&self.ledger, started.seq, workflow) {
                 continue;
             }
@@ -68,7 +68,7 @@ impl DaemonActor {
         self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
     }
 
-    /// What a proposal was before it was planned again, the last of that first.
+    /// Returns the proposals that this one replaced when it was replanned, newest first.
     fn replaced_proposals(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
         self.with_workflow(seq, |_, workflow, _| {
             let before = |seq: &Seq| workflow.proposal(*seq)?.proposal.replaces;
@@ -76,7 +76,7 @@ impl DaemonActor {
         })
     }
 
-    /// Reads something out of the workflow of a proposal.
+    /// Reads the workflow of a proposal.
     fn with_workflow<T>(
         &mut self,
         seq: Seq,
@@ -95,7 +95,7 @@ impl DaemonHandle {
         self.run(DaemonActor::list_proposals)
     }
 
-    /// The pending proposals without their changes.
+    /// Lists the pending proposals without their changes.
     pub fn list_pending(&self) -> Answer<Vec<PendingSummary>> {
         self.run(DaemonActor::list_pending)
     }
@@ -104,15 +104,15 @@ impl DaemonHandle {
         self.run(move |daemon| daemon.view_proposal(proposal))
     }
 
-    /// The proposals that a proposal replaced when it was replanned, newest first.
+    /// Returns the proposals that a proposal replaced when it was replanned, newest first.
     pub fn replaced_proposals(&self, proposal: Seq) -> Answer<Vec<Seq>> {
         self.run(move |daemon| daemon.replaced_proposals(proposal))
     }
 
-    /// Decides about a proposal, in its session.
+    /// Decides a proposal, in its session.
     ///
     /// # Errors
-    /// There is no such proposal, or its place is not open.
+    /// The proposal does not exist, or its place is not open.
     pub async fn decide(
         &self,
         proposal: Seq,

@@ -1,4 +1,4 @@
-//! Proposals that wait, as a list shows them: what each changes may be very long, and is not in it.
+//! Pending proposals as a list shows them, without their changes, which may be very long.
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::SessionId;
@@ -9,12 +9,11 @@ use scene_schemas::proposal::{Class, Proposal};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeExtent {
     pub operations: usize,
-    /// The lines that come and that go; none where it changes no text.
+    /// The numbers of added and removed lines; None if no text changes.
     pub lines: Option<(u32, u32)>,
 }
 
 impl ChangeExtent {
-    /// That of a proposal.
     pub fn from_proposal(proposal: &Proposal) -> Self {
         let scripts = &proposal.preview.scripts;
         let lines = scripts.iter().map(|it| (it.added, it.removed));
@@ -23,30 +22,27 @@ impl ChangeExtent {
     }
 }
 
-/// A proposal that waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingSummary {
     pub seq: Seq,
     pub workflow: Seq,
-    /// Its session: what waits elsewhere is not listed.
+    /// The session of its workflow. Proposals without a local session are not listed.
     pub session: SessionId,
-    /// One line for the list.
     pub title: String,
-    /// How much it can take away.
+    /// The most destructive effect of its changes.
     pub class: Class,
-    /// How often a person is warned of it.
+    /// The number of warnings.
     pub warnings: usize,
-    /// What it is, and what it was planned on: a decision names both.
+    /// The identity of the proposal, and of the state that it was planned on. A decision names
+    /// both.
     pub patch_id: Fingerprint,
     pub base: Fingerprint,
-    /// Those that are to be applied before it.
+    /// The proposals that must be applied before it.
     pub after: Vec<Seq>,
-    /// How much it changes.
     pub extent: ChangeExtent,
 }
 
 impl PendingSummary {
-    /// A proposal by its workflow and its own name.
     pub fn from_proposal(workflow: Seq, seq: Seq, session: SessionId, it: &Proposal) -> Self {
         Self {
             seq,
@@ -62,7 +58,7 @@ impl PendingSummary {
         }
     }
 
-    /// Whether it takes nothing away and nobody is warned of it.
+    /// Whether it is only additive and has no warnings.
     pub fn is_plain(&self) -> bool {
         self.class == Class::Additive && self.warnings == 0
     }

@@ -1,4 +1,4 @@
-//! Pictures: which session renders one.
+//! Requests for pictures: selects the session that renders one.
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, SessionId};
@@ -12,7 +12,7 @@ use crate::session::PictureOptions;
 /// The subject of a picture.
 #[derive(Debug)]
 pub enum PictureTarget {
-    /// What a proposal changes, before or after it.
+    /// The changes of a proposal, before or after it.
     Proposal(Seq, ChangeSide),
     /// An open place, or the descendants of an instance in it.
     Place(SessionId, InstancePath),

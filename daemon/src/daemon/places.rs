@@ -1,5 +1,6 @@
-//! The place and model files that the daemon has open. Somebody else may change one at any time: it is
-//! looked at before anything is said of it, and a watch has that done soon after it has changed.
+//! Place and model files that the daemon has open. Other programs may change a file at any time.
+//! The session checks it before each message, and a file watch triggers a check soon after a
+//! change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,9 @@ use vector_rojo_project::{FileChanges, FileWatch};
 use super::open_place::{NotOpened, ReadContext, SessionStart};
 use crate::session::SessionMessage;
 
-/// The file that a path leads to.
+/// Returns the real path of a place file.
 pub(super) fn find_file(path: &Path) -> Result<PathBuf, NotOpened> {
-    // Whatever else it is, reading it may never end.
+    // Anything but a regular file is refused, because reading it may never end.
     match fs::metadata(path) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
             return Err(NotOpened::Missing(path.to_owned()));
@@ -27,27 +28,28 @@ pub(super) fn find_file(path: &Path) -> Result<PathBuf, NotOpened> {
         Ok(metadata) if metadata.permissions().readonly() => {
             return Err(NotOpened::ReadOnly(path.to_owned()));
         }
-        // Why it cannot be read is said by whoever reads it.
+        // Other errors are reported when the file is read.
         _ => {}
     }
     place_file::real_path(path).map_err(|error| NotOpened::Engine(error.into()))
 }
 
-/// Reads a place or model file. What an earlier process left unfinished in it is settled first.
+/// Reads a place or model file. Changes that an earlier process left unfinished in it are settled
+/// first.
 pub(super) fn read_place(
-    means: &ReadContext,
+    context: &ReadContext,
     file: &Path,
     notes: &mut Vec<String>,
 ) -> Result<SessionStart, NotOpened> {
-    let notices = means.settle_file(file, || recover_place(&means.ledger, file))?;
+    let notices = context.settle_file(file, || recover_place(&context.ledger, file))?;
     notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
     let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
-    let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
-    let later = Arc::clone(&words);
-    // A session that has not begun, or has ended, needs to hear nothing.
+    let message_sender = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
+    let later = Arc::clone(&message_sender);
+    // Before the session has begun and after it has ended, changes can be ignored.
     let hear = move |heard: FileChanges| {
-        if let Some(words) = later.get() {
-            let _ = words.send(SessionMessage::FilesChanged(heard));
+        if let Some(message_sender) = later.get() {
+            let _ = message_sender.send(SessionMessage::FilesChanged(heard));
         }
     };
     let watch = FileWatch::start(&[file.to_owned()], hear).map_err(|why| {
@@ -57,7 +59,7 @@ pub(super) fn read_place(
     });
     Ok(SessionStart {
         opened: (target.into(), scene),
-        message_sender: words,
+        message_sender,
         watch: watch.ok(),
         ready_message: None,
     })

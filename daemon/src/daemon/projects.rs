@@ -1,4 +1,4 @@
-//! The Rojo projects that the daemon has open: sessions without a plugin, whose files are followed.
+//! Rojo projects that the daemon has open: sessions without a plugin, whose files are watched.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::DaemonActor;
 use super::open_place::{NotOpened, ReadContext, SessionStart};
 use crate::session::SessionMessage;
 
-/// The project file that a path leads to: it is that, or its folder.
+/// Returns the project file for a path to the file or its folder.
 pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
     let is_json = |it: &OsStr| ["json", "jsonc"].iter().any(|end| it.eq_ignore_ascii_case(end));
     if path.is_file() && !path.extension().is_some_and(is_json) {
@@ -25,14 +25,14 @@ pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
         .map_err(|why| EngineError::from(PlaceError::from(why)))?)
 }
 
-/// Reads a project. What an earlier process left unfinished in it is settled first.
+/// Reads a project. Changes that an earlier process left unfinished in it are settled first.
 pub(super) fn read_project(
-    means: &ReadContext,
+    context: &ReadContext,
     file: &Path,
     notes: &mut Vec<String>,
 ) -> Result<SessionStart, NotOpened> {
-    let ledger = &means.ledger;
-    means.settle_file(file, || {
+    let ledger = &context.ledger;
+    context.settle_file(file, || {
         let begun = hybrid::restore_interrupted_files(ledger, file)?;
         let notices = begun.into_iter().chain(recover_place(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
@@ -40,15 +40,15 @@ pub(super) fn read_project(
     })?;
     let (mut project, scene) = RojoProject::open(file, false).map_err(EngineError::from)?;
     notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
-    let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
-    let (later, followers) = (Arc::clone(&words), Arc::clone(&means.followers));
-    // A session that has not begun, or has ended, needs to hear nothing.
+    let message_sender = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
+    let (later, followers) = (Arc::clone(&message_sender), Arc::clone(&context.followers));
+    // Before the session has begun and after it has ended, changes can be ignored.
     let hear = move |heard: FileChanges| {
         if let Ok(mut followers) = followers.lock() {
             followers.retain(|it| it.send(SessionMessage::FilesChanged(heard.clone())).is_ok());
         }
-        if let Some(words) = later.get() {
-            let _ = words.send(SessionMessage::FilesChanged(heard));
+        if let Some(message_sender) = later.get() {
+            let _ = message_sender.send(SessionMessage::FilesChanged(heard));
         }
     };
     let watch = FileWatch::start(&project.watch_roots(), hear).map_err(|why| {
@@ -58,13 +58,13 @@ pub(super) fn read_project(
     let opened = (Target::from(project), scene);
     Ok(SessionStart {
         opened,
-        message_sender: words,
+        message_sender,
         watch: Some(watch),
         ready_message: Some(serving_note()),
     })
 }
 
-/// Whether what is written to files reaches Studio.
+/// Describes whether file changes reach Studio through Rojo's server.
 fn serving_note() -> String {
     match vector_rojo_project::find_server(vector_rojo_project::DEFAULT_PORT) {
         Some(serving) => format!(
@@ -82,7 +82,7 @@ fn serving_note() -> String {
 }
 
 impl DaemonActor {
-    /// The open places are told of a project that is open beside them from now on.
+    /// Notifies the places open in Studio of a project that was opened.
     pub(super) fn share_project(&mut self, file: &Path) {
         for (_, session) in self.sessions.list() {
             if session.place.studio_place().is_some() {

@@ -1,7 +1,7 @@
-//! The sessions of the daemon, by their ids: those that are open, and those that are ending.
+//! Registry of the daemon's sessions by their ids: the open ones, and those that are ending.
 //!
-//! A session that ends may be in the middle of a long plan. Its id stays taken until its thread has released
-//! its workflows; who wants the id meanwhile waits for that, and nobody else.
+//! A session that ends may be in the middle of a long plan. Its id stays taken until its thread has
+//! released its workflows. Only a request for the same id waits for that.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use crate::event_hub::TokenHash;
 use crate::session::SessionHandle;
 
-/// A session that is open.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenSession {
     pub(crate) handle: SessionHandle,
@@ -25,7 +24,7 @@ pub(crate) struct OpenSession {
 }
 
 impl OpenSession {
-    /// The place as a list shows it.
+    /// Returns the place as lists show it.
     pub(crate) fn to_open_place(&self) -> OpenPlace {
         match &self.place {
             Place::Open(open) => open.place.clone(),
@@ -53,7 +52,7 @@ pub(crate) struct SessionRegistry {
     ended: watch::Sender<u64>,
 }
 
-/// The last thing that a session's thread drops, also when it panics: the session has ended then.
+/// The last value that a session's thread drops, also when it panics. The session has then ended.
 pub(super) struct SessionEndGuard {
     registry: Arc<SessionRegistry>,
     session: SessionId,
@@ -78,7 +77,7 @@ impl SessionRegistry {
         self.lock().open.contains_key(session)
     }
 
-    /// All open sessions, in the order of their ids.
+    /// Returns all open sessions, sorted by id.
     pub(crate) fn list(&self) -> Vec<(SessionId, OpenSession)> {
         let state = self.lock();
         let mut all: Vec<_> =
@@ -92,14 +91,14 @@ impl SessionRegistry {
         self.lock().open.insert(id, session);
     }
 
-    /// Names the place and the credential of a window that said hello again.
+    /// Updates the place and the credential after a window sent hello again.
     pub(super) fn update(&self, id: &SessionId, place: Place, credential: TokenHash) {
         if let Some(session) = self.lock().open.get_mut(id) {
             (session.place, session.credential) = (place, Some(credential));
         }
     }
 
-    /// Takes a session out of those that are open; it is ending from now on.
+    /// Moves a session from the open ones to the ending ones.
     pub(super) fn begin_end(&self, id: &SessionId) -> Option<OpenSession> {
         let mut state = self.lock();
         let session = state.open.remove(id)?;
@@ -109,7 +108,8 @@ impl SessionRegistry {
         Some(session)
     }
 
-    /// A session's thread has ended. One that panicked may have been replaced by now: then nothing is ending.
+    /// Records that a session's thread has ended. Does nothing if the session of that id is not
+    /// ending, or was replaced after a panic.
     pub(super) fn finish(&self, id: &SessionId, thread: ThreadId) {
         let mut state = self.lock();
         if state.ending.get(id).is_some_and(|it| it.thread == thread) {
@@ -131,12 +131,12 @@ impl SessionRegistry {
     pub(super) async fn wait_until_ended(&self, ids: &HashSet<SessionId>) {
         let mut ended = self.ended.subscribe();
         while !self.lock().ending.keys().all(|id| !ids.contains(id)) {
-            // The registry outlives its own sender.
+            // The registry owns the sender, so this cannot fail.
             let _ = ended.changed().await;
         }
     }
 
-    /// The sessions, open and ending, whose plugin showed a credential that does not count any more.
+    /// Returns the sessions, open and ending, whose plugin used a credential that was revoked.
     pub(super) fn with_credential(
         &self,
         is_revoked: impl Fn(&TokenHash) -> bool,

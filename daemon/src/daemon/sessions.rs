@@ -1,4 +1,4 @@
-//! How sessions begin and end.
+//! The start and the end of sessions.
 
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
@@ -24,8 +24,8 @@ use crate::failure::failure;
 use crate::session::{Answer, SessionActor, SessionHandle, SessionMessage};
 
 impl DaemonActor {
-    /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
-    /// told again when it comes back, and their workflows go on then.
+    /// Closes the sessions whose plugin has been silent for too long. A plugin that comes back
+    /// sends the place again, and the workflows continue.
     pub(super) fn close_idle_sessions(&mut self) {
         self.send_to_all(|| SessionMessage::Tidy);
         for (session, _) in self.sessions.list() {
@@ -46,13 +46,13 @@ impl DaemonActor {
             return;
         };
         self.event_hub.remove(session);
-        // One that panicked receives nothing any more, and has released its workflows as well.
+        // A session that panicked receives no messages, and has already released its workflows.
         if !ended.handle.send(SessionMessage::End) {
             self.sessions.finish(session, ended.thread);
         }
     }
 
-    /// Begins a session; None if the one before it of that id is still ending.
+    /// Begins a session. None if the previous session with that id is still ending.
     fn begin_window(&mut self, hello: Hello) -> Result<Option<Welcome>, Failure> {
         let credential = self.check_hello(&hello)?;
         if self.sessions.is_ending(&hello.session) {
@@ -61,7 +61,7 @@ impl DaemonActor {
         self.accept_hello(hello, credential).map(Some)
     }
 
-    /// What shows that a plugin is paired whose hello is as it has to be.
+    /// Checks a hello. Returns the credential of the paired plugin.
     fn check_hello(&self, hello: &Hello) -> Result<TokenHash, Failure> {
         check_protocol(hello)?;
         let given = TokenHash::of_token(hello.credential.as_deref().unwrap_or_default());
@@ -86,10 +86,10 @@ impl DaemonActor {
         self.epoch = (now as u64).max(self.epoch + 1);
         let session = hello.session.clone();
         let place = StudioPlace { session: session.clone(), place: hello.place };
-        let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
+        let slot = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
         let cursor = self.event_hub.head();
         match self.sessions.get(&session) {
-            // One that panicked receives nothing any more, and another takes its place.
+            // A session that panicked receives no messages, and is replaced.
             Some(known) if known.handle.send(SessionMessage::Hello(place.clone())) => {
                 self.sessions.update(&session, Place::Open(place), given);
             }
@@ -97,7 +97,7 @@ impl DaemonActor {
                 let memories = self.home.join(MEMORIES);
                 let opened =
                     (Target::Open(StudioTarget::new(place, memories)), Scene::empty_studio_place());
-                self.start_session(&seat, opened, Some(given)).map_err(|error| internal(&error))?;
+                self.start_session(&slot, opened, Some(given)).map_err(|error| internal(&error))?;
             }
         }
         Ok(Welcome {
@@ -109,7 +109,7 @@ impl DaemonActor {
         })
     }
 
-    /// Whether a plugin's window can be called so. What is open without a plugin is nobody's window.
+    /// Checks the session id of a plugin. It must not be that of a file or project.
     fn check_window(&self, session: &SessionId) -> Result<(), Failure> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let name = &session.0;
@@ -133,7 +133,7 @@ impl DaemonActor {
     /// Starts the thread of a session.
     pub(super) fn start_session(
         &mut self,
-        seat: &Arc<SessionSlot>,
+        slot: &Arc<SessionSlot>,
         opened: (Target, Scene),
         credential: Option<TokenHash>,
     ) -> std::io::Result<SessionHandle> {
@@ -144,7 +144,7 @@ impl DaemonActor {
             Arc::clone(&self.ledger),
             Arc::clone(&self.event_hub),
             name.clone(),
-            Arc::clone(seat),
+            Arc::clone(slot),
             opened,
             Arc::clone(&self.active_settings),
             Arc::clone(&self.model_selector),
@@ -155,7 +155,7 @@ impl DaemonActor {
         if is_open && let Ok(mut followers) = self.followers.lock() {
             followers.push(message_sender.clone());
         }
-        // The places may be listed before anything happens in this one.
+        // Publish now, as the places may be listed before anything happens in this one.
         actor.publish();
         let actor = Arc::new(Mutex::new(actor));
         let handle = SessionHandle::new(Arc::downgrade(&actor), message_sender);
@@ -163,7 +163,7 @@ impl DaemonActor {
         let ends = self.sessions.end_guard(name.clone());
         let thread = builder.spawn(move || {
             let _ends = ends;
-            // Dropped before the guard, with all that they hold.
+            // Both are dropped before the guard, with everything they own.
             let (actor, messages) = (actor, messages);
             SessionActor::run(&actor, &messages);
         })?;
@@ -175,12 +175,12 @@ impl DaemonActor {
 
     pub(super) fn list_sessions(&self) -> Sessions {
         let view = |(session, known): (SessionId, OpenSession)| {
-            let seat = self.event_hub.slot(&session)?;
-            let size = seat.mirror_size();
+            let slot = self.event_hub.slot(&session)?;
+            let size = slot.mirror_size();
             Some(SessionView {
-                epoch: seat.epoch(),
+                epoch: slot.epoch(),
                 place: known.to_open_place(),
-                connected: seat.silence_duration() < AWAY && !self.files.is_gone(&session),
+                connected: slot.silence_duration() < AWAY && !self.files.is_gone(&session),
                 instances: size.instances,
                 version: size.version,
                 project: size.project,
@@ -194,10 +194,10 @@ impl DaemonActor {
 }
 
 impl DaemonHandle {
-    /// Begins the session of a window of Studio, once the one before it of that id has ended.
+    /// Begins the session of a Studio window, once the previous one with that id has ended.
     ///
     /// # Errors
-    /// The plugin is not paired, or speaks another protocol.
+    /// The plugin is not paired, or its protocol version is not supported.
     pub async fn hello(&self, hello: Hello) -> Result<Welcome, Failure> {
         loop {
             let own = hello.clone();
@@ -205,7 +205,7 @@ impl DaemonHandle {
             if let Some(welcome) = begun {
                 return Ok(welcome);
             }
-            // A client that stops waiting drops this future and begins nothing.
+            // If the client stops waiting, this future is dropped and no session begins.
             self.state.sessions.wait_until_ended(&HashSet::from([hello.session.clone()])).await;
         }
     }

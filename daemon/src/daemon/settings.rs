@@ -1,4 +1,4 @@
-//! What a person has chosen, whom they can choose, and what models have taken.
+//! Settings of the user, the models that can be chosen, provider keys, and the usage of models.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::failure::failure;
 use crate::session::Answer;
 
 impl DaemonActor {
-    /// The settings, with whom a person can choose now: keys come and go.
+    /// Returns the settings with the models that can be chosen now, which depend on the available
+    /// keys.
     fn view_settings(&self) -> Settings {
         let mut models = self.model_selector.list_choices();
         let model = self
@@ -30,7 +31,7 @@ impl DaemonActor {
             let hint = format!("Choose one of: {}.", self.model_selector.list_choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
         }
-        // Whoever answers anyhow was not chosen: that may become another.
+        // The default model is stored as no choice, so that it follows changes of the default.
         let is_usual = self.model_selector.list_choices().first() == Some(&settings.model);
         let model = if is_usual { String::new() } else { settings.model.clone() };
         self.settings = Settings { model, models: Vec::new(), ..settings };
@@ -43,10 +44,10 @@ impl DaemonActor {
         Ok(self.view_settings())
     }
 
-    /// Takes keys from a person's terminal, and says which providers can be asked now.
+    /// Accepts keys from the user's terminal. Returns which providers can be used now.
     fn accept_keys(&self, handed: KeyHandover) -> ProviderKeys {
         if self.model_selector.accept_keys(handed) {
-            // Whom a person can choose, and who answers, may be others now.
+            // The models that can be chosen and the default may have changed.
             self.event_hub.mark_settings_changed();
         }
         self.model_selector.provider_keys()
@@ -62,7 +63,7 @@ impl DaemonHandle {
         self.run(|daemon| daemon.change_settings(settings))
     }
 
-    /// Which providers have a key.
+    /// Returns which providers have a key.
     pub fn provider_keys(&self) -> Answer<ProviderKeys> {
         self.run(|daemon| Ok(daemon.model_selector.provider_keys()))
     }
@@ -71,7 +72,7 @@ impl DaemonHandle {
         self.run(|daemon| Ok(daemon.accept_keys(handed)))
     }
 
-    /// What models have used, all in all.
+    /// Returns the total usage of models.
     pub fn usage(&self) -> Answer<Usage> {
         let (ledger, meter) = (Arc::clone(&self.state.ledger), Arc::clone(&self.state.usage_meter));
         run_on_thread(move || meter.read_usage(&ledger).map_err(|error| ledger_failure(&error)))

@@ -1,4 +1,4 @@
-//! What the daemon keeps beside the ledger of what a person has chosen.
+//! Storage of the user's settings beside the ledger.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,8 @@ use vector_files::write_private;
 
 const SETTINGS: &str = "settings.json";
 
-/// What a person has chosen; what cannot be read counts as nothing chosen. Where no model was chosen
-/// its name is empty.
+/// Loads the settings. Settings that cannot be read are replaced by the defaults. An empty model
+/// name means that none was chosen.
 pub(crate) fn load_settings(home: &Path) -> Settings {
     let kept = fs::read_to_string(home.join(SETTINGS)).ok();
     let kept = kept.and_then(|text| serde_json::from_str::<Settings>(&text).ok());
@@ -22,7 +22,6 @@ pub(crate) fn load_settings(home: &Path) -> Settings {
     })
 }
 
-/// Keeps what a person has chosen.
 pub(crate) fn save_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(settings).unwrap_or_default();
     write_private(&home.join(SETTINGS), text.as_bytes())

@@ -1,4 +1,4 @@
-//! What the desk shows of workflows and proposals, read from the ledger, and how it says no.
+//! Views of workflows and proposals, read from the ledger, and common failures.
 
 use scene_schemas::api::{
     Failure, FailureKind, Hello, PROTOCOL, ProposalView, SessionId, WorkflowState, WorkflowView,
@@ -67,28 +67,27 @@ pub(super) fn read_state(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, 
 
 pub(super) fn read_workflow_view(
     ledger: &Ledger,
-    board: &EventHub,
+    event_hub: &EventHub,
     seq: Seq,
 ) -> Result<WorkflowView, Failure> {
-    workflow_view(ledger, board, seq, &read_state(ledger, seq)?)
+    workflow_view(ledger, event_hub, seq, &read_state(ledger, seq)?)
 }
 
-/// A workflow as it was read.
 pub(super) fn workflow_view(
     ledger: &Ledger,
-    board: &EventHub,
+    event_hub: &EventHub,
     seq: Seq,
     state: &LedgerState,
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
     let session = local_session(ledger, seq, workflow);
-    let seat = session.as_ref().map(|session| board.slot(session));
-    let state = match (workflow.finished, seat) {
+    let slot = session.as_ref().map(|session| event_hub.slot(session));
+    let state = match (workflow.finished, slot) {
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.silence_duration() > AWAY => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
+        (None, Some(Some(slot))) if slot.silence_duration() > AWAY => WorkflowState::Away,
+        (None, Some(Some(slot))) if slot.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if workflow.conversation().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
         (None, _) if is_waiting || workflow.open_question().is_some() => WorkflowState::Waiting,
@@ -110,13 +109,13 @@ pub(super) fn workflow_view(
     })
 }
 
-/// Whether a workflow in files is at work in another process, or was left by one: nothing is done in it
-/// here. An open place is nobody else's.
+/// Whether a workflow in files runs in another process or was left by one. This daemon must not act
+/// on it. A place open in Studio belongs to this daemon alone.
 pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bool {
     !workflow.is_over() && workflow.place.studio_place().is_none() && !ledger.has_lease(seq)
 }
 
-/// The session of a workflow; none where that is at work elsewhere.
+/// Returns the session of a workflow; None if it runs elsewhere.
 pub(super) fn local_session(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
     (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session_id())
 }

@@ -1,9 +1,10 @@
-//! The clients of agents that are connected: a client holds a request for as long as it runs.
+//! The connected clients of agents. A client is connected while it has a request that waits for its
+//! answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many requests each connection holds.
+/// The number of open requests of each connection.
 #[derive(Debug, Default)]
 pub struct ConnectedClients(Mutex<HashMap<String, usize>>);
 
@@ -12,7 +13,7 @@ impl ConnectedClients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a connection holds a request.
+    /// Whether the connection has an open request.
     pub fn is_connected(&self, connection: &str) -> bool {
         self.lock_counts().contains_key(connection)
     }
@@ -21,7 +22,7 @@ impl ConnectedClients {
         *self.lock_counts().entry(connection.to_owned()).or_default() += 1;
     }
 
-    /// Whether that was the last request of the connection.
+    /// Removes an open request. Returns whether it was the last one of the connection.
     pub(crate) fn remove(&self, connection: &str) -> bool {
         let mut clients = self.lock_counts();
         let Some(held) = clients.get_mut(connection) else {

@@ -1,7 +1,9 @@
-//! The event hub: the work that waits for each session's plugin, and the events of all workflows.
+//! The event hub: the work that is queued for each session's plugin, the events of all workflows,
+//! and the tokens that are valid.
 //!
-//! Sessions publish here, and the server reads without asking a session, so that a poll is answered as soon as
-//! there is something. It is a cache: the ledger holds what happened.
+//! Sessions publish here, and the server reads without asking a session, so that a poll is answered
+//! as soon as there is something to send. The hub is a cache: the ledger is the record of what
+//! happened.
 
 mod connected_clients;
 mod token_hash;
@@ -19,38 +21,38 @@ use tokio::sync::{Notify, watch};
 pub use self::connected_clients::ConnectedClients;
 pub use self::token_hash::TokenHash;
 
-/// How many events are kept.
+/// The number of events that are kept.
 const MAX_EVENTS: usize = 20_000;
-/// How many events one answer holds.
+/// The maximum number of events in one response.
 const MAX_PAGE: usize = 500;
-/// Places between two positions of the ledger, for what is only of the moment.
+/// Cursor values per ledger position. Those in between number the transient events, which have no
+/// entry.
 const MOMENTS: u64 = 4_096;
 
-/// A plugin that was not heard of for this long is away: it polls at least every 15 seconds.
+/// A plugin that has sent nothing for this long is away. It polls at least every 15 seconds.
 pub const AWAY: Duration = Duration::from_secs(30);
 
-/// What is otherwise now, of all that no event says: each is another number then.
+/// Counters of the changes that no event reports. Each change increments its counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounters {
-    /// The places that are open, what is known of them, and which of their plugins are there.
+    /// Open places, their projects, their completeness, and the presence of their plugins.
     pub places: u64,
-    /// How large they are: while somebody builds, that is so all the time.
+    /// Sizes of the places. They change all the time while the user builds.
     pub sizes: u64,
-    /// What a person has chosen, and who is let in.
+    /// Settings, the usable models, and granted access.
     pub settings: u64,
     pub is_over: bool,
 }
 
-/// What waits and what has happened.
 #[derive(Debug)]
 pub struct EventHub {
     human_token: RwLock<TokenHash>,
-    /// The tokens of pages, which are a person's too.
+    /// The tokens of pages, which act for the user as well.
     page_tokens: RwLock<Vec<TokenHash>>,
     agent_tokens: RwLock<Vec<TokenHash>>,
-    /// The token of agents that belongs to this run of the daemon.
+    /// The agents' token of this run of the daemon.
     run_token: RwLock<Option<TokenHash>>,
-    /// Told when a token does not count any more.
+    /// Notifies that a token may have become invalid.
     revocations: watch::Sender<u64>,
     last_activity: Mutex<Instant>,
     stop: Notify,
@@ -64,7 +66,7 @@ pub struct EventHub {
 #[derive(Debug, Default)]
 struct EventLog {
     events: VecDeque<LoggedEvent>,
-    /// The cursor behind the last event.
+    /// The cursor of the last event.
     head: u64,
 }
 
@@ -75,29 +77,28 @@ struct LoggedEvent {
     record: EventRecord,
 }
 
-/// How large the mirror of a place is, and what it is synced with.
+/// The size of a place's mirror, and the project that the place is synced with.
 #[derive(Debug, Clone, Default)]
 pub struct MirrorSize {
-    /// How many instances are mirrored.
+    /// The number of mirrored instances.
     pub instances: u32,
-    /// Whether these are all.
+    /// Whether the mirror is complete.
     pub is_whole: bool,
-    /// The version of the mirror.
     pub version: u64,
-    /// A project of Rojo, by its file.
+    /// The name of the linked Rojo project.
     pub project: Option<String>,
 }
 
-/// What a person sees of a place that was otherwise before.
+/// The extent of a change, as far as the user sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisibleChange {
     Same,
-    /// Only how large it is.
+    /// Only the number of instances.
     Size,
     Place,
 }
 
-/// A session: what waits for its plugin.
+/// The slot of a session: the work that is queued for its plugin.
 #[derive(Debug)]
 pub struct SessionSlot {
     state: Mutex<SlotState>,
@@ -113,27 +114,27 @@ struct SlotState {
     stopped_workflows: Vec<Seq>,
     size: MirrorSize,
     last_poll: Instant,
-    /// Whether it was noticed that its plugin is away.
+    /// Whether the absence of its plugin was noticed already.
     is_missed: bool,
-    /// Whether no plugin is needed, and so none is missed.
+    /// Whether the session needs no plugin, so that none can be absent.
     is_permanent: bool,
 }
 
 fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked has left whole values behind.
+    // A panic cannot leave a partly written value behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a token is one of these.
+/// Whether the token is one of these.
 fn is_among(all: &RwLock<Vec<TokenHash>>, token: &str) -> bool {
     let given = TokenHash::of_token(token);
     let all = all.read().unwrap_or_else(PoisonError::into_inner);
-    // All are looked at, so that the time tells nothing.
+    // Compare all, so that the time reveals nothing.
     all.iter().fold(false, |known, it| known | it.equals(&given))
 }
 
 impl EventHub {
-    /// A board for which one token is a person's.
+    /// Creates a hub with one token of the user.
     pub fn new(human: TokenHash) -> Self {
         Self {
             human_token: RwLock::new(human),
@@ -151,17 +152,16 @@ impl EventHub {
         }
     }
 
-    /// The clients of agents that are connected.
     pub fn connected_clients(&self) -> &ConnectedClients {
         &self.clients
     }
 
-    /// Somebody has asked something.
+    /// Records that a client has sent a request.
     pub(crate) fn record_activity(&self) {
         *lock_mutex(&self.last_activity) = Instant::now();
     }
 
-    /// For how long nobody has asked anything.
+    /// Returns the time since the last request.
     pub fn idle_time(&self) -> Duration {
         lock_mutex(&self.last_activity).elapsed()
     }
@@ -170,24 +170,24 @@ impl EventHub {
         self.stop.notify_one();
     }
 
-    /// Until a person has asked the daemon to end.
+    /// Waits until the user requests that the daemon ends.
     pub async fn wait_for_stop(&self) {
         self.stop.notified().await;
     }
 
-    /// From now on these tokens, and no others, are of agents.
+    /// Replaces the tokens of agents.
     pub fn set_agent_tokens(&self, agents: Vec<TokenHash>) {
         *self.agent_tokens.write().unwrap_or_else(PoisonError::into_inner) = agents;
         self.notify_revoked();
     }
 
-    /// From now on these tokens, and no others, are of pages.
+    /// Replaces the tokens of pages.
     pub fn set_page_tokens(&self, pages: Vec<TokenHash>) {
         *self.page_tokens.write().unwrap_or_else(PoisonError::into_inner) = pages;
         self.notify_revoked();
     }
 
-    /// From now on this token, and no other, is the person's at the terminal.
+    /// Replaces the token of the user's terminal.
     pub fn set_human_token(&self, human: TokenHash) {
         *self.human_token.write().unwrap_or_else(PoisonError::into_inner) = human;
         self.notify_revoked();
@@ -197,17 +197,18 @@ impl EventHub {
         self.revocations.send_modify(|n| *n = n.saturating_add(1));
     }
 
-    /// Until a token does not count any more.
+    /// Waits until a token is no longer valid.
     pub(crate) async fn wait_until_revoked(&self, token: &str) {
         let mut news = self.revocations.subscribe();
         while self.is_human(token) || self.is_agent(token) || self.session_of(token).is_some() {
-            // The board outlives whoever looks at it.
+            // The sender lives as long as the hub, so this cannot fail.
             let _ = news.changed().await;
         }
     }
 
-    /// Whose sessions a token opens: those of the run's own tokens outlive the run, for whoever can read
-    /// the next one; those of a client's token are that client's.
+    /// Returns the owner of the MCP sessions that a token opens. Sessions of the run's own tokens
+    /// outlive the run, for anyone who can read the next token. Sessions of a client's token belong
+    /// to that client.
     pub(crate) fn owner_of(&self, token: &str) -> String {
         let run = self.run_token.read().unwrap_or_else(PoisonError::into_inner);
         if self.is_human(token) {
@@ -219,7 +220,7 @@ impl EventHub {
         }
     }
 
-    /// From now on this token of agents is the run's own.
+    /// Replaces the agents' token of this run.
     pub fn set_run_token(&self, agent: Option<TokenHash>) {
         *self.run_token.write().unwrap_or_else(PoisonError::into_inner) = agent;
     }
@@ -234,28 +235,27 @@ impl EventHub {
         is_terminal | is_among(&self.page_tokens, token)
     }
 
-    /// The session of a token.
+    /// Returns the session that a token belongs to.
     pub(crate) fn session_of(&self, token: &str) -> Option<SessionId> {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (given, mut found) = (TokenHash::of_token(token), None);
-        // All are looked at, so that the time tells nothing.
-        for (session, seat) in seats.iter() {
-            if lock_mutex(&seat.state).token.equals(&given) {
+        // Compare all, so that the time reveals nothing.
+        for (session, slot) in slots.iter() {
+            if lock_mutex(&slot.state).token.equals(&given) {
                 found = Some(session.clone());
             }
         }
         found
     }
 
-    /// The seat of a session.
     pub fn slot(&self, session: &SessionId) -> Option<Arc<SessionSlot>> {
         self.slots.read().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
-    /// Seats a session, in a new epoch: polls of the one before end.
+    /// Registers a session in a new epoch. Polls of the previous epoch end.
     pub fn register(&self, session: &SessionId, epoch: u64, token: TokenHash) -> Arc<SessionSlot> {
         let state =
-            // Of a place that said hello, nothing is known.
+            // Nothing is known of a place whose plugin has just connected.
             SlotState {
                 epoch,
                 token,
@@ -267,53 +267,54 @@ impl EventHub {
                 is_missed: false,
                 is_permanent: false,
             };
-        let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let seat = seats.entry(session.clone());
-        let seat = seat.or_insert_with(|| {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.entry(session.clone());
+        let slot = slot.or_insert_with(|| {
             let state = Mutex::new(state.clone());
             Arc::new(SessionSlot { state, wake: watch::Sender::new(0) })
         });
-        *lock_mutex(&seat.state) = state;
-        seat.wake.send_modify(|n| *n += 1);
+        *lock_mutex(&slot.state) = state;
+        slot.wake.send_modify(|n| *n += 1);
         self.mark_places_changed();
-        Arc::clone(seat)
+        Arc::clone(slot)
     }
 
-    /// Clears the seat of a session whose plugin is gone; it says hello when it comes back.
+    /// Removes the slot of a session whose plugin is gone. The plugin sends hello when it comes
+    /// back.
     pub fn remove(&self, session: &SessionId) {
-        let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seat) = seats.remove(session) {
-            // A poll that is held ends.
-            lock_mutex(&seat.state).epoch = 0;
-            seat.wake();
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.remove(session) {
+            // A poll that waits ends.
+            lock_mutex(&slot.state).epoch = 0;
+            slot.wake();
         }
-        drop(seats);
+        drop(slots);
         self.notify_revoked();
         self.mark_places_changed();
     }
 
-    /// The places that are open are otherwise now, or what is known of them.
+    /// Reports that the list of open places changed, or what is known of them.
     pub fn mark_places_changed(&self) {
         self.changes.send_modify(|news| news.places = news.places.saturating_add(1));
     }
 
-    /// A place that is open has grown, or become smaller.
+    /// Reports that an open place has grown or shrunk.
     pub fn mark_sizes_changed(&self) {
         self.changes.send_modify(|news| news.sizes = news.sizes.saturating_add(1));
     }
 
-    /// A person has chosen something, or somebody else is let in now.
+    /// Reports that the settings or the granted access changed.
     pub fn mark_settings_changed(&self) {
         self.changes.send_modify(|news| news.settings = news.settings.saturating_add(1));
     }
 
-    /// Notices who is away by now; after how long somebody else may be. Nobody says anything then: whoever
-    /// wants to know has to look.
+    /// Marks the plugins that are away by now. Returns the time until the next one may be, or None
+    /// if none can be. Absence causes no event, so callers have to check.
     pub(crate) fn detect_absent(&self) -> Option<Duration> {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (mut next, mut is_news) = (None, false);
-        for seat in seats.values() {
-            let mut state = lock_mutex(&seat.state);
+        for slot in slots.values() {
+            let mut state = lock_mutex(&slot.state);
             if state.is_permanent || state.is_missed {
                 continue;
             }
@@ -324,35 +325,35 @@ impl EventHub {
                 next = Some(next.map_or(left, |next: Duration| next.min(left)));
             }
         }
-        drop(seats);
+        drop(slots);
         if is_news {
             self.mark_places_changed();
         }
         next
     }
 
-    /// What is otherwise, as soon as it is.
+    /// Subscribes to the counters of changes.
     pub fn subscribe_changes(&self) -> watch::Receiver<ChangeCounters> {
         self.changes.subscribe()
     }
 
-    /// Says what has happened, and wakes those who wait for it.
+    /// Records an event, and wakes those that wait for it.
     pub fn publish(&self, session: Option<&SessionId>, record: EventRecord, of_the_moment: bool) {
         self.record_event(session, record, of_the_moment);
         self.wake_waiters(session);
     }
 
-    /// Wakes those who wait for something of a session, or of any.
+    /// Wakes those that wait for news of a session, or of any session if `session` is None.
     pub fn wake_waiters(&self, session: Option<&SessionId>) {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |name: &SessionId| session.is_none_or(|session| session == name);
-        seats.iter().filter(|(name, _)| is_meant(name)).for_each(|(_, seat)| seat.wake());
-        drop(seats);
+        slots.iter().filter(|(name, _)| is_meant(name)).for_each(|(_, slot)| slot.wake());
+        drop(slots);
         self.wake.send_modify(|n| *n = n.saturating_add(1));
     }
 
-    /// Says what has happened, to those who are woken by what follows from it. Of the moment is what
-    /// no entry stands for.
+    /// Records an event without waking anyone, for callers that wake the waiters later. An event
+    /// that is `of_the_moment` has no entry in the ledger.
     pub fn record_event(
         &self,
         session: Option<&SessionId>,
@@ -369,44 +370,44 @@ impl EventHub {
         }
     }
 
-    /// Forgets what was said of workflows whose texts were erased.
+    /// Drops the events of workflows whose texts were erased.
     pub fn erase_events(&self, is_erased: impl Fn(Seq) -> bool) {
         let mut known: HashMap<Seq, bool> = HashMap::new();
         let mut is_erased = |seq: Seq| *known.entry(seq).or_insert_with(|| is_erased(seq));
         lock_mutex(&self.log).events.retain(|it| !is_erased(it.record.workflow));
     }
 
-    /// The session that a proposal was published for.
+    /// Returns the session that a proposal was published for.
     pub fn session_of_proposal(&self, wanted: Seq) -> Option<SessionId> {
         let log = lock_mutex(&self.log);
         let is_it = |it: &&LoggedEvent| matches!(it.record.event, Event::ProposalMapped { proposal, .. } if proposal == wanted);
         log.events.iter().rev().find(is_it)?.session.clone()
     }
 
-    /// The cursor before the events of an entry.
+    /// Returns the cursor right before the events of an entry.
     pub fn cursor_before(seq: Seq) -> Seq {
         Seq((seq.0 * MOMENTS).saturating_sub(1))
     }
 
-    /// Where the stream stands.
+    /// Returns the cursor of the last event.
     pub fn head(&self) -> Seq {
         Seq(lock_mutex(&self.log).head)
     }
 
-    /// What has happened behind a cursor, of one session or of all.
+    /// Returns the events after a cursor, of one session or of all.
     pub(crate) fn read_page(&self, after: Seq, session: Option<&SessionId>) -> StreamPage {
         let (cursor, events) = self.events_after(after, session);
         StreamPage { cursor, events: events.into_iter().map(|(_, record)| record).collect() }
     }
 
-    /// The same, each with the cursor that stands right behind it.
+    /// Returns the same, each event with its cursor.
     pub(crate) fn events_after(
         &self,
         after: Seq,
         session: Option<&SessionId>,
     ) -> (Seq, Vec<(Seq, EventRecord)>) {
         let log = lock_mutex(&self.log);
-        // A cursor of another time stands behind everything; it begins anew.
+        // A cursor of an earlier run is beyond the last event. It starts from the beginning.
         let after = if after.0 > log.head { 0 } else { after.0 };
         let first = log.events.partition_point(|it| it.cursor <= after);
         let of_session = |it: &&LoggedEvent| {
@@ -420,7 +421,7 @@ impl EventHub {
         (last, page)
     }
 
-    /// What has come of a message that is still on its way, and where the stream stands.
+    /// Returns the parts of a message that is still arriving, and the cursor of the last event.
     pub fn streaming_events(&self, workflow: Seq) -> (Seq, Vec<EventRecord>) {
         let log = lock_mutex(&self.log);
         let is_moment = |it: &&LoggedEvent| {
@@ -442,11 +443,11 @@ impl EventHub {
         self.wake.subscribe()
     }
 
-    /// Ends all that is held.
+    /// Ends all requests that wait.
     pub(crate) fn close(&self) {
-        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        for seat in seats.values() {
-            seat.wake.send_modify(|n| *n = u64::MAX);
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        for slot in slots.values() {
+            slot.wake.send_modify(|n| *n = u64::MAX);
         }
         self.wake.send_modify(|n| *n = u64::MAX);
         self.changes.send_modify(|news| news.is_over = true);
@@ -458,30 +459,30 @@ impl SessionSlot {
         lock_mutex(&self.state).epoch
     }
 
-    /// Whether its session was closed.
     pub fn is_closed(&self) -> bool {
         self.epoch() == 0
     }
 
-    /// Says that no plugin belongs to it: it is there as long as the daemon is.
+    /// Marks that no plugin belongs to the session, which stays open as long as the daemon runs.
     pub fn mark_permanent(&self) {
         let mut state = lock_mutex(&self.state);
         state.is_permanent = true;
         state.need = None;
     }
 
-    /// How long ago its plugin was heard of.
+    /// Returns the time since the last poll of the plugin.
     pub fn silence_duration(&self) -> Duration {
         let state = lock_mutex(&self.state);
         if state.is_permanent { Duration::ZERO } else { state.last_poll.elapsed() }
     }
 
-    /// Whether a workflow of it went wrong and has to be tried again.
+    /// Whether a workflow has failed and waits for a retry.
     pub fn is_stopped(&self, workflow: Seq) -> bool {
         lock_mutex(&self.state).stopped_workflows.contains(&workflow)
     }
 
-    /// Says how large its mirror is; what a person sees of that. Versions are not seen.
+    /// Updates the size of the mirror. Returns the extent of the visible change; the user does not
+    /// see versions.
     pub fn update_size(&self, size: MirrorSize) -> VisibleChange {
         let mut state = lock_mutex(&self.state);
         let old = std::mem::replace(&mut state.size, size);
@@ -495,13 +496,12 @@ impl SessionSlot {
         }
     }
 
-    /// How large its mirror is.
     pub fn mirror_size(&self) -> MirrorSize {
         lock_mutex(&self.state).size.clone()
     }
 
-    /// Says what there is to do, and in which workflows something went wrong; whoever says so wakes
-    /// those who wait for it.
+    /// Replaces the work for the plugin, and the workflows that have failed. The caller wakes those
+    /// that wait for it.
     pub fn set_work(&self, work: &[Work], need: Option<SessionNeed>, stopped: Vec<Seq>) {
         let mut state = lock_mutex(&self.state);
         if state.work != work {
@@ -519,18 +519,18 @@ impl SessionSlot {
         self.wake.subscribe()
     }
 
-    /// What a poll is answered; the flag says whether there is anything in it.
+    /// Returns the response to a poll, and whether it contains anything.
     pub(crate) fn answer_poll(
         &self,
-        board: &EventHub,
+        event_hub: &EventHub,
         session: &SessionId,
         poll: &PollRequest,
     ) -> (PollResponse, bool) {
-        let page = board.read_page(poll.cursor, Some(session));
+        let page = event_hub.read_page(poll.cursor, Some(session));
         let mut state = lock_mutex(&self.state);
         state.last_poll = Instant::now();
         if std::mem::take(&mut state.is_missed) {
-            board.mark_places_changed();
+            event_hub.mark_places_changed();
         }
         let is_new = |work: &&Work| {
             let (Work::Tell { number, .. }
@@ -551,53 +551,53 @@ mod tests {
 
     #[test]
     fn who_is_away_is_noticed_once_and_when_they_come_back() {
-        let board = EventHub::new(TokenHash::of_token("a person's"));
+        let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let (window, file) = (SessionId("window".to_owned()), SessionId("file".to_owned()));
-        board.register(&file, 1, TokenHash::of_token("file")).mark_permanent();
-        let seat = board.register(&window, 2, TokenHash::of_token("window"));
-        let places = || board.changes.borrow().places;
+        event_hub.register(&file, 1, TokenHash::of_token("file")).mark_permanent();
+        let slot = event_hub.register(&window, 2, TokenHash::of_token("window"));
+        let places = || event_hub.changes.borrow().places;
         let before = places();
-        assert!(board.detect_absent().is_some_and(|left| !left.is_zero() && left <= AWAY));
+        assert!(event_hub.detect_absent().is_some_and(|left| !left.is_zero() && left <= AWAY));
         assert_eq!(places(), before, "all are there");
-        lock_mutex(&seat.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
-        assert_eq!((board.detect_absent(), places()), (None, before + 1));
-        assert_eq!((board.detect_absent(), places()), (None, before + 1));
+        lock_mutex(&slot.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
+        assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
+        assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
         let poll = PollRequest { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
         for _ in 0..2 {
-            seat.answer_poll(&board, &window, &poll);
+            slot.answer_poll(&event_hub, &window, &poll);
             assert_eq!(places(), before + 2);
         }
-        assert!(board.detect_absent().is_some());
+        assert!(event_hub.detect_absent().is_some());
     }
 
     #[test]
     fn a_seat_is_left_for_good() {
-        let board = EventHub::new(TokenHash::of_token("a person's"));
+        let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let window = SessionId("window".to_owned());
-        let seat = board.register(&window, 1, TokenHash::of_token("one"));
-        assert!(!seat.is_closed());
-        board.remove(&window);
-        assert!(seat.is_closed());
-        assert!(!board.register(&window, 2, TokenHash::of_token("two")).is_closed());
-        assert!(seat.is_closed(), "whoever comes back has another");
+        let slot = event_hub.register(&window, 1, TokenHash::of_token("one"));
+        assert!(!slot.is_closed());
+        event_hub.remove(&window);
+        assert!(slot.is_closed());
+        assert!(!event_hub.register(&window, 2, TokenHash::of_token("two")).is_closed());
+        assert!(slot.is_closed(), "whoever comes back has another");
     }
 
     #[test]
     fn what_a_person_does_not_see_is_no_other_place() {
-        let board = EventHub::new(TokenHash::of_token("a person's"));
-        let seat =
-            board.register(&SessionId("window".to_owned()), 1, TokenHash::of_token("window"));
+        let event_hub = EventHub::new(TokenHash::of_token("a person's"));
+        let slot =
+            event_hub.register(&SessionId("window".to_owned()), 1, TokenHash::of_token("window"));
         let size = |instances, version, project: Option<&str>| MirrorSize {
             instances,
             is_whole: instances > 2,
             version,
             project: project.map(str::to_owned),
         };
-        assert_eq!(seat.update_size(size(2, 1, None)), VisibleChange::Size);
-        assert_eq!(seat.update_size(size(3, 1, None)), VisibleChange::Place, "it is all there");
-        assert_eq!(seat.update_size(size(3, 2, None)), VisibleChange::Same);
-        assert_eq!(seat.update_size(size(4, 2, None)), VisibleChange::Size);
-        assert_eq!(seat.update_size(size(4, 2, Some("game"))), VisibleChange::Place);
-        assert_eq!(seat.mirror_size().version, 2);
+        assert_eq!(slot.update_size(size(2, 1, None)), VisibleChange::Size);
+        assert_eq!(slot.update_size(size(3, 1, None)), VisibleChange::Place, "it is all there");
+        assert_eq!(slot.update_size(size(3, 2, None)), VisibleChange::Same);
+        assert_eq!(slot.update_size(size(4, 2, None)), VisibleChange::Size);
+        assert_eq!(slot.update_size(size(4, 2, Some("game"))), VisibleChange::Place);
+        assert_eq!(slot.mirror_size().version, 2);
     }
 }

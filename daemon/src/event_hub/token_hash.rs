@@ -1,9 +1,9 @@
-//! Tokens as the daemon keeps them: their hashes.
+//! Hashes of tokens: the form in which the daemon keeps tokens in memory and in stored grants.
 
 use scene_schemas::Fingerprint;
 use subtle::ConstantTimeEq;
 
-/// The hash of a token. It is compared in constant time.
+/// The hash of a token. Comparisons take constant time.
 #[derive(Debug, Clone)]
 pub struct TokenHash(Fingerprint);
 
@@ -12,7 +12,7 @@ impl TokenHash {
         Self(Fingerprint::hash_bytes(token.as_bytes()))
     }
 
-    /// Of this hash, as it was kept; none where it is none.
+    /// Parses a stored hash. None if it is not a valid hash.
     pub fn from_hex(hash: &str) -> Option<Self> {
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hash.then(|| Self(Fingerprint(hash.to_owned())))
@@ -22,12 +22,11 @@ impl TokenHash {
         &self.0.0
     }
 
-    /// Whether it is of this token.
     pub fn matches(&self, token: &str) -> bool {
         self.equals(&Self::of_token(token))
     }
 
-    /// Whether both are of one token.
+    /// Whether both hashes are of the same token.
     pub fn equals(&self, other: &Self) -> bool {
         self.hash().as_bytes().ct_eq(other.hash().as_bytes()).into()
     }

@@ -1,8 +1,9 @@
-//! Who may call, and how: every check that a request passes before anybody hears of it.
+//! Authentication and authorization: the checks that a request passes before its handler runs.
 //!
-//! The wire is for this machine. A page in a browser can reach it too, so `Host` and `Origin` have to
-//! be ours (a foreign name that resolves to this machine is refused), and a body has to say that it is
-//! JSON, which no plain form can. Source: the rules that Rojo's server follows against rebinding.
+//! The API is for this machine only. A page in a browser can reach it too, so `Host` and `Origin`
+//! must name this server (a foreign name that resolves to this machine is refused), and a body must
+//! be declared as JSON, which a plain form cannot do. Source: the rules of Rojo's server against
+//! DNS rebinding.
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Uri};
@@ -11,27 +12,27 @@ use scene_schemas::api::{Failure, FailureKind, Method, RouteId, SessionId, Token
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 
-/// Where a browser says whether a page of ours asks.
+/// The header in which a browser states the relation of the requesting page to this server.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Where it says what the answer becomes.
+/// The header in which a browser states the use of the response.
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Caller {
     Anyone,
     Plugin(SessionId),
-    /// A person at the terminal or the page.
+    /// The user, at a terminal or on the page.
     Human,
-    /// An agent of its own.
+    /// An external agent.
     Agent,
 }
 
-/// Whether a request that names its server in the first line, as for a proxy, names this one: that
-/// counts before `Host`.
+/// Checks that a request target with an authority, as sent to a proxy, names this server. The
+/// authority takes precedence over `Host`.
 ///
 /// # Errors
-/// It names another.
+/// The target names another server.
 pub(super) fn check_target(target: &Uri, port: u16) -> Result<(), Failure> {
     match target.authority() {
         Some(named) if !is_own_host(named.as_str(), port) => Err(forbidden_host(port)),
@@ -39,19 +40,19 @@ pub(super) fn check_target(target: &Uri, port: u16) -> Result<(), Failure> {
     }
 }
 
-/// Whether a request comes from this machine, of somebody who may call the route.
+/// Checks that a request comes from this machine, and that its caller may use the route.
 ///
 /// # Errors
-/// It does not.
+/// A check fails.
 pub(super) fn check_caller(
     id: RouteId,
     headers: &HeaderMap,
     port: u16,
-    board: &EventHub,
+    event_hub: &EventHub,
 ) -> Result<Caller, Failure> {
     let route = id.route();
     check_origin(id, headers, port)?;
-    let caller = identify_caller(headers, board)?;
+    let caller = identify_caller(headers, event_hub)?;
     check_host(id, headers, port, &caller)?;
     if route.has_body() && !is_json(headers) {
         return Err(failure(
@@ -105,7 +106,7 @@ fn single_header<'h>(
     if all.next().is_some() { Err(bad()) } else { Ok(Some(first)) }
 }
 
-/// Whether this is a name of this machine with our port.
+/// Whether this is a name of this machine with the server's port.
 fn is_own_host(host: &str, port: u16) -> bool {
     ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
         host.strip_prefix(name)
@@ -118,7 +119,7 @@ fn check_host(id: RouteId, headers: &HeaderMap, port: u16, caller: &Caller) -> R
     let is_first = matches!(id, RouteId::Hello | RouteId::Pair);
     match single_header(headers, &HOST)? {
         Some(host) if is_own_host(host, port) => Ok(()),
-        // A plugin may send none for an address.
+        // A plugin may send no `Host` for a numeric address.
         None if is_first || *caller != Caller::Anyone => Ok(()),
         _ => Err(forbidden_host(port)),
     }
@@ -132,9 +133,10 @@ fn forbidden_host(port: u16) -> Failure {
     )
 }
 
-/// Pictures, scripts and links of a page are asked for without an origin; then the browser itself says
-/// whether the page is another one. A link may lead to the page from anywhere: its shell says nothing, and
-/// no frame shows it.
+/// Checks that a request does not come from another page. The page's own pictures, scripts and
+/// links are requested without an `Origin`, but the browser states in `Sec-Fetch-Site` whether the
+/// requesting page is another one. A link from anywhere may open the page: its shell reveals
+/// nothing, and cannot be shown in a frame.
 fn check_origin(id: RouteId, headers: &HeaderMap, port: u16) -> Result<(), Failure> {
     let is_own =
         |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_own_host(it, port));
@@ -160,42 +162,40 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-/// The token that is sent.
+/// Returns the token of a request.
 ///
 /// # Errors
-/// Several are.
+/// There is more than one.
 pub(super) fn token_header(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     let text = single_header(headers, &AUTHORIZATION)?;
     Ok(text.map(|text| text.strip_prefix("Bearer ").map(str::trim).unwrap_or_default()))
 }
 
-fn identify_caller(headers: &HeaderMap, board: &EventHub) -> Result<Caller, Failure> {
+fn identify_caller(headers: &HeaderMap, event_hub: &EventHub) -> Result<Caller, Failure> {
     let Some(token) = token_header(headers)? else {
         return Ok(Caller::Anyone);
     };
-    if board.is_human(token) {
+    if event_hub.is_human(token) {
         return Ok(Caller::Human);
     }
-    if board.is_agent(token) {
+    if event_hub.is_agent(token) {
         return Ok(Caller::Agent);
     }
-    match board.session_of(token) {
+    match event_hub.session_of(token) {
         Some(session) => Ok(Caller::Plugin(session)),
         None => Err(unknown_token()),
     }
 }
 
-/// The token is nobody's, or nobody's any more.
+/// The failure for a token that never existed or was revoked.
 pub(super) fn unknown_token() -> Failure {
     unauthorized_failure("The token is unknown: it was revoked, or Vector was restarted.")
 }
 
-/// Whether a method only reads.
 pub(super) fn is_read_only(method: Method) -> bool {
     method == Method::Get
 }
 
-/// Whether a method comes with a body.
 pub(super) fn has_body(method: Method) -> bool {
     matches!(method, Method::Post | Method::Put)
 }

@@ -1,12 +1,12 @@
-//! The clients of agents that are connected: a client holds a request for as long as it runs. Where that
-//! breaks off, by whatever end of its process, the client is gone.
+//! Presence of agents' clients: each client keeps a request open for as long as it runs. When the
+//! request breaks off, for whatever reason, the client is gone.
 
 use std::sync::Arc;
 
 use crate::daemon::DaemonHandle;
 use crate::event_hub::EventHub;
 
-/// A request that is held.
+/// The open request of a client.
 struct PresenceGuard {
     event_hub: Arc<EventHub>,
     daemon: DaemonHandle,
@@ -23,11 +23,11 @@ impl Drop for PresenceGuard {
     }
 }
 
-/// Holds the request of a client that is there, until the daemon ends.
-pub(super) async fn hold_connection(board: Arc<EventHub>, desk: DaemonHandle, connection: String) {
-    board.connected_clients().add(&connection);
-    let mut news = board.subscribe_changes();
-    let mut held = PresenceGuard { event_hub: board, daemon: desk, connection, is_closing: false };
+/// Holds the request of a connected client until the daemon ends.
+pub(super) async fn hold_connection(event_hub: Arc<EventHub>, daemon: DaemonHandle, connection: String) {
+    event_hub.connected_clients().add(&connection);
+    let mut news = event_hub.subscribe_changes();
+    let mut held = PresenceGuard { event_hub, daemon, connection, is_closing: false };
     let _ = news.wait_for(|news| news.is_over).await;
     held.is_closing = true;
 }
@@ -61,7 +61,7 @@ mod tests {
             assert!(!is_connected("one"));
             let message = messages.try_recv();
             assert!(matches!(message, Ok(SessionMessage::EndConnection(name)) if name == "one"));
-            // A daemon that ends takes no client for gone.
+            // The end of the daemon does not count as a disconnection.
             let third = begin();
             tokio::task::yield_now().await;
             event_hub.close();

@@ -1,4 +1,4 @@
-//! Deploys over HTTP: the parameters of a plan, and a state that is held until it changes.
+//! Deploys over HTTP: the parameters of a plan, and a long poll for the state.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl FromParameters for Deploy {
     }
 }
 
-/// How far a deploy is; held until that changes, or it is over.
+/// Returns the state of a deploy once it has changed or is final, or after `hold` seconds.
 pub(super) async fn wait_for_state(
     daemon: &DaemonHandle,
     id: u64,
@@ -33,7 +33,7 @@ pub(super) async fn wait_for_state(
     let mut state = daemon.deploy_state(id).await?;
     if !state.borrow_and_update().is_over {
         let hold = Duration::from_secs(hold.min(MAX_HOLD));
-        // Whoever was at it has said that it is over before they went.
+        // The sender sets the final state before it is dropped, so an error needs no handling.
         let _ = timeout(hold, state.changed()).await;
     }
     let now = state.borrow().clone();

@@ -1,4 +1,4 @@
-//! Typed extractors: what a handler takes of a request that was checked.
+//! Typed extractors: the values that handlers take from a checked request.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -12,7 +12,7 @@ use super::auth::Caller;
 use super::response::ApiError;
 use crate::failure::failure;
 
-/// What the guard of a route found out about a request.
+/// The result of the guard's checks.
 #[derive(Debug, Clone)]
 pub(super) struct CheckedRequest {
     pub(super) route: &'static Route,
@@ -37,7 +37,7 @@ impl<S: Send + Sync> FromRequestParts<S> for CheckedRequest {
 }
 
 impl Caller {
-    /// Checks that a session is the one of the plugin that calls.
+    /// Checks that a calling plugin names its own session.
     pub(super) fn check_session(&self, session: &SessionId) -> Result<(), Failure> {
         match self {
             Self::Plugin(own) if own != session => Err(failure(
@@ -49,7 +49,7 @@ impl Caller {
         }
     }
 
-    /// Checks that a terminal or the page calls and not a plugin: keys never pass through Studio.
+    /// Checks that a terminal or the page calls, not a plugin: keys never pass through Studio.
     pub(super) fn check_terminal(&self) -> Result<(), Failure> {
         match self {
             Self::Human => Ok(()),
@@ -92,12 +92,12 @@ fn bad_body(route: &Route, error: &impl std::fmt::Display) -> Failure {
 /// A body without content.
 pub(super) type NoContent = JsonBody<EmptyBody>;
 
-/// The part of the path that is `{id}`, as text.
+/// The `{id}` segment of the path, as text.
 #[derive(Debug)]
 pub(super) struct PathText(pub(super) String);
 
 impl PathText {
-    /// The segment as it was sent: an id that is written in another way is not one.
+    /// Returns the segment as it was sent. An id in another encoding is not recognized.
     fn of_parts(parts: &Parts) -> Result<&str, Failure> {
         let pattern = CheckedRequest::of_parts(parts)?.route.path.split('/');
         let mut segments = pattern.zip(parts.uri.path().split('/'));
@@ -133,7 +133,7 @@ impl<S: Send + Sync> FromRequestParts<S> for EntryId {
     }
 }
 
-/// The session in the path; a plugin can name only its own.
+/// The session in the path. A plugin can name only its own.
 #[derive(Debug)]
 pub(super) struct PathSession(pub(super) SessionId);
 
@@ -147,7 +147,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathSession {
     }
 }
 
-/// The parameters after the path.
+/// The query parameters.
 #[derive(Debug)]
 pub(super) struct Parameters(String);
 
@@ -157,7 +157,7 @@ impl Parameters {
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// A text; None if it is absent or empty.
+    /// Returns a text parameter; None if it is absent or empty.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, Failure> {
         let sent = self.raw(name).unwrap_or_default().replace('+', " ");
         let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
@@ -170,7 +170,7 @@ impl Parameters {
         Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
     }
 
-    /// A number; None if it is absent.
+    /// Returns a number; None if it is absent.
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(value) = self.raw(name) else {
             return Ok(None);
@@ -184,7 +184,7 @@ impl Parameters {
         })
     }
 
-    /// How long an answer is held, in seconds.
+    /// Returns how long the response may be held, in seconds.
     pub(super) fn hold(&self) -> Result<u64, Failure> {
         Ok(self.number("hold")?.unwrap_or(0))
     }
@@ -198,14 +198,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Parameters {
     }
 }
 
-/// Values that are read from the parameters.
+/// A value that is parsed from the query parameters.
 pub(super) trait FromParameters: Sized {
     /// # Errors
-    /// A parameter is missing, or has no value of its kind.
+    /// A parameter is missing or invalid.
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure>;
 }
 
-/// A value that is read from the parameters.
+/// An extractor of a value that is parsed from the query parameters.
 #[derive(Debug)]
 pub(super) struct Query<T>(pub(super) T);
 

@@ -1,4 +1,4 @@
-//! The guard before each route: who calls and what they send is checked before a handler sees the request.
+//! The guard of the routes: checks the caller and the request before a handler runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::response::ApiError;
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 
-/// Checks a request, and passes it on to the handler of its route.
+/// Checks a request, and passes it to the handler of its route.
 pub(super) async fn guard_route(
     State((app, id)): State<(AppState, RouteId)>,
     request: Request,
@@ -34,8 +34,8 @@ pub(super) async fn guard_route(
     response
 }
 
-/// Checks a request and reads its body. Returns also the token that has to stay valid while it is answered; it
-/// is empty where that does not matter.
+/// Checks a request and reads its body. Also returns the token that has to stay valid until the
+/// response is complete; empty if that does not matter.
 async fn check_request(
     app: &AppState,
     id: RouteId,
@@ -51,7 +51,7 @@ async fn check_request(
     let limit = if auth::has_body(route.method) { MAX_BODY } else { 0 };
     let body = read_body(body, limit, app.body_timeout).await?;
     check_query(id, parts.uri.query().unwrap_or_default())?;
-    // A held request of a plugin ends with its session; for all others, their token is watched.
+    // A plugin's long poll ends with its session. For other requests, the token is watched.
     let token = match caller {
         Caller::Agent => bearer_token(&parts.headers)?,
         _ if auth::is_read_only(route.method) => bearer_token(&parts.headers)?,
@@ -70,7 +70,8 @@ pub(super) fn method_not_allowed(method: &str, path: &str) -> Failure {
     )
 }
 
-/// Reads a body within a time limit: one that trickles in would hold its connection forever.
+/// Reads a body within a time limit. Otherwise a body that trickles in would hold its connection
+/// forever.
 async fn read_body(body: Body, limit: usize, timeout: Duration) -> Result<Bytes, Failure> {
     let read = tokio::time::timeout(timeout, to_bytes(body, limit)).await;
     let Ok(read) = read else {
@@ -90,13 +91,13 @@ async fn read_body(body: Body, limit: usize, timeout: Duration) -> Result<Bytes,
     })
 }
 
-/// Refuses parameters that a route does not take, as unknown fields of a body are refused.
+/// Refuses unknown parameters, as unknown fields of a body are refused.
 fn check_query(id: RouteId, query: &str) -> Result<(), Failure> {
     let is_free = matches!(
         id,
-        // Any link may lead to the page.
+        // A link to the page may have any parameters.
         RouteId::Page | RouteId::PageAsset | RouteId::Health
-        // The SDK reads what comes with MCP.
+        // The SDK handles the parameters of MCP.
         | RouteId::McpMessage | RouteId::McpStream | RouteId::McpEnd
     );
     if is_free {
@@ -123,8 +124,8 @@ pub(super) fn bearer_token(headers: &HeaderMap) -> Result<String, Failure> {
     Ok(auth::token_header(headers)?.unwrap_or_default().to_owned())
 }
 
-/// Answers for as long as the token of the caller is valid: what is held, and what streams, ends when it is
-/// revoked.
+/// Awaits the response while the caller's token is valid. A long poll or a stream ends when the
+/// token is revoked.
 pub(super) async fn run_while_authorized(
     event_hub: &Arc<EventHub>,
     token: String,

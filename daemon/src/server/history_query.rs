@@ -15,9 +15,9 @@ use super::extract::{FromParameters, Parameters};
 use crate::failure::failure;
 use crate::history::{EntryFilter, HistoryQuery, LineStream, ScriptQuery};
 
-/// Of how many days figures are where nobody says it.
+/// The default number of days of the figures.
 pub(super) const DEFAULT_DAYS: u64 = 30;
-/// How many entries a page has where nobody says it.
+/// The default number of entries in a page.
 const PAGE: u64 = 50;
 
 impl FromParameters for ScriptQuery {
@@ -86,7 +86,8 @@ impl FromParameters for EntryFilter {
     }
 }
 
-/// Lines as an answer. Where they end early, so does the connection, without saying that all is there.
+/// Streams lines as a response. After an error the connection breaks off, so the response is not
+/// taken for complete.
 pub(super) fn stream_response(lines: LineStream) -> Response<Body> {
     let next = |mut lines: LineStream| async { lines.recv().await.map(|some| (some, lines)) };
     let mut response = Response::new(Body::from_stream(stream::unfold(lines, next)));

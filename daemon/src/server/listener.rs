@@ -1,7 +1,7 @@
-//! The connections: each is taken, spoken HTTP/1.1 with, and ended, with as little kept of it as can be.
+//! Connections: accepts them, serves HTTP/1.1 on them, and keeps little memory for each.
 //!
-//! Hyper is used as it is and not through `axum::serve`, which first reads a few bytes to tell HTTP/2
-//! apart: they make hyper's buffer grow to twice its size, on every connection that is held.
+//! Hyper is used directly and not through `axum::serve`, which first reads a few bytes to detect
+//! HTTP/2. These make hyper's buffer grow to twice its size, on every connection that is open.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -26,18 +26,21 @@ use super::router::build_router;
 use super::{AppState, auth};
 use crate::failure::failure;
 
-/// How long the head of a request may be on its way, and a connection may say nothing.
+/// The time within which the head of a request has to arrive, and for which a connection may be
+/// idle.
 pub(super) const HEAD: Duration = Duration::from_mins(1);
-/// The longest head, in bytes, and the most that is read of a body at once.
+/// The maximum size of a head, in bytes, and of a single read of a body.
 const MAX_HEAD: usize = 32 << 10;
-/// What a header has beside its name and its value: a colon, a blank and the end of the line.
+/// The bytes of a header beside its name and value: a colon, a space and the line ending.
 const HEADER_END: usize = 4;
-/// How long those that are open are waited for in the end.
+/// The time for which open connections are waited for at the end.
 const ENDS: Duration = Duration::from_secs(5);
-/// How long nobody is taken after no connection could be, when files ran out for example.
+/// The pause after a connection could not be accepted, for example because there are too many open
+/// files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Takes connections until `ends` is there; then those that are open end with what they are answered.
+/// Accepts connections until `ends` completes. Open connections then end after their current
+/// response.
 pub(super) async fn serve_connections(
     listener: TcpListener,
     app: &AppState,
@@ -47,7 +50,7 @@ pub(super) async fn serve_connections(
     let mut http = Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(MAX_HEAD);
     let (router, port) = (build_router(app), app.port);
-    // Each connection listens here for the end, and is counted by it.
+    // Each connection holds a receiver, which notifies it of the end and counts it.
     let (closing, open) = watch::channel(());
     let mut ends = pin!(ends);
     loop {
@@ -60,7 +63,7 @@ pub(super) async fn serve_connections(
                 let router = router.clone();
                 tokio::spawn(serve_connection(http.clone(), stream, router, port, open.clone()));
             }
-            // Whoever came went again.
+            // The client disconnected before it was accepted.
             Err(error) if is_client_error(&error) => {}
             Err(_) => tokio::select! {
                 () = sleep(PAUSE) => {}
@@ -69,18 +72,19 @@ pub(super) async fn serve_connections(
         }
     }
     drop((listener, open));
-    // Nobody listens any more when all have ended. A client that holds a stream may not.
+    // `closed` completes when all connections have ended. A client that holds a stream may not end
+    // in time.
     let _ = closing.send(());
     let _ = tokio::time::timeout(ENDS, closing.closed()).await;
 }
 
-/// Whether a connection could not be taken because of itself; the next one may be.
+/// Whether accepting failed because of that connection only, so that the next may succeed.
 fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// How long the head of a request is, as it was sent.
+/// Returns the size of a request's head as it was sent.
 fn head_size<B>(request: &hyper::Request<B>) -> usize {
     let target = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
     let headers = request.headers().iter();
@@ -88,9 +92,9 @@ fn head_size<B>(request: &hyper::Request<B>) -> usize {
     target + headers.sum::<usize>()
 }
 
-/// Checks what comes before the route: the size of the head, and the server that its first line names.
+/// Checks what precedes the routing: the size of the head, and the authority in the request target.
 fn check_head<B>(request: &hyper::Request<B>, port: u16) -> Result<(), Failure> {
-    // Hyper bounds what it buffers, which may be more than the head.
+    // Hyper limits its buffer, which may be larger than the limit on the head.
     if head_size(request) > MAX_HEAD {
         let message = format!("The head of the request is longer than {MAX_HEAD} bytes.");
         let hint = "Send fewer or shorter headers, and what is long in the body.";
@@ -99,7 +103,7 @@ fn check_head<B>(request: &hyper::Request<B>, port: u16) -> Result<(), Failure> 
     auth::check_target(request.uri(), port)
 }
 
-/// Answers what comes over one connection.
+/// Serves the requests of one connection.
 async fn serve_connection(
     http: Builder,
     stream: TcpStream,
@@ -107,7 +111,7 @@ async fn serve_connection(
     port: u16,
     mut closing: watch::Receiver<()>,
 ) {
-    // An answer is one write as a rule; a stream's events must not wait for each other.
+    // A response is usually one write, and the events of a stream must not be delayed.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let mut router = router.clone();
@@ -119,7 +123,7 @@ async fn serve_connection(
         }
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    // Whoever breaks the connection off, or does not speak HTTP, hears nothing of it from here.
+    // Errors of a connection, such as a disconnection or a request that is not HTTP, are ignored.
     tokio::select! {
         _ = &mut connection => return,
         _ = closing.changed() => connection.as_mut().graceful_shutdown(),
@@ -143,7 +147,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A server, for as long as `run` speaks with it; then it ends, and has to end by itself.
+    /// Runs a server while `run` uses it. The server must then end by itself.
     fn serving(head: Duration, run: impl FnOnce(SocketAddr, oneshot::Sender<()>)) {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
@@ -213,7 +217,7 @@ mod tests {
                 let said = format!("GET /health HTTP/1.1\r\n{host}{long}");
                 let mut stream = TcpStream::connect(address).unwrap();
                 stream.set_read_timeout(Some(SOON)).unwrap();
-                // It may be refused before all of it was sent.
+                // The request may be refused before all of it was sent.
                 let _ = stream.write_all(said.as_bytes());
                 let mut text = String::new();
                 let _ = stream.read_to_string(&mut text);
@@ -232,7 +236,7 @@ mod tests {
         });
     }
 
-    /// A byte comes in time, again and again, and the body never ends.
+    /// The body arrives byte by byte, each in time, and never ends.
     #[test]
     fn a_body_that_does_not_come_ends_its_connection() {
         for path in ["/api/chat", "/mcp"] {
@@ -267,7 +271,7 @@ mod tests {
             let head = format!("Host: {address}\r\nAuthorization: Bearer token\r\n\r\n");
             let held = connect(address, &format!("GET /api/stream?hold=15 HTTP/1.1\r\n{head}"));
             let mut idle = connect(address, &format!("GET /health HTTP/1.1\r\n{head}"));
-            // It has been taken when it is answered, and the one before it too.
+            // Once this is answered, the connection before it was accepted as well.
             idle.read_exact(&mut [0; 15]).unwrap();
             end.send(()).unwrap();
             assert!(all(held).starts_with("HTTP/1.1 200"));

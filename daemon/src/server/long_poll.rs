@@ -1,4 +1,4 @@
-//! What is held: polls that wait for something to happen, and the stream of a page.
+//! Long polls, which wait for news, and the event stream of the page.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,64 +20,64 @@ use crate::daemon::{DaemonHandle, daemon_closed};
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 
-/// How often a stream says that it is alive.
+/// The interval of keep-alive comments in a stream.
 const ALIVE: Duration = Duration::from_secs(15);
 
 fn poll_deadline(hold: u64) -> Instant {
     Instant::now() + Duration::from_secs(hold.min(MAX_HOLD))
 }
 
-/// Waits until something is new; false where the time is up, or Vector closes.
+/// Waits for a change. Returns false if the time is up or the daemon is closing.
 async fn wait_for_change(wakes: &mut watch::Receiver<u64>, until: Instant) -> bool {
     let is_open = matches!(timeout_at(until, wakes.changed()).await, Ok(Ok(())));
     is_open && *wakes.borrow() != u64::MAX
 }
 
-/// What there is for a plugin, as soon as there is something.
+/// Returns the response to a plugin's poll as soon as there is news, or when the time is up.
 ///
 /// # Errors
-/// The session is another one by now.
+/// The session has ended, or was restarted in another epoch.
 pub(super) async fn poll_session(
-    board: &EventHub,
+    event_hub: &EventHub,
     session: &SessionId,
     poll: PollRequest,
 ) -> Result<PollResponse, Failure> {
-    let Some(seat) = board.slot(session) else {
+    let Some(slot) = event_hub.slot(session) else {
         return Err(stale_session(session));
     };
-    let (mut wakes, until) = (seat.subscribe(), poll_deadline(poll.hold));
+    let (mut wakes, until) = (slot.subscribe(), poll_deadline(poll.hold));
     loop {
         wakes.mark_unchanged();
-        if seat.epoch() != poll.epoch {
+        if slot.epoch() != poll.epoch {
             return Err(stale_session(session));
         }
-        let (polled, is_something) = seat.answer_poll(board, session, &poll);
+        let (polled, is_something) = slot.answer_poll(event_hub, session, &poll);
         if is_something || !wait_for_change(&mut wakes, until).await {
             return Ok(polled);
         }
     }
 }
 
-/// What became of a call, as soon as that is settled.
+/// Returns a call as soon as it is settled, or when the time is up.
 ///
 /// # Errors
-/// There is no such call.
+/// The call does not exist, or the daemon is closing.
 pub(super) async fn wait_for_call(
-    board: &EventHub,
+    event_hub: &EventHub,
     daemon: &DaemonHandle,
     seq: Seq,
     hold: u64,
 ) -> Result<CallView, Failure> {
     let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
     let mut view = daemon.call_status(seq).await?;
-    // What happens elsewhere changes nothing of it.
-    let Some(seat) = board.slot(&view.session) else {
+    // A call of a place that is not open cannot change.
+    let Some(slot) = event_hub.slot(&view.session) else {
         return Ok(view);
     };
-    let mut wakes = seat.subscribe();
+    let mut wakes = slot.subscribe();
     loop {
         wakes.mark_unchanged();
-        // It may have been settled before anybody listened.
+        // The call may have been settled before the subscription.
         view = daemon.call_status(seq).await?;
         if view.became.is_settled() || !wait_for_change(&mut wakes, until).await {
             return if *wakes.borrow() == u64::MAX { Err(daemon_closed()) } else { Ok(view) };
@@ -85,7 +85,7 @@ pub(super) async fn wait_for_call(
     }
 }
 
-/// The session began anew.
+/// The failure for a session that was restarted or has ended.
 pub(super) fn stale_session(session: &SessionId) -> Failure {
     failure(
         FailureKind::Stale,
@@ -94,22 +94,22 @@ pub(super) fn stale_session(session: &SessionId) -> Failure {
     )
 }
 
-/// What has happened, as soon as something has.
-pub(super) async fn poll_events(board: &EventHub, cursor: Seq, hold: u64) -> StreamPage {
-    let (mut wakes, until) = (board.subscribe(), poll_deadline(hold));
+/// Returns the events after a cursor as soon as there are any, or when the time is up.
+pub(super) async fn poll_events(event_hub: &EventHub, cursor: Seq, hold: u64) -> StreamPage {
+    let (mut wakes, until) = (event_hub.subscribe(), poll_deadline(hold));
     loop {
         wakes.mark_unchanged();
-        let page = board.read_page(cursor, None);
+        let page = event_hub.read_page(cursor, None);
         if !page.events.is_empty() || !wait_for_change(&mut wakes, until).await {
             return page;
         }
     }
 }
 
-/// What has happened, for as long as somebody reads.
-pub(super) fn stream_events(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
+/// Streams the events after a cursor for as long as the client reads.
+pub(super) fn stream_events(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
     let told =
-        event_stream(board, cursor, |event| serde_json::to_string(event).unwrap_or_default());
+        event_stream(event_hub, cursor, |event| serde_json::to_string(event).unwrap_or_default());
     let body = Body::from_stream(told);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -118,22 +118,23 @@ pub(super) fn stream_events(board: Arc<EventHub>, cursor: Seq) -> Response<Body>
     response
 }
 
-/// Server-sent events: each event as a line of text, and now and then that the stream is alive.
+/// Returns server-sent events: the data of each is a line of text, and comments keep the stream
+/// alive.
 pub(super) fn event_stream(
-    board: Arc<EventHub>,
+    event_hub: Arc<EventHub>,
     cursor: Seq,
     line: fn(&EventRecord) -> String,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-    let wakes = board.subscribe();
-    stream::unfold((board, wakes, cursor), move |(board, mut wakes, cursor)| async move {
+    let wakes = event_hub.subscribe();
+    stream::unfold((event_hub, wakes, cursor), move |(event_hub, mut wakes, cursor)| async move {
         wakes.mark_unchanged();
-        let (behind, events) = board.events_after(cursor, None);
+        let (behind, events) = event_hub.events_after(cursor, None);
         if !events.is_empty() {
             let mut text = String::new();
             for (at, event) in &events {
                 text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
             }
-            return Some((Ok(Bytes::from(text)), (board, wakes, behind)));
+            return Some((Ok(Bytes::from(text)), (event_hub, wakes, behind)));
         }
         if *wakes.borrow() == u64::MAX {
             return None;
@@ -144,11 +145,11 @@ pub(super) fn event_stream(
                 ""
             }
             () = sleep(ALIVE) => {
-                // Whoever listens is there.
-                board.record_activity();
+                // A client that listens keeps the daemon from being idle.
+                event_hub.record_activity();
                 ": alive\n\n"
             }
         };
-        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, wakes, cursor)))
+        Some((Ok(Bytes::from_static(alive.as_bytes())), (event_hub, wakes, cursor)))
     })
 }

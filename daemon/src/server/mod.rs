@@ -1,8 +1,9 @@
 //! The server: HTTP on this machine alone, for the plugin, the page, the terminal and agents.
 //!
-//! A router is built from the table of the routes. Before each handler a guard checks who calls and what they
-//! send: a request reaches a handler only by a known route, with a token of its kind. Handlers take typed
-//! values of a request and call the daemon or the session of a place; they decide nothing themselves.
+//! The router is built from the route table. Before each handler, a guard checks the caller and the
+//! request: it reaches a handler only by a known route, with a token of the right kind. Handlers
+//! take typed values of the request, and call the daemon or the session of a place. They decide
+//! nothing themselves.
 
 mod api;
 mod auth;
@@ -33,14 +34,14 @@ use self::mcp::McpHttp;
 use crate::daemon::DaemonHandle;
 use crate::event_hub::EventHub;
 
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Debug, Clone)]
 struct AppState {
     port: u16,
     event_hub: Arc<EventHub>,
     daemon: DaemonHandle,
     mcp: Arc<McpHttp>,
-    /// How long the body of a request may take.
+    /// The time within which the body of a request has to arrive.
     body_timeout: Duration,
 }
 
@@ -56,27 +57,28 @@ impl FromRef<AppState> for Arc<EventHub> {
     }
 }
 
-/// Serves until `shutdown` is there, and what is being answered has been. The sessions of MCP clients are
-/// kept in the file `kept`, and their calls wait so long for a person.
+/// Serves until `shutdown` completes, and then finishes the running requests. The sessions of MCP
+/// clients are stored in the file `kept`. Their calls wait for the user's decision for at most
+/// `wait`.
 ///
 /// # Errors
-/// The listener broke.
+/// The local address of the listener cannot be read.
 pub async fn run(
     listener: TcpListener,
-    board: Arc<EventHub>,
-    desk: DaemonHandle,
+    event_hub: Arc<EventHub>,
+    daemon: DaemonHandle,
     kept: &Path,
     wait: Duration,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let mcp = Arc::new(McpHttp::new(&board, &desk, kept, wait));
+    let mcp = Arc::new(McpHttp::new(&event_hub, &daemon, kept, wait));
     let own = Arc::clone(&mcp);
-    let (own_board, patience) = (Arc::clone(&board), listener::HEAD);
-    let app = AppState { port, event_hub: own_board, daemon: desk, mcp, body_timeout: patience };
+    let (own_hub, patience) = (Arc::clone(&event_hub), listener::HEAD);
+    let app = AppState { port, event_hub: own_hub, daemon, mcp, body_timeout: patience };
     let ends = async move {
         shutdown.await;
-        board.close();
+        event_hub.close();
         own.end_sessions();
     };
     listener::serve_connections(listener, &app, listener::HEAD, ends).await;

@@ -1,4 +1,4 @@
-//! Pictures over HTTP: their parameters, and a PNG as the answer.
+//! Pictures over HTTP: their parameters, and a PNG as the response.
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -11,7 +11,7 @@ use super::extract::{FromParameters, Parameters};
 use crate::failure::failure;
 use crate::session::PictureOptions;
 
-/// Width and height in pixels if the request gives none.
+/// Width and height in pixels if the request specifies none.
 const DEFAULT_SIZE: u64 = 768;
 /// The largest width and height that can be requested.
 const MAX_SIZE: u64 = 2048;
@@ -45,7 +45,7 @@ impl FromParameters for ChangeSide {
     }
 }
 
-/// What of a place is rendered: all of it without a path.
+/// The instance to render; the whole place if there is no path.
 impl FromParameters for InstancePath {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
         parameters.text("path")?.map_or(Ok(Self::root()), |text| {

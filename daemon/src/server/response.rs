@@ -1,4 +1,4 @@
-//! Answers of the API: JSON, or a failure with its status.
+//! Responses of the API: JSON, or a failure with its status.
 
 use axum::Json;
 use axum::body::Body;
@@ -10,7 +10,7 @@ use scene_schemas::api::Failure;
 #[derive(Debug)]
 pub(super) struct ApiError(pub(super) Failure);
 
-/// What a handler answers with JSON.
+/// The result of a handler that returns JSON.
 pub(super) type ApiResult<T> = Result<Json<T>, ApiError>;
 
 impl From<Failure> for ApiError {

@@ -1,4 +1,4 @@
-//! The router: each route of the table with its handler.
+//! The router, which connects each route of the table to its handler.
 
 use axum::Router;
 use axum::body::Body;
@@ -48,7 +48,7 @@ fn handle<T: 'static>(id: RouteId, handler: impl Handler<T, AppState>) -> Method
     on(method, handler)
 }
 
-/// The handler of a route. A new route does not compile until it has one.
+/// Returns the handler of a route. A new route does not compile until it has one.
 fn method_router(id: RouteId) -> MethodRouter<AppState> {
     match id {
         RouteId::Health => handle(id, settings::health),

@@ -7,18 +7,19 @@ use std::time::Duration;
 use scene_schemas::api::Settings;
 use scene_schemas::proposal::Mode;
 
-/// What a person has chosen, for those at work: it counts from that moment on.
+/// The user's settings, shared with the sessions.
 #[derive(Debug)]
 pub(crate) struct ActiveSettings {
     dry_run: AtomicBool,
     mode: AtomicU8,
-    /// How long what a disconnected agent proposed waits for a decision, in seconds; 0 is without end.
+    /// The time for which proposals of disconnected agents stay pending, in seconds; 0 for no
+    /// limit.
     pending_seconds: AtomicU64,
-    /// Empty if the person has chosen no model.
+    /// Empty if the user has chosen no model.
     model: Mutex<String>,
 }
 
-/// How long that is where nobody says otherwise.
+/// The default of that time.
 const PENDING: Duration = Duration::from_hours(7 * 24);
 
 impl ActiveSettings {
@@ -44,7 +45,7 @@ impl ActiveSettings {
         self.pending_seconds.store(seconds, Ordering::Relaxed);
     }
 
-    /// How long what a disconnected agent proposed waits for a decision; none where that has no end.
+    /// The time for which proposals of disconnected agents stay pending; None for no limit.
     pub(crate) fn pending_limit(&self) -> Option<Duration> {
         let seconds = self.pending_seconds.load(Ordering::Relaxed);
         (seconds > 0).then(|| Duration::from_secs(seconds))
@@ -55,7 +56,7 @@ impl ActiveSettings {
         self.dry_run.load(Ordering::Relaxed)
     }
 
-    /// Which proposals may go without a person's yes.
+    /// Which proposals may be applied without the user's approval.
     pub(crate) fn mode(&self) -> Mode {
         let mode = self.mode.load(Ordering::Relaxed);
         let modes = [Mode::Auto, Mode::Dangerous];
@@ -63,7 +64,7 @@ impl ActiveSettings {
         chosen.unwrap_or(Mode::Confirm)
     }
 
-    /// The model that the person has chosen; None stands for the first that can be chosen.
+    /// The model that the user has chosen; None for the default, the first of the list.
     pub(crate) fn model(&self) -> Option<String> {
         Some(self.lock_model().clone()).filter(|model| !model.is_empty())
     }

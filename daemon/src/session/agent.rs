@@ -1,8 +1,8 @@
-//! The calls of agents of their own in a session: each connection has one workflow here, and each call
-//! is answered when it is planned.
+//! Calls of external agents in a session. Each connection has one workflow here, and each call is
+//! answered when it is planned.
 //!
-//! What a person has still to decide upon is not waited for here; whoever wants to know asks again when
-//! something has happened. An agent decides nothing: it can only take back what nobody has decided upon.
+//! Pending decisions are not waited for: the agent asks again when an event reports a change. An
+//! agent decides nothing. It can only withdraw calls that are not decided.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,32 +23,30 @@ use super::{Reply, SessionActor, WorkflowSlot, engine_failure};
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 
-/// A connection that holds nothing and has called nothing for this long is over.
+/// A connection without open requests that has made no call for this long has ended.
 const IDLE: Duration = Duration::from_mins(30);
-/// How long a client that was connected to an earlier daemon may take to come back.
+/// The time within which a client of an earlier daemon may reconnect.
 const RETURNS: Duration = Duration::from_mins(1);
 const SECONDS_OF_A_DAY: usize = 24 * 60 * 60;
-/// How many calls are remembered that were taken back before they came.
+/// The number of withdrawn calls that are remembered in case they arrive later.
 const CANCELLED: usize = 64;
 
-/// A call that an agent makes.
 pub(crate) struct CallRequest {
     pub(crate) call: AgentCall,
-    /// Told what the call is called as soon as it is durable.
+    /// Receives the call once it is durable.
     pub(crate) noted: oneshot::Sender<CallView>,
-    /// Told when it is planned.
+    /// Receives the call once it is planned.
     pub(crate) reply: Reply<CallView>,
 }
 
-/// The agent of a workflow.
 #[derive(Debug)]
 pub(super) struct AgentConnection {
-    /// Its connection; none where that has ended.
+    /// The connection; None once it has ended.
     connection: Option<String>,
     last_call: Instant,
-    /// Whether it has called nothing since its workflow was taken up again.
+    /// Whether the agent has made no call since its workflow was resumed.
     is_restored: bool,
-    /// Those who wait until a call is planned.
+    /// The callers that wait until a call is planned.
     waiters: Vec<(Seq, Reply<CallView>)>,
 }
 
@@ -57,7 +55,7 @@ impl AgentConnection {
         Self { connection, last_call: Instant::now(), is_restored: false, waiters: Vec::new() }
     }
 
-    /// The agent of a workflow that was left so long ago: its connection may come back.
+    /// Restores the agent of a workflow that was left `ago`. Its connection may come back.
     pub(super) fn from_workflow(workflow: &Workflow, ago: Duration) -> Option<Self> {
         workflow.agent_name()?;
         let is_away = workflow.disconnected.is_some() || ago >= IDLE;
@@ -67,24 +65,24 @@ impl AgentConnection {
         Some(Self { is_restored: true, ..Self::from_connection(connection) })
     }
 
-    /// Whether its client is known to be there.
     pub(super) fn is_connected(&self) -> bool {
         self.connection.is_some()
     }
 }
 
-/// What a call is called in the ledger.
+/// Returns the id of a call in the ledger.
 pub(crate) fn call_name(connection: &str, id: &str) -> String {
     format!("{connection}:{id}")
 }
 
 impl SessionActor {
-    /// Writes a call down, to be planned when its workflow has its turn.
+    /// Records a call, which is planned when its workflow has its turn.
     pub(super) fn start_agent_call(&mut self, calling: CallRequest) {
         let CallRequest { call, noted, reply } = calling;
         let mode = self.active_settings.mode();
         let name = call_name(&call.connection, &call.id);
-        // Whoever has gone by now was told that nothing was called, and what was taken back is not.
+        // A caller that is gone was already told that no call was made. Withdrawn calls are not
+        // made either.
         if reply.is_closed() || self.cancelled_calls.contains(&name) {
             return;
         }
@@ -103,7 +101,7 @@ impl SessionActor {
             let _ = self.cancel_call(workflow, seq);
         }
         self.add_waiter(workflow, seq, reply);
-        // What only reads is answered by now.
+        // A call that only reads is already answered.
         self.answer_agents(workflow, None);
     }
 
@@ -115,9 +113,9 @@ impl SessionActor {
         agent.waiters.push((call, reply));
     }
 
-    /// The same call, where its answer was lost.
+    /// Finds a call that was made before, whose answer was lost.
     fn find_earlier_call(&self, name: &str) -> Option<(Seq, Seq)> {
-        // What a model calls its calls is its own business.
+        // Models choose the ids of their calls themselves, so only agents' calls are compared.
         let mut of_agents =
             self.engine.active_workflows().filter(|(_, it)| it.agent_name().is_some());
         of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(name)?)))
@@ -146,8 +144,8 @@ impl SessionActor {
         })
     }
 
-    /// The workflow of a connection. Where a person has chosen another mode since it began, a new one
-    /// does.
+    /// Returns the workflow of a connection. A new one begins if the user has changed the mode
+    /// since.
     fn workflow_for_call(&mut self, call: &AgentCall, mode: Mode) -> Result<Seq, Failure> {
         let is_its = |(_, job): &(&Seq, &mut WorkflowSlot)| {
             let connection = job.agent.as_ref().and_then(|agent| agent.connection.as_ref());
@@ -159,7 +157,7 @@ impl SessionActor {
             if self.engine.current_workflow().is_some_and(|workflow| workflow.mode == mode) {
                 return Ok(seq);
             }
-            // Who waits there is answered, and then it is over.
+            // The callers that wait there are answered, and then the workflow ends.
             if let Some(agent) = &mut job.agent {
                 agent.connection = None;
             }
@@ -176,13 +174,13 @@ impl SessionActor {
         Ok(begun)
     }
 
-    /// What became of a call, by its number or its proposal's; none where it is not at work here.
+    /// Returns a call by its number or its proposal's; None if its workflow is not active here.
     fn view_call(&self, seq: Seq) -> Option<CallView> {
         let mut at_work = self.engine.active_workflows();
         at_work.find_map(|(name, workflow)| workflow_call_view(workflow, name, seq))
     }
 
-    /// What became of a call, also where its workflow is over.
+    /// Returns the outcome of a call, also if its workflow has ended.
     pub(super) fn call_status(&self, seq: Seq) -> Result<CallView, Failure> {
         if let Some(view) = self.view_call(seq) {
             return Ok(view);
@@ -197,7 +195,7 @@ impl SessionActor {
         recorded.map_err(|error| engine_failure(&error.into()))?.ok_or_else(|| call_not_found(seq))
     }
 
-    /// Takes a call back for whoever made it, also one that is still on its way here.
+    /// Withdraws a call by its id, also if it has not arrived yet.
     pub(super) fn cancel_named_call(&mut self, name: &str) {
         if let Some((workflow, call)) = self.find_earlier_call(name) {
             if let Err(error) = self.cancel_call(workflow, call) {
@@ -211,7 +209,7 @@ impl SessionActor {
         }
     }
 
-    /// Takes a call back, where nobody has decided upon it.
+    /// Withdraws a call unless it is decided.
     fn cancel_call(&mut self, workflow: Seq, call: Seq) -> Result<(), EngineError> {
         self.engine.select_workflow(workflow);
         if self.engine.is_asking_for(call) {
@@ -224,19 +222,19 @@ impl SessionActor {
         self.engine.handle_input(WorkflowInput::Cancelled { call }).map(drop)
     }
 
-    /// A connection has ended: what waits can still be decided upon, and then its workflow is over.
+    /// Ends a connection. Pending proposals can still be decided, and then the workflow ends.
     pub(super) fn end_connection(&mut self, connection: &str) {
         self.disconnect_agents(|agent, _| agent.connection.as_deref() == Some(connection));
     }
 
-    /// Ends the connections of these agents, also for whoever looks.
+    /// Ends the connections of the selected agents, and records it.
     fn disconnect_agents(&mut self, is_gone: impl Fn(&AgentConnection, &EventHub) -> bool) {
-        let board = Arc::clone(&self.event_hub);
+        let event_hub = Arc::clone(&self.event_hub);
         let agents = self
             .workflow_slots
             .iter_mut()
             .filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
-        let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &board));
+        let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &event_hub));
         let gone: Vec<Seq> = gone
             .map(|(seq, agent)| {
                 agent.connection = None;
@@ -248,8 +246,8 @@ impl SessionActor {
         }
     }
 
-    /// Writes down that the client of a workflow has gone. Where nothing of it waits, the workflow ends by
-    /// itself, and nothing has to be said.
+    /// Records that the client of a workflow has disconnected. A workflow without pending work ends
+    /// by itself, which needs no entry.
     pub(super) fn note_disconnected(&mut self, workflow: Seq) {
         self.engine.select_workflow(workflow);
         if self.engine.current_workflow().is_none_or(Workflow::is_idle) {
@@ -260,7 +258,7 @@ impl SessionActor {
         }
     }
 
-    /// Withdraws what disconnected clients proposed and nobody decided upon in time.
+    /// Withdraws the proposals of disconnected clients that were not decided in time.
     pub(super) fn expire_disconnected(&mut self) {
         let Some(limit) = self.active_settings.pending_limit() else {
             return;
@@ -270,7 +268,7 @@ impl SessionActor {
         for workflow in workflows {
             self.engine.select_workflow(workflow);
             let at = self.engine.current_workflow().and_then(|it| it.disconnected);
-            // What cannot be read now is looked at again in a minute.
+            // A record that cannot be read now is read again in a minute.
             let record = at.and_then(|at| self.ledger.record_at(at).ok().flatten());
             let is_over = |at: u64| Duration::from_millis(now.saturating_sub(at)) >= limit;
             if record.is_none_or(|record| !is_over(record.at)) {
@@ -283,7 +281,8 @@ impl SessionActor {
         }
     }
 
-    /// The session ends: who waits is told how far their calls are, and what rests is over.
+    /// Prepares for the end of the session: answers the waiting callers with the current state of
+    /// their calls, and finishes idle workflows.
     pub(super) fn detach_agents(&mut self) {
         let workflows: Vec<Seq> = self
             .workflow_slots
@@ -301,25 +300,25 @@ impl SessionActor {
             }
             self.engine.select_workflow(workflow);
             if self.engine.current_workflow().is_some_and(Workflow::is_idle) {
-                // What cannot be written down is idle when it is opened again.
+                // If this cannot be recorded, the workflow is idle when the place is opened again.
                 let _ = self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done });
             }
         }
     }
 
-    /// Connections that have been silent for long are over as well.
+    /// Ends the connections that have been silent for too long.
     pub(super) fn disconnect_idle_agents(&mut self) {
-        self.disconnect_agents(|agent, board| {
+        self.disconnect_agents(|agent, event_hub| {
             let limit = if agent.is_restored { RETURNS } else { IDLE };
             let is_there = agent
                 .connection
                 .as_deref()
-                .is_some_and(|it| board.connected_clients().is_connected(it));
+                .is_some_and(|it| event_hub.connected_clients().is_connected(it));
             !is_there && agent.last_call.elapsed() > limit
         });
     }
 
-    /// Ends the workflow whose turn it is, where its agent will not call any more.
+    /// Finishes the workflow whose turn it is, if its agent makes no more calls.
     pub(super) fn finish_agent_workflow(&mut self, workflow: Seq) -> Result<NextStep, EngineError> {
         let agent = self.workflow_slots.get(&workflow).and_then(|job| job.agent.as_ref());
         if agent.is_some_and(|agent| agent.connection.is_some() || !agent.waiters.is_empty()) {
@@ -329,8 +328,8 @@ impl SessionActor {
         self.engine.run()
     }
 
-    /// Tells those who wait what became of their calls, as far as they are planned. Where the workflow
-    /// cannot go on, the others are told so.
+    /// Answers the callers whose calls are planned. If the workflow cannot continue, the other
+    /// callers receive an error.
     pub(super) fn answer_agents(&mut self, workflow: Seq, trouble: Option<&str>) {
         let Some(agent) = self.workflow_slots.get_mut(&workflow).and_then(|job| job.agent.as_mut())
         else {
@@ -346,7 +345,7 @@ impl SessionActor {
                 }
                 (Some(_), None) => left.push((call, reply)),
                 (_, trouble) => {
-                    // What is told to be an error must not be done later on.
+                    // A call that was reported as an error must not be made later.
                     let is_off = self.cancel_call(workflow, call).is_ok();
                     let kind = if is_off { FailureKind::Internal } else { FailureKind::Lost };
                     let message = trouble.unwrap_or("The call is not at work any more.");
@@ -364,7 +363,7 @@ impl SessionActor {
     }
 }
 
-/// What became of a call of a workflow, by its number or its proposal's.
+/// Returns a call of a workflow, by its number or its proposal's.
 pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<CallView> {
     workflow.agent_name()?;
     let call = workflow.call_of(seq)?;

@@ -1,8 +1,9 @@
-//! What a person attaches to a request: it is looked at before the request is taken, and written down
-//! as it was then.
+//! Attachments of a request: they are resolved before the request is accepted, and recorded with
+//! their text at that time.
 //!
-//! The plugin says the text of a script once more before it sends what was selected in it, so that the
-//! mirror is not behind. Nobody is asked here: a plugin that waits for its answer says nothing meanwhile.
+//! The plugin sends the text of a script again before it sends a selection in it, so that the
+//! mirror is up to date. Nothing is asked of the plugin here: it reports nothing while it waits for
+//! the answer to the request.
 
 use std::collections::HashMap;
 
@@ -23,29 +24,28 @@ use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failur
 use crate::failure::failure;
 use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
 
-/// More than this is refused.
+/// The maximum number of attachments. Requests with more are refused.
 const MAX_ATTACHED: usize = 20;
-/// How many requests are remembered, for the case that one is made again.
+/// The number of requests that are remembered in case they are sent again.
 const REMEMBERED: usize = 100;
 
-/// The stack of whoever reads what is pointed at: parsers recurse.
+/// The stack of the thread that reads mentions: parsers recurse.
 const STACK: usize = 64 << 20;
 
-/// A request, and how it is to be done.
+/// A request, with the settings at the time it arrived.
 #[derive(Debug)]
 pub(in super::super) struct SessionRequest {
     chat: Chat,
     mode: Mode,
-    /// The model that is asked; none is the offline planner.
+    /// The chosen model; None for the default.
     model: Option<String>,
 }
 
-/// Requests whose mentions are being read, by their names, and who made them again meanwhile.
+/// Requests whose mentions are being read, by their ids, with the replies to repeated requests.
 pub(super) type PendingMentions = HashMap<String, Vec<Reply<WorkflowStarted>>>;
 
 impl SessionActor {
-    /// Takes a request with what was attached to it. What it points at is read first, beside the session where
-    /// that takes long.
+    /// Handles a request. Its mentions are read first, on a separate thread if that takes long.
     pub(super) fn start_chat(&mut self, chat: Chat, reply: Reply<WorkflowStarted>) {
         let (mode, model) = (self.active_settings.mode(), self.active_settings.model());
         let request = SessionRequest { chat, mode, model };
@@ -70,19 +70,19 @@ impl SessionActor {
                 if let Some(name) = name {
                     self.pending_mentions.insert(name.clone(), Vec::new());
                 }
-                let words = self.message_sender.clone();
+                let message_sender = self.message_sender.clone();
                 let read = move || {
                     let read = mentions.read_pending(&CancelSwitch::new());
                     let _ =
-                        words.send(SessionMessage::MentionsRead(Box::new(request), read, reply));
+                        message_sender.send(SessionMessage::MentionsRead(Box::new(request), read, reply));
                 };
-                // Where no thread can be had, the reply is dropped, which says so.
+                // If no thread can be started, the reply is dropped, which reports a failure.
                 let _ = std::thread::Builder::new().stack_size(STACK).spawn(read);
             }
         }
     }
 
-    /// What a request points at was read, or cannot be.
+    /// Starts a request whose mentions were read, or refuses it.
     pub(super) fn handle_mentions(
         &mut self,
         SessionRequest { chat, mode, model }: SessionRequest,
@@ -108,7 +108,7 @@ impl SessionActor {
         let _ = reply.send(started);
     }
 
-    /// What a request points at.
+    /// Finds the mentions of a request.
     fn find_mentions(&mut self, chat: &Chat) -> Result<RequestMentions, Failure> {
         let folder = self
             .engine
@@ -120,18 +120,19 @@ impl SessionActor {
             has_chips: !chat.attached.is_empty(),
             is_studio: self.engine.studio().is_some(),
         };
-        // A person points at what is there, and not at what is proposed. That costs nothing where nobody points.
+        // Mentions refer to the actual place, without proposals. The scene is built only if there
+        // are any.
         if find_mentions(&chat.text).is_empty() {
             return Ok(RequestMentions::default());
         }
         let scene = self.engine.mirror_scene();
         let gathered = gather_mentions(&chat.text, scene, place);
-        // What the mirror misses is not asked for.
+        // Missing parts of the mirror are not requested.
         let _ = scene.take_missing();
         gathered.map_err(not_attached)
     }
 
-    /// Begins a task with what a person says, or goes on with one.
+    /// Begins a task with a request, or continues the running one.
     fn begin_request(
         &mut self,
         chat: Chat,
@@ -139,10 +140,10 @@ impl SessionActor {
         mode: Mode,
         model: Option<&str>,
     ) -> Result<WorkflowStarted, Failure> {
-        // A person points at what is there, and not at what is proposed.
+        // Attachments refer to the actual place, without proposals.
         let scene = self.engine.mirror_scene();
         let attached = resolve_attachments(scene, &chat.attached);
-        // What the mirror misses is not asked for.
+        // Missing parts of the mirror are not requested.
         let _ = scene.take_missing();
         let mut attached = attached?;
         attached.extend(mentioned);
@@ -187,8 +188,8 @@ impl SessionActor {
         self.start_workflow(asked, driver, mode, |_| {})
     }
 
-    /// Says more in a task that is at work: it is read with the next request, or answers the question
-    /// that is open.
+    /// Adds a message to an active task. It is part of the next request to the model, or the answer
+    /// to an open question.
     fn continue_task(
         &mut self,
         workflow: Seq,
@@ -210,7 +211,7 @@ impl SessionActor {
             job.is_stopped = false;
         }
         if self.engine.has_trouble() {
-            // Whoever was not to be asked may not be the one who is chosen now.
+            // The user may have chosen another model since the failure.
             self.engine.set_driver(driver);
         }
         let said = WorkflowInput::Asked { text: chat.text, attached };
@@ -219,7 +220,7 @@ impl SessionActor {
     }
 }
 
-/// Why a request was not taken: something that it points at cannot be attached.
+/// The failure for a request with a mention that cannot be attached.
 fn not_attached(why: String) -> Failure {
     let hint = "Take it out of the text, or write it in `backticks` where it is only a word.";
     failure(FailureKind::BadRequest, why, hint)
@@ -233,7 +234,7 @@ fn attachment_refused(message: String, hint: &str) -> Failure {
     failure(FailureKind::Settled, message, hint)
 }
 
-/// What was attached, as it is in the place.
+/// Resolves attachments in the current place.
 fn resolve_attachments(
     scene: &Scene,
     attachments: &[Attachment],
@@ -264,7 +265,7 @@ fn resolve_attachments(
     attachments.iter().map(one).collect()
 }
 
-/// Text that was selected in a script, where it stands there still.
+/// Quotes the selected text of a script, if the script still contains it.
 fn quote_selection(
     scene: &Scene,
     node: Node,
@@ -295,11 +296,11 @@ fn quote_selection(
     Ok(AttachmentSnapshot::Text { target, hash: hash.clone(), line, selected: selected.to_owned() })
 }
 
-/// How many instances are offered.
+/// The maximum number of search results.
 const OFFERED: usize = 12;
 
-/// The instances whose names have what was typed in them, scripts first, and short paths before long ones. What
-/// stands before a full stop has to stand in the path.
+/// Returns the instances whose names contain the typed text, scripts first, then by the length of
+/// the path. Text before a dot must be in the path too.
 pub(super) fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
     let typed = typed.to_lowercase();
     let name = typed.rsplit('.').next().unwrap_or_default();

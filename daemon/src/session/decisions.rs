@@ -1,4 +1,4 @@
-//! What a person decides upon proposals, and does to workflows.
+//! Decisions of the user on proposals, and actions on workflows.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use vector_engine::Engine;
 use super::{SessionActor, WorkflowAction, engine_failure};
 use crate::failure::failure;
 
-/// More commands than this are not made ready while somebody's request waits.
+/// A proposal with more commands than this is not applied on the thread of a request.
 const MAX_AT_ONCE: usize = 1_000;
 
 impl SessionActor {
-    /// Decides on the thread of a request; None if that may take long. Whether the session has more to do is
-    /// returned with the decision.
+    /// Decides on the thread of a request; None if that may take long. Also returns whether the
+    /// session has more to do.
     pub(super) fn decide_immediately(
         &mut self,
         seq: Seq,
@@ -37,11 +37,12 @@ impl SessionActor {
         Some((decided, !is_applying))
     }
 
-    /// Whether a decision takes no longer than a request may.
+    /// Whether a decision is quick enough for the thread of a request.
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
         let pending = self.engine.find_proposal(seq);
         let is_small = pending.is_some_and(|(_, it)| it.proposal.commands.len() <= MAX_AT_ONCE);
-        // A part is planned anew, and a plan may read whole scripts; a file that changed is read first.
+        // A partial decision is replanned, and a plan may read whole scripts. A changed file is
+        // read first.
         is_small && !matches!(decision, Decision::Take { .. }) && self.engine.is_file_unchanged()
     }
 
@@ -112,7 +113,6 @@ impl SessionActor {
         ))
     }
 
-    /// Does something to a workflow.
     pub(super) fn act_on_workflow(
         &mut self,
         workflow: Seq,
@@ -124,7 +124,7 @@ impl SessionActor {
             return Err(failure(FailureKind::Settled, message, "Ask for something new."));
         };
         match verb {
-            // What ends has to go on until it has.
+            // A cancelled workflow has to run until it has ended.
             WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
                 job.is_stopped = false;
             }
@@ -143,7 +143,7 @@ impl SessionActor {
             }
             WorkflowAction::Clear => reject_all(&mut self.engine),
             WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble() => {
-                // Whoever was not to be asked may not be the one who is chosen now.
+                // The user may have chosen another model since the failure.
                 let driver = self.driver_of(model);
                 self.engine.set_driver(driver);
                 self.engine
@@ -156,19 +156,19 @@ impl SessionActor {
     }
 }
 
-/// Rejects all that waits in the workflow whose turn it is.
+/// Rejects all pending proposals of the workflow whose turn it is.
 fn reject_all(engine: &mut Engine) {
     let waiting = engine.current_workflow().into_iter().flat_map(Workflow::proposals);
     let waiting = waiting.filter(|(_, it)| it.status == PendingStatus::Waiting);
     let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
     for proposal in waiting {
-        // One that stood on another is gone with it.
+        // A proposal that depended on a rejected one is already withdrawn.
         let reason = Some("The person cleared all that waited.".to_owned());
         let _ = engine.handle_input(WorkflowInput::Reject { proposal, reason });
     }
 }
 
-/// The pieces of a proposal that are taken.
+/// Returns the selected units of a proposal.
 fn accepted_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUnit> {
     let named: HashSet<ProposalUnit> = parts.iter().map(unit_of_part).collect();
     list_units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()

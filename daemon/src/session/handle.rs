@@ -1,8 +1,9 @@
 //! The handle of a session: how the rest of the daemon talks to an open place.
 //!
-//! A method sends its message to the session's thread when it is called, so that the calls of one caller keep
-//! their order; the future that it returns only waits for the reply. A short decision is made on the caller's
-//! thread while the session is idle: Studio receives it without a switch of threads.
+//! Each method sends its message to the session's thread when it is called, so that the calls of
+//! one caller keep their order. The returned future only waits for the reply. A short decision is
+//! made on the caller's thread while the session is idle, so that Studio receives it without a
+//! switch of threads.
 
 use std::fmt;
 use std::future::Future;
@@ -26,7 +27,8 @@ use vector_render::ViewDirection;
 use super::{CallRequest, SessionActor, SessionMessage};
 use crate::failure::failure;
 
-/// Where the answer to a message goes. It may be dropped: then nobody waits for it any more.
+/// The sender of a message's reply. The receiver may be gone, in which case the reply is not
+/// needed.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Failure>>;
 
 /// The answer to a request that was sent; a future.
@@ -56,7 +58,7 @@ impl<T> Future for Answer<T> {
     }
 }
 
-/// What a person does to a workflow.
+/// The user's action on a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkflowAction {
     Cancel,
@@ -75,7 +77,7 @@ pub struct PictureOptions {
     pub size: u32,
 }
 
-/// An instance whose name matches what a person is typing.
+/// An instance whose name matches what the user is typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundInstance {
     pub path: String,
@@ -85,7 +87,7 @@ pub struct FoundInstance {
 /// The session of an open place.
 #[derive(Clone)]
 pub struct SessionHandle {
-    /// Weak: a session that ends releases its leases although handles of it are around.
+    /// Weak, so that a session that ends releases its leases even if handles to it remain.
     actor: Weak<Mutex<SessionActor>>,
     message_sender: Sender<SessionMessage>,
 }
@@ -109,7 +111,7 @@ impl SessionHandle {
         self.message_sender.send(message).is_ok()
     }
 
-    /// For those who send messages from threads of their own.
+    /// The sender, for callers that send messages from their own threads.
     pub(crate) fn message_sender(&self) -> Sender<SessionMessage> {
         self.message_sender.clone()
     }
@@ -126,12 +128,12 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::Scene(update, reply))
     }
 
-    /// Passes on what the plugin reports of a proposal that it applied or could not apply.
+    /// Passes on the plugin's report that it applied a proposal or could not apply it.
     pub fn acknowledge(&self, proposal: Seq, ack: Box<ApplyAck>) -> Answer<ApplyReceipt> {
         self.request(move |reply| SessionMessage::Ack(proposal, ack, reply))
     }
 
-    /// Starts a task, or continues one, with a person's request.
+    /// Starts a task with the user's request, or continues one.
     pub fn chat(&self, chat: Chat) -> Answer<WorkflowStarted> {
         self.request(move |reply| SessionMessage::Chat(Box::new(chat), reply))
     }
@@ -141,10 +143,10 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::Find(typed, reply))
     }
 
-    /// Decides about a proposal.
+    /// Decides a proposal.
     ///
     /// # Errors
-    /// It is not pending, or it is not what the person saw.
+    /// It is not pending, or it is not what the user saw.
     pub async fn decide(
         &self,
         proposal: Seq,
@@ -172,7 +174,8 @@ impl SessionHandle {
         Some(decided)
     }
 
-    /// Makes a call for an agent. `noted` receives the call once it is recorded, the reply once it is planned.
+    /// Makes a call for an agent. `noted` receives the call once it is recorded, the answer once it
+    /// is planned.
     pub(crate) fn call_tool(
         &self,
         call: AgentCall,
@@ -183,7 +186,7 @@ impl SessionHandle {
         })
     }
 
-    /// Returns what became of an agent's call.
+    /// Returns the outcome of an agent's call.
     pub fn call_status(&self, call: Seq) -> Answer<CallView> {
         self.request(move |reply| SessionMessage::CallStatus(call, reply))
     }
@@ -193,12 +196,11 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::Scripts(cursor, reply))
     }
 
-    /// Does something to a workflow.
     pub fn act_on_workflow(&self, workflow: Seq, action: WorkflowAction) -> Answer<()> {
         self.request(move |reply| SessionMessage::ActOnWorkflow(workflow, action, reply))
     }
 
-    /// Starts a workflow with one call, which plans a revert or the way back to a checkpoint.
+    /// Starts a workflow with one call, which plans a revert or the restoration of a checkpoint.
     pub(crate) fn start_revert(&self, goal: String, call: ToolCall) -> Answer<WorkflowStarted> {
         self.request(move |reply| SessionMessage::StartRevert(goal, call, reply))
     }
@@ -212,7 +214,8 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::Picture(subject, options, reply))
     }
 
-    /// Returns the texts that a script has now, in the place and in its file; None once the session has ended.
+    /// Returns the current texts of a script, in its file and in the place; None once the session
+    /// has ended.
     pub(crate) fn read_script(
         &self,
         path: InstancePath,

@@ -1,9 +1,10 @@
-//! A session at work: what is known of one open place, and the workflows in it, side by side.
+//! The session of an open place: its scene, and its concurrent workflows.
 //!
-//! It hears what the plugin says, what a person asks and decides, and works until somebody else is
-//! due. What there is to do for the plugin, and what has happened, it puts on the board. It has a
-//! thread of its own, with a large stack, for all that may take long. A decision need not wait for
-//! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
+//! A session handles the reports of the plugin and the requests and decisions of the user, and runs
+//! its workflows until each has to wait for something. It publishes work for the plugin and events
+//! in the event hub. It has its own thread, with a large stack, for everything that may take long.
+//! While that thread is idle, a decision is made on the thread of its request, so that Studio
+//! receives it at once.
 
 mod active_settings;
 mod agent;
@@ -61,73 +62,73 @@ use vector_rojo_project::{FileChanges, RojoProject};
 use crate::event_hub::{EventHub, MirrorSize, SessionSlot, VisibleChange};
 use crate::failure::failure;
 
-/// What a session is told.
+/// A message to a session.
 pub(crate) enum SessionMessage {
-    /// Its plugin began anew.
+    /// The plugin was restarted.
     Hello(StudioPlace),
-    /// Its files may have changed.
+    /// Files of the place or its projects may have changed.
     FilesChanged(FileChanges),
-    /// This project is open as well from now on.
+    /// A project was opened after the place.
     ProjectOpened(PathBuf),
-    /// Somebody has let go of workflows which may be its own.
+    /// Leases of workflows were released, some of which may belong to this session.
     ResumeWorkflows,
-    /// Its plugin says something of the place.
+    /// The plugin reports changes of the place.
     Scene(Box<SceneUpdate>, Reply<SceneReceipt>),
-    /// Its plugin says what became of a proposal.
+    /// The plugin reports the outcome of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyReceipt>),
-    /// A person asks for something.
+    /// A request of the user.
     Chat(Box<Chat>, Reply<WorkflowStarted>),
-    /// What a request points at was read, or cannot be.
+    /// The mentions of a request were read, or cannot be read.
     MentionsRead(
         Box<SessionRequest>,
         Result<Vec<AttachmentSnapshot>, String>,
         Reply<WorkflowStarted>,
     ),
-    /// The instances whose names fit what a person is typing.
+    /// Search for instances by a part of their names.
     Find(String, Reply<Vec<FoundInstance>>),
-    /// An agent calls a tool.
+    /// An agent's call of a tool.
     Call(Box<CallRequest>),
-    /// What became of a call is wanted.
+    /// Query for the outcome of a call.
     CallStatus(Seq, Reply<CallView>),
-    /// A call is taken back.
+    /// Withdrawal of a call, by its name.
     CancelCall(String),
-    /// A connection of an agent has ended.
+    /// The end of an agent's connection.
     EndConnection(String),
-    /// A page of the scripts is wanted, from where a cursor says.
+    /// Query for a page of the scripts, beginning at a cursor.
     Scripts(Option<String>, Reply<ScriptPage>),
-    /// Connections of agents that were silent for long are over.
+    /// Disconnects agents that have been silent for too long, and withdraws expired proposals.
     Tidy,
-    /// A model has answered in a workflow, or has not.
+    /// The answer of a model in a workflow, or the error.
     ModelReplied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
-    /// What was seen that a call wanted to look at, or why it could not be.
+    /// The result of a call's fetch, or the reason it failed.
     Fetched(Seq, Seq, Result<Json, String>),
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
-    /// A person does something to a workflow.
+    /// The user's action on a workflow.
     ActOnWorkflow(Seq, WorkflowAction, Reply<()>),
-    /// A person wants to go back: what that is called, and the call that plans it.
+    /// Starts a workflow with this goal and the call that plans the revert.
     StartRevert(String, ToolCall, Reply<WorkflowStarted>),
-    /// A picture is wanted.
+    /// Request for a picture.
     Picture(PictureSubject, PictureOptions, Reply<Vec<u8>>),
-    /// What a script says, in the place and in its file.
+    /// Query for the texts of a script, in the place and in its file.
     ReadScript(InstancePath, oneshot::Sender<Vec<String>>),
-    /// Something was decided, and there is more to do.
+    /// A decision was made on another thread, and there is more to do.
     RunWorkflows,
-    /// It ends; its workflows go on when it comes back.
+    /// The session ends. Its workflows continue when the place is opened again.
     End,
 }
 
-/// What a session knows of a workflow at work in it.
+/// The session's state of an active workflow.
 #[derive(Debug, Default)]
 struct WorkflowSlot {
-    /// Whether it was said that what is approved cannot be applied for the moment.
+    /// Whether it was reported that approved changes cannot be applied at the moment.
     is_blocked: bool,
-    /// Whether something went wrong that has to be tried again.
+    /// Whether the workflow has failed and waits for a retry.
     is_stopped: bool,
-    /// What was last said of the moment.
+    /// The last phase that was emitted.
     last_phase: Option<ThinkingPhase>,
-    /// The model that is being asked, or the page that is being read.
+    /// The running request to a model, or the running fetch.
     active_request: Option<ActiveRequest>,
-    /// The agent that calls, where one does.
+    /// The calling agent; None if the driver is not an agent.
     agent: Option<AgentConnection>,
 }
 
@@ -136,30 +137,29 @@ pub(crate) struct SessionActor {
     event_hub: Arc<EventHub>,
     slot: Arc<SessionSlot>,
     session: SessionId,
-    /// The place, and the workflows at work in it.
     engine: Engine,
     workflow_slots: BTreeMap<Seq, WorkflowSlot>,
-    /// Calls of agents that were taken back before they came, by their names.
+    /// Names of calls that agents withdrew before they arrived.
     cancelled_calls: VecDeque<String>,
-    /// The last requests by the names that were given to them, and what they became.
+    /// The latest requests by their ids, and the workflows that they started.
     recent_requests: VecDeque<(String, Seq)>,
     /// Requests whose mentions are being read.
     pending_mentions: attachments::PendingMentions,
     version: u64,
-    /// How much was asked of Studio when that was last said.
+    /// The number of questions to Studio when they were last reported.
     reported_work: usize,
-    /// What the person has chosen, which may be another by now.
+    /// The user's settings, which can change at any time.
     active_settings: Arc<ActiveSettings>,
     model_selector: Arc<dyn ModelSelector>,
-    /// The way to this session, for what a model answers.
+    /// The sender of this session's own messages, for the answers of models.
     message_sender: Sender<SessionMessage>,
-    /// The projects that are opened beside an open place.
+    /// Projects that are open beside the place but could not be read yet.
     projects: Vec<PathBuf>,
     pictures: pictures::PendingPictures,
 }
 
 impl SessionActor {
-    /// A session of a place, of which nothing may be known yet.
+    /// Creates the session of a place, of which nothing may be known yet.
     pub(crate) fn new(
         ledger: Arc<Ledger>,
         event_hub: Arc<EventHub>,
@@ -197,39 +197,39 @@ impl SessionActor {
         }
     }
 
-    /// Opens these projects as well, with which the open place may be synced.
+    /// Adds the open projects, with which the open place may be synced.
     pub(crate) fn with_projects(self, projects: Vec<PathBuf>) -> Self {
         Self { projects, ..self }
     }
 
-    /// Works until nobody speaks any more.
-    pub(crate) fn run(live: &Mutex<Self>, words: &Receiver<SessionMessage>) {
-        // Who panicked leaves a session that is lost, and the next hello begins it anew.
-        let Ok(()) = live.lock().map(|mut live| {
-            // That of files was read with them.
-            if live.engine.studio().is_some() {
-                live.engine.read_memory();
+    /// Handles messages until the session ends or all senders are dropped.
+    pub(crate) fn run(actor: &Mutex<Self>, messages: &Receiver<SessionMessage>) {
+        // After a panic the session is lost. The next hello starts a new one.
+        let Ok(()) = actor.lock().map(|mut actor| {
+            // The memory of a file or project was read when it was opened.
+            if actor.engine.studio().is_some() {
+                actor.engine.read_memory();
             }
-            live.open_projects();
-            live.resume_workflows();
-            live.run_workflows();
+            actor.open_projects();
+            actor.resume_workflows();
+            actor.run_workflows();
         }) else {
             return;
         };
-        while let Ok(word) = words.recv() {
-            let Ok(mut live) = live.lock() else {
+        while let Ok(message) = messages.recv() {
+            let Ok(mut actor) = actor.lock() else {
                 return;
             };
-            if matches!(word, SessionMessage::End) {
-                live.detach_agents();
+            if matches!(message, SessionMessage::End) {
+                actor.detach_agents();
                 return;
             }
-            live.handle_message(word);
+            actor.handle_message(message);
         }
     }
 
-    /// Opens the projects that are open beside the place. One that cannot be read now is read when
-    /// something in it has changed.
+    /// Opens the projects that are open beside the place. One that cannot be read now is tried
+    /// again when its files change.
     fn open_projects(&mut self) {
         let engine = &mut self.engine;
         self.projects.retain(|project| match RojoProject::open(project, false) {
@@ -241,18 +241,18 @@ impl SessionActor {
         });
     }
 
-    /// A project was opened after the place.
+    /// Adds a project that was opened after the place.
     fn add_project(&mut self, project: PathBuf) {
         self.projects.push(project);
         self.open_projects();
-        // It is looked for in what is there, and not in what is proposed.
+        // Detection compares the project with the actual place, without pending proposals.
         self.engine.mirror_scene();
-        // What cannot be written down now is missed when the engine works.
+        // A ledger error shows up again when the engine runs.
         let _ = self.engine.detect_linked_project();
     }
 
-    /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
-    /// when that is done.
+    /// Resumes the workflows that an earlier epoch or process left. One whose files are being
+    /// restored at the moment is resumed when that is finished.
     fn resume_workflows(&mut self) {
         let Ok(unfinished) = self.ledger.unfinished_starts() else {
             return;
@@ -262,7 +262,7 @@ impl SessionActor {
             let Entry::Started { place, driver, served, .. } = &record.entry else {
                 continue;
             };
-            // What a terminal has left in files was settled when they were opened.
+            // Workflows that a terminal left in files were settled when the files were opened.
             let is_ours = place.studio_place().is_some() || *served || driver.starts_with(AGENT);
             if !is_ours
                 || place.session_id() != self.session
@@ -296,22 +296,22 @@ impl SessionActor {
             }
         }
         if self.workflow_slots.len() > before {
-            // Until now these were at work elsewhere to whoever looked.
+            // These workflows were listed as running elsewhere until now.
             self.event_hub.mark_places_changed();
         }
     }
 
-    fn handle_message(&mut self, word: SessionMessage) {
+    fn handle_message(&mut self, message: SessionMessage) {
         self.refresh_scene();
-        if !matches!(word, SessionMessage::Picture(..)) {
+        if !matches!(message, SessionMessage::Picture(..)) {
             self.pictures.invalidate();
         }
-        match word {
+        match message {
             SessionMessage::Hello(place) => self.handle_hello(place),
             SessionMessage::ProjectOpened(project) => self.add_project(project),
             SessionMessage::ResumeWorkflows => self.resume_workflows(),
-            // A project that cannot be read now is read again when somebody has mended it, and nothing is
-            // written meanwhile: its files are not what was read.
+            // A project that cannot be read now is read again when its files have been corrected.
+            // Nothing is written meanwhile, because its files differ from what was read.
             SessionMessage::FilesChanged(heard) => {
                 self.open_projects();
                 let _ = self.engine.follow_project_files(&heard);
@@ -319,13 +319,14 @@ impl SessionActor {
             }
             SessionMessage::Scene(update, reply) => {
                 let taken = self.update_scene(&update);
-                // Who says that a snapshot is whole is not asked for it again.
+                // Clear the snapshot request before replying, so that the plugin is not asked
+                // twice.
                 self.publish();
                 let _ = reply.send(taken);
             }
             SessionMessage::Ack(seq, ack, reply) => {
                 let taken = self.acknowledge(seq, *ack);
-                // What is acknowledged is offered no more, however long the next plan takes.
+                // Remove acknowledged work before replying, as the next plan may take long.
                 self.publish();
                 let _ = reply.send(taken);
             }
@@ -338,7 +339,7 @@ impl SessionActor {
                 return;
             }
             SessionMessage::StartRevert(goal, call, reply) => {
-                // A call that cannot be written down is missed when the engine works.
+                // If the call cannot be recorded, the error shows up again when the engine runs.
                 let begin = |engine: &mut Engine| drop(engine.add_calls(vec![call]));
                 let started = self.start_workflow(
                     goal.as_str().into(),
@@ -388,7 +389,7 @@ impl SessionActor {
         self.run_workflows();
     }
 
-    /// A model has answered, or has not.
+    /// Handles the answer of a model, or its error.
     fn handle_model_reply(
         &mut self,
         workflow: Seq,
@@ -397,7 +398,7 @@ impl SessionActor {
     ) {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request = None;
-            // That it is asked once more is said once more.
+            // Emit the "asking the model" event again on retry.
             job.last_phase = None;
         }
         self.engine.select_workflow(workflow);
@@ -406,7 +407,7 @@ impl SessionActor {
         }
     }
 
-    /// Something was seen that a call wanted to look at, or was not.
+    /// Handles the result of a call's fetch.
     fn handle_fetched(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
@@ -417,9 +418,10 @@ impl SessionActor {
         }
     }
 
-    /// Looks at the file before anything is said of it: what somebody else has made of it comes first.
+    /// Reads the place file again if another program changed it. This precedes each message, so
+    /// that it applies to the current file.
     fn refresh_scene(&mut self) {
-        // What could not be written down then is missed when the engine works.
+        // A ledger error shows up again when the engine runs.
         if self.engine.follow_place_file().unwrap_or(true) {
             self.pictures.invalidate();
             self.run_workflows();
@@ -447,9 +449,9 @@ impl SessionActor {
         Ok(WorkflowStarted { workflow })
     }
 
-    /// Works until somebody else is due, and puts on the board what there is to do.
+    /// Runs all workflows until each has to wait, and publishes the work for the plugin.
     fn run_workflows(&mut self) {
-        // What one does may concern another: all have their turns until nothing more happens.
+        // A step of one workflow may affect another, so all get turns until nothing more happens.
         let mut due = BTreeMap::new();
         loop {
             let last = self.engine.last_position();
@@ -471,7 +473,7 @@ impl SessionActor {
         self.publish();
     }
 
-    /// Works on one workflow; whom it waits for, where it is neither over nor stopped.
+    /// Runs one workflow. Returns what it waits for, or None if it is finished or has failed.
     fn run_workflow(&mut self, workflow: Seq) -> Option<NextStep> {
         if self.workflow_slots.get(&workflow).is_none_or(|job| job.is_stopped) {
             return None;
@@ -506,7 +508,7 @@ impl SessionActor {
         }
     }
 
-    /// Has a model asked for the next message of a workflow, unless it is being asked.
+    /// Requests the model's next message for a workflow, unless a request is running.
     fn request_model(&mut self, workflow: Seq) -> Option<NextStep> {
         let job = self.workflow_slots.entry(workflow).or_default();
         if job.active_request.is_some() {
@@ -523,7 +525,7 @@ impl SessionActor {
                 ));
                 Some(NextStep::Model)
             }
-            // Why not is an entry, and a person has to say that it goes on.
+            // The reason is recorded as an entry, and the user has to confirm that it continues.
             Ok(None) => Some(NextStep::GoAhead),
             Err(error) => {
                 self.stop_with_error(workflow, &error);
@@ -532,9 +534,9 @@ impl SessionActor {
         }
     }
 
-    /// Has something looked at for a call, unless it is being looked at.
+    /// Starts the fetch for a call, unless one is running.
     fn request_fetch(&mut self, workflow: Seq, call: Seq) -> NextStep {
-        // All connections of a program have their turns together.
+        // All connections of a client share one turn in the queue.
         let agent =
             self.engine.current_workflow().and_then(Workflow::agent_name).map(str::to_owned);
         let client = agent.unwrap_or_else(|| workflow.to_string());
@@ -548,7 +550,8 @@ impl SessionActor {
         NextStep::Fetch(call)
     }
 
-    /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
+    /// Returns the driver for a name. A model that cannot be used becomes [`ToolDriver::Missing`],
+    /// which fails when its turn comes.
     fn driver_of(&self, name: Option<&str>) -> ToolDriver {
         match self.model_selector.select_models(name) {
             Ok(None) => ToolDriver::Provider(ProviderKind::Offline),
@@ -558,7 +561,7 @@ impl SessionActor {
     }
 
     pub(crate) fn publish(&self) {
-        // Also while one is being told: it may never end.
+        // The snapshot stays requested while the plugin is sending one, which may never finish.
         let need = (!self.engine.scene().is_tree_complete()).then_some(SessionNeed::Snapshot);
         let stopped = self.workflow_slots.iter().filter(|(_, job)| job.is_stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
@@ -578,24 +581,24 @@ impl SessionActor {
     }
 }
 
-fn ledger_listener(board: &Arc<EventHub>, session: &SessionId) -> EntryListener {
-    let (board, session) = (Arc::clone(board), session.clone());
+fn ledger_listener(event_hub: &Arc<EventHub>, session: &SessionId) -> EntryListener {
+    let (event_hub, session) = (Arc::clone(event_hub), session.clone());
     Box::new(move |record: &Record| {
-        // What is approved comes with its work.
+        // Waiters of an approved proposal are woken later, together with its work.
         let comes_with_more = matches!(record.entry, Entry::Approved { .. });
         for event in events_of(record) {
             let (seq, at, workflow) = (record.seq, record.at, record.workflow);
             let event = EventRecord { seq, at, workflow, event };
             if comes_with_more {
-                board.record_event(Some(&session), event, false);
+                event_hub.record_event(Some(&session), event, false);
             } else {
-                board.publish(Some(&session), event, false);
+                event_hub.publish(Some(&session), event, false);
             }
         }
     })
 }
 
-/// What an engine's error is to whoever asked.
+/// Converts an engine error for the caller.
 fn engine_failure(error: &EngineError) -> Failure {
     match error {
         EngineError::Refused(refusal) => {

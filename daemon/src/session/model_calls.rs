@@ -1,5 +1,5 @@
-//! A model that is asked for a session: somewhere else, so that a decision, a cancel and what the
-//! plugin says are never behind it.
+//! Model requests and fetches of a session. They run elsewhere, so that decisions, cancellations
+//! and reports of the plugin never wait for them.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,14 +17,14 @@ use crate::event_hub::EventHub;
 use crate::tasks::fetch;
 use crate::tasks::read_queue::{compute_queue, network_queue};
 
-/// What a model says is told this often: three times a second.
+/// The interval at which a model's text is emitted: three times a second.
 const GATHERED: Duration = Duration::from_millis(333);
 
-/// A request on its way. It ends when this is dropped.
+/// A running request. Dropping it cancels it.
 #[derive(Debug)]
 pub(super) struct ActiveRequest {
     cancel: CancelSwitch,
-    /// The call that it is for; none of a model.
+    /// The call that a fetch is for; None for a model request.
     call: Option<Seq>,
 }
 
@@ -34,32 +34,32 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// Sees to it that a session hears of a request, whatever becomes of whoever reads the answer.
+/// Sends a message to the session when the request ends, also if the reader of the answer panics.
 struct ReplyGuard {
     message_sender: Sender<SessionMessage>,
     message: Option<SessionMessage>,
 }
 
 impl ReplyGuard {
-    /// Says something else than what would be said of a reader that is lost.
-    fn replace_message(mut self, word: SessionMessage) {
-        self.message = Some(word);
+    /// Replaces the message that reports a lost reader, and sends the new one.
+    fn replace_message(mut self, message: SessionMessage) {
+        self.message = Some(message);
     }
 }
 
 impl Drop for ReplyGuard {
     fn drop(&mut self) {
-        // A session that is gone has nobody to tell.
-        if let Some(word) = self.message.take() {
-            let _ = self.message_sender.send(word);
+        // A session that has ended receives nothing.
+        if let Some(message) = self.message.take() {
+            let _ = self.message_sender.send(message);
         }
     }
 }
 
-/// What is said where whoever reads is lost.
+/// The error if the reader of the answer panicked.
 const LOST: &str = "reading the answer failed within Vector";
 
-/// Says things of the moment to those who watch a workflow.
+/// Emits transient events to the watchers of a workflow.
 #[derive(Clone)]
 struct ProgressWatchers {
     event_hub: Arc<EventHub>,
@@ -79,7 +79,7 @@ impl ProgressWatchers {
                 self.emit(Event::Stalled { seconds: silence.as_secs() as u32 });
             }
             HttpNotice::Retrying { delay: after, reason, .. } => {
-                // What came of the try that failed is void.
+                // Discard the text of the failed attempt.
                 self.emit(Event::AssistantStart {});
                 let (reason, seconds) = (reason.clone(), after.as_secs() as u32);
                 self.emit(Event::Retrying { reason, seconds });
@@ -89,26 +89,27 @@ impl ProgressWatchers {
 }
 
 impl ActiveRequest {
-    /// Whether something is looked at for this call.
+    /// Whether this is the fetch for a call.
     pub(super) fn is_for(&self, call: Seq) -> bool {
         self.call == Some(call)
     }
 
-    /// Looks at something when it is the client's turn. What is seen is a word to the session.
+    /// Fetches something when it is the client's turn. The result is sent to the session as a
+    /// message.
     pub(super) fn fetch(
         looking: FetchWork,
         workflow: Seq,
         call: Seq,
         client: &str,
-        words: Sender<SessionMessage>,
+        message_sender: Sender<SessionMessage>,
     ) -> Self {
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
         let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
         let lost = SessionMessage::Fetched(workflow, call, Err(lost));
-        let tell = ReplyGuard { message_sender: words, message: Some(lost) };
+        let tell = ReplyGuard { message_sender, message: Some(lost) };
         let queue = if looking.is_network_bound() { network_queue() } else { compute_queue() };
-        // Where it cannot wait, what was to be done is dropped, and says so.
+        // If the queue is full, the closure is dropped, and its guard reports that.
         queue.push(client, move || {
             let seen = fetch::perform_fetch(&looking, &own);
             tell.replace_message(SessionMessage::Fetched(workflow, call, seen));
@@ -116,21 +117,21 @@ impl ActiveRequest {
         Self { cancel, call: Some(call) }
     }
 
-    /// Sends a request. What comes of it is a word to the session.
+    /// Sends a request to a model. The answer is sent to the session as a message.
     pub(super) fn send_request(
         ask: ModelRequest,
         workflow: Seq,
-        board: Arc<EventHub>,
+        event_hub: Arc<EventHub>,
         session: SessionId,
-        words: Sender<SessionMessage>,
+        message_sender: Sender<SessionMessage>,
     ) -> Self {
         let cancel = CancelSwitch::new();
-        let watchers = ProgressWatchers { event_hub: board, session, workflow };
+        let watchers = ProgressWatchers { event_hub, session, workflow };
         let models = ask.models.clone();
         let own = cancel.clone();
         let lost = Box::new(Err(HttpError::SetupFailed(LOST.to_owned())));
         let lost = SessionMessage::ModelReplied(workflow, Box::new(ask.clone()), lost);
-        let tell = ReplyGuard { message_sender: words, message: Some(lost) };
+        let tell = ReplyGuard { message_sender, message: Some(lost) };
         models.spawn(async move {
             let text = Arc::new(Mutex::new(String::new()));
             let answer = {

@@ -1,4 +1,4 @@
-//! Entries for a workflow that nobody is at work on.
+//! Appends entries to a workflow that no process is running.
 
 use scene_schemas::api::EventRecord;
 use scene_schemas::entry::{Record, Seq};
@@ -8,11 +8,11 @@ use vector_ledger::{AppendBatch, Ledger, LedgerError};
 
 use crate::event_hub::EventHub;
 
-/// Decides what inputs mean in a workflow that is over or was left, and makes it durable. What does
-/// not fit is passed over.
+/// Applies inputs to a workflow that has ended or was abandoned, and makes the entries durable.
+/// Inputs that do not apply are skipped.
 pub(crate) fn append_inputs(
     ledger: &Ledger,
-    board: &EventHub,
+    event_hub: &EventHub,
     workflow: Seq,
     inputs: impl IntoIterator<Item = WorkflowInput>,
 ) -> Result<Vec<Record>, LedgerError> {
@@ -30,7 +30,7 @@ pub(crate) fn append_inputs(
             let session = state.workflow(workflow).map(|it| it.place.session_id());
             for event in events_of(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-                board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
+                event_hub.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
             }
             all.push(record);
         }

@@ -1,5 +1,5 @@
-//! Pictures that somebody wants of a session: gathered in its turn, drawn in a thread of their own, so
-//! that a large one keeps nobody waiting.
+//! Pictures of a session. Their input is gathered on the session's thread, and they are drawn on a
+//! separate one, so that a large picture delays nothing else.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,15 +14,15 @@ use super::{PictureOptions, Reply, SessionActor, engine_failure};
 use crate::event_hub::AWAY;
 use crate::failure::failure;
 
-/// How often one picture asks Studio for something before it is refused.
+/// The number of rounds of questions to Studio before a picture is refused.
 const MAX_ROUNDS: usize = 16;
-/// How many pictures wait for Studio at once.
+/// The number of pictures that may wait for Studio at once.
 const MAX_WAITING: usize = 32;
 
-/// Pictures are drawn one after the other, whoever wants them.
+/// One picture is drawn at a time, across all sessions.
 static PEN: Mutex<()> = Mutex::new(());
 
-/// A picture that waits for what Studio tells.
+/// A picture that waits for answers of Studio.
 #[derive(Debug)]
 pub(super) struct DrawRequest {
     subject: PictureSubject,
@@ -31,23 +31,22 @@ pub(super) struct DrawRequest {
     reply: Reply<Vec<u8>>,
 }
 
-/// The pictures that wait for what Studio tells, and what the last one was drawn from.
+/// The pictures that wait for answers of Studio, and the input of the last drawing.
 #[derive(Debug, Default)]
 pub(super) struct PendingPictures {
     requests: Vec<DrawRequest>,
-    /// The sides of a proposal, as of an entry: who looks at one side looks at the other as well.
+    /// Both sides of a proposal as of a ledger position: usually both are requested.
     last_sides: Option<(Seq, Seq, Arc<BeforeAfter>)>,
 }
 
 impl PendingPictures {
-    /// Something may be otherwise now.
+    /// Discards the last input, as the place may have changed.
     pub(super) fn invalidate(&mut self) {
         self.last_sides = None;
     }
 }
 
 impl SessionActor {
-    /// Somebody wants a picture.
     pub(super) fn queue_picture(
         &mut self,
         of: PictureSubject,
@@ -62,7 +61,7 @@ impl SessionActor {
         self.pictures.requests.push(DrawRequest { subject: of, options: asked, rounds: 0, reply });
     }
 
-    /// Makes the pictures for which all is known.
+    /// Draws the pictures whose input is complete.
     pub(super) fn draw_pending(&mut self) {
         for mut wanted in std::mem::take(&mut self.pictures.requests) {
             if wanted.reply.is_closed() {
@@ -84,7 +83,7 @@ impl SessionActor {
         }
     }
 
-    /// What a picture is drawn from, which may be what the last one was.
+    /// Returns the input of a picture, reusing the last one if it still applies.
     fn gather_drawing(&mut self, of: &PictureSubject) -> Result<Option<DrawInput>, EngineError> {
         let now = self.engine.last_position();
         if let (PictureSubject::Proposal(seq, when), Some((last, at, sides))) =
@@ -102,7 +101,6 @@ impl SessionActor {
     }
 }
 
-/// Why there is no picture.
 fn no_picture(error: &EngineError) -> Failure {
     match error {
         EngineError::Refused(refusal) => {
@@ -119,7 +117,7 @@ fn draw_picture(
     reply: Reply<Vec<u8>>,
 ) {
     let draw = move || {
-        // Whoever panicked has left nothing behind.
+        // A panic leaves nothing behind in the empty lock.
         let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
         if reply.is_closed() {
             return;
@@ -128,6 +126,6 @@ fn draw_picture(
         let drawn = drawn.map_err(|refusal| no_picture(&EngineError::Refused(refusal)));
         let _ = reply.send(drawn);
     };
-    // Where no thread can be had, the reply is dropped, which says so.
+    // If no thread can be started, the reply is dropped, which reports a failure.
     let _ = thread::Builder::new().name("picture".to_owned()).spawn(draw);
 }

@@ -1,5 +1,5 @@
-//! What the plugin reports of its place: that it began again, what its instances are, what a person has
-//! undone there, and what became of a proposal.
+//! Reports of the plugin about its place: restarts, instances, undo and redo, and the outcomes of
+//! proposals.
 
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, Failure, FailureKind, ScenePart, SceneReceipt, SceneUpdate,
@@ -14,16 +14,18 @@ use super::{SessionActor, engine_failure};
 use crate::failure::failure;
 
 impl SessionActor {
-    /// The plugin knows nothing any more of what was asked, and tells the place anew.
+    /// Handles the restart of the plugin. It has forgotten all questions, and sends the whole place
+    /// again.
     pub(super) fn handle_hello(&mut self, place: StudioPlace) {
-        if let Some(seat) = self.event_hub.slot(&self.session) {
-            self.slot = seat;
+        if let Some(slot) = self.event_hub.slot(&self.session) {
+            self.slot = slot;
         }
         self.engine.update_place(place);
         self.engine.reset_mirror();
     }
 
-    /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
+    /// Whether a report is of the current epoch. The session may have been restarted while the
+    /// report was queued.
     pub(super) fn check_epoch(&self, epoch: u64) -> Result<(), Failure> {
         if epoch == self.slot.epoch() {
             return Ok(());
@@ -38,7 +40,7 @@ impl SessionActor {
             self.handle_undo(part).map_err(|error| engine_failure(&error))?;
             let heard = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;
             if let Err(torn) = heard {
-                // Nothing of the place is known any more.
+                // The mirror is invalid now.
                 self.engine.reset_mirror();
                 return Err(failure(
                     FailureKind::Stale,
@@ -54,7 +56,8 @@ impl SessionActor {
         Ok(SceneReceipt { instances: self.engine.scene().mirrored_count() })
     }
 
-    /// What was undone may be of a workflow that is over.
+    /// Records that the user has undone or redone a proposal whose workflow is finished. The engine
+    /// handles those of active workflows.
     fn handle_undo(&mut self, part: &ScenePart) -> Result<(), EngineError> {
         let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
             return Ok(());

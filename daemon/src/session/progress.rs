@@ -1,4 +1,4 @@
-//! What is said of the moment: what each workflow waits for, and what Studio is asked.
+//! Transient events: what each workflow waits for, and what Studio is asked.
 
 use scene_schemas::api::{Event, EventRecord, FailureKind, PluginQuery, ThinkingPhase, Work};
 use scene_schemas::entry::Seq;
@@ -11,16 +11,17 @@ use vector_place::count_noun;
 use super::SessionActor;
 
 impl SessionActor {
-    /// Says something of the moment, to those whom [`Self::post`] wakes.
+    /// Records a transient event. [`Self::publish`] wakes those that wait for it.
     fn emit_progress(&self, workflow: Seq, event: Event) {
         let record = EventRecord { seq: workflow, at: 0, workflow, event };
         self.event_hub.record_event(Some(&self.session), record, true);
     }
 
-    /// Says what a workflow waits for, where that is something new.
+    /// Emits what a workflow waits for, if that has changed.
     pub(super) fn emit_thinking(&mut self, workflow: Seq, due: NextStep) {
         if matches!(due, NextStep::GoAhead | NextStep::Call) {
-            // It waits for nothing but the person, as the entry says, or for an agent.
+            // The workflow waits only for the user, which an entry already reports, or for an
+            // agent.
             if let Some(job) = self.workflow_slots.get_mut(&workflow) {
                 job.last_phase = None;
             }
@@ -47,7 +48,7 @@ impl SessionActor {
             _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {
                 ThinkingPhase::Applying
             }
-            // Studio is at work for another.
+            // Studio is busy with another workflow.
             _ if self.engine.asking_workflow() != Some(workflow)
                 && all.any(|(_, it)| it.status == PendingStatus::Waiting) =>
             {
@@ -57,7 +58,7 @@ impl SessionActor {
         }
     }
 
-    /// Says what more is asked of Studio.
+    /// Emits additional questions to Studio.
     pub(super) fn emit_requested_context(&mut self) {
         let work = self.engine.studio().map_or(&[][..], StudioTarget::work);
         let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
@@ -70,8 +71,8 @@ impl SessionActor {
         self.reported_work = asked;
     }
 
-    /// What is approved cannot be applied for the moment. It is tried again whenever the session hears
-    /// anything, and the person hears of it once.
+    /// Reports that approved changes cannot be applied at the moment. They are tried again on each
+    /// message to the session. The user is notified once.
     pub(super) fn report_blocked(&mut self, workflow: Seq, error: &PlaceError) {
         let job = self.workflow_slots.entry(workflow).or_default();
         if std::mem::replace(&mut job.is_blocked, true) {
@@ -89,7 +90,7 @@ impl SessionActor {
         );
     }
 
-    /// Stops a workflow until a person has it tried again.
+    /// Stops a workflow until the user retries it.
     pub(super) fn stop_with_error(&mut self, workflow: Seq, error: &EngineError) {
         self.workflow_slots.entry(workflow).or_default().is_stopped = true;
         self.emit_progress(
@@ -105,7 +106,7 @@ impl SessionActor {
     }
 }
 
-/// What is asked of a plugin, in a person's words.
+/// Describes the questions to the plugin for the user.
 fn describe_work(work: &[Work]) -> String {
     let (mut instances, mut scripts, mut others) = (0, 0, Vec::new());
     for work in work {

@@ -1,4 +1,4 @@
-//! Agents: the calls of their tools, their connections, and MCP over HTTP.
+//! Agents: their tool calls, their connections, and MCP over HTTP.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub(in super::super) async fn scripts(
     Ok(Json(daemon.list_scripts(session, cursor).await?))
 }
 
-/// Passes a message of MCP on to the SDK, which reads it.
+/// Passes an MCP message to the SDK, which parses it.
 pub(in super::super) async fn mcp(
     State(app): State<AppState>,
     request: Request,

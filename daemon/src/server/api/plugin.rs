@@ -1,4 +1,4 @@
-//! What the plugin calls: pairing, hello, polls, and what it reports of its place.
+//! Requests of the plugin: pairing, hello, polls, and reports of its place.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(in super::super) async fn acknowledge(
     Ok(Json(daemon.session(&ack.session)?.acknowledge(proposal, ack).await?))
 }
 
-/// Checks that a session is still in the epoch that a call was made in.
+/// Checks that the session is still in the epoch of the request.
 pub(super) fn check_epoch(
     event_hub: &EventHub,
     session: &SessionId,

@@ -1,4 +1,4 @@
-//! Proposals: to see them, and to decide about them.
+//! Proposals: viewing and deciding them.
 
 use axum::Json;
 use axum::body::Body;

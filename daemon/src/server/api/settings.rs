@@ -1,4 +1,4 @@
-//! The daemon itself: its settings, keys and usage, and its end.
+//! The daemon itself: settings, keys, usage, and shutdown.
 
 use std::sync::Arc;
 

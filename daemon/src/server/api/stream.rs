@@ -1,4 +1,4 @@
-//! Events: held until there are some, or as a stream.
+//! Events: long polls and a stream.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::super::extract::{FromParameters, Parameters, Query};
 use super::super::{long_poll, page};
 use crate::event_hub::EventHub;
 
-/// Where a reader of the stream begins, and how long an answer is held.
+/// The cursor at which a reader begins, and the time for which the response may be held.
 #[derive(Debug)]
 pub(in super::super) struct StreamQuery {
     cursor: Option<Seq>,

@@ -1,8 +1,8 @@
-//! A tool's call: passed on, waited for, and answered.
+//! Tool calls: forwarded to the daemon, awaited, and answered.
 //!
-//! A call that changes something waits for the person for a while. Meanwhile the client hears that it
-//! does, and where it can show something to the person, they are told where to decide. A call that the
-//! client takes back is withdrawn, unless somebody has decided by then.
+//! A call that changes something waits for the user's decision for a while. Meanwhile the client
+//! receives progress notifications. If it can show forms, it tells the user where to decide. A call
+//! that the client cancels is withdrawn, unless it is already decided.
 
 use std::time::Duration;
 
@@ -27,18 +27,18 @@ use super::tool_list::{PROPOSAL_STATUS, SESSIONS};
 use super::{DaemonGate, McpAgent, random_id, results};
 use crate::failure::failure;
 
-/// How often a client hears that its call still waits.
+/// The interval of progress notifications.
 const NEWS: Duration = Duration::from_secs(2);
-/// A person who decides at once is told nothing.
+/// A decision within this time comes without a notice to the user.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// How long a call is held at once, in seconds, and one more.
+/// The duration of one long poll for a call, in seconds, without the extra second.
 const HOLD: u64 = 15;
-/// The longest that proposal_status waits, in seconds.
+/// The longest wait of proposal_status, in seconds.
 const LONGEST: u64 = 55;
 
 impl<G: DaemonGate> McpAgent<G> {
-    /// Answers a call. What went wrong is an answer as well: an error of the protocol would not reach
-    /// the model.
+    /// Answers a call. Failures are answers as well, because a protocol error would not reach the
+    /// model.
     pub(super) async fn answer_call(
         &self,
         request: CallToolRequestParams,
@@ -56,7 +56,7 @@ impl<G: DaemonGate> McpAgent<G> {
         Ok(answered.unwrap_or_else(|failure| results::failure_result(&failure)))
     }
 
-    /// Calls a tool, and waits so long for what becomes of it.
+    /// Calls a tool, and waits for the result for at most `wait`.
     pub(super) async fn call_tool(
         &self,
         tool: &str,
@@ -96,21 +96,21 @@ impl<G: DaemonGate> McpAgent<G> {
         }
         let settled = tokio::select! {
             settled = self.wait_until_settled(view.clone(), until, wait, context) => settled,
-            // Nobody hears the answer. A person may still decide.
+            // The client does not receive the answer. The user may still decide.
             () = gone.cancelled() => Some(view),
         };
         let Some(settled) = settled else {
             return Err(self.cancel_call(own, &gone).await);
         };
         if !settled.became.is_settled() && !is_change(&settled.tool) {
-            // What only reads is of no use any more to whoever has gone on.
+            // A read that was not finished in time is of no use any more.
             let _ = self.gate.cancel_call(own).await;
         }
         Ok(settled)
     }
 
-    /// Takes a call of one's own back, unless its client has gone; what the client is told, where it still
-    /// listens.
+    /// Withdraws a call, unless its client has disconnected. Returns the failure that the client
+    /// receives.
     async fn cancel_call(&self, own: CancelCall, gone: &CancellationToken) -> Failure {
         if gone.is_cancelled() {
             let message = "The client has disconnected; what it proposed waits for the person.";
@@ -128,7 +128,7 @@ impl<G: DaemonGate> McpAgent<G> {
         )
     }
 
-    /// Waits until a call is settled or the time is up; none where the client does not want it any more.
+    /// Waits until a call is settled or the time is up; None if the client has cancelled it.
     async fn wait_until_settled(
         &self,
         mut view: CallView,
@@ -141,7 +141,8 @@ impl<G: DaemonGate> McpAgent<G> {
         let began = Instant::now();
         let mut tick = interval_at(began + NEWS, NEWS);
         while !view.became.is_settled() && Instant::now() < until {
-            // It is cut off at the time that is left, and must not be asked for again and again before.
+            // The poll is cut off when the time is up. Without the extra second it would return and
+            // be repeated several times in the last second.
             let hold = until.saturating_duration_since(Instant::now()).as_secs().min(HOLD) + 1;
             let held = timeout_at(until, self.gate.wait_for_call(view.call, hold));
             tokio::pin!(held);
@@ -149,7 +150,7 @@ impl<G: DaemonGate> McpAgent<G> {
                 tokio::select! {
                     seen = &mut held => match seen {
                         Ok(Ok(seen)) => { view = seen; break }
-                        // What is known of it is what was seen last.
+                        // On failure or when the time is up, return the last known state.
                         Ok(Err(_)) | Err(_) => return Some(view),
                     },
                     _ = tick.tick() => {
@@ -164,7 +165,7 @@ impl<G: DaemonGate> McpAgent<G> {
         Some(view)
     }
 
-    /// What became of a call, or of the last ones.
+    /// Returns a call, or the latest calls.
     async fn call_status(
         &self,
         args: &JsonObject,
@@ -186,19 +187,19 @@ impl<G: DaemonGate> McpAgent<G> {
         };
         let wait = Duration::from_secs(number("wait")?.unwrap_or(0).min(LONGEST));
         let view = self.gate.wait_for_call(Seq(id), 0).await?;
-        // Whoever does not want to know any more takes nothing back.
+        // Cancelling this query does not withdraw the call.
         let waited =
             self.wait_until_settled(view.clone(), Instant::now() + wait, wait, context).await;
         Ok(results::status_result(&waited.unwrap_or(view)))
     }
 }
 
-/// Whether a tool wants to change something; one that nobody knows does not.
+/// Whether a tool changes something. False for an unknown tool.
 fn is_change(tool: &str) -> bool {
     tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change)
 }
 
-/// Tells a client that its call still waits.
+/// Notifies a client that its call is still pending.
 async fn report_progress(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
@@ -209,18 +210,17 @@ async fn report_progress(
     let news = ProgressNotificationParam::new(token, elapsed.as_secs_f64())
         .with_total(wait.as_secs_f64())
         .with_message(results::describe_pending(view));
-    // A client that is gone is noticed elsewhere.
+    // A client that is gone is detected elsewhere.
     let _ = peer.notify_progress(news).await;
 }
 
-/// A word to the person in their client, for as long as their decision is missing: it is taken back when
-/// this is dropped.
+/// A notice in the user's client while a decision is pending. Dropping it removes the notice.
 struct DecisionNotice {
     _until: Option<oneshot::Sender<()>>,
 }
 
 impl DecisionNotice {
-    /// Says where to decide, where the client can show that.
+    /// Shows where to decide, if the client supports forms.
     fn show_to(peer: &Peer<RoleServer>, view: &CallView) -> Self {
         let is_waiting = matches!(
             view.became,
@@ -235,7 +235,7 @@ impl DecisionNotice {
     }
 }
 
-/// Shows a message to the person until they have decided. Whatever they answer there decides nothing.
+/// Shows a message until the user has decided. The user's answer to the message decides nothing.
 async fn elicit_decision(
     peer: Peer<RoleServer>,
     message: String,

@@ -1,4 +1,4 @@
-//! The way from the MCP server to the daemon: at its desk, or from another process over HTTP.
+//! The interface between the MCP server and the daemon: a direct one, or HTTP from another process.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use crate::daemon::DaemonHandle;
 use crate::event_hub::EventHub;
 use crate::server::long_poll;
 
-/// What an agent may ask of the daemon. To decide is not among it.
+/// What an agent may request from the daemon. Decisions are not part of it.
 pub trait DaemonGate: Send + Sync + 'static {
     fn list_sessions(&self) -> impl Future<Output = Result<Sessions, Failure>> + Send;
-    /// Calls a tool; answered when it is planned, or after the call's own time.
+    /// Calls a tool. Returns when the call is planned, or after the call's `hold` time.
     fn call_tool(&self, call: AgentCall) -> impl Future<Output = Result<CallView, Failure>> + Send;
-    /// What became of a call, by its number or its proposal's, held for so many seconds until it is
-    /// settled.
+    /// Returns a call, by its number or its proposal's, once it is settled or after `hold` seconds.
     fn wait_for_call(
         &self,
         seq: Seq,
         hold: u64,
     ) -> impl Future<Output = Result<CallView, Failure>> + Send;
-    /// Takes a call of one's own back, whether it has come there yet or not.
+    /// Withdraws a call of the same connection, whether it has arrived or not.
     fn cancel_call(&self, call: CancelCall) -> impl Future<Output = Result<(), Failure>> + Send;
-    /// What agents have called lately.
+    /// Returns the latest calls of agents.
     fn read_log(&self) -> impl Future<Output = Result<AgentLog, Failure>> + Send;
-    /// A page of the scripts of a place.
+    /// Returns a page of the scripts of a place.
     fn list_scripts(
         &self,
         session: &SessionId,
         cursor: Option<String>,
     ) -> impl Future<Output = Result<ScriptPage, Failure>> + Send;
-    /// Cancelled when the client of a connection has gone: what it waits for is not taken back then.
+    /// Returns a token that is cancelled when the client of a connection has disconnected. Calls
+    /// that it waits for are not withdrawn then.
     fn disconnect_token(&self, connection: &str) -> CancellationToken;
-    /// A connection has ended, and nobody waits for an answer.
+    /// Records that a connection has ended and waits for no more answers.
     fn end_connection(&self, connection: &str);
 }
 
-/// The way within the daemon.
+/// The direct interface within the daemon.
 #[derive(Debug)]
 pub(in crate::server) struct LocalGate {
     pub(in crate::server) event_hub: Arc<EventHub>,

@@ -1,4 +1,4 @@
-//! MCP over HTTP, at `/mcp`: what has passed the guard goes to the SDK.
+//! MCP over HTTP, at `/mcp`: passes checked requests to the SDK.
 
 use std::fmt;
 use std::path::Path;
@@ -26,10 +26,10 @@ const SESSION: &str = "mcp-session-id";
 /// The longest name of a connection.
 const MAX_NAME: usize = 64;
 
-/// A session that says nothing for this long is let go; it is there again when it speaks.
+/// The time after which a silent session is unloaded. It is restored on its next request.
 const IDLE: Duration = Duration::from_mins(30);
 
-/// The server behind `/mcp`.
+/// The handler of `/mcp`.
 pub(in crate::server) struct McpHttp {
     service: StreamableHttpService<McpAgent<LocalGate>, LocalSessionManager>,
     session_store: Arc<McpSessionStore>,
@@ -37,7 +37,7 @@ pub(in crate::server) struct McpHttp {
     sessions: Arc<HttpSessions>,
 }
 
-/// The session that a request belongs to, where it names one that can be the name of a connection.
+/// Returns the session that a request names, if it is valid as the id of a connection.
 pub(super) fn session_of(headers: &HeaderMap) -> Option<String> {
     let session = headers.get(SESSION)?.to_str().ok()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -52,16 +52,17 @@ impl fmt::Debug for McpHttp {
 }
 
 impl McpHttp {
-    /// With its sessions kept in this file; calls wait so long for a person.
+    /// Creates the handler. Sessions are stored in the file `kept`. Calls wait for the user for at
+    /// most `wait`.
     pub(in crate::server) fn new(
-        board: &Arc<EventHub>,
-        desk: &DaemonHandle,
+        event_hub: &Arc<EventHub>,
+        daemon: &DaemonHandle,
         kept: &Path,
         wait: Duration,
     ) -> Self {
-        let sessions = Arc::new(HttpSessions::new(board, desk));
-        let (known, own) = (Arc::clone(&sessions), Arc::clone(board));
-        let gate = Arc::new(LocalGate { event_hub: own, daemon: desk.clone(), sessions: known });
+        let sessions = Arc::new(HttpSessions::new(event_hub, daemon));
+        let (known, own) = (Arc::clone(&sessions), Arc::clone(event_hub));
+        let gate = Arc::new(LocalGate { event_hub: own, daemon: daemon.clone(), sessions: known });
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
         let session_store = Arc::new(McpSessionStore::load(kept));
@@ -74,14 +75,14 @@ impl McpHttp {
         Self { service, session_store, shutdown, sessions }
     }
 
-    /// Ends all sessions, and the streams that clients hold.
+    /// Ends all sessions, and the open streams of clients.
     pub(in crate::server) fn end_sessions(&self) {
         self.sessions.close_all();
         self.shutdown.cancel();
     }
 
-    /// Answers a request of this owner of sessions. Another owner's session is answered as one that
-    /// does not exist: the client then initializes a new one.
+    /// Answers a request of an owner of sessions. The answer for another owner's session is that it
+    /// does not exist, so that the client initializes a new one.
     pub(in crate::server) async fn answer_request(
         &self,
         request: Request,

@@ -1,4 +1,4 @@
-//! The prompts: what a person asks for often, as their client's own commands.
+//! Prompts for frequent requests, which clients offer as their own commands.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
@@ -16,7 +16,7 @@ fn to_prompt(preset: &RequestPreset) -> Prompt {
     Prompt::new(preset.name, Some(preset.about), Some(vec![what]))
 }
 
-/// One of them, about something.
+/// Returns a prompt, filled in with its argument.
 pub(super) fn get_prompt(
     name: &str,
     args: Option<&JsonObject>,

@@ -1,7 +1,7 @@
-//! The resources: the tree of each open place, its scripts, what waits, and the record.
+//! Resources: the tree of each open place, its scripts, the pending proposals, and the log.
 //!
-//! What is read of a place is read by the same tools as in a call, and so it is on record as well. The list
-//! of scripts is not: clients ask for it by themselves, and their models have called nothing.
+//! Places are read by the same tools as in calls, so that reads are recorded. The list of scripts
+//! is not recorded, because clients request it by themselves, without a call of the model.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use serde_json::{Value as Json, json};
 
 use super::{DaemonGate, McpAgent, protocol_error, results};
 
-/// What a path holds that an address cannot.
+/// The characters of a path that have to be escaped in a URI.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -31,7 +31,7 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'[')
     .add(b']');
 
-/// What is said of something that nobody would read whole.
+/// The message for a resource that is too long to be read completely.
 const TOO_LONG: &str = "It is too long for a resource. Call read_script for a range of its lines, or list_children \
                         further down.";
 
@@ -41,14 +41,14 @@ const PLACE: &str = "vector://place/";
 const TREE: &str = "tree";
 const SCRIPT: &str = "script";
 
-/// A resource is read at once, or not.
+/// The time within which a resource has to be read.
 const SOON: Duration = Duration::from_secs(10);
-/// How many instances a tree shows.
+/// The maximum number of instances in a tree.
 const NODES: u64 = 500;
-/// How long a script is that is read whole, in bytes.
+/// The maximum length of a script that is read completely, in bytes.
 const LONGEST: u64 = 1_000_000;
 
-/// How addresses are made.
+/// Returns the templates of the URIs.
 pub(super) fn resource_templates() -> Vec<ResourceTemplate> {
     let template = |end: &str, name: &str, about: &str| {
         ResourceTemplate::new(format!("{PLACE}{{session}}/{end}"), name).with_description(about)
@@ -66,7 +66,7 @@ fn resource_uri(session: &str, kind: &str, path: &str) -> String {
     format!("{PLACE}{session}/{kind}/{}", utf8_percent_encode(path, ESCAPED))
 }
 
-/// What an address names.
+/// The parsed form of a URI.
 #[derive(Debug, PartialEq, Eq)]
 enum ResourceName {
     Ledger,
@@ -98,7 +98,7 @@ fn parse_uri(uri: &str) -> Option<ResourceName> {
 }
 
 impl<G: DaemonGate> McpAgent<G> {
-    /// The record, the trees, and the scripts of one place after the other.
+    /// Lists the fixed resources, and the scripts of one place after the other.
     pub(super) async fn list_resources(
         &self,
         cursor: Option<String>,
@@ -115,7 +115,7 @@ impl<G: DaemonGate> McpAgent<G> {
         let mut resources = if cursor.is_none() { fixed_resources(&open) } else { Vec::new() };
         let mut next = None;
         if let Some(place) = open.sessions.get(at) {
-            // A place that cannot be read now has no scripts now.
+            // A place that cannot be read now is listed without scripts.
             let page = self.gate.list_scripts(&place.session, from.map(str::to_owned)).await.ok();
             let (found, cursor) = page.map(|page| (page.scripts, page.cursor)).unwrap_or_default();
             resources.extend(found.iter().map(|it| script_resource(&place.session.0, it)));
@@ -129,7 +129,7 @@ impl<G: DaemonGate> McpAgent<G> {
         Ok(listed)
     }
 
-    /// Reads what an address names.
+    /// Reads the resource of a URI.
     pub(super) async fn read_resource(
         &self,
         uri: &str,
@@ -183,7 +183,7 @@ impl<G: DaemonGate> McpAgent<G> {
         self.gate.read_log().await.map_err(|failure| protocol_error(&failure))
     }
 
-    /// The answer of a tool that reads.
+    /// Calls a tool that reads. Returns its answer, or the reason there is none.
     async fn call_read_tool(
         &self,
         tool: &str,
@@ -200,7 +200,7 @@ impl<G: DaemonGate> McpAgent<G> {
     }
 }
 
-/// What is there whatever the place holds.
+/// Returns the resources that do not depend on the contents of a place.
 fn fixed_resources(open: &Sessions) -> Vec<Resource> {
     let mut all = vec![
         Resource::new(LEDGER, "ledger")
@@ -225,7 +225,7 @@ fn script_resource(session: &str, ListedScript { path, class }: &ListedScript) -
         .with_mime_type("text/x-luau")
 }
 
-/// The calls that wait for a person.
+/// Lists the calls with pending proposals.
 fn pending_text(log: &AgentLog) -> String {
     let is_waiting = |it: &&LoggedCall| matches!(it.view.became, AgentCallOutcome::Pending { .. });
     let lines: String = log.unsettled.iter().filter(is_waiting).map(results::log_line).collect();

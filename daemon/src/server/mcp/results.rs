@@ -1,4 +1,4 @@
-//! What a client is told: calls, sessions and the record, as text for the model behind it.
+//! Results for clients: calls, sessions and the log, as text for the model.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use scene_schemas::api::{
@@ -8,10 +8,10 @@ use scene_schemas::api::{
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{fence_text, picture_data, without_picture};
 
-/// How long a text becomes, in bytes: what a model reads without losing what it read before.
+/// The maximum length of a text, in bytes. A longer one would displace what the model read before.
 const LONGEST: usize = 100_000;
 
-/// A call that was waited for.
+/// Formats a call after waiting for it.
 pub(super) fn call_result(view: &CallView) -> CallToolResult {
     match &view.became {
         AgentCallOutcome::Done { answer, applied: None } if !is_passed_whole(answer) => {
@@ -39,8 +39,8 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
     }
 }
 
-/// A call that is not settled. Several clients hand their model the structured content alone where there
-/// is any, and others the text alone: each says everything.
+/// Formats an unsettled call. Some clients pass only the structured content to the model, others
+/// only the text, so both contain everything.
 fn unsettled_result(view: &CallView) -> CallToolResult {
     let text = format!("{} {}", describe_pending(view), describe_next_step(view));
     let said = json!({
@@ -53,7 +53,7 @@ fn describe_applied(change: &AppliedChange) -> String {
     format!("Applied as proposal {}.\n{}", change.proposal, fence_text(&change.diff, "diff"))
 }
 
-/// What proposal_status says of a call.
+/// Formats a call for proposal_status.
 pub(super) fn status_result(view: &CallView) -> CallToolResult {
     let mut said =
         json!({ "status": outcome_word(&view.became), "id": view.call, "tool": view.tool });
@@ -77,7 +77,7 @@ fn structured_result(text: String, said: Json) -> CallToolResult {
     result
 }
 
-/// What became of a call, in a word.
+/// Returns the status of a call as a single word.
 fn outcome_word(became: &AgentCallOutcome) -> &'static str {
     match became {
         AgentCallOutcome::Working {} => "working",
@@ -95,7 +95,7 @@ fn outcome_word(became: &AgentCallOutcome) -> &'static str {
     }
 }
 
-/// What a call waits for.
+/// Describes what a call waits for.
 pub(super) fn describe_pending(view: &CallView) -> String {
     match &view.became {
         AgentCallOutcome::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
@@ -111,7 +111,7 @@ pub(super) fn describe_pending(view: &CallView) -> String {
     }
 }
 
-/// What an answer counts as done though it is not.
+/// Names the pending proposals that an answer treats as applied.
 fn overlay_note(view: &CallView) -> Option<String> {
     let names: Vec<String> = view.on_top_of.iter().map(ToString::to_string).collect();
     let which = match names.len() {
@@ -136,7 +136,7 @@ fn describe_next_step(view: &CallView) -> String {
     )
 }
 
-/// What the person is told in their client.
+/// Returns the message for the user in their client.
 pub(super) fn decision_instructions(view: &CallView) -> String {
     let AgentCallOutcome::Pending { proposal, title, .. } = &view.became else {
         return describe_pending(view);
@@ -152,7 +152,7 @@ pub(super) fn sessions_result(open: &Sessions) -> CallToolResult {
         let mut said = json!({
             "session": it.session, "name": it.place.name, "connected": it.connected,
         });
-        // Nothing is known yet of a place that Studio has not told.
+        // The number is unknown before Studio has sent the place.
         if it.instances > 0 {
             said["instances"] = it.instances.into();
         }
@@ -170,7 +170,7 @@ pub(super) fn log_result(log: &AgentLog) -> CallToolResult {
     structured_result(text.clone(), json!({ "text": text }))
 }
 
-/// What is not settled, and the last calls, one a line.
+/// Lists the unsettled calls and the latest ones, one per line.
 pub(super) fn log_lines(log: &AgentLog) -> String {
     if log.calls.is_empty() {
         return "No agent has called anything yet.".to_owned();
@@ -185,7 +185,7 @@ pub(super) fn log_lines(log: &AgentLog) -> String {
     text
 }
 
-/// A call in a line.
+/// Formats a call as a line.
 pub(super) fn log_line(it: &LoggedCall) -> String {
     let proposal = match &it.view.became {
         AgentCallOutcome::Pending { proposal, .. } => format!(", proposal {proposal}"),
@@ -200,7 +200,8 @@ pub(super) fn log_line(it: &LoggedCall) -> String {
     format!("{} {word}{proposal}: {} {brief} ({client}{gone}, in {place})\n", view.call, view.tool)
 }
 
-/// Something went wrong before there was a call, or nobody knows whether there is one.
+/// Formats a failure before a call was made, or one after which it is unknown whether the call
+/// exists.
 pub(super) fn failure_result(failure: &Failure) -> CallToolResult {
     let text = format!("{} {}", failure.message, failure.hint);
     if failure.kind == FailureKind::Lost {
@@ -216,7 +217,7 @@ fn error_result(text: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(truncate(text))])
 }
 
-/// An answer: a picture as one, everything else as text.
+/// Converts an answer to content: a picture as an image, everything else as text.
 fn content_blocks(answer: &Json) -> Vec<ContentBlock> {
     if let Some(png) = picture_data(answer) {
         let text = without_picture(answer, true).to_string();
@@ -224,24 +225,24 @@ fn content_blocks(answer: &Json) -> Vec<ContentBlock> {
     }
     let text = match answer {
         Json::Null => "Done.".to_owned(),
-        // Texts of the place stand in fences that nothing in them can close; JSON is one by itself.
+        // Texts of the place are in fences that nothing in them can close. JSON delimits itself.
         Json::String(text) => fence_text(text, ""),
         answer => answer.to_string(),
     };
     vec![ContentBlock::text(truncate(text))]
 }
 
-/// Whether a text can be read whole.
+/// Whether a text is short enough to be passed on completely.
 pub(super) fn is_short(text: &str) -> bool {
     text.len() <= LONGEST
 }
 
-/// Whether an answer can be passed on whole: JSON that is cut is none. A picture is no text.
+/// Whether an answer can be passed on completely. JSON must not be cut, and a picture is not text.
 fn is_passed_whole(answer: &Json) -> bool {
     picture_data(answer).is_some() || answer.is_string() || is_short(&answer.to_string())
 }
 
-/// A text that is cut where it is too long to be read, and says so.
+/// Cuts a text that is too long, and says so in it.
 pub(super) fn truncate(text: String) -> String {
     if is_short(&text) {
         return text;
@@ -279,8 +280,8 @@ mod tests {
         (told["isError"] == true, told["content"][0]["text"].as_str().unwrap().to_owned())
     }
 
-    /// What a model reads of a result: in Claude Code and Codex the structured content alone where there is
-    /// any, in others the text alone.
+    /// What models read of a result: Claude Code and Codex pass only the structured content if
+    /// there is any, others only the text.
     fn read_by_models(result: &CallToolResult) -> Vec<String> {
         let said = serde_json::to_value(result).unwrap();
         let text = said["content"][0]["text"].as_str().unwrap().to_owned();

@@ -1,8 +1,9 @@
-//! The sessions of MCP over HTTP that are known, in a file, so that a daemon that was started anew goes on
-//! with them and no client has to begin again.
+//! Storage of the MCP sessions over HTTP, so that they survive a restart of the daemon, and clients
+//! need not initialize again.
 //!
-//! What is kept is what a client said of itself when it began, and whose token began it. It opens nothing:
-//! every request brings its own token, and another's session is none.
+//! The file contains what each client said about itself when it initialized, and the owner of its
+//! token. This grants no access: every request carries its own token, and a session of another
+//! owner counts as unknown.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,33 +18,32 @@ use rmcp::transport::streamable_http_server::session::{
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-/// How many sessions are kept; the oldest go first.
+/// The number of stored sessions; the oldest are removed first.
 const KEPT: usize = 64;
 
-/// How many sessions are known by their owners.
+/// The maximum number of sessions whose owner is known.
 const MAX_OWNERS: usize = 4_096;
 
-/// The sessions, and their file.
 #[derive(Debug)]
 pub(super) struct McpSessionStore {
     file: PathBuf,
     sessions: Mutex<BTreeMap<String, StoredSession>>,
-    /// The sessions that are at work, by whose token they were begun.
+    /// The owners of the sessions, by session id.
     owners: Mutex<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct StoredSession {
-    /// When it began, in seconds since 1970.
+    /// The time of initialization, in seconds since 1970.
     began: u64,
     state: SessionState,
-    /// Who began it; none where an earlier Vector kept it.
+    /// The owner of the token; None if an older version of Vector stored the session.
     #[serde(default)]
     owner: Option<String>,
 }
 
 impl McpSessionStore {
-    /// What a file has; nothing where there is none, or one that is no such file.
+    /// Loads the sessions from a file. Empty if the file does not exist or is invalid.
     pub(super) fn load(file: &Path) -> Self {
         let sessions = std::fs::read(file).ok();
         let sessions = sessions.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -53,12 +53,12 @@ impl McpSessionStore {
         Self { file: file.to_owned(), sessions: Mutex::new(sessions), owners }
     }
 
-    /// Whether a session is this owner's, or nobody's so far.
+    /// Whether the session belongs to this owner, or to none yet.
     pub(super) fn is_owned(&self, id: &str, owner: &str) -> bool {
         self.lock_owners().get(id).is_none_or(|own| own == owner)
     }
 
-    /// Remembers whose a session is; whose it is already stays so.
+    /// Records the owner of a session, unless it already has one.
     pub(super) fn remember_owner(&self, id: &str, owner: String) {
         let mut owners = self.lock_owners();
         if owners.contains_key(id) {
@@ -67,7 +67,7 @@ impl McpSessionStore {
         while owners.len() >= MAX_OWNERS && owners.pop_first().is_some() {}
         owners.insert(id.to_owned(), owner.clone());
         drop(owners);
-        // Where it cannot be kept, a daemon that is started anew does not know the session's owner.
+        // If this cannot be stored, a restarted daemon does not know the session's owner.
         let _ = self.update(|sessions| {
             if let Some(session) = sessions.get_mut(id) {
                 session.owner = Some(owner);
@@ -80,11 +80,11 @@ impl McpSessionStore {
     }
 
     fn lock_sessions(&self) -> MutexGuard<'_, BTreeMap<String, StoredSession>> {
-        // Whoever panicked has left whole values behind.
+        // A panic cannot leave a partly changed map behind.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is kept, in the file as well.
+    /// Changes the sessions in memory and in the file.
     fn update(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, StoredSession>),

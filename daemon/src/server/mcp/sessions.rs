@@ -1,7 +1,8 @@
-//! The sessions over HTTP whose clients are there: which requests each of them holds, and when one is gone.
+//! Presence of MCP clients over HTTP: the open requests of each session, and when its client is
+//! gone.
 //!
-//! A client says that it goes by `DELETE`. Where its streams break off instead, it has a moment to come
-//! back, as clients do after a broken connection; then it is gone as well.
+//! A client announces its end with `DELETE`. If its streams break off instead, it has a moment to
+//! reconnect, as clients do after a broken connection. After that it is gone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +15,13 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::DaemonHandle;
 use crate::event_hub::EventHub;
 
-/// How long a client whose streams broke off may take to come back.
+/// The time within which a client may reconnect after its streams broke off.
 const RETURNS: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct HttpSessions {
     event_hub: Arc<EventHub>,
     daemon: DaemonHandle,
-    /// Cancelled when the daemon ends.
     closing: CancellationToken,
     clients: Mutex<HashMap<String, HttpClient>>,
 }
@@ -29,17 +29,16 @@ pub(super) struct HttpSessions {
 #[derive(Debug)]
 struct HttpClient {
     disconnect_token: CancellationToken,
-    /// How many requests are being answered.
     open_requests: usize,
-    /// How often something has begun or broken off.
+    /// The number of times that a request began or broke off.
     changes: u64,
 }
 
-/// A request that is being answered.
+/// The guard of a request that is being answered.
 struct RequestGuard {
     sessions: Arc<HttpSessions>,
     session: String,
-    /// Whether all of the answer was sent.
+    /// Whether the whole response was sent.
     is_answered: bool,
 }
 
@@ -50,10 +49,10 @@ impl Drop for RequestGuard {
 }
 
 impl HttpSessions {
-    pub(super) fn new(board: &Arc<EventHub>, desk: &DaemonHandle) -> Self {
+    pub(super) fn new(event_hub: &Arc<EventHub>, daemon: &DaemonHandle) -> Self {
         Self {
-            event_hub: Arc::clone(board),
-            daemon: desk.clone(),
+            event_hub: Arc::clone(event_hub),
+            daemon: daemon.clone(),
             closing: CancellationToken::new(),
             clients: Mutex::default(),
         }
@@ -63,19 +62,19 @@ impl HttpSessions {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The daemon ends, and takes nobody for gone.
+    /// Records that the daemon ends. From now on no client counts as gone.
     pub(super) fn close_all(&self) {
         self.closing.cancel();
     }
 
-    /// Cancelled when the client of a session is gone, or the daemon ends. One that begins each request by
-    /// itself is never known to be.
+    /// Returns a token that is cancelled when the client of a session is gone or the daemon ends. A
+    /// client without a session is never known to be gone.
     pub(super) fn disconnect_token(&self, session: &str) -> CancellationToken {
         let client = self.lock_clients().get(session).map(|client| client.disconnect_token.clone());
         client.unwrap_or_else(|| self.closing.child_token())
     }
 
-    /// A session is ended: its client is gone at once.
+    /// Ends a session. Its client is gone immediately.
     pub(super) fn end_session(&self, session: &str) {
         if let Some(client) = self.lock_clients().remove(session) {
             client.disconnect_token.cancel();
@@ -84,7 +83,7 @@ impl HttpSessions {
         self.daemon.end_connection(session);
     }
 
-    /// Answers a request of a session, which is there for as long.
+    /// Answers a request of a session. Its client counts as connected meanwhile.
     pub(super) async fn answer_request(
         self: &Arc<Self>,
         session: String,
@@ -121,7 +120,7 @@ impl HttpSessions {
             return;
         }
         if is_answered {
-            // Nothing is known of a client that holds nothing: it may be there, or not.
+            // Without an open request it is unknown whether the client is still connected.
             clients.remove(session);
             sessions.event_hub.connected_clients().remove(session);
             return;
@@ -145,7 +144,7 @@ impl HttpSessions {
 }
 
 impl RequestGuard {
-    /// Is held until all of a body was sent.
+    /// Keeps the guard until the whole body was sent.
     fn hold_until_sent(mut self, body: Body) -> Body {
         if body.size_hint().exact().is_some() {
             self.is_answered = true;

@@ -1,4 +1,4 @@
-//! The tools that a client is offered: those of the registry, and two of the server's own.
+//! The tools that are offered to clients: those of the registry, and two of the server.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use vector_core::tools::{AgentTool, OF_THE_SERVER, agent_tools};
 
 /// The tool that lists the open places.
 pub(super) const SESSIONS: &str = OF_THE_SERVER[0];
-/// The tool that tells what became of a call.
+/// The tool that returns the outcome of a call.
 pub(super) const PROPOSAL_STATUS: &str = OF_THE_SERVER[1];
 
-/// All tools, in the order in which a model reads them.
+/// Lists all tools, in the order in which a model reads them.
 pub fn list_tools() -> Vec<Tool> {
     let own = [sessions_tool(), proposal_status()];
     own.into_iter().chain(agent_tools().into_iter().map(to_tool)).collect()
@@ -20,7 +20,7 @@ pub fn list_tools() -> Vec<Tool> {
 fn to_tool(offered: AgentTool) -> Tool {
     let AgentTool { name, about, schema, is_read_only: reads, is_destructive: destroys } = offered;
     let tool = Tool::new(name, about, Arc::new(schema));
-    // What is not said is that it may destroy.
+    // Without an annotation, clients assume that a tool may be destructive.
     match (reads, destroys) {
         (true, _) => tool.with_annotations(ToolAnnotations::new().read_only(true)),
         (false, false) => tool.with_annotations(ToolAnnotations::new().destructive(false)),
@@ -66,9 +66,9 @@ fn to_object(json: &Json) -> Arc<JsonObject> {
 mod tests {
     use super::*;
 
-    /// What a client's model reads before anything is said.
+    /// The list is part of each model's context from the start, so its size is limited.
     const LONGEST: usize = 20_000;
-    /// More tools than this some clients leave out.
+    /// Some clients drop tools beyond this number.
     const MOST: usize = 40;
 
     fn arrays(schema: &Json, at: &str, bad: &mut Vec<String>) {

@@ -1,4 +1,5 @@
-//! What is going on: the sessions, their tasks, and one conversation with its plan and what it took.
+//! The view of current work: the sessions, their tasks, and one conversation with its plan and
+//! usage.
 
 use maud::{Markup, html};
 use scene_schemas::api::{
@@ -13,15 +14,15 @@ use super::item::phase_text;
 use super::log::ConversationLog;
 use crate::session::FoundInstance;
 
-/// How many tasks of a session are listed.
+/// The maximum number of listed tasks of a session.
 const TASKS: usize = 12;
 
-/// How the sessions of Rojo projects are called.
+/// The prefix of the ids of Rojo projects' sessions.
 const PROJECT: &str = "project-";
-/// The same of those of files.
+/// The prefix of the ids of place files' sessions.
 const FILE: &str = "file-";
 
-/// The sessions with their tasks.
+/// Renders the sessions with their tasks.
 pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
     let of = |session: Option<&SessionId>| {
         let tasks = workflows.workflows.iter().filter(move |it| it.session.as_ref() == session);
@@ -94,7 +95,7 @@ fn place_entry(session: &SessionView) -> Markup {
             h2 title=(safe_text(&session.place.name)) { span.dot data-state=(state) {} (format::place_name(&session.place.name)) }
             p.dim {
                 (word)
-                // Of a file it is not known.
+                // The number is not known for a file.
                 @if session.instances > 0 { ", " (format::count_text(session.instances as usize, "instance")) }
                 @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/deploy/" (session.session) } { "deploy" } }
                 @if let Some(project) = &session.project { ", synced with " (format::place_name(project)) }
@@ -120,7 +121,7 @@ fn task_list(tasks: &[&WorkflowView]) -> Markup {
     }
 }
 
-/// A conversation: its head, and the end of what was said.
+/// Renders a conversation: its head, and the latest parts of the log.
 pub(super) fn conversation_view(talk: &ConversationView) -> Markup {
     let head = &talk.head;
     html! {
@@ -139,8 +140,7 @@ fn task_count(talk: &ConversationHeader) -> String {
     talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
-/// done with it.
+/// Renders the head of a conversation: the request, the state, the usage, and the possible actions.
 pub(super) fn conversation_head(talk: &ConversationHeader) -> Markup {
     let task = &talk.workflow;
     let (state, word) = format::state_name(task.state, task.outcome);
@@ -164,7 +164,7 @@ fn is_waiting_for_person(state: WorkflowState) -> bool {
     matches!(state, WorkflowState::Waiting | WorkflowState::Disconnected)
 }
 
-/// Whether a person is to decide upon a proposal.
+/// Whether the user has a proposal to decide.
 fn is_undecided(task: &WorkflowView) -> bool {
     is_waiting_for_person(task.state) && !task.proposals.is_empty()
 }
@@ -184,7 +184,7 @@ fn task_actions(task: &WorkflowView) -> Markup {
 fn plan_view(task: &WorkflowView) -> Markup {
     let done = task.plan.iter().filter(|step| step.done).count();
     let next = task.plan.iter().find(|step| !step.done);
-    // What is left to do is offered when nothing else is done.
+    // The remaining steps are offered once the task has ended.
     let is_offered = next.is_some() && task.state == WorkflowState::Finished;
     html! {
         details.plan data-key=(if is_offered { "plan-next" } else { "plan" }) open[is_offered] {
@@ -209,7 +209,7 @@ fn plan_view(task: &WorkflowView) -> Markup {
     }
 }
 
-/// What models took in a conversation, and how full the last request was.
+/// Renders the usage of models in a conversation, and the size of the last request.
 fn usage_line(head: &ConversationHeader) -> Markup {
     let Usage { input, output, cost } = head.usage;
     html! {
@@ -235,7 +235,7 @@ fn usage_line(head: &ConversationHeader) -> Markup {
     }
 }
 
-/// What can be pointed at behind `@`, besides what can only be typed: files, folders and addresses.
+/// Renders the suggestions for `@`. Files, folders and web addresses can only be typed.
 pub(super) fn mention_list(found: &[FoundInstance], typed: &str) -> Markup {
     let is_begun = |name: &str| name.starts_with(&typed.to_lowercase());
     html! {
@@ -248,7 +248,7 @@ pub(super) fn mention_list(found: &[FoundInstance], typed: &str) -> Markup {
     }
 }
 
-/// Where a person types what they want.
+/// Renders the form for a request.
 pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup {
     html! {
         form.composer data-act="ask" aria-label="Ask for something" {

@@ -1,4 +1,4 @@
-//! A deploy: what would be committed of a Rojo project, and how far that is.
+//! A deploy: the plan of a Rojo project's commit, and its progress.
 
 use maud::{Markup, html};
 use scene_schemas::api::{Deploy, DeployPlan, DeployState, ExcludedFile};
@@ -6,7 +6,7 @@ use scene_schemas::api::{Deploy, DeployPlan, DeployState, ExcludedFile};
 use super::format;
 use super::format::safe_text;
 
-/// What would be committed, and under which name.
+/// Renders the plan: the files, the branch and the message.
 pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
     html! {
         div.page.deploy {
@@ -50,7 +50,7 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
     }
 }
 
-/// Where it is said how far a deploy is; and which is at work already.
+/// Renders the element for the progress, with the id of a running deploy.
 fn deploy_controls(at_work: Option<u64>) -> Markup {
     html! { div #deploying role="status" data-at-work=[at_work] {} }
 }
@@ -66,7 +66,7 @@ fn left_out_list(left: &[ExcludedFile]) -> Markup {
     }
 }
 
-/// How far it is.
+/// Renders the progress or the result.
 pub(super) fn state_view(state: &DeployState) -> Markup {
     html! {
         section.panel.pad data-over[state.is_over] {

@@ -1,4 +1,4 @@
-//! Names and times as a person reads them.
+//! Formatting of names, numbers and times for the user.
 
 use std::path::Path;
 
@@ -8,20 +8,21 @@ use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
 use vector_core::safe_line::safe_line;
 
-/// A time, which the browser writes as its person reads times: in milliseconds since 1970.
+/// Returns an element for a time in milliseconds since 1970, which the browser formats for its
+/// locale.
 pub(super) fn time_element(at: u64) -> Markup {
     html! { time data-at=(at) {} }
 }
 
-/// A text of others: without control characters, and without those that reorder or hide what is read.
+/// Escapes an untrusted text: control characters, and those that reorder or hide text.
 pub(super) fn safe_text(text: &str) -> String {
     text.split('\n').map(safe_line).collect::<Vec<_>>().join("\n")
 }
 
-/// How many characters of a request stand where it is only named.
+/// The maximum length in characters of a request that is shown as a name.
 const NAMED: usize = 200;
 
-/// The first line of a text of others, where it is only named by that.
+/// Returns the first line of an untrusted text, for use as a name.
 pub(super) fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(NAMED) {
@@ -30,12 +31,12 @@ pub(super) fn first_line(text: &str) -> String {
     }
 }
 
-/// How the files of Rojo projects end, and what is before that where a folder is the project.
+/// The extensions of project files, and the stem of one that is named after its folder.
 const PROJECTS: [&str; 2] = [".project.json", ".project.jsonc"];
 const DEFAULT: &str = "default";
 
-/// A place by its name; a file by its own, without the folders that it lies in, and a Rojo project by its
-/// own or its folder's.
+/// Returns the short name of a place: of a file the file name without its folders, of a Rojo
+/// project its own name or that of its folder.
 pub(super) fn place_name(name: &str) -> String {
     let path = Path::new(name);
     let named = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
@@ -48,12 +49,12 @@ pub(super) fn place_name(name: &str) -> String {
     safe_text(&project.unwrap_or(file))
 }
 
-/// `n` of something; the plural by an `s`.
+/// Returns `n` with a noun, whose plural is formed with `s`.
 pub(super) fn count_text(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// A time in milliseconds, short.
+/// Formats a duration in milliseconds.
 pub(super) fn format_duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -63,13 +64,13 @@ pub(super) fn format_duration(ms: u64) -> String {
     }
 }
 
-/// A kind of failure, in words.
+/// Returns the name of a kind of failure.
 pub(super) fn failure_kind(kind: FailureKind) -> String {
     let name = serde_json::to_value(kind).unwrap_or_default();
     name.as_str().unwrap_or_default().replace('_', " ")
 }
 
-/// A number of tokens or bytes, short.
+/// Formats a number of tokens or bytes.
 pub(super) fn short_count(n: u64) -> String {
     match n {
         0..1_000 => n.to_string(),
@@ -107,13 +108,14 @@ pub(super) fn status_name(status: ProposalStatus) -> &'static str {
     }
 }
 
-/// What became of a proposal: one of which a part, or a changed form, was taken is not rejected.
+/// Returns the name of a proposal's outcome. One that was replaced by a part or an edited form is
+/// not called rejected.
 pub(super) fn outcome_name(view: &ProposalView) -> &'static str {
     let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
     if is_replaced { "partly accepted" } else { status_name(view.status) }
 }
 
-/// What a task is doing: the word that the page's style goes by, and the one that is read.
+/// Returns the state of a task: the name for the style sheet, and the text for the user.
 pub(super) fn state_name(
     state: WorkflowState,
     ended: Option<Finish>,

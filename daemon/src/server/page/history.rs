@@ -1,4 +1,4 @@
-//! Looking back: what has happened, by what is looked for, and an entry whole.
+//! The history: entries selected by a filter, and the full view of an entry.
 
 use maud::{Markup, html};
 use scene_schemas::api::{
@@ -11,7 +11,7 @@ use super::format;
 use super::format::safe_text;
 use crate::history::{EntryFilter, HistoryQuery};
 
-/// What is looked for, and the newest of what fits.
+/// Renders the filter and the newest entries that it selects.
 pub(super) fn history_view(
     wanted: &HistoryQuery,
     history: &History,
@@ -34,7 +34,7 @@ pub(super) fn history_view(
     }
 }
 
-/// More entries, and how it goes on.
+/// Renders rows of entries, and a button for older ones.
 pub(super) fn history_rows(history: &History) -> Markup {
     html! {
         @for entry in &history.entries { (history_row(entry)) }
@@ -70,7 +70,7 @@ fn select_field(
     offered: &[&str],
     chosen: Option<&str>,
 ) -> Markup {
-    // What was chosen before stays to be seen, also where nothing on this page has it.
+    // A chosen value stays in the list even if no entry on this page has it.
     let unknown = chosen.filter(|it| !offered.contains(it));
     html! {
         label { span { (label) }
@@ -84,7 +84,7 @@ fn select_field(
     }
 }
 
-/// The checkpoints of the open places, which a person can go back to.
+/// Renders the checkpoints of the open places, which the user can restore.
 fn checkpoint_list(checkpoints: &[Checkpoint]) -> Markup {
     html! {
         @if !checkpoints.is_empty() {
@@ -126,7 +126,7 @@ fn history_row(entry: &HistoryEntry) -> Markup {
     }
 }
 
-/// What kind of entry it is, in words.
+/// Describes the kind of an entry.
 fn entry_kind(entry: &HistoryEntry) -> String {
     let by = match entry.by {
         Some(Approver::Person) => " by you",
@@ -142,7 +142,7 @@ fn entry_kind(entry: &HistoryEntry) -> String {
     }
 }
 
-/// An entry whole, with what can be done from there; `about` is the proposal that it is about.
+/// Renders an entry with its actions. `about` is the proposal that it concerns.
 pub(super) fn entry_view(found: &HistoryRecord, about: Option<&ProposalView>) -> Markup {
     let changed = about.map(|view| view.proposal.preview.scripts.as_slice()).unwrap_or_default();
     // The memory of a place has no path.
@@ -168,7 +168,7 @@ pub(super) fn entry_view(found: &HistoryRecord, about: Option<&ProposalView>) ->
     }
 }
 
-/// By what its place is found: as it is open, or by its name.
+/// Returns the filter for the place of an entry: its session if it is open, otherwise its name.
 fn place_filter(entry: &HistoryEntry) -> &str {
     entry.session.as_ref().map_or(entry.place.as_str(), |session| session.0.as_str())
 }

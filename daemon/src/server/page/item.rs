@@ -1,4 +1,5 @@
-//! What an event is in a conversation. Each part has a key: what comes under the same key takes its place.
+//! Events as parts of a conversation. Each part has a key, and a new part replaces the one with the
+//! same key.
 
 use std::iter;
 
@@ -13,16 +14,16 @@ use super::format;
 use super::format::safe_text;
 use super::review::conflict_view as conflict_of;
 
-/// A change of the page.
+/// A change of the page. The page's script applies the same changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum PageChange {
-    /// A part takes the place of that with its key, or goes to the end of the conversation.
+    /// Replaces the part with this key, or appends it to the conversation.
     Put {
         key: String,
         html: String,
     },
-    /// More text of a part that is there or begins.
+    /// Appends text to a part, which is created if necessary.
     More {
         key: String,
         text: String,
@@ -30,22 +31,22 @@ pub(super) enum PageChange {
     Drop {
         key: String,
     },
-    /// What is known of a call.
+    /// Updates the state of a call.
     Call {
         key: String,
         state: &'static str,
         html: String,
     },
-    /// What is waited for; empty where nothing is.
+    /// Shows what the task waits for; empty for nothing.
     Waits {
         text: String,
     },
 }
 
-/// The tool by which a model asks the person.
+/// The tool by which a model asks the user a question.
 const QUESTION: &str = "ask_clarification";
 
-/// The key of the message that is still coming in a task.
+/// The key of the message that is still arriving in a task.
 fn streaming_key(task: Seq) -> String {
     format!("coming-{task}")
 }
@@ -54,7 +55,7 @@ fn put_item(key: String, html: Markup) -> PageChange {
     PageChange::Put { key, html: html.into_string() }
 }
 
-/// What an event changes in the conversation of its task.
+/// Returns the changes that an event makes in the conversation of its task.
 pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
     let (key, task) = (format!("e-{}", record.seq), record.workflow);
     match &record.event {
@@ -84,7 +85,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             let text = format!("Nothing has come for {seconds} seconds");
             vec![PageChange::Waits { text }]
         }
-        // The question itself is said.
+        // The question itself is shown as a message.
         Event::ToolParsed { tool, .. } if tool == QUESTION => {
             vec![PageChange::Drop { key: streaming_key(task) }]
         }
@@ -110,7 +111,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
     }
 }
 
-/// What is told of a task besides what is said and called in it.
+/// Returns the changes of events other than messages and calls.
 fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageChange> {
     match event {
         Event::ContextRequested { what } => {
@@ -177,7 +178,7 @@ fn request_item(
     }
 }
 
-/// Who asked, and whom.
+/// Renders who requested the task, and which driver runs it.
 fn author_line(driver: Option<&String>) -> Markup {
     let agent = driver.and_then(|driver| driver.strip_prefix(AGENT));
     html! {
@@ -211,7 +212,7 @@ fn tool_call(call: Seq, tool: &str, brief: &str) -> Markup {
     }
 }
 
-/// A card before its proposal was fetched.
+/// Renders a card whose proposal is not loaded yet.
 fn card_placeholder(proposal: Seq, title: &str, class: Class) -> Markup {
     html! {
         article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(format::class_name(class)) aria-label=(safe_text(title)) {
@@ -279,7 +280,7 @@ fn done_item(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
     }
 }
 
-/// What is waited for.
+/// Describes what is waited for.
 pub(super) fn phase_text(phase: ThinkingPhase) -> &'static str {
     match phase {
         ThinkingPhase::Model => "Waiting for the model",

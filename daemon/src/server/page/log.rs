@@ -1,5 +1,4 @@
-//! A conversation as far as it was told, and the parts of it that are shown: the last ones, and what is
-//! before them when it is asked for.
+//! The parts of a conversation: the latest ones are shown, and earlier ones on request.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,27 +8,26 @@ use scene_schemas::api::ConversationView;
 
 use super::item::{PageChange, changes_of_event};
 
-/// How many parts are shown at once.
+/// The number of parts that are shown at once.
 const PAGE: usize = 150;
 
-/// What was told, in order.
+/// The parts of a conversation, in order.
 #[derive(Debug, Default)]
 pub(super) struct ConversationLog {
     parts: Vec<LogPart>,
-    /// Where the part of a key is.
+    /// The index of the part with a key.
     index_by_key: HashMap<String, usize>,
 }
 
-/// A part of a conversation.
 #[derive(Debug)]
 struct LogPart {
     key: String,
     html: String,
-    /// What is known of it since it was put, where it is a call.
+    /// The state and the result of a call, if they are known.
     call: Option<(&'static str, String)>,
-    /// The text of a message that is still coming.
+    /// The text of a message that is still arriving.
     streaming_text: String,
-    /// Whether it went again.
+    /// Whether the part was removed.
     is_gone: bool,
 }
 
@@ -42,7 +40,7 @@ impl ConversationLog {
         log
     }
 
-    /// Makes of a change what the script of the page makes of it.
+    /// Applies a change in the same way as the page's script.
     fn apply(&mut self, change: PageChange) {
         match change {
             PageChange::Put { key, html } => self.part_mut(key).html = html,
@@ -61,7 +59,7 @@ impl ConversationLog {
         }
     }
 
-    /// The part of a key, which begins here where there is none.
+    /// Returns the part with a key, and appends it if there is none.
     fn part_mut(&mut self, key: String) -> &mut LogPart {
         let at = *self.index_by_key.entry(key.clone()).or_insert_with(|| {
             let (html, coming) = (String::new(), String::new());
@@ -77,7 +75,7 @@ impl ConversationLog {
         &mut self.parts[at]
     }
 
-    /// The last parts before one, and how those before them are come by.
+    /// Renders the last parts before `end`, and a button for earlier ones.
     pub(super) fn render_before(&self, end: Option<usize>) -> Markup {
         let Range { start, end } = page_range(end.unwrap_or(usize::MAX).min(self.parts.len()));
         html! {
@@ -89,7 +87,7 @@ impl ConversationLog {
     }
 }
 
-/// The parts that are shown where those behind them are.
+/// Returns the range of the parts that are shown before `end`.
 fn page_range(end: usize) -> Range<usize> {
     end.saturating_sub(PAGE)..end
 }
@@ -108,7 +106,7 @@ impl LogPart {
     }
 }
 
-/// A call with what is known of it.
+/// Inserts the state and the result into a call.
 fn with_call_state(html: &str, state: &str, text: &str) -> String {
     let html = html.replacen("data-state=\"running\"", &format!("data-state=\"{state}\""), 1);
     html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
@@ -145,7 +143,7 @@ mod tests {
         log.apply(PageChange::Drop { key: "c".to_owned() });
         log.apply(PageChange::Drop { key: "never".to_owned() });
         assert_eq!(shown(&log, None), ["a", "b"]);
-        // What comes under the key of what went stands where it comes.
+        // A removed key that returns is appended at the end.
         log.apply(PageChange::More { key: "c".to_owned(), text: "again".to_owned() });
         assert_eq!(shown(&log, None), ["a", "b", "c"]);
     }

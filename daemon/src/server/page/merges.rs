@@ -1,5 +1,5 @@
-//! Merges with open conflicts: what both sides come from, ours and theirs in three columns, with a choice
-//! for each.
+//! Merges with open conflicts: base, ours and theirs in three columns, with a choice for each
+//! conflict.
 
 use maud::{Markup, html};
 use scene_schemas::api::{
@@ -12,11 +12,11 @@ use super::format;
 use super::format::safe_text;
 use super::review::{TextVersion, version_columns};
 
-/// How many conflicts of a merge are shown; further ones follow when these are decided.
+/// The maximum number of conflicts that are shown of a merge. Others follow when these are decided.
 const SHOWN: usize = 100;
 const TITLES: [&str; 3] = ["Base", "Ours", "Theirs"];
 
-/// That there are some, for the list of places.
+/// Renders a hint that there are open merges, for the list of places.
 pub(super) fn merges_hint(merges: &Merges) -> Markup {
     html! {
         @if !merges.merges.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn merges_view(merges: &Merges) -> Markup {
 fn merge_view(merge: &MergeView) -> Markup {
     let mut compared = WordDiff::default();
     let all = merge.conflicts.len();
-    // What is decided stays in its place while there is room.
+    // Decided conflicts stay in place while there is room.
     let first =
         if all > SHOWN { merge.conflicts.iter().position(|it| it.choice.is_none()) } else { None };
     let shown = merge.conflicts.iter().enumerate().skip(first.unwrap_or(0)).take(SHOWN);
@@ -182,7 +182,7 @@ fn value_text(value: Option<&Value>) -> String {
     value.map_or_else(|| "(default)".to_owned(), Value::to_brief)
 }
 
-/// Three short texts beside each other.
+/// Renders three short texts in columns.
 fn text_columns(texts: [String; 3], compared: &mut WordDiff) -> Markup {
     let [base, ours, theirs] = texts.each_ref();
     let of = |at: usize, text| TextVersion { title: TITLES[at], line: None, text };
@@ -203,7 +203,7 @@ fn radio_button(name: &str, value: &str, text: &str, is_on: bool) -> Markup {
     html! { label.check { input type="radio" name=(name) value=(value) checked[is_on]; (text) } }
 }
 
-/// What was chosen for a hunk.
+/// Returns the choice for a hunk.
 fn hunk_choice(choice: Option<&ConflictChoice>, at: usize) -> Option<HunkChoice> {
     match choice? {
         ConflictChoice::Ours => Some(HunkChoice::Ours),
@@ -236,7 +236,7 @@ fn hunk_view(
                 (radio_button(name, "both", "Both, theirs below", choice == Some(HunkChoice::Both)))
                 (radio_button(name, "edited", "Other lines", is_edited))
                 div.edited {
-                    // HTML takes a first line break for none.
+                    // HTML ignores a line break at the beginning.
                     textarea aria-label="Lines to take" rows=((edited.lines().count() + 1).clamp(3, 20)) spellcheck="false" { "\n" (edited) }
                     button type="submit" { "Take these lines" }
                 }
@@ -245,7 +245,7 @@ fn hunk_view(
     }
 }
 
-/// Both versions, the one below the other.
+/// Returns both versions, theirs below ours.
 fn join_both(hunk: &TextConflict) -> String {
     let end = if hunk.ours.is_empty() || hunk.ours.ends_with('\n') { "" } else { "\n" };
     format!("{}{end}{}", hunk.ours, hunk.theirs)

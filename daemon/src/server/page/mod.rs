@@ -1,22 +1,10 @@
-//! The page: what a person sees in a browser, made here as HTML from what the daemon tells.
+//! The page: the review page in the user's browser, rendered here as HTML from the daemon's data.
 //!
-//! The shell and its scripts are for everybody on this machine and say nothing. Everything else is asked
-//! for by the shell's script, with the person's token in a header, and put into the page as it comes: the
-//! script knows no places and no proposals. What happens comes as a stream of the same parts. Nothing is
-//! decided here; the page calls the same routes as the terminal.
-//!
-//! - `settings`: what was chosen, and who is let in;
-//! - `shell`: what stands before anything is asked, and the files of the page;
-//! - `deploy`: what would be committed of a project, and how far that is;
-//! - `history`: what has happened, by what is looked for;
-//! - `merges`: conflicts of merges, with a choice for each;
-//! - `now`: sessions, tasks, and one conversation;
-//! - `log`: what was said and done in it, and `item`: what an event is there;
-//! - `review`: proposals, and what is decided upon them;
-//! - `script`: what a script said at a moment;
-//! - `stream`: what happens, as parts of the page;
-//! - `usage`: what models took, and how they and the tools did;
-//! - `words`: names and times as a person reads them.
+//! The shell and its scripts are served to everyone on this machine and contain no data. The
+//! shell's script requests everything else with the user's token in a header, and inserts the
+//! returned HTML into the page. It has no knowledge of places or proposals. Changes arrive as a
+//! stream of the same parts. Nothing is decided here; the page calls the same routes as the
+//! terminal.
 
 mod conversation;
 mod deploy;
@@ -55,8 +43,8 @@ use crate::daemon::DaemonHandle;
 use crate::failure::failure;
 use crate::history::{HistoryQuery, ScriptQuery};
 
-/// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
-/// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
+/// What the page may load and do: only what is served here. Pictures are requested with the token
+/// and shown as blobs. HTML is inserted into the page at a single point of its script.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
@@ -74,7 +62,8 @@ const RESOURCE: (HeaderName, HeaderValue) = (
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// The number that a part of the page is about. It stands at the end of the page's address, which anybody may write.
+/// Parses the number that a part of the page refers to. It comes from the end of the page's
+/// address, so it can be anything.
 fn page_target(parameters: &Parameters) -> Result<Seq, Failure> {
     let of = parameters.text("of")?.unwrap_or_default();
     of.parse().map(Seq).map_err(|_| {
@@ -87,18 +76,18 @@ fn page_target(parameters: &Parameters) -> Result<Seq, Failure> {
     })
 }
 
-/// A file of the page.
+/// Returns a file of the page.
 pub(super) async fn asset(PathText(name): PathText) -> Result<Response<Body>, ApiError> {
     Ok(shell::asset_response(&name)?)
 }
 
-/// A part of the page.
+/// Returns a part of the page.
 pub(super) async fn part(
     State(daemon): State<DaemonHandle>,
     PathText(name): PathText,
     parameters: Parameters,
 ) -> Result<Response<Body>, ApiError> {
-    // A part is large, and a held request keeps all of its future.
+    // A part's future is large, and would otherwise be stored in the future of the request.
     Ok(Box::pin(render_part(&daemon, &name, &parameters)).await?)
 }
 
@@ -111,7 +100,7 @@ async fn render_part(
         "rail" => {
             let sessions = daemon.list_sessions().await?;
             let workflows = daemon.list_workflows().await?;
-            // A state that cannot be read is told where it is asked for.
+            // A failure is reported where the merges themselves are shown.
             let open = daemon.list_merges().await;
             let open = open.as_ref().map(merges::merges_hint).unwrap_or_default();
             maud::html! { (open) (conversation::session_rail(&sessions, &workflows)) }
@@ -157,7 +146,7 @@ async fn render_part(
     Ok(html_response(part))
 }
 
-/// A part for who looks back, or deploys what was done.
+/// Renders a part of the history, usage, deploys or merges.
 async fn render_history_part(
     daemon: &DaemonHandle,
     name: &str,
@@ -216,7 +205,7 @@ fn html_response(part: Markup) -> Response<Body> {
     browser_response(HTML, Body::from(part.into_string()))
 }
 
-/// An answer for a browser, with what it may do with it.
+/// Creates a response for a browser, with its security headers.
 fn browser_response(media: HeaderValue, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-//! What a script said at a moment, with what made it so, and the way to its other versions.
+//! The text of a script at a point of the history, with its cause and links to other versions.
 
 use maud::{Markup, html};
 use scene_schemas::api::{ScriptAtTime, ScriptVersion};
@@ -8,7 +8,7 @@ use super::format::safe_text;
 use super::review;
 use crate::history::ScriptQuery;
 
-/// A script at a moment.
+/// Renders a script at a point of the history.
 pub(super) fn script_view(wanted: &ScriptQuery, found: &ScriptAtTime) -> Markup {
     let path = found.path.to_string();
     html! {

@@ -1,4 +1,4 @@
-//! What a person has chosen, and who is let in.
+//! Settings, provider keys and granted access.
 
 use maud::{Markup, html};
 use scene_schemas::api::{About, Access, Grant, ProviderKeys, Settings};
@@ -6,7 +6,7 @@ use scene_schemas::proposal::Mode;
 
 use super::format;
 
-/// The modes, with what each lets through.
+/// The modes, with descriptions of what each applies without review.
 const MODES: [(Mode, &str, &str); 3] = [
     (Mode::Confirm, "Confirm", "Every change waits for your review."),
     (Mode::Auto, "Auto", "What only adds, and has no warning, goes at once. The rest waits."),
@@ -78,7 +78,7 @@ fn chosen_settings(settings: &Settings) -> Markup {
     }
 }
 
-/// Which providers this daemon can ask; a terminal may have other keys.
+/// Renders the providers for which this daemon has a key. A terminal may have other keys.
 fn provider_keys(keys: &ProviderKeys) -> Markup {
     let without: Vec<&str> =
         keys.providers.iter().filter(|it| !it.is_usable).map(|it| it.provider.as_str()).collect();

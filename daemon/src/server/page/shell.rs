@@ -1,4 +1,4 @@
-//! What stands in the browser before anything is asked: the same for everybody, and it says nothing.
+//! The shell: the page before any data is loaded. It is the same for everyone and contains no data.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response};
@@ -42,10 +42,10 @@ const PAGES: [(&str, &str); 5] = [
     ("settings", "Settings"),
 ];
 
-/// A file of the page.
+/// Returns a file of the page.
 ///
 /// # Errors
-/// There is none of that name.
+/// There is no file of that name.
 pub(super) fn asset_response(name: &str) -> Result<Response<Body>, Failure> {
     let found = FILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
         let message = format!("The page has no file called {name}.");
@@ -54,7 +54,7 @@ pub(super) fn asset_response(name: &str) -> Result<Response<Body>, Failure> {
     Ok(browser_response(HeaderValue::from_static(found.1), Body::from(found.2)))
 }
 
-/// The page before anything is asked.
+/// Returns the page before any data is loaded.
 pub(in super::super) async fn shell_response() -> Response<Body> {
     answered(page_document())
 }

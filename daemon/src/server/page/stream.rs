@@ -1,5 +1,6 @@
-//! What happens, as parts of the page: for as long as somebody reads. Beside it is said when the open places
-//! or the settings are others, which no event says; the page asks for them then.
+//! The stream of the page: events as parts of the page, for as long as the client reads. Signals
+//! report changes of the open places or the settings, which cause no event. The page then requests
+//! them again.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -21,39 +22,40 @@ use super::format::safe_text;
 use super::item::{PageChange, changes_of_event};
 use crate::event_hub::{ChangeCounters, EventHub};
 
-/// How often it is said at most that places are others.
+/// The minimum interval between signals about places.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The same where they have only grown: one in which somebody builds does so all the time.
+/// The same if only their sizes changed, which happens all the time while the user builds.
 const GROWN: Duration = Duration::from_secs(10);
 
-/// What the page is told of an event.
+/// The message about an event.
 #[derive(Debug, Serialize)]
 struct PageMessage {
     task: Seq,
-    /// The session that a task begins in.
+    /// The session in which the event begins a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<String>,
-    /// The proposal that it is about.
+    /// The proposal that the event concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     proposal: Option<Seq>,
-    /// The proposal that it stands for now.
+    /// The proposal that this proposal replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Seq>,
-    /// Whether a call was refused: a withdrawn proposal of that call then has one more reason.
+    /// Whether a call was refused. If its proposal was withdrawn, the refusal is part of the
+    /// reason.
     is_refusal: bool,
-    /// What a person is told in passing, where they do not look at the proposal.
+    /// A short notice, in case the user is not looking at the proposal.
     #[serde(skip_serializing_if = "Option::is_none")]
     passing: Option<PassingNote>,
-    /// Whether an entry stands for it: what is listed elsewhere may be otherwise now.
+    /// Whether the event has an entry, so that lists elsewhere may have changed.
     lasts: bool,
     changes: Vec<PageChange>,
 }
 
-/// A few words in passing.
+/// A short notice.
 #[derive(Debug, Serialize)]
 struct PassingNote {
     text: String,
-    /// How the page shows it.
+    /// The style in which the page shows it.
     tone: &'static str,
 }
 
@@ -108,25 +110,25 @@ impl PageMessage {
     }
 }
 
-/// What is told beside the events.
+/// The signals beside the events.
 struct SideChannel {
     event_hub: Arc<EventHub>,
     changes: watch::Receiver<ChangeCounters>,
     reported: ChangeCounters,
-    /// How long is waited until places are told of again, and where they have only grown; and since when.
+    /// The minimum intervals between signals about places, and about their sizes.
     pauses: (Duration, Duration),
     since: Option<Instant>,
 }
 
 impl SideChannel {
-    /// Tells what is otherwise from now on.
-    fn from_hub(board: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
-        let changes = board.subscribe_changes();
+    /// Reports the changes from now on.
+    fn from_hub(event_hub: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
+        let changes = event_hub.subscribe_changes();
         let reported = *changes.borrow();
-        Self { event_hub: Arc::clone(board), changes, reported, pauses, since: None }
+        Self { event_hub: Arc::clone(event_hub), changes, reported, pauses, since: None }
     }
 
-    /// What there is to tell, as soon as there is something; none where Vector closes.
+    /// Waits for the next signal. None once the daemon is closing.
     async fn next(&mut self) -> Option<String> {
         loop {
             let missed = self.event_hub.detect_absent();
@@ -158,7 +160,7 @@ impl SideChannel {
         }
     }
 
-    /// How long is waited before places are told of that are others now; none where they are not.
+    /// Returns the minimum interval for the pending change of places; None if there is none.
     fn place_delay(&self, news: ChangeCounters) -> Option<Duration> {
         let (others, grown) = self.pauses;
         let is_grown = news.sizes != self.reported.sizes;
@@ -167,19 +169,20 @@ impl SideChannel {
     }
 }
 
-/// An event that only says that something is otherwise; who goes on behind a cursor asks for all anyway.
+/// Returns a signal without data and without a cursor: a client that resumes at a cursor requests
+/// everything again anyway.
 fn signal_event(what: &str) -> String {
     format!("event: {what}\ndata: {{}}\n\n")
 }
 
-/// What has happened behind a cursor, and what happens.
-pub(in super::super) fn page_stream(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
+/// Streams the events after a cursor, and signals.
+pub(in super::super) fn page_stream(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
     let beside =
-        stream::unfold(SideChannel::from_hub(&board, (PAUSE, GROWN)), |mut beside| async move {
+        stream::unfold(SideChannel::from_hub(&event_hub, (PAUSE, GROWN)), |mut beside| async move {
             let text = beside.next().await?;
             Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
         });
-    let events = long_poll::event_stream(board, cursor, |record| {
+    let events = long_poll::event_stream(event_hub, cursor, |record| {
         serde_json::to_string(&PageMessage::from_record(record)).unwrap_or_default()
     });
     let body = Body::from_stream(stream::select(events, beside));
@@ -202,7 +205,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
     }
 
-    fn board() -> Arc<EventHub> {
+    fn event_hub() -> Arc<EventHub> {
         Arc::new(EventHub::new(TokenHash::of_token("a person's")))
     }
 
@@ -218,51 +221,51 @@ mod tests {
 
     #[test]
     fn what_no_event_says_is_told_beside_them() {
-        let (runtime, board) = (runtime(), board());
+        let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
         let window = SessionId("window".to_owned());
-        board.mark_settings_changed();
-        let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, Duration::ZERO));
+        event_hub.mark_settings_changed();
+        let mut beside = SideChannel::from_hub(&event_hub, (Duration::ZERO, Duration::ZERO));
         assert_eq!(beside.next().now_or_never(), None, "nothing is otherwise since");
         let mut tells = |what: &[&str]| {
             let wanted: String = what.iter().map(|it| signal_event(it)).collect();
             assert_eq!(beside.next().now_or_never(), Some(Some(wanted)));
             assert_eq!(beside.next().now_or_never(), None, "it is said once");
         };
-        board.register(&window, 1, TokenHash::of_token("token"));
+        event_hub.register(&window, 1, TokenHash::of_token("token"));
         tells(&["places"]);
-        board.mark_settings_changed();
-        board.mark_settings_changed();
+        event_hub.mark_settings_changed();
+        event_hub.mark_settings_changed();
         tells(&["settings"]);
-        board.mark_sizes_changed();
+        event_hub.mark_sizes_changed();
         tells(&["places"]);
-        board.mark_places_changed();
-        board.mark_sizes_changed();
-        board.mark_settings_changed();
+        event_hub.mark_places_changed();
+        event_hub.mark_sizes_changed();
+        event_hub.mark_settings_changed();
         tells(&["settings", "places"]);
-        board.remove(&window);
+        event_hub.remove(&window);
         tells(&["places"]);
-        board.close();
+        event_hub.close();
         assert_eq!(beside.next().now_or_never(), Some(None));
     }
 
     #[test]
     fn places_that_change_all_the_time_are_told_of_now_and_then() {
-        let (runtime, board) = (runtime(), board());
+        let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
-        let mut rarely = SideChannel::from_hub(&board, (SOON, SOON));
-        let mut often = SideChannel::from_hub(&board, (Duration::from_millis(20), SOON));
+        let mut rarely = SideChannel::from_hub(&event_hub, (SOON, SOON));
+        let mut often = SideChannel::from_hub(&event_hub, (Duration::from_millis(20), SOON));
         for beside in [&mut rarely, &mut often] {
-            board.mark_places_changed();
+            event_hub.mark_places_changed();
             assert_eq!(
                 beside.next().now_or_never(),
                 Some(Some(signal_event("places"))),
                 "the first time"
             );
         }
-        board.mark_places_changed();
+        event_hub.mark_places_changed();
         assert_eq!(rarely.next().now_or_never(), None);
-        board.mark_settings_changed();
+        event_hub.mark_settings_changed();
         assert_eq!(rarely.next().now_or_never(), Some(Some(signal_event("settings"))));
         // The last change is not lost.
         let told = runtime.block_on(async {
@@ -278,23 +281,23 @@ mod tests {
 
     #[test]
     fn places_that_only_grow_are_told_of_more_rarely() {
-        let (runtime, board) = (runtime(), board());
+        let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
-        let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, SOON));
-        board.mark_sizes_changed();
+        let mut beside = SideChannel::from_hub(&event_hub, (Duration::ZERO, SOON));
+        event_hub.mark_sizes_changed();
         assert_eq!(
             beside.next().now_or_never(),
             Some(Some(signal_event("places"))),
             "the first time"
         );
-        board.mark_sizes_changed();
+        event_hub.mark_sizes_changed();
         assert_eq!(beside.next().now_or_never(), None);
-        board.mark_places_changed();
+        event_hub.mark_places_changed();
         assert_eq!(beside.next().now_or_never(), Some(Some(signal_event("places"))));
         assert_eq!(beside.next().now_or_never(), None, "how large they are was told with it");
-        let mut soon = SideChannel::from_hub(&board, (SOON, Duration::from_millis(20)));
+        let mut soon = SideChannel::from_hub(&event_hub, (SOON, Duration::from_millis(20)));
         for _ in 0..2 {
-            board.mark_sizes_changed();
+            event_hub.mark_sizes_changed();
             let told = runtime.block_on(soon.next());
             assert_eq!(told, Some(signal_event("places")), "the last change is not lost");
         }
@@ -302,10 +305,10 @@ mod tests {
 
     #[test]
     fn the_stream_ends_when_vector_closes() {
-        let (runtime, board) = (runtime(), board());
-        let body = page_stream(Arc::clone(&board), Seq(0)).into_body();
-        board.mark_settings_changed();
-        board.close();
+        let (runtime, event_hub) = (runtime(), event_hub());
+        let body = page_stream(Arc::clone(&event_hub), Seq(0)).into_body();
+        event_hub.mark_settings_changed();
+        event_hub.close();
         let all = axum::body::to_bytes(body, 1_000);
         let all = runtime.block_on(async { tokio::time::timeout(SOON, all).await });
         assert_eq!(all.unwrap().unwrap(), "");

@@ -1,4 +1,4 @@
-//! What models took and how they and the tools did, as tables and charts.
+//! Usage of models and figures of models and tools, as tables and charts.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use vector_core::calendar::{format_date, parse_date};
 use super::format;
 use super::format::safe_text;
 
-/// The chart, in its own units.
+/// The size of the chart in its own units.
 const WIDE: f64 = 720.0;
 const HIGH: f64 = 150.0;
-/// How many days the person may choose.
+/// The numbers of days that the user can choose.
 const SPANS: [u64; 4] = [7, 30, 90, 365];
 
-/// What some messages took.
+/// The sum of the usage of several messages.
 #[derive(Debug, Default, Clone, Copy)]
 struct UsageSum {
     messages: u64,
@@ -37,7 +37,7 @@ impl UsageSum {
     }
 }
 
-/// All figures of so many days.
+/// Renders all figures of a number of days.
 pub(super) fn usage_view(days: u64, figures: &Figures) -> Markup {
     let by_day = sums_by_day(days, figures);
     html! {
@@ -75,7 +75,8 @@ fn sum_by(
     sums
 }
 
-/// Each of these days, also where nothing was taken; no more than a chart has room for.
+/// Sums the usage by day. Days without usage are included, unless there are more than a chart has
+/// room for.
 fn sums_by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
     let mut sums = sum_by(&figures.usage, |it| it.day.clone());
     let most = SPANS.into_iter().max().unwrap_or_default();
@@ -87,7 +88,7 @@ fn sums_by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
     sums
 }
 
-/// A bar for each day. Its figures are in the tables too, and in each bar's title.
+/// Renders a bar for each day. Its figures are also in the tables and in each bar's title.
 fn day_chart(
     title: &str,
     days: &BTreeMap<String, UsageSum>,
@@ -116,7 +117,7 @@ fn day_chart(
                 }
                 line x1="0" x2=(WIDE) y1=(HIGH) y2=(HIGH) {}
             }
-            // Beside the chart, which is drawn smaller where there is less room: words are not.
+            // The labels are outside the chart, which is scaled down if there is less room.
             @if let (Some(first), Some(last)) = (days.keys().next(), days.keys().last()) {
                 p.days.dim { span { (first) } @if first != last { span { (last) } } }
             }
@@ -124,10 +125,11 @@ fn day_chart(
     }
 }
 
-/// A row of a table: whose figures these are, and they.
+/// A row of a table: its name and its figures.
 type FigureRow = (String, Vec<Markup>);
 
-/// A table of figures. Where there is no room for columns, each figure has its column's name beside it.
+/// Renders a table of figures. If there is no room for columns, each figure shows its column's
+/// name.
 fn figure_table(title: &str, head: &[&str], rows: impl Iterator<Item = FigureRow>) -> Markup {
     html! {
         section.panel.pad {
@@ -164,7 +166,7 @@ fn sum_table(title: &str, sums: &BTreeMap<String, UsageSum>) -> Markup {
     figure_table(title, &head, sums.iter().map(row))
 }
 
-/// The median, and within how long 95 of 100 were.
+/// Renders the median and the 95th percentile.
 fn format_times(times: Option<DurationSummary>) -> Markup {
     html! {
         @if let Some(times) = times { (format::format_duration(times.median)) " · " (format::format_duration(times.p95)) } @else { "–" }

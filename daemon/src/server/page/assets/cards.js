@@ -1,4 +1,4 @@
-// The small form of proposals, wherever one stands: fetched when it comes into sight, and again when something became of it.
+// Cards of proposals: loaded when they become visible, and again when their proposals change.
 
 import { part } from "./daemon.js";
 import { approve, reject } from "./decide.js";
@@ -49,7 +49,8 @@ function show(card, html) {
 
 /** Shows what became of a proposal, and of one that it stands for now, on each of their cards. */
 export function told({ proposal, from, is_refusal }) {
-  // The refusal of its call is part of a withdrawn card's reason. A card on its way may be one, with the first part alone.
+  // The refusal of its call is part of a withdrawn card's reason. A card that is being loaded may
+  // have only the first part.
   const shown = is_refusal ? document.querySelectorAll("[data-proposal][data-shown]") : [];
   for (const card of shown) {
     if (card.dataset.status === "withdrawn" || requests.has(card)) fill(card).catch(failed);

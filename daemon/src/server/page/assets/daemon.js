@@ -1,4 +1,4 @@
-// The way to the daemon: calls with the person's token, and the stream of what happens.
+// Access to the daemon: calls with the user's token, and the stream of events.
 
 const KEY = "vector-token";
 const NAME = "vector-page";
@@ -24,7 +24,7 @@ export const name = () => localStorage.getItem(NAME);
 
 /** Forgets the token: it opens nothing any more. */
 export function leave() {
-  // Another tab may have been let in since.
+  // Another tab may have received a new token since.
   const isKept = localStorage.getItem(KEY) === token;
   token = null;
   if (!isKept) return;

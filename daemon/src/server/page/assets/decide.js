@@ -1,4 +1,4 @@
-// What a person decides upon a proposal: what they saw is what they decide upon.
+// Decisions on proposals. A decision names exactly what the user saw.
 
 import { call } from "./daemon.js";
 import { question } from "./ui.js";

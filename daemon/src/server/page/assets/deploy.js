@@ -1,4 +1,4 @@
-// A deploy: what would be committed of a project, and how far that is.
+// The view of a deploy: its plan and its progress.
 
 import { call, part } from "./daemon.js";
 import { act, failed, fill, isTouched, swap } from "./ui.js";
@@ -47,7 +47,7 @@ async function follow(box, id) {
       fill(box, await part("deploying", { of: id, hold }));
       hold = HOLD;
     } while (box.isConnected && !box.querySelector("[data-over]"));
-    // What was committed is not to be committed again.
+    // Remove the form, so that nothing is committed twice.
     if (box.isConnected && !box.querySelector(".bad")) form?.remove();
   } finally {
     if (followed === box) followed = null;

@@ -1,4 +1,4 @@
-// Looking back: what has happened, by what is looked for; an entry whole; and the way back from there.
+// The history page: entries selected by a filter, the full view of an entry, and reverts.
 
 import { blob, call, part } from "./daemon.js";
 import { act, elements, failed, fill, isTouched, put, question, swap, toast } from "./ui.js";
@@ -49,7 +49,7 @@ async function one(of) {
   fill(root.querySelector(".whole"), html);
 }
 
-// What is older comes when its button comes into sight.
+// Older entries are loaded when their button becomes visible.
 const seen = new IntersectionObserver(
   (entries) => {
     for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
@@ -104,7 +104,7 @@ addEventListener(
 );
 
 act("export", async () => {
-  // What is left out of the list for brevity is in the file.
+  // The export contains what the list omits for brevity.
   const query = new URLSearchParams(Object.entries({ ...wanted, only: "" }).filter(([, value]) => value));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await blob(`/api/history/export?${query}`));
@@ -133,6 +133,6 @@ act("script", async (button) => {
   const had = old?.contains(document.activeElement);
   const fresh = put(box, old, html);
   if (had) fresh.querySelector("[aria-current]")?.focus({ preventScroll: true });
-  // It stands below all of the entry, which may be long.
+  // It is below the whole entry, which may be long.
   fresh.scrollIntoView({ block: "nearest" });
 });

@@ -1,4 +1,5 @@
-// What a person leaves out of proposals: kept for a page that is loaded anew, and carried over to what is planned again.
+// The parts of proposals that the user left out: kept across reloads, and carried over to replanned
+// proposals.
 
 const LEFT = "vector-left";
 /** Of how many proposals it is kept. */
@@ -41,7 +42,7 @@ const about = (mark) => mark.split(".")[0];
 
 /** Leaves out of what was planned again what was left out before. Whether all of that was found. */
 export function carry({ of, parts, replaces, marks, status }) {
-  // A daemon with another ledger has other proposals by these numbers.
+  // A daemon with another ledger has other proposals with these numbers.
   if (marks && left.has(of) && left.get(of).all.join(" ") !== marks) forget(of);
   const before = words(replaces).find((it) => left.has(it));
   const [names, now] = [words(parts), words(marks)];
@@ -49,7 +50,7 @@ export function carry({ of, parts, replaces, marks, status }) {
   const { out: lost, all } = left.get(before);
   const out = new Set(lost.values());
   const kept = new Set(now.filter((mark) => out.delete(mark)));
-  // What does something else now to what was left out has not been chosen by anybody.
+  // A part that now makes another change to something that was left out was not chosen by the user.
   const [subjects, known] = [new Set([...out].map(about)), new Set(all)];
   const isOut = (mark) => kept.has(mark) || (subjects.has(about(mark)) && !known.has(mark));
   left.delete(before);

@@ -1,4 +1,4 @@
-// What a request can point at: a menu of problems, scripts and instances behind `@` in the composer.
+// Mentions in a request: a menu of problems, scripts and instances after `@` in the composer.
 
 import { part } from "./daemon.js";
 import { act, failed, fill } from "./ui.js";
@@ -66,7 +66,7 @@ function insert(text, start, end) {
   const field = area();
   field.focus();
   field.setRangeText(text, start, end, "end");
-  // As if it had been typed: the draft is kept.
+  // As if it had been typed, so that the draft is saved.
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 

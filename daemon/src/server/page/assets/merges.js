@@ -1,4 +1,4 @@
-// Merges with open conflicts: a choice for each, and the file when all are made.
+// The page of merges with open conflicts: a choice for each, and the file once all are decided.
 
 import { call, part } from "./daemon.js";
 import { act, elements, question, swap, tell, toast } from "./ui.js";
@@ -45,7 +45,7 @@ act("decide-conflict", async (form) => {
   const choice = form.querySelector(".part") ? { hunks: choices } : choices[0];
   const { merge, conflict } = form.dataset;
   await call("POST", "/api/merges/decide", { merge, conflict: Number(conflict), choice });
-  // Other scripts may be half decided.
+  // Other scripts may be partly decided.
   const fresh = elements(await part("merges"));
   for (const key of [`${merge}-head`, `${merge}-${conflict}`]) {
     const [old, found] = [root, fresh].map((it) => it?.querySelector(`[data-key="${CSS.escape(key)}"]`));

@@ -1,4 +1,4 @@
-// What is going on: the rail of places and tasks, one conversation, and the composer.
+// The page of current work: the places and tasks, one conversation, and the composer.
 
 import * as cards from "./cards.js";
 import { Failure, call, part } from "./daemon.js";
@@ -33,7 +33,7 @@ export async function show(main, [wanted, place]) {
   if (wanted === "at") return at(place);
   const newest = tasks.length > 0 ? String(Math.max(...tasks)) : null;
   const next = wanted ?? last ?? newest;
-  // The address says what is shown, also to who loads the page anew.
+  // The address names the shown task, also after a reload.
   if (wanted === undefined && next !== null) window.history.replaceState(null, "", `#/now/${next}`);
   if (next !== null && next !== task) await talk(next);
   else if (next === null) nothing();
@@ -130,14 +130,14 @@ addEventListener("input", ({ target }) => {
   const fields = target.closest?.("form.composer")?.elements;
   if (!fields) return;
   const draft = { text: fields.text.value, stance: fields.stance.value };
-  // There is not room for more than can be asked for.
+  // A longer text cannot be sent, and there may be no room for it.
   if (draft.text.length <= LONGEST) sessionStorage.setItem(DRAFT, JSON.stringify(draft));
 });
 
 async function composer() {
   const html = await part("composer");
   const box = root?.querySelector("#composer");
-  // Who types loses their place in the text where it is made anew.
+  // Recreating the form would move the user's cursor in the text.
   if (!box || (html === composed && box.childElementCount > 0)) return;
   composed = html;
   const chosen = [...(box.querySelector("form")?.elements ?? [])].filter((it) => it.name);
@@ -166,7 +166,7 @@ async function talk(wanted) {
   const meanwhile = [];
   kept = meanwhile;
   const html = await part("talk", { of: wanted });
-  // Another one may have been asked for since.
+  // Another task may have been selected since.
   if (!root || kept !== meanwhile) return;
   kept = null;
   const isOther = wanted !== task;
@@ -177,7 +177,7 @@ async function talk(wanted) {
   watch();
   const session = scroll().firstElementChild.dataset.session;
   const choice = root.querySelector("#composer select[name=session]");
-  // Where the person went on to another place, that is meant.
+  // If the task is in another place, select that place.
   if (isOther && choice) chooseFrom(choice, session);
   mark();
   for (const [it, at] of meanwhile) told(it, at);
@@ -227,7 +227,7 @@ export function told(told, at) {
   if (isAtEnd) box.scrollTop = box.scrollHeight;
 }
 
-// What is earlier comes when its button comes into sight.
+// Earlier parts are loaded when their button becomes visible.
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
 });
@@ -241,7 +241,7 @@ function watch() {
 act("earlier", async (button) => {
   const html = await part("earlier", { of: task, before: button.dataset.before });
   if (!button.isConnected) return;
-  // What is looked at stays where it is.
+  // Keep the visible part in its position.
   const first = button.nextElementSibling;
   const was = first.getBoundingClientRect().top;
   if (document.activeElement === button) scroll().focus();
@@ -319,7 +319,7 @@ act("ask", async (form) => {
   const text = area.value.trim();
   if (!text) return;
   await ask(text, { begins: form.elements.begins.checked });
-  // The form may be another one by now, with the same in it.
+  // The form may have been recreated meanwhile, with the same text.
   const now = root?.querySelector("#composer form")?.elements;
   if (now?.text.value.trim() !== text) return;
   now.text.value = "";
@@ -338,7 +338,7 @@ act("open", async (form) => {
   const body = /\.rbx[lm]x?$/i.test(path) ? { place: path } : { project: path };
   const { name } = await call("POST", "/api/open", body);
   toast(`${name} is open.`);
-  // The form may be another one by now.
+  // The form may have been recreated meanwhile.
   for (const field of root?.querySelectorAll("#open-path") ?? []) field.value = "";
   if (root) await again();
 });

@@ -1,4 +1,5 @@
-// The page as a whole: lets itself in, shows what the address names, and passes on what happens.
+// The page as a whole: obtains a token, shows the page that the address names, and distributes
+// events.
 
 import * as daemon from "./daemon.js";
 import { act, clearErrors, elements, failed, soon, takeReplaced, toast } from "./ui.js";
@@ -45,14 +46,14 @@ async function show() {
   const page = PAGES[name];
   if (current !== page) {
     current?.hide?.();
-    // What is late for the page before goes where nobody sees it.
+    // Late content for the previous page goes into the old element, which is no longer visible.
     sheet = document.createElement("div");
     sheet.className = "sheet";
     sheet.append(elements(LOADING));
     main.replaceChildren(sheet);
   }
   current = page;
-  // One page stands in the place of another, and begins at its beginning.
+  // A new page starts at its top.
   main.scrollTop = 0;
   for (const tab of document.querySelectorAll(".tabs a")) {
     if (tab.dataset.page === name) tab.setAttribute("aria-current", "page");
@@ -174,7 +175,7 @@ async function listen() {
         count();
         if (wasAway) {
           wasAway = false;
-          // What is shown is asked for behind the stream, so that nothing happens in between.
+          // Load the page after the stream has started, so that no event is missed in between.
           (current?.again ?? show)().catch(failed);
         }
       };
@@ -182,7 +183,7 @@ async function listen() {
         for (const [at, told] of all) {
           if (at === null) {
             current?.changed?.(told);
-            // What was left in a place is settled when that is opened, and no event says so.
+            // Opening a place settles proposals that were left in it, and no event reports that.
             if (told === "places") count();
             continue;
           }
@@ -213,7 +214,7 @@ function begin() {
 async function arrive() {
   const [, code, place] = location.hash.match(/^#in=([0-9a-f]+)(?:\/([^/]+))?$/) ?? [];
   if (code) {
-    // The code is of no use any more, and has no place in the browser's history.
+    // The code cannot be used again, and must not be in the browser's history.
     window.history.replaceState(null, "", place ? `#/now/at/${place}` : "#/now");
     try {
       await daemon.enter(code);
@@ -227,7 +228,7 @@ async function arrive() {
 }
 
 addEventListener("hashchange", () => {
-  // A question is about what was shown when it was asked.
+  // A dialog refers to what was shown when it opened.
   const dialog = document.getElementById("dialog");
   if (dialog.open) dialog.close("");
   if (!takeReplaced()) clearErrors();

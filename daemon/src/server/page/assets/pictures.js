@@ -1,4 +1,4 @@
-// Pictures of places: fetched with the token when they come into sight.
+// Pictures of places: loaded with the token when they become visible.
 
 import { blob } from "./daemon.js";
 import { act, onShown } from "./ui.js";

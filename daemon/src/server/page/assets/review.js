@@ -1,4 +1,4 @@
-// Proposals: those that wait, one of them with everything on it, and a person's answer by mouse or keyboard.
+// The page of proposals: the list, the full view of one, and decisions by mouse or keyboard.
 
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
@@ -262,7 +262,7 @@ async function on(proposal) {
   await list();
   if (root && its().length === 0) await comes(task, () => !root || current !== proposal || its().length > 0);
   if (!root || current !== proposal) return;
-  // What stood on it is planned again, under another number and in the same place.
+  // A proposal that depended on it is replanned, with another number in the same position.
   const nearest = (all, at) => all[Math.min(Math.max(at, 0), all.length - 1)];
   const beyond = seqs().includes(next) ? next : nearest(seqs(), at);
   await go(nearest(its(), own)?.dataset.seq ?? beyond ?? null);
@@ -307,7 +307,7 @@ async function take(of, chosen) {
   forget(of.seq);
   follow(next);
   awaited.set(next, title);
-  // What is taken was seen and ticked: only a warning asks again.
+  // The selected parts were seen and ticked, so only a warning requires another confirmation.
   const isDone = view.status !== "waiting" || (await approve({ seq: next, patch, base, title, twice })) !== null;
   if (isDone) return on(next);
   awaited.delete(next);
@@ -414,7 +414,7 @@ function step(by) {
   next.focus({ preventScroll: true });
   const fits = () => (next.offsetHeight < one().clientHeight / 2 ? "center" : "start");
   next.scrollIntoView({ block: fits() });
-  // What comes into sight may be higher than was thought.
+  // The element may be taller than estimated before it is laid out.
   requestAnimationFrame(() => next.scrollIntoView({ block: fits() }));
 }
 
@@ -459,7 +459,7 @@ function isTaken(event) {
 
 addEventListener("keydown", (event) => {
   if (!root?.isConnected || isTaken(event)) return;
-  // Nobody decides by a key that is held.
+  // A key that is held down must not decide.
   if (event.repeat && !MOVES.includes(event.key)) return;
   const run = Object.hasOwn(DOES, event.key) ? DOES[event.key] : null;
   if (!run) return;

@@ -1,4 +1,4 @@
-// What a person has chosen, and who is let in.
+// The page of settings and granted access.
 
 import { call, name, part } from "./daemon.js";
 import { act, isTouched, question, soon, swap, toast } from "./ui.js";
@@ -16,7 +16,7 @@ const names = () => [...root.querySelectorAll("[data-grant]")].map((it) => it.da
 
 function put(html) {
   swap(root, html);
-  // It lets one in, and not for ever.
+  // A code works once, and not forever.
   if (pairing && (Date.now() > pairing.until || names().some((it) => !pairing.known.includes(it)))) pairing = null;
   root.querySelector("#pairing").textContent = pairing?.text ?? "";
   const own = root.querySelector(`[data-grant="${CSS.escape(name() ?? "")}"] .dim`);
@@ -42,7 +42,7 @@ act("choose", async (form) => {
     const text = "Everything that a model wants is then done at once, without asking you.";
     if ((await question({ title: "Let everything through?", text, yes: "Let it through", danger: true })) === null) return;
   }
-  // What the person did not touch may have been chosen anew elsewhere.
+  // Settings that the user did not touch may have been changed elsewhere.
   const body = await call("GET", "/api/settings");
   if ([...mode].some((it) => it.checked !== it.defaultChecked)) body.mode = mode.value;
   if (dry.checked !== dry.defaultChecked) body.dry_run = dry.checked;

@@ -1,4 +1,4 @@
-// What every page of this page needs: HTML that comes from the daemon, what buttons do, and short words to the person.
+// Shared parts of all pages: inserting HTML from the daemon, actions of buttons, and short notices.
 
 import { Failure } from "./daemon.js";
 
@@ -76,7 +76,8 @@ function wayTo(element, root) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   const keyed = element.closest("[data-key]");
   const start = keyed && root.contains(keyed) ? `[data-key="${CSS.escape(keyed.dataset.key)}"] ` : "";
-  // The value of a button or a choice tells it from others of its name; that of a text is another when it was set elsewhere.
+  // The value distinguishes buttons or choices of the same name. The value of a text field changes,
+  // so it cannot identify the field.
   const known = ["data-act", "data-verb", "data-say", "name", "href"];
   if (!("selectionStart" in element) || element.selectionStart === null) known.push("value");
   const named = known.filter((name) => element.hasAttribute(name));
@@ -94,7 +95,7 @@ async function run(element, event) {
   const todo = acts.get(element.dataset.act);
   if (!todo) return;
   event.preventDefault();
-  // The second press of a double click may fall upon something else by then.
+  // The second click of a double click may hit another element by then.
   if (element.getAttribute("aria-busy") === "true" || (event.type === "click" && event.detail > 1)) return;
   element.setAttribute("aria-busy", "true");
   clearErrors();
@@ -120,7 +121,7 @@ addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-// A key that is held presses a button once: what a press leads to may put another button under the focus.
+// A held key presses a button only once, because the action may move the focus to another button.
 addEventListener(
   "keydown",
   (event) => {
@@ -162,7 +163,7 @@ export function toast(text, tone = "plain", hint = "") {
   close.addEventListener("click", () => box.remove());
   box.append(close);
   const toasts = document.getElementById("toasts");
-  // What is there already is not said twice.
+  // Do not repeat a notice that is already shown.
   for (const known of [...toasts.children]) if (known.textContent === box.textContent) known.remove();
   toasts.append(box);
   while (toasts.children.length > TOASTS) toasts.firstElementChild.remove();

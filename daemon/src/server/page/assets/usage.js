@@ -1,4 +1,4 @@
-// What models took, and how they and the tools did.
+// The page of usage, and of figures of models and tools.
 
 import { part } from "./daemon.js";
 import { swap } from "./ui.js";

@@ -1,4 +1,4 @@
-// What a person has looked at of a proposal, and the whole script around what changes in it.
+// The parts of a proposal that the user has viewed, and the whole script around its changes.
 
 import { part } from "./daemon.js";
 import { act, fill, onShown } from "./ui.js";

@@ -1,4 +1,4 @@
-//! The small form of a proposal, which stands in a conversation: enough to decide upon what is small.
+//! The card of a proposal in a conversation. Small proposals can be decided on it.
 
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
@@ -11,12 +11,12 @@ use super::{diff, proposal_url, table};
 use crate::daemon::ChangeExtent;
 use crate::server::page::format;
 
-/// Instances that are named, values of each, and lines of texts that are shown.
+/// The maximum numbers of instances, of values per instance, and of text lines.
 const INSTANCES: usize = 8;
 const VALUES: usize = 4;
 const LINES: usize = 30;
 
-/// What a card has in it.
+/// Renders the content of a card.
 pub(super) fn card_view(view: &ProposalView) -> Markup {
     let proposal = &view.proposal;
     let status = format::outcome_name(view);
@@ -51,7 +51,7 @@ fn instance_list(view: &ProposalView) -> Markup {
     }
 }
 
-/// The first lines of all texts.
+/// Renders the first lines of all texts.
 fn first_lines(view: &ProposalView) -> Markup {
     let mut compared = WordDiff::default();
     let (mut left, mut more) = (LINES, 0);

@@ -1,5 +1,5 @@
-//! Passages of a script that two have changed, in three columns: what both started from, what stands
-//! there now, and what was asked for.
+//! Passages of a script that two sides changed, in three columns: the common base, the current
+//! text, and the requested one.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use vector_text_edit::WordDiff;
 use super::diff_line::line_view;
 use crate::server::page::format;
 
-/// A conflict, as an item of a conversation.
+/// Renders a conflict as an item of a conversation.
 pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup {
     let path = conflict.path.to_string();
     let mut compared = WordDiff::default();
@@ -36,16 +36,15 @@ fn passage_columns(passage: &Passage, compared: &mut WordDiff) -> Markup {
     version_columns(&label, of("Both started from", &passage.base), others, compared)
 }
 
-/// One of several versions of the same lines.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct TextVersion<'t> {
     pub(in super::super) title: &'static str,
-    /// The number of its first line, where it is a part of a script.
+    /// The number of its first line, if it is part of a script.
     pub(in super::super) line: Option<usize>,
     pub(in super::super) text: &'t str,
 }
 
-/// Versions of the same lines beside each other: what is new in the others is marked.
+/// Renders versions of the same lines in columns. New words in the others are marked.
 pub(in super::super) fn version_columns(
     label: &str,
     base: TextVersion<'_>,
@@ -65,7 +64,7 @@ pub(in super::super) fn version_columns(
     }
 }
 
-/// Which lines of a text are not those that it started from, and the words in them that differ.
+/// Returns which lines differ from the base, and the ranges of the words that differ in them.
 fn compare_lines(
     base: &str,
     text: &str,

@@ -1,6 +1,6 @@
-//! What happens to texts: hunk by hunk, one below the other or side by side.
+//! Changes of texts, hunk by hunk, in a unified or a split layout.
 //!
-//! Lines stand in blocks, so that the browser lays out only those that are looked at.
+//! Lines are grouped in blocks, so that the browser lays out only the visible ones.
 
 use maud::{Markup, html};
 use scene_schemas::proposal::{DiffLine, Hunk, Proposal, ScriptDiff};
@@ -14,21 +14,21 @@ use super::unit_key;
 use crate::daemon::ChangeExtent;
 use crate::server::page::format;
 
-/// Lines of a block.
+/// The number of lines in a block.
 const BLOCK: usize = 100;
-/// The browser is told how high a block is in steps of so many lines.
+/// The granularity in lines of a block's height, which the browser knows in advance.
 const STEP: usize = 10;
 
-/// How the lines of a text stand.
+/// The layout of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiffLayout {
-    /// What goes above what comes.
+    /// Removed lines above added ones.
     Unified,
-    /// What goes beside what comes.
+    /// Removed lines beside added ones.
     Split,
 }
 
-/// The changes of all texts.
+/// Renders the changes of all texts.
 pub(super) fn text_changes(
     proposal: &Proposal,
     pieces: &[ProposalUnit],
@@ -63,7 +63,7 @@ fn text_change(
             div.whole {}
             @for number in 0..script.hunks.len() {
                 @let unit = ProposalUnit::Hunk { script: at, hunk: number };
-                // A memory is taken or left as a whole.
+                // A memory can only be accepted as a whole.
                 @let unit = if is_memory && number == 0 { whole } else { unit };
                 @let unit = Some(unit).filter(|unit| pieces.len() > 1 && pieces.contains(unit));
                 (hunk_section(at, number, script, unit, layout, compared))
@@ -72,7 +72,7 @@ fn text_change(
     }
 }
 
-/// What stands above the change of a text.
+/// Renders the heading of a text's change.
 pub(super) fn text_head(script: &ScriptDiff) -> Markup {
     html! {
         span.path { (script_name(script)) } " "
@@ -80,7 +80,7 @@ pub(super) fn text_head(script: &ScriptDiff) -> Markup {
     }
 }
 
-/// The place itself has no text; its memory has its path.
+/// Whether this is the place's memory: the place itself has no text, and the memory uses its path.
 fn is_memory(script: &ScriptDiff) -> bool {
     script.path.segments.is_empty()
 }
@@ -143,7 +143,7 @@ fn hunk_label(hunk: &Hunk) -> String {
     }
 }
 
-/// A text as it is.
+/// Renders a text without changes.
 pub(super) fn plain_text(text: &str) -> Markup {
     let lines = text.lines().map(|line| DiffLine::Context(line.to_owned())).collect();
     let hunk = Hunk { old_start: 1, new_start: 1, lines };
@@ -155,7 +155,7 @@ pub(super) fn plain_text(text: &str) -> Markup {
     RenderedHunk { hunk: &hunk, cells, new: old.clone(), old, digits }.render_side()
 }
 
-/// The first lines of a text's change, one below the other, and how many are left.
+/// Renders the first lines of a text's change. Returns the number of remaining lines as well.
 pub(super) fn preview_lines(
     script: &ScriptDiff,
     most: usize,
@@ -215,7 +215,8 @@ fn line_text(line: &DiffLine) -> &str {
     }
 }
 
-/// The pieces of each line: of what goes as they are before, of all others as they are afterwards.
+/// Highlights each line: removed ones in the context of the old text, all others in that of the new
+/// text.
 fn color_lines(lines: &[DiffLine]) -> Vec<LinePieces> {
     let side = |gone: bool| {
         let on = move |line: &&DiffLine| match line {
@@ -237,7 +238,7 @@ fn color_lines(lines: &[DiffLine]) -> Vec<LinePieces> {
     pieces.map(Option::unwrap_or_default).collect()
 }
 
-/// The number of each line before and after.
+/// Returns the number of each line before and after.
 fn line_numbers(hunk: &Hunk) -> (Vec<u32>, Vec<u32>) {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let next = |line: &DiffLine| {
@@ -249,13 +250,13 @@ fn line_numbers(hunk: &Hunk) -> (Vec<u32>, Vec<u32>) {
     hunk.lines.iter().map(next).unzip()
 }
 
-/// A hunk whose lines are made.
+/// A hunk whose lines are rendered.
 struct RenderedHunk<'a> {
     hunk: &'a Hunk,
     cells: Vec<Markup>,
     old: Vec<u32>,
     new: Vec<u32>,
-    /// Of the longest number.
+    /// The number of digits of the largest line number.
     digits: usize,
 }
 
@@ -308,7 +309,7 @@ impl RenderedHunk<'_> {
         }
     }
 
-    /// One side of a row.
+    /// Renders one side of a row.
     fn render_cell(&self, at: Option<usize>, numbers: &[u32]) -> Markup {
         let Some(at) = at else {
             return html! { div.e {} };
@@ -323,12 +324,13 @@ impl RenderedHunk<'_> {
     }
 }
 
-/// The classes of a block: the style knows by them how high it is before it was looked at.
+/// Returns the classes of a block, from which the style sheet knows its height before it is laid
+/// out.
 fn block_class(lines: usize) -> String {
     format!("b t{}", lines.div_ceil(STEP))
 }
 
-/// How many lines come and go in all, in a few signs.
+/// Renders the number of operations, and of added and removed lines.
 pub(super) fn size_badge(extent: ChangeExtent) -> Markup {
     html! {
         (format::count_text(extent.operations, "operation"))

@@ -1,7 +1,7 @@
-//! A line of a script's text: its pieces, and the words that differ.
+//! A line of a script's text: its highlighted pieces, and the words that differ.
 //!
-//! There may be thousands of them, so that each is one element, with one for each piece that is not
-//! plain, and their classes have a letter.
+//! There may be thousands of lines, so each line is one element, with one more for each piece that
+//! is not plain, and class names are single letters.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use maud::{Markup, html};
 use vector_core::safe_line::safe_line;
 use vector_luau::{HighlightKind, LinePieces};
 
-/// Bytes of a line that are shown at once. What is behind them is a press away, and plain.
+/// The bytes of a line that are shown at once. The rest is collapsed and not highlighted.
 const LONGEST: usize = 2_000;
 
-/// The text of a line.
+/// Renders the text of a line.
 pub(super) fn line_view(text: &str, pieces: &LinePieces, marks: &[Range<usize>]) -> Markup {
     let (front, behind) = text.split_at(cut_length(text));
     html! {
@@ -31,12 +31,12 @@ pub(super) fn line_view(text: &str, pieces: &LinePieces, marks: &[Range<usize>])
     }
 }
 
-/// Where a text is cut.
+/// Returns the length at which a text is cut.
 fn cut_length(text: &str) -> usize {
     if text.len() <= LONGEST { text.len() } else { text.floor_char_boundary(LONGEST) }
 }
 
-/// A text in parts that look alike, each with its class.
+/// Splits a text into parts that look the same, each with its class.
 fn split_segments<'a>(
     text: &'a str,
     pieces: &LinePieces,
@@ -47,7 +47,7 @@ fn split_segments<'a>(
     while at < text.len() {
         while pieces.next_if(|(range, _)| range.end <= at).is_some() {}
         while marks.next_if(|mark| mark.end <= at).is_some() {}
-        // What holds at this place, and where that changes.
+        // The piece and the mark at this position, and where either changes.
         let edge = |range: &Range<usize>| if range.start > at { range.start } else { range.end };
         let piece = pieces.peek();
         let mark = marks.peek();

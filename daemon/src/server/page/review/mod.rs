@@ -1,15 +1,8 @@
-//! Proposals on the page: those that wait, one with everything on it, and the small form of it that
-//! stands in a conversation.
+//! Proposals on the page: the pending ones, the full view of one, and the card in a conversation.
 //!
-//! Names, texts and values come from places and models: whatever is shown of them goes through `shown`.
-//! What a decision means is not known here; the page brings it to the same route as the terminal.
-//!
-//! - `list`: those that wait;
-//! - `whole`: one, from its title to what can be answered;
-//! - `card`: the small form;
-//! - `table`: what happens to instances; `value`: a property's value;
-//! - `diff`: what happens to texts; `line`: one line of them;
-//! - `conflict`: passages that were changed twice.
+//! Names, texts and values come from places and models. All of them are escaped with `safe_line`
+//! before they are shown. The meaning of a decision is not known here; the page sends it to the
+//! same route as the terminal.
 
 mod card;
 mod conflict;
@@ -37,7 +30,7 @@ use self::diff::DiffLayout;
 use super::{Parameters, format, page_target};
 use crate::daemon::DaemonHandle;
 
-/// The proposals that wait.
+/// Renders the list of pending proposals.
 pub(super) async fn proposals_page(daemon: &DaemonHandle) -> Result<Markup, Failure> {
     let waiting = daemon.list_pending().await?;
     let sessions = daemon.list_sessions().await?;
@@ -50,7 +43,7 @@ pub(super) async fn proposals_page(daemon: &DaemonHandle) -> Result<Markup, Fail
     Ok(pending_list::pending_list(&waiting, &tasks, &sessions))
 }
 
-/// A proposal with everything on it.
+/// Renders the full view of a proposal.
 pub(super) async fn proposal_page(
     daemon: &DaemonHandle,
     parameters: &Parameters,
@@ -67,12 +60,12 @@ pub(super) async fn proposal_page(
     Ok(proposal_view::proposal_view(&view, &replaced, &task, &sessions, layout))
 }
 
-/// The text of a script as it is.
+/// Renders the text of a script.
 pub(super) fn script_text(text: &str) -> Markup {
     diff::plain_text(text)
 }
 
-/// The small form of a proposal.
+/// Renders the card of a proposal.
 pub(super) async fn card_page(
     daemon: &DaemonHandle,
     parameters: &Parameters,
@@ -81,7 +74,7 @@ pub(super) async fn card_page(
     Ok(card::card_view(&daemon.proposal(of).await?))
 }
 
-/// Where the place of a task is, in a person's words.
+/// Returns the name of a task's place.
 fn place_name<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
     let open = sessions.sessions.iter().find(|it| Some(&it.session) == task.session.as_ref());
     open.map_or("a place that is not open", |it| it.place.name.as_str())
@@ -95,19 +88,19 @@ fn author_name(task: &WorkflowView) -> String {
     }
 }
 
-/// The first line of what was asked for.
+/// Returns the first line of a task's request.
 fn goal_line(task: &WorkflowView) -> String {
     format::first_line(&task.goal)
 }
 
-/// What a person is asked about a second time, a line each; none where nothing is.
+/// Returns what the user has to confirm a second time, one line each; None if nothing.
 fn second_question(view: &ProposalView) -> Option<String> {
     let asks = |it: &&Warning| it.kind.needs_second_confirmation();
     let texts = view.proposal.warnings.iter().filter(asks).map(|it| it.text.as_str());
     view.needs_twice.then(|| texts.collect::<Vec<_>>().join("\n"))
 }
 
-/// What a piece of a proposal is called by: `c3` is a command, `h0.2` a hunk of a script.
+/// Returns the key of a unit of a proposal: `c3` is a command, `h0.2` a hunk of a script.
 fn unit_key(unit: ProposalUnit) -> String {
     match unit {
         ProposalUnit::Command(command) => format!("c{command}"),
@@ -115,7 +108,6 @@ fn unit_key(unit: ProposalUnit) -> String {
     }
 }
 
-/// The address of a proposal in the page.
 fn proposal_url(proposal: Seq) -> String {
     format!("#/proposals/{proposal}")
 }

@@ -1,4 +1,4 @@
-//! The proposals that wait, under the tasks that they are of.
+//! The pending proposals, grouped by task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{author_name, diff, goal_line, place_name, proposal_url};
 use crate::daemon::PendingSummary;
 use crate::server::page::format;
 
-/// Those that wait, oldest first: one may stand on another.
+/// Renders the pending proposals, oldest first, because one may depend on another.
 pub(super) fn pending_list(
     waiting: &[PendingSummary],
     tasks: &BTreeMap<Seq, WorkflowView>,
@@ -42,7 +42,8 @@ pub(super) fn pending_list(
     }
 }
 
-/// Those that take nothing away and stand on nothing else that waits: they can be accepted in one go.
+/// Returns the additive proposals without warnings that depend on no pending proposal outside this
+/// set. They can be accepted together.
 fn batch_approvable(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
     for view in waiting {

@@ -1,4 +1,4 @@
-//! A proposal with everything on it.
+//! The full view of a proposal.
 
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
@@ -11,13 +11,14 @@ use super::diff::{self, DiffLayout};
 use super::{author_name, goal_line, place_name, proposal_url, second_question, table, unit_key};
 use crate::server::page::format;
 
-/// Proposals that are named where it stands on several.
+/// The maximum number of named proposals that this one depends on.
 const NAMED: usize = 6;
 
-/// Said where nothing can be decided here.
+/// The text shown if the proposal cannot be decided here.
 pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it, and decide here; if it waits in a terminal, decide there.";
 
-/// A proposal of a task, and those that it was before it was planned again, newest first.
+/// Renders a proposal of a task. `replaced` are the proposals that it replaced when it was
+/// replanned, newest first.
 pub(super) fn proposal_view(
     view: &ProposalView,
     replaced: &[Seq],
@@ -61,12 +62,12 @@ pub(super) fn proposal_view(
     }
 }
 
-/// Why it is classed as it is.
+/// Renders the reason for the proposal's class.
 pub(super) fn reason_view(proposal: &Proposal) -> Markup {
     html! { (safe_line(&class_reason(proposal))) }
 }
 
-/// What became of it.
+/// Renders the outcome of a proposal that is not pending.
 fn outcome_view(view: &ProposalView) -> Markup {
     let status = format::outcome_name(view);
     html! {
@@ -76,7 +77,7 @@ fn outcome_view(view: &ProposalView) -> Markup {
     }
 }
 
-/// Why it does not wait any more, and what stands for it.
+/// Renders the reason for the outcome, and the successor.
 pub(super) fn outcome_text(view: &ProposalView) -> Markup {
     let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
     html! {
@@ -89,12 +90,11 @@ pub(super) fn outcome_text(view: &ProposalView) -> Markup {
     }
 }
 
-/// The way to a proposal, by its number.
 pub(super) fn proposal_link(of: Seq) -> Markup {
     html! { a href=(proposal_url(of)) { "proposal " (of) } }
 }
 
-/// What else there is to know before one decides.
+/// Renders remarks that may matter for the decision.
 fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
@@ -115,7 +115,7 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     }
 }
 
-/// Why to look twice: by kinds, each with what that means.
+/// Renders the warnings by kind, each with its meaning.
 pub(super) fn warnings_view(proposal: &Proposal) -> Markup {
     let mut kinds: Vec<WarningKind> = Vec::new();
     for warning in &proposal.warnings {
@@ -139,7 +139,7 @@ pub(super) fn warnings_view(proposal: &Proposal) -> Markup {
     }
 }
 
-/// What a kind of warning is called, and what it means.
+/// Returns the name and the meaning of a kind of warning.
 fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
     match kind {
         WarningKind::ParentCreated => ("New parent", "A missing parent is created."),
@@ -173,7 +173,8 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Pictures of what it does to the place; nothing where no picture would show it.
+/// Renders pictures of the place before and after; nothing if the changes are not visible in
+/// pictures.
 fn picture_view(view: &ProposalView) -> Markup {
     let views = [("iso", "Isometric"), ("top", "From above"), ("front", "From the front")];
     let picture = |when: &str, text: &str| {
@@ -222,7 +223,7 @@ fn layout_switch(layout: DiffLayout) -> Markup {
     }
 }
 
-/// What a person can answer.
+/// Renders the buttons for the decision.
 fn decision_form(view: &ProposalView) -> Markup {
     let is_waiting = view.status == ProposalStatus::Waiting;
     html! {
@@ -241,7 +242,8 @@ fn decision_form(view: &ProposalView) -> Markup {
     }
 }
 
-/// Buttons with what they decide upon: what was seen is what is decided.
+/// Renders buttons with the data that the decision names, so that it applies to exactly what was
+/// shown.
 pub(super) fn decision_group(view: &ProposalView, buttons: Markup) -> Markup {
     html! {
         div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)

@@ -1,4 +1,4 @@
-//! The table of operations: what happens to each instance, with its values before and after.
+//! The table of operations: the changes of each instance, with values before and after.
 
 use maud::{Markup, html};
 use scene_schemas::proposal::Proposal;
@@ -11,7 +11,7 @@ use super::unit_key;
 use super::value::value_view;
 use crate::server::page::format;
 
-/// The operations, grouped by instance; what the preview leaves out is said.
+/// Renders the operations, grouped by instance, and how many the preview omits.
 pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> Markup {
     let rows = &proposal.preview.rows;
     html! {
@@ -39,7 +39,7 @@ fn has_values(row: &Row) -> bool {
     }
 }
 
-/// What happens to an instance, in short: a word, its path and its class.
+/// Renders the change of an instance: a verb, its path and its class.
 pub(super) fn group_headline(rows: &[&Row]) -> Markup {
     let Some(first) = rows.first() else {
         return html! {};
@@ -51,7 +51,7 @@ pub(super) fn group_headline(rows: &[&Row]) -> Markup {
     }
 }
 
-/// What besides that happens to it: its first values, before and after.
+/// Renders the first changed values of an instance, before and after.
 pub(super) fn short_changes(rows: &[&Row], most: usize) -> Markup {
     let arrow = |property: &str, before: Option<&Value>, after: Option<&Value>| {
         let (was, now) = short_values(before, after, Value::to_brief);
@@ -84,7 +84,7 @@ pub(super) fn short_changes(rows: &[&Row], most: usize) -> Markup {
     }
 }
 
-/// What happens to an instance, in a word.
+/// Returns a verb for the change of an instance.
 fn group_verb(rows: &[&Row]) -> &'static str {
     let mut mark = "changed";
     for row in rows {
@@ -107,7 +107,7 @@ fn path_text(path: &InstancePath) -> String {
 
 fn instance_group(at: usize, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     let commands: Vec<&[&Row]> = rows.chunk_by(|a, b| a.command == b.command).collect();
-    // Where one command is all, it is taken by the line of its instance.
+    // A single command is selected in the line of its instance.
     let whole = if commands.len() == 1 { commands.first().copied() } else { None };
     html! {
         tbody data-key={ "o" (at) } data-stop="" tabindex="-1" {
@@ -132,7 +132,7 @@ fn instance_group(at: usize, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     }
 }
 
-/// What a command does, where an instance has several.
+/// Describes a command, if an instance has several.
 fn command_list(rows: &[&Row]) -> Markup {
     let properties = |row: &&&Row| matches!(row.change, Change::Set { .. });
     let set = rows.iter().filter(properties).count();
@@ -146,7 +146,7 @@ fn command_list(rows: &[&Row]) -> Markup {
     }
 }
 
-/// Where a person leaves a command out.
+/// Renders the checkbox with which the user leaves a command out.
 fn accept_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     let unit = rows.first().map(|row| ProposalUnit::Command(row.command as usize));
     let unit = unit.filter(|unit| pieces.len() > 1 && pieces.contains(unit));

@@ -1,16 +1,16 @@
-//! The value of a property: a short form, the colour itself where it is one, and all of it a press away.
+//! The value of a property: a short form, a swatch if it is a color, and the collapsed full value.
 
 use maud::{Markup, html};
 use scene_schemas::Value;
 use scene_schemas::value::Content;
 use vector_core::safe_line::safe_line;
 
-/// Characters of a value that are shown at most.
+/// The maximum length of a shown value, in characters.
 const MOST: usize = 20_000;
-/// How the short form of a frame ends that says nothing of its axes.
+/// The end of the short form of a rotated frame, which omits the axes.
 const ROTATED: &str = "rotated";
 
-/// A value by its short form.
+/// Renders a value with its short form.
 pub(super) fn value_view(value: Option<&Value>, short: &str) -> Markup {
     let whole = value.and_then(|value| full_value(value, short));
     html! {
@@ -21,7 +21,7 @@ pub(super) fn value_view(value: Option<&Value>, short: &str) -> Markup {
     }
 }
 
-/// All of a value, where its short form leaves something out.
+/// Returns the full value if its short form omits something.
 fn full_value(value: &Value, short: &str) -> Option<String> {
     let text = match value {
         Value::String(text) => (format!("\"{text}\"") != short).then(|| text.clone()),
@@ -49,7 +49,7 @@ fn line_count(text: &str) -> String {
     text.split('\n').map(safe_line).collect::<Vec<_>>().join("\n")
 }
 
-/// A colour as it looks, or the colours of a sequence where they stand in it.
+/// Renders a swatch of a color, or of the colors of a sequence at their positions.
 fn color_swatch(value: &Value) -> Markup {
     let colours: Vec<(f32, [f32; 3])> = match value {
         Value::Color3(it) => vec![(0.0, [it.r, it.g, it.b])],
@@ -76,7 +76,7 @@ fn color_swatch(value: &Value) -> Markup {
     }
 }
 
-/// A light may be brighter than white, which a screen cannot be.
+/// Returns the CSS color. The color of a light may exceed the range, and is clamped.
 fn hex_color(parts: [f32; 3]) -> String {
     let [r, g, b] = parts.map(|part| (part.clamp(0.0, 1.0) * 255.0).round() as u8);
     format!("#{r:02x}{g:02x}{b:02x}")
