@@ -14,12 +14,11 @@ use vector_core::tools;
 use vector_core::workflow::{self, AGENT, Workflow};
 use vector_ledger::LedgerError;
 
-use super::session_registry::SessionRegistry;
 use super::views::{ledger_failure, session_of};
-use super::{DaemonActor, DaemonHandle, LISTED};
+use super::{DaemonActor, DaemonHandle, LISTED, daemon_closed};
 use crate::failure::failure;
 use crate::session::{
-    Answer, SessionHandle, SessionMessage, call_name, call_not_found, workflow_call_view,
+    Answer, Reply, SessionHandle, SessionMessage, call_name, call_not_found, workflow_call_view,
 };
 
 /// The number of records among which the first call of a workflow must be.
@@ -32,18 +31,28 @@ const LONG: usize = 400;
 const MAX_NAME: usize = 64;
 
 impl DaemonActor {
-    /// Checks a call and finds its session. A call that was made before is answered from the
+    /// Checks a call and passes it to its session. A call that was made before is answered from the
     /// ledger.
-    fn prepare_call(&mut self, call: &mut AgentCall) -> Result<PreparedCall, Failure> {
-        check_call(call)?;
-        if call.again
-            && let Some(view) = self.find_earlier_call(call)?
-        {
-            return Ok(PreparedCall::Earlier(Box::new(view)));
+    fn start_call(
+        &mut self,
+        mut call: AgentCall,
+        noted: oneshot::Sender<CallView>,
+        reply: Reply<CallView>,
+    ) {
+        let earlier = check_call(&call)
+            .and_then(|()| if call.again { self.find_earlier_call(&call) } else { Ok(None) });
+        let session = match earlier {
+            Ok(None) => self.resolve_session(call.session.as_ref()),
+            Ok(Some(view)) => return drop(reply.send(Ok(view))),
+            Err(failure) => Err(failure),
+        };
+        match session {
+            Ok(session) => {
+                call.client = clean_client_name(&call.client);
+                session.call_tool(call, noted, reply);
+            }
+            Err(failure) => drop(reply.send(Err(failure))),
         }
-        let session = self.resolve_session(call.session.as_ref())?;
-        call.client = clean_client_name(&call.client);
-        Ok(PreparedCall::For(session))
     }
 
     /// Finds a call that was sent before. Its place may be closed by now, and its workflow
@@ -161,30 +170,18 @@ impl DaemonActor {
     }
 }
 
-enum PreparedCall {
-    /// The call was made before.
-    Earlier(Box<CallView>),
-    For(SessionHandle),
-}
-
 impl DaemonHandle {
     /// Calls a tool for an agent, and waits until the call is planned or its time is up. A call
     /// that could not be recorded in time is not made.
     ///
     /// # Errors
     /// The call was not made.
-    pub async fn call_tool(&self, mut call: AgentCall) -> Result<CallView, Failure> {
+    pub async fn call_tool(&self, call: AgentCall) -> Result<CallView, Failure> {
         let until = Instant::now() + Duration::from_secs(call.hold.min(MAX_WAIT));
         let (noted, mut recorded) = oneshot::channel();
-        let called = async {
-            let prepared = self.run(move |daemon| Ok((daemon.prepare_call(&mut call)?, call)));
-            let session = match prepared.await? {
-                (PreparedCall::Earlier(view), _) => return Ok(*view),
-                (PreparedCall::For(session), call) => session.call_tool(call, noted),
-            };
-            session.await
-        };
-        if let Ok(answer) = timeout_at(until, called).await {
+        let answer =
+            self.run_with_reply(move |daemon, reply| daemon.start_call(call, noted, reply));
+        if let Ok(answer) = timeout_at(until, answer).await {
             return answer;
         }
         // From here on the call can no longer be recorded.
@@ -203,23 +200,36 @@ impl DaemonHandle {
     /// # Errors
     /// The call does not exist.
     pub async fn call_status(&self, seq: Seq) -> Result<CallView, Failure> {
-        match self.run(move |daemon| daemon.session_of_call(seq)).await? {
+        let status = self.run_with_reply(move |daemon, reply| match daemon.session_of_call(seq) {
             // The session of an open place knows more than the ledger.
-            Some(session) => session.call_status(seq).await,
-            None => self.run(move |daemon| daemon.recorded_call(seq)).await,
+            Ok(Some(session)) => drop(session.send(SessionMessage::CallStatus(seq, reply))),
+            Ok(None) => drop(reply.send(daemon.recorded_call(seq))),
+            Err(failure) => drop(reply.send(Err(failure))),
+        });
+        match status.await {
+            // The session has ended meanwhile.
+            Err(failure) if failure == daemon_closed() => {
+                self.run(move |daemon| daemon.recorded_call(seq)).await
+            }
+            status => status,
         }
     }
 
-    /// Cancels a call for the agent that made it. All sessions are notified; the one that has the
-    /// call cancels it.
+    /// Cancels a call for the agent that made it. All sessions are notified, after the calls that
+    /// were sent before; the one that has the call cancels it.
     pub fn cancel_call(&self, call: &CancelCall) {
         let name = call_name(&call.connection, &call.id);
-        send_to_all(&self.state.sessions, || SessionMessage::CancelCall(name.clone()));
+        self.send(move |daemon| {
+            daemon.sessions.send_to_all(|| SessionMessage::CancelCall(name.clone()));
+        });
     }
 
-    /// Ends an agent's connection.
+    /// Ends an agent's connection, after the calls that were sent before.
     pub fn end_connection(&self, connection: &str) {
-        send_to_all(&self.state.sessions, || SessionMessage::EndConnection(connection.to_owned()));
+        let name = connection.to_owned();
+        self.send(move |daemon| {
+            daemon.sessions.send_to_all(|| SessionMessage::EndConnection(name.clone()));
+        });
     }
 
     pub fn read_agent_log(&self) -> Answer<AgentLog> {
@@ -227,23 +237,11 @@ impl DaemonHandle {
     }
 
     /// Lists a page of the scripts of a place.
-    ///
-    /// # Errors
-    /// The place is not open.
-    pub async fn list_scripts(
-        &self,
-        session: SessionId,
-        cursor: Option<String>,
-    ) -> Result<ScriptPage, Failure> {
-        let session = self.run(move |daemon| daemon.resolve_session(Some(&session))).await?;
-        session.list_scripts(cursor).await
-    }
-}
-
-/// Sends a message to all open sessions.
-pub(super) fn send_to_all(sessions: &SessionRegistry, message: impl Fn() -> SessionMessage) {
-    for (_, session) in sessions.list() {
-        session.handle.send(message());
+    pub fn list_scripts(&self, session: SessionId, cursor: Option<String>) -> Answer<ScriptPage> {
+        self.forward(
+            move |daemon| daemon.resolve_session(Some(&session)),
+            |reply| SessionMessage::Scripts(cursor, reply),
+        )
     }
 }
 

@@ -18,7 +18,7 @@ use vector_ledger::AppendBatch;
 use super::history::place_closed;
 use super::views::{ledger_failure, not_found, plugin_away};
 use super::{CHECKPOINT, DaemonActor, DaemonHandle};
-use crate::session::{Answer, SessionHandle};
+use crate::session::{Answer, SessionHandle, SessionMessage};
 
 impl DaemonActor {
     /// Returns the session in which a place is open.
@@ -99,13 +99,12 @@ impl DaemonHandle {
     }
 
     /// Plans the restoration of a checkpoint in its place.
-    ///
-    /// # Errors
-    /// The checkpoint does not exist, or its place is not open.
-    pub async fn restore_checkpoint(&self, checkpoint: Seq) -> Result<WorkflowStarted, Failure> {
-        let session = self.run(move |daemon| daemon.session_of_checkpoint(checkpoint)).await?;
+    pub fn restore_checkpoint(&self, checkpoint: Seq) -> Answer<WorkflowStarted> {
         let goal = format!("Go back to checkpoint {checkpoint}");
         let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
-        session.start_revert(goal, call).await
+        self.forward(
+            move |daemon| daemon.session_of_checkpoint(checkpoint),
+            |reply| SessionMessage::StartRevert(goal, call, reply),
+        )
     }
 }

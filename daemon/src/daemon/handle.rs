@@ -1,8 +1,8 @@
 //! The handle of the daemon: its interface for the server.
 //!
 //! Requests to one open place go to that place's [`SessionHandle`]. Requests to the daemon as a
-//! whole run as tasks on the daemon's thread, one after the other. Each method sends its task when
-//! it is called; the returned future only waits.
+//! whole run as tasks on the daemon's thread, one after the other. A method that returns an
+//! [`Answer`] has sent its task when it returns; an async method sends when it is first polled.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use std::thread;
 use std::time::Duration;
 
 use scene_schemas::api::{Failure, FailureKind, SessionId};
-use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
 use vector_ledger::Ledger;
 
@@ -20,7 +19,7 @@ use super::views::plugin_away;
 use crate::event_hub::EventHub;
 use crate::failure::failure;
 use crate::history::{HistoryIndex, UsageMeter};
-use crate::session::{Answer, Reply, SessionHandle};
+use crate::session::{Answer, Reply, SessionHandle, SessionMessage};
 
 /// The interval at which silent sessions are closed.
 const IDLE_CHECK: Duration = Duration::from_mins(1);
@@ -61,7 +60,7 @@ impl DaemonHandle {
     /// # Errors
     /// No session is open under this id.
     pub fn session(&self, id: &SessionId) -> Result<SessionHandle, Failure> {
-        self.state.sessions.get(id).map(|session| session.handle).ok_or_else(plugin_away)
+        self.state.sessions.handle(id).ok_or_else(plugin_away)
     }
 
     /// Runs a task on the daemon's thread.
@@ -81,6 +80,18 @@ impl DaemonHandle {
         // A daemon that has ended drops the reply.
         self.send(move |daemon| task(daemon, reply));
         Answer::new(answer, daemon_closed)
+    }
+
+    /// Finds a session and sends it a message in one task, before the daemon can end the session.
+    pub(super) fn forward<T: Send + 'static>(
+        &self,
+        find: impl FnOnce(&mut DaemonActor) -> Result<SessionHandle, Failure> + Send + 'static,
+        message: impl FnOnce(Reply<T>) -> SessionMessage + Send + 'static,
+    ) -> Answer<T> {
+        self.run_with_reply(move |daemon, reply| match find(daemon) {
+            Ok(session) => drop(session.send(message(reply))),
+            Err(failure) => drop(reply.send(Err(failure))),
+        })
     }
 
     /// Runs a task that has no reply. Returns false if the daemon has ended.
@@ -119,32 +130,19 @@ impl DaemonHandle {
     pub fn poll_changes(&self) -> bool {
         self.send(DaemonActor::poll_changes)
     }
-
-    /// Returns the session that an entry's workflow belongs to.
-    pub(super) async fn session_of_entry(&self, seq: Seq) -> Result<SessionHandle, Failure> {
-        // The event hub knows the sessions of recent proposals, which saves a task on the daemon's
-        // thread.
-        let recent = self.state.event_hub.session_of_proposal(seq);
-        if let Some(session) = recent.and_then(|id| self.state.sessions.get(&id)) {
-            return Ok(session.handle);
-        }
-        self.run(move |daemon| daemon.session_of_entry(seq)).await
-    }
 }
 
 #[cfg(test)]
 impl DaemonHandle {
-    /// Creates a handle without a daemon. Also returns the folder of its ledger.
-    pub(crate) fn without_daemon(event_hub: &Arc<EventHub>) -> (Self, tempfile::TempDir) {
+    /// A daemon for a test, and the folder of its ledger.
+    pub(crate) fn for_tests(event_hub: &Arc<EventHub>) -> (Self, tempfile::TempDir) {
         let home = tempfile::tempdir().unwrap();
-        let state = HandleState {
-            ledger: Arc::new(Ledger::open(home.path()).unwrap()),
-            event_hub: Arc::clone(event_hub),
-            sessions: Arc::default(),
-            history_index: Arc::default(),
-            usage_meter: Arc::default(),
-        };
-        (Self::new(mpsc::unbounded_channel().0, Arc::new(state)), home)
+        let ledger = Arc::new(Ledger::open(home.path()).unwrap());
+        let notify = Box::new(|_: &str| {});
+        let (actor, handle) =
+            DaemonActor::new(home.path(), ledger, Arc::clone(event_hub), notify).unwrap();
+        thread::spawn(move || actor.run());
+        (handle, home)
     }
 
     /// Adds a session whose messages a test reads.
@@ -157,7 +155,7 @@ impl DaemonHandle {
             replaces: None,
         };
         let session = super::session_registry::OpenSession {
-            handle: SessionHandle::new(std::sync::Weak::new(), sender),
+            handle: SessionHandle::for_tests(sender),
             thread: thread::current().id(),
             place: scene_schemas::entry::Place::File(place),
             credential: None,

@@ -27,7 +27,7 @@ mod settings;
 pub mod settings_store;
 mod views;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
@@ -304,6 +304,25 @@ impl DaemonActor {
         read_workflow_view(&self.ledger, &self.event_hub, seq)
     }
 
+    /// Begins an action on a workflow. A workflow whose place is not open can still be cancelled.
+    fn begin_action(&mut self, seq: Seq, action: WorkflowAction) -> Result<BegunAction, Failure> {
+        if let Some(session) = self.id_of_workflow(seq)?
+            && self.sessions.is_ending(&session)
+        {
+            return Ok(BegunAction::Ending(session));
+        }
+        match self.session_of_workflow(seq) {
+            Ok(session) => Ok(BegunAction::Sent(session.act_on_workflow(seq, action))),
+            Err(failure)
+                if action == WorkflowAction::Cancel
+                    && (failure == plugin_away() || failure == workflow_elsewhere(seq)) =>
+            {
+                Ok(BegunAction::Abandoned(Box::new(self.abandon_workflow(seq)?)))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Returns the id of the session that a workflow belongs to, open or not.
     fn id_of_workflow(&self, seq: Seq) -> Result<Option<SessionId>, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
@@ -357,25 +376,30 @@ impl DaemonHandle {
         workflow: Seq,
         action: WorkflowAction,
     ) -> Result<WorkflowView, Failure> {
-        // A session that is ending releases its workflows soon.
-        let session = self.run(move |daemon| daemon.id_of_workflow(workflow)).await?;
-        self.state.sessions.wait_until_ended(&session.into_iter().collect()).await;
-        let found = self.run(move |daemon| daemon.session_of_workflow(workflow)).await;
-        match found {
-            Ok(session) => {
-                session.act_on_workflow(workflow, action).await?;
-                let (ledger, event_hub) =
-                    (Arc::clone(&self.state.ledger), Arc::clone(&self.state.event_hub));
-                run_on_thread(move || read_workflow_view(&ledger, &event_hub, workflow)).await
+        loop {
+            let begun = self.run(move |daemon| daemon.begin_action(workflow, action)).await?;
+            match begun {
+                BegunAction::Sent(answer) => answer.await?,
+                BegunAction::Abandoned(view) => return Ok(*view),
+                BegunAction::Ending(session) => {
+                    // It releases its workflows soon.
+                    self.state.sessions.wait_until_ended(&HashSet::from([session])).await;
+                    continue;
+                }
             }
-            // A workflow whose place is not open can still be cancelled.
-            Err(failure)
-                if action == WorkflowAction::Cancel
-                    && (failure == plugin_away() || failure == workflow_elsewhere(workflow)) =>
-            {
-                self.run(move |daemon| daemon.abandon_workflow(workflow)).await
-            }
-            Err(failure) => Err(failure),
+            let state = Arc::clone(&self.state);
+            let read = move || read_workflow_view(&state.ledger, &state.event_hub, workflow);
+            return run_on_thread(read).await;
         }
     }
+}
+
+/// An action on a workflow that has begun.
+enum BegunAction {
+    /// The session of the workflow performs it.
+    Sent(Answer<()>),
+    /// The workflow was ended without its session.
+    Abandoned(Box<WorkflowView>),
+    /// The session of the workflow is ending.
+    Ending(SessionId),
 }

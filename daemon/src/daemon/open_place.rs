@@ -322,8 +322,7 @@ impl DaemonActor {
         for note in &read.notes {
             (self.notify)(note);
         }
-        let SessionStart { opened, message_sender, watch, ready_message: last } =
-            read.start?;
+        let SessionStart { opened, message_sender, watch, ready_message: last } = read.start?;
         let (opened, way) =
             self.start_local_session(opened).map_err(|why| not_served(wish.path(), &why))?;
         // Changes between the reading and this point were reported to no session.

@@ -9,7 +9,7 @@ use vector_ledger::Ledger;
 
 use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
 use super::{DaemonActor, DaemonHandle, PendingSummary};
-use crate::session::Answer;
+use crate::session::{Answer, SessionMessage};
 
 /// The maximum number of replaced proposals that are returned.
 const REPLACED: usize = 16;
@@ -118,6 +118,16 @@ impl DaemonHandle {
         proposal: Seq,
         decision: DecisionRequest,
     ) -> Result<DecisionResponse, Failure> {
-        self.session_of_entry(proposal).await?.decide(proposal, decision).await
+        // The event hub knows the sessions of recent proposals, which saves a task on the daemon's
+        // thread.
+        let recent = self.state.event_hub.session_of_proposal(proposal);
+        if let Some(session) = recent.and_then(|id| self.state.sessions.handle(&id)) {
+            return session.decide(proposal, decision).await;
+        }
+        self.forward(
+            move |daemon| daemon.session_of_entry(proposal),
+            move |reply| SessionMessage::Decide(proposal, decision, reply),
+        )
+        .await
     }
 }

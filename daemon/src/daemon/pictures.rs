@@ -6,8 +6,8 @@ use scene_schemas::entry::Seq;
 use vector_engine::render_input::PictureSubject;
 use vector_render::ChangeSide;
 
-use super::DaemonHandle;
-use crate::session::PictureOptions;
+use super::{DaemonActor, DaemonHandle};
+use crate::session::{PictureOptions, SessionMessage};
 
 /// The subject of a picture.
 #[derive(Debug)]
@@ -28,12 +28,16 @@ impl DaemonHandle {
         target: PictureTarget,
         options: PictureOptions,
     ) -> Result<Vec<u8>, Failure> {
-        let (session, subject) = match target {
+        match target {
             PictureTarget::Proposal(seq, side) => {
-                (self.session_of_entry(seq).await?, PictureSubject::Proposal(seq, side))
+                let subject = PictureSubject::Proposal(seq, side);
+                let find = move |daemon: &mut DaemonActor| daemon.session_of_entry(seq);
+                self.forward(find, move |reply| SessionMessage::Picture(subject, options, reply))
+                    .await
             }
-            PictureTarget::Place(id, path) => (self.session(&id)?, PictureSubject::Place(path)),
-        };
-        session.render_picture(subject, options).await
+            PictureTarget::Place(id, path) => {
+                self.session(&id)?.render_picture(PictureSubject::Place(path), options).await
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use scene_schemas::entry::Place;
 use tokio::sync::watch;
 
 use crate::event_hub::TokenHash;
-use crate::session::SessionHandle;
+use crate::session::{SessionHandle, SessionMessage};
 
 #[derive(Debug, Clone)]
 pub(crate) struct OpenSession {
@@ -73,6 +73,10 @@ impl SessionRegistry {
         self.lock().open.get(session).cloned()
     }
 
+    pub(crate) fn handle(&self, session: &SessionId) -> Option<SessionHandle> {
+        self.lock().open.get(session).map(|session| session.handle.clone())
+    }
+
     pub(crate) fn contains(&self, session: &SessionId) -> bool {
         self.lock().open.contains_key(session)
     }
@@ -85,6 +89,13 @@ impl SessionRegistry {
         drop(state);
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         all
+    }
+
+    /// Sends a message to all open sessions.
+    pub(super) fn send_to_all(&self, message: impl Fn() -> SessionMessage) {
+        for session in self.lock().open.values() {
+            session.handle.send(message());
+        }
     }
 
     pub(super) fn insert(&self, id: SessionId, session: OpenSession) {

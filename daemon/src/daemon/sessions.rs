@@ -14,7 +14,6 @@ use vector_engine::Target;
 use vector_engine::studio::StudioTarget;
 use vector_place::Scene;
 
-use super::agents::send_to_all;
 use super::handle::DaemonHandle;
 use super::session_registry::OpenSession;
 use super::views::check_protocol;
@@ -38,14 +37,15 @@ impl DaemonActor {
 
     /// Sends a message to all open sessions.
     pub(super) fn send_to_all(&self, message: impl Fn() -> SessionMessage) {
-        send_to_all(&self.sessions, message);
+        self.sessions.send_to_all(message);
     }
 
     pub(super) fn close_session(&self, session: &SessionId) {
+        // The slot goes first: a plugin without one receives `stale`, and says hello again.
+        self.event_hub.remove(session);
         let Some(ended) = self.sessions.begin_end(session) else {
             return;
         };
-        self.event_hub.remove(session);
         // A session that panicked receives no messages, and has already released its workflows.
         if !ended.handle.send(SessionMessage::End) {
             self.sessions.finish(session, ended.thread);
@@ -53,7 +53,7 @@ impl DaemonActor {
     }
 
     /// Begins a session. None if the previous session with that id is still ending.
-    fn begin_window(&mut self, hello: Hello) -> Result<Option<Welcome>, Failure> {
+    fn begin_session(&mut self, hello: Hello) -> Result<Option<Welcome>, Failure> {
         let credential = self.check_hello(&hello)?;
         if self.sessions.is_ending(&hello.session) {
             return Ok(None);
@@ -157,8 +157,9 @@ impl DaemonActor {
         }
         // Publish now, as the places may be listed before anything happens in this one.
         actor.publish();
-        let actor = Arc::new(Mutex::new(actor));
-        let handle = SessionHandle::new(Arc::downgrade(&actor), message_sender);
+        let actor = Arc::new(Mutex::new(Some(actor)));
+        let settings = Arc::clone(&self.active_settings);
+        let handle = SessionHandle::new(Arc::clone(&actor), settings, message_sender);
         let builder = thread::Builder::new().stack_size(STACK).name("session".to_owned());
         let ends = self.sessions.end_guard(name.clone());
         let thread = builder.spawn(move || {
@@ -201,11 +202,15 @@ impl DaemonHandle {
     pub async fn hello(&self, hello: Hello) -> Result<Welcome, Failure> {
         loop {
             let own = hello.clone();
-            let begun = self.run(move |daemon| daemon.begin_window(own)).await?;
-            if let Some(welcome) = begun {
+            let begun = self.run_with_reply(move |daemon, reply| {
+                // A client that has gone begins no session.
+                if !reply.is_closed() {
+                    let _ = reply.send(daemon.begin_session(own));
+                }
+            });
+            if let Some(welcome) = begun.await? {
                 return Ok(welcome);
             }
-            // If the client stops waiting, this future is dropped and no session begins.
             self.state.sessions.wait_until_ended(&HashSet::from([hello.session.clone()])).await;
         }
     }

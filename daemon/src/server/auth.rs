@@ -7,7 +7,7 @@
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Uri};
-use scene_schemas::api::{Failure, FailureKind, Method, RouteId, SessionId, Token};
+use scene_schemas::api::{Failure, FailureKind, RouteId, SessionId, Token};
 
 use crate::event_hub::EventHub;
 use crate::failure::failure;
@@ -190,12 +190,4 @@ fn identify_caller(headers: &HeaderMap, event_hub: &EventHub) -> Result<Caller, 
 /// The failure for a token that never existed or was revoked.
 pub(super) fn unknown_token() -> Failure {
     unauthorized_failure("The token is unknown: it was revoked, or Vector was restarted.")
-}
-
-pub(super) fn is_read_only(method: Method) -> bool {
-    method == Method::Get
-}
-
-pub(super) fn has_body(method: Method) -> bool {
-    matches!(method, Method::Post | Method::Put)
 }

@@ -24,7 +24,11 @@ impl Drop for PresenceGuard {
 }
 
 /// Holds the request of a connected client until the daemon ends.
-pub(super) async fn hold_connection(event_hub: Arc<EventHub>, daemon: DaemonHandle, connection: String) {
+pub(super) async fn hold_connection(
+    event_hub: Arc<EventHub>,
+    daemon: DaemonHandle,
+    connection: String,
+) {
     event_hub.connected_clients().add(&connection);
     let mut news = event_hub.subscribe_changes();
     let mut held = PresenceGuard { event_hub, daemon, connection, is_closing: false };
@@ -43,7 +47,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let event_hub = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
-            let (daemon, _home) = DaemonHandle::without_daemon(&event_hub);
+            let (daemon, _home) = DaemonHandle::for_tests(&event_hub);
             let messages = daemon.add_session();
             let is_connected = |name| event_hub.connected_clients().is_connected(name);
             let begin = || {
@@ -55,10 +59,13 @@ mod tests {
             assert!(is_connected("one") && !is_connected("two"));
             first.abort();
             assert!(first.await.is_err());
+            // What was sent before a request is there when the request is answered.
+            daemon.list_sessions().await.unwrap();
             assert!(is_connected("one") && messages.try_recv().is_err());
             second.abort();
             assert!(second.await.is_err());
             assert!(!is_connected("one"));
+            daemon.list_sessions().await.unwrap();
             let message = messages.try_recv();
             assert!(matches!(message, Ok(SessionMessage::EndConnection(name)) if name == "one"));
             // The end of the daemon does not count as a disconnection.
@@ -66,6 +73,7 @@ mod tests {
             tokio::task::yield_now().await;
             event_hub.close();
             third.await.unwrap();
+            daemon.list_sessions().await.unwrap();
             assert!(messages.try_recv().is_err());
         });
     }

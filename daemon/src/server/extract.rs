@@ -1,6 +1,6 @@
 //! Typed extractors: the values that handlers take from a checked request.
 
-use axum::body::Bytes;
+use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
@@ -74,7 +74,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let CheckedRequest { route, .. } =
             CheckedRequest::from_request_parts(&mut parts, state).await?;
         // The guard has read the body within its limits.
-        let body = Bytes::from_request(Request::from_parts(parts, body), state).await;
+        let body = to_bytes(body, usize::MAX).await;
         let body = body.map_err(|error| bad_body(route, &error))?;
         let parsed = serde_json::from_slice(&body);
         Ok(Self(parsed.map_err(|error| bad_body(route, &error))?))

@@ -154,15 +154,9 @@ mod tests {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let event_hub = Arc::new(EventHub::new(TokenHash::of_token("token")));
-        let (daemon, _home) = DaemonHandle::without_daemon(&event_hub);
+        let (daemon, _home) = DaemonHandle::for_tests(&event_hub);
         let mcp = Arc::new(McpHttp::new(&event_hub, &daemon, Path::new("no such file"), HEAD));
-        let app = AppState {
-            port: address.port(),
-            event_hub: Arc::clone(&event_hub),
-            daemon,
-            mcp,
-            body_timeout: head,
-        };
+        let app = AppState::new(address.port(), Arc::clone(&event_hub), daemon, mcp, head);
         let (end, ended) = oneshot::channel();
         let ends = async move {
             let _ = ended.await;

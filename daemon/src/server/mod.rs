@@ -21,6 +21,7 @@ mod response;
 mod router;
 
 use std::future::Future;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +35,38 @@ use self::mcp::McpHttp;
 use crate::daemon::DaemonHandle;
 use crate::event_hub::EventHub;
 
-/// The state that the handlers share.
+/// What the handlers share.
 #[derive(Debug, Clone)]
-struct AppState {
+struct AppState(Arc<AppParts>);
+
+#[derive(Debug)]
+struct AppParts {
     port: u16,
     event_hub: Arc<EventHub>,
     daemon: DaemonHandle,
     mcp: Arc<McpHttp>,
-    /// The time within which the body of a request has to arrive.
+    /// The time within which a request's body must arrive.
     body_timeout: Duration,
+}
+
+impl AppState {
+    fn new(
+        port: u16,
+        event_hub: Arc<EventHub>,
+        daemon: DaemonHandle,
+        mcp: Arc<McpHttp>,
+        body_timeout: Duration,
+    ) -> Self {
+        Self(Arc::new(AppParts { port, event_hub, daemon, mcp, body_timeout }))
+    }
+}
+
+impl Deref for AppState {
+    type Target = AppParts;
+
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
 }
 
 impl FromRef<AppState> for DaemonHandle {
@@ -74,8 +98,7 @@ pub async fn run(
     let port = listener.local_addr()?.port();
     let mcp = Arc::new(McpHttp::new(&event_hub, &daemon, kept, wait));
     let own = Arc::clone(&mcp);
-    let (own_hub, patience) = (Arc::clone(&event_hub), listener::HEAD);
-    let app = AppState { port, event_hub: own_hub, daemon, mcp, body_timeout: patience };
+    let app = AppState::new(port, Arc::clone(&event_hub), daemon, mcp, listener::HEAD);
     let ends = async move {
         shutdown.await;
         event_hub.close();

@@ -37,24 +37,41 @@ impl FromParameters for PictureOptions {
     }
 }
 
-impl FromParameters for ChangeSide {
+/// A picture of a proposal.
+#[derive(Debug)]
+pub(super) struct ProposalPictureQuery {
+    pub(super) side: ChangeSide,
+    pub(super) options: PictureOptions,
+}
+
+impl FromParameters for ProposalPictureQuery {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
-        parameters.text("when")?.map_or(Ok(Self::default()), |name| {
-            Self::from_name(&name).ok_or_else(|| unknown_value("when", &name, "before or after"))
-        })
+        let side = parameters.text("when")?.map_or(Ok(ChangeSide::default()), |name| {
+            ChangeSide::from_name(&name)
+                .ok_or_else(|| unknown_value("when", &name, "before or after"))
+        })?;
+        Ok(Self { side, options: PictureOptions::from_parameters(parameters)? })
     }
 }
 
-/// The instance to render; the whole place if there is no path.
-impl FromParameters for InstancePath {
+/// A picture of a place.
+#[derive(Debug)]
+pub(super) struct PlacePictureQuery {
+    /// The root for the whole place.
+    pub(super) path: InstancePath,
+    pub(super) options: PictureOptions,
+}
+
+impl FromParameters for PlacePictureQuery {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
-        parameters.text("path")?.map_or(Ok(Self::root()), |text| {
+        let path = parameters.text("path")?.map_or(Ok(InstancePath::root()), |text| {
             text.parse().map_err(|error| {
                 let message = format!("`path` is not a path: {error}.");
                 let hint = "Write it as game.Workspace[\"My.Part\"].";
                 failure(FailureKind::BadRequest, message, hint)
             })
-        })
+        })?;
+        Ok(Self { path, options: PictureOptions::from_parameters(parameters)? })
     }
 }
 

@@ -5,14 +5,13 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::Response;
-use axum::middleware;
 use axum::response::IntoResponse;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use scene_schemas::api::{FailureKind, Method, RouteId};
 
 use super::AppState;
 use super::api::{access, agents, history, place, plugin, proposals, settings, stream};
-use super::guard::{guard_route, method_not_allowed};
+use super::guard::{GuardedHandler, method_not_allowed};
 use super::page;
 use super::response::ApiError;
 use crate::failure::failure;
@@ -21,8 +20,7 @@ use crate::failure::failure;
 pub(super) fn build_router(app: &AppState) -> Router {
     let mut router = Router::new();
     for id in RouteId::ALL {
-        let guard = middleware::from_fn_with_state((app.clone(), *id), guard_route);
-        router = router.route(id.route().path, method_router(*id).route_layer(guard));
+        router = router.route(id.route().path, method_router(*id));
     }
     router.fallback(unknown_path).method_not_allowed_fallback(wrong_method).with_state(app.clone())
 }
@@ -38,14 +36,18 @@ async fn wrong_method(request: Request) -> Response<Body> {
     ApiError(method_not_allowed(method, path)).into_response()
 }
 
-fn handle<T: 'static>(id: RouteId, handler: impl Handler<T, AppState>) -> MethodRouter<AppState> {
-    let method = match id.route().method {
-        Method::Get => MethodFilter::GET,
-        Method::Post => MethodFilter::POST,
-        Method::Put => MethodFilter::PUT,
-        Method::Delete => MethodFilter::DELETE,
-    };
-    on(method, handler)
+fn handle<T: 'static>(
+    id: RouteId,
+    handler: impl Handler<T, AppState> + Sync,
+) -> MethodRouter<AppState> {
+    let handler = GuardedHandler::new(id, handler);
+    match id.route().method {
+        // axum would pass HEAD to the handler of GET.
+        Method::Get => get(handler).head(wrong_method),
+        Method::Post => post(handler),
+        Method::Put => put(handler),
+        Method::Delete => delete(handler),
+    }
 }
 
 /// Returns the handler of a route. A new route does not compile until it has one.

@@ -33,6 +33,8 @@ const CANCELLED: usize = 64;
 
 pub(crate) struct CallRequest {
     pub(crate) call: AgentCall,
+    /// The mode of the settings when the call came.
+    pub(crate) mode: Mode,
     /// Receives the call once it is durable.
     pub(crate) noted: oneshot::Sender<CallView>,
     /// Receives the call once it is planned.
@@ -78,12 +80,16 @@ pub(crate) fn call_name(connection: &str, id: &str) -> String {
 impl SessionActor {
     /// Records a call, which is planned when its workflow has its turn.
     pub(super) fn start_agent_call(&mut self, calling: CallRequest) {
-        let CallRequest { call, noted, reply } = calling;
-        let mode = self.active_settings.mode();
+        let CallRequest { call, mode, noted, reply } = calling;
         let name = call_name(&call.connection, &call.id);
         // A caller that is gone was already told that no call was made. Withdrawn calls are not
         // made either.
-        if reply.is_closed() || self.cancelled_calls.contains(&name) {
+        if reply.is_closed() {
+            return;
+        }
+        if self.cancelled_calls.contains(&name) {
+            let message = "The call was cancelled before it was made.";
+            let _ = reply.send(Err(failure(FailureKind::Settled, message, "Call again.")));
             return;
         }
         let written = match self.find_earlier_call(&name) {

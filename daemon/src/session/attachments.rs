@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, WorkflowStarted};
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
-use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 use vector_core::mention::find_mentions;
 use vector_core::workflow::WorkflowInput;
@@ -19,7 +18,7 @@ use vector_place::{Node, Scene};
 use vector_providers::ProviderKind;
 use vector_providers::http::CancelSwitch;
 
-use super::{FoundInstance, Reply, WorkflowAction};
+use super::{FoundInstance, Reply, RequestSettings, WorkflowAction};
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::failure::failure;
 use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
@@ -34,11 +33,9 @@ const STACK: usize = 64 << 20;
 
 /// A request, with the settings at the time it arrived.
 #[derive(Debug)]
-pub(in super::super) struct SessionRequest {
-    chat: Chat,
-    mode: Mode,
-    /// The chosen model; None for the default.
-    model: Option<String>,
+pub(crate) struct SessionRequest {
+    pub(super) chat: Chat,
+    pub(super) settings: RequestSettings,
 }
 
 /// Requests whose mentions are being read, by their ids, with the replies to repeated requests.
@@ -46,9 +43,7 @@ pub(super) type PendingMentions = HashMap<String, Vec<Reply<WorkflowStarted>>>;
 
 impl SessionActor {
     /// Handles a request. Its mentions are read first, on a separate thread if that takes long.
-    pub(super) fn start_chat(&mut self, chat: Chat, reply: Reply<WorkflowStarted>) {
-        let (mode, model) = (self.active_settings.mode(), self.active_settings.model());
-        let request = SessionRequest { chat, mode, model };
+    pub(super) fn start_chat(&mut self, request: SessionRequest, reply: Reply<WorkflowStarted>) {
         let name = request.chat.request.as_ref();
         if let Some((_, workflow)) =
             self.recent_requests.iter().find(|(known, _)| Some(known) == name)
@@ -73,8 +68,11 @@ impl SessionActor {
                 let message_sender = self.message_sender.clone();
                 let read = move || {
                     let read = mentions.read_pending(&CancelSwitch::new());
-                    let _ =
-                        message_sender.send(SessionMessage::MentionsRead(Box::new(request), read, reply));
+                    let _ = message_sender.send(SessionMessage::MentionsRead(
+                        Box::new(request),
+                        read,
+                        reply,
+                    ));
                 };
                 // If no thread can be started, the reply is dropped, which reports a failure.
                 let _ = std::thread::Builder::new().stack_size(STACK).spawn(read);
@@ -85,13 +83,13 @@ impl SessionActor {
     /// Starts a request whose mentions were read, or refuses it.
     pub(super) fn handle_mentions(
         &mut self,
-        SessionRequest { chat, mode, model }: SessionRequest,
+        SessionRequest { chat, settings }: SessionRequest,
         read: Result<Vec<AttachmentSnapshot>, String>,
         reply: Reply<WorkflowStarted>,
     ) {
         let name = chat.request.clone();
         let started = match read {
-            Ok(mentioned) => self.begin_request(chat, mentioned, mode, model.as_deref()),
+            Ok(mentioned) => self.begin_request(chat, mentioned, settings),
             Err(why) => Err(not_attached(why)),
         };
         if let Some(name) = name {
@@ -137,8 +135,7 @@ impl SessionActor {
         &mut self,
         chat: Chat,
         mentioned: Vec<AttachmentSnapshot>,
-        mode: Mode,
-        model: Option<&str>,
+        RequestSettings { mode, model }: RequestSettings,
     ) -> Result<WorkflowStarted, Failure> {
         // Attachments refer to the actual place, without proposals.
         let scene = self.engine.mirror_scene();
@@ -147,7 +144,7 @@ impl SessionActor {
         let _ = scene.take_missing();
         let mut attached = attached?;
         attached.extend(mentioned);
-        let driver = match self.driver_of(model) {
+        let driver = match self.driver_of(model.as_deref()) {
             ToolDriver::Missing { why, .. } => {
                 let hint = "Fix that, or choose another model in the settings.";
                 return Err(failure(FailureKind::Provider, why, hint));

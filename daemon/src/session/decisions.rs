@@ -11,30 +11,31 @@ use vector_core::proposal::{ProposalUnit, draft_part, list_units};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::Engine;
 
-use super::{SessionActor, WorkflowAction, engine_failure};
+use super::{SessionActor, SessionMessage, WorkflowAction, engine_failure};
 use crate::failure::failure;
 
 /// A proposal with more commands than this is not applied on the thread of a request.
 const MAX_AT_ONCE: usize = 1_000;
 
 impl SessionActor {
-    /// Decides on the thread of a request; None if that may take long. Also returns whether the
-    /// session has more to do.
-    pub(super) fn decide_immediately(
+    /// Decides on the thread of a request; None if that may take long.
+    pub(super) fn decide_shortly(
         &mut self,
         seq: Seq,
         decide: &DecisionRequest,
-    ) -> Option<(Result<DecisionResponse, Failure>, bool)> {
+    ) -> Option<Result<DecisionResponse, Failure>> {
         // The session may have been closed since its handle was found.
         if self.slot.is_closed() || !self.is_short(seq, &decide.decision) {
             return None;
         }
         let decided = self.decide_proposal(seq, decide);
-        let is_applying = self.engine.is_applying();
-        if is_applying {
+        if self.engine.is_applying() {
             self.run_workflows();
+        } else {
+            // The rest is done on the session's thread.
+            let _ = self.message_sender.send(SessionMessage::RunWorkflows);
         }
-        Some((decided, !is_applying))
+        Some(decided)
     }
 
     /// Whether a decision is quick enough for the thread of a request.

@@ -1,7 +1,7 @@
 //! The handle of a session: how the rest of the daemon talks to an open place.
 //!
-//! Each method sends its message to the session's thread when it is called, so that the calls of
-//! one caller keep their order. The returned future only waits for the reply. A short decision is
+//! A method that returns an [`Answer`] has sent its message to the session's thread when it returns,
+//! so that the calls of one caller keep their order; the answer only waits for the reply. A short decision is
 //! made on the caller's thread while the session is idle, so that Studio receives it without a
 //! switch of threads.
 
@@ -9,7 +9,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use scene_schemas::InstancePath;
@@ -24,7 +24,8 @@ use vector_core::prompt::ToolCall;
 use vector_engine::render_input::PictureSubject;
 use vector_render::ViewDirection;
 
-use super::{CallRequest, SessionActor, SessionMessage};
+use super::attachments::SessionRequest;
+use super::{ActiveSettings, CallRequest, SessionActor, SessionMessage};
 use crate::failure::failure;
 
 /// The sender of a message's reply. The receiver may be gone, in which case the reply is not
@@ -87,10 +88,13 @@ pub struct FoundInstance {
 /// The session of an open place.
 #[derive(Clone)]
 pub struct SessionHandle {
-    /// Weak, so that a session that ends releases its leases even if handles to it remain.
-    actor: Weak<Mutex<SessionActor>>,
+    actor: SharedActor,
+    active_settings: Arc<ActiveSettings>,
     message_sender: Sender<SessionMessage>,
 }
+
+/// The actor of a session, which its thread takes out when the session ends.
+pub(crate) type SharedActor = Arc<Mutex<Option<SessionActor>>>;
 
 impl fmt::Debug for SessionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,10 +104,27 @@ impl fmt::Debug for SessionHandle {
 
 impl SessionHandle {
     pub(crate) fn new(
-        actor: Weak<Mutex<SessionActor>>,
+        actor: SharedActor,
+        active_settings: Arc<ActiveSettings>,
         message_sender: Sender<SessionMessage>,
     ) -> Self {
-        Self { actor, message_sender }
+        Self { actor, active_settings, message_sender }
+    }
+
+    /// A session without an actor.
+    #[cfg(test)]
+    pub(crate) fn for_tests(message_sender: Sender<SessionMessage>) -> Self {
+        let settings = scene_schemas::api::Settings {
+            mode: scene_schemas::proposal::Mode::Confirm,
+            dry_run: false,
+            model: String::new(),
+            models: Vec::new(),
+        };
+        Self::new(
+            Arc::default(),
+            Arc::new(ActiveSettings::from_settings(&settings)),
+            message_sender,
+        )
     }
 
     /// Sends a message that has no reply. Returns false if the session has ended.
@@ -111,7 +132,7 @@ impl SessionHandle {
         self.message_sender.send(message).is_ok()
     }
 
-    /// The sender, for callers that send messages from their own threads.
+    /// A sender for threads that send messages on their own.
     pub(crate) fn message_sender(&self) -> Sender<SessionMessage> {
         self.message_sender.clone()
     }
@@ -135,7 +156,8 @@ impl SessionHandle {
 
     /// Starts a task with the user's request, or continues one.
     pub fn chat(&self, chat: Chat) -> Answer<WorkflowStarted> {
-        self.request(move |reply| SessionMessage::Chat(Box::new(chat), reply))
+        let request = SessionRequest { chat, settings: self.active_settings.for_request() };
+        self.request(|reply| SessionMessage::Chat(Box::new(request), reply))
     }
 
     /// Finds instances by a part of their names.
@@ -160,30 +182,26 @@ impl SessionHandle {
         self.request(move |reply| SessionMessage::Decide(proposal, decision, reply)).await
     }
 
-    /// Decides on this thread; None if the session is busy or the decision may take long.
+    /// Decides on this thread; None if the session is busy, has ended, or the decision may take
+    /// long.
     fn decide_immediately(
         &self,
         proposal: Seq,
         decision: &DecisionRequest,
     ) -> Option<Result<DecisionResponse, Failure>> {
-        let actor = self.actor.upgrade()?;
-        let (decided, has_more) = actor.try_lock().ok()?.decide_immediately(proposal, decision)?;
-        if has_more {
-            let _ = self.message_sender.send(SessionMessage::RunWorkflows);
-        }
-        Some(decided)
+        self.actor.try_lock().ok()?.as_mut()?.decide_shortly(proposal, decision)
     }
 
-    /// Makes a call for an agent. `noted` receives the call once it is recorded, the answer once it
-    /// is planned.
+    /// Makes a call for an agent. `noted` receives the call once it is recorded, `reply` once it is
+    /// planned.
     pub(crate) fn call_tool(
         &self,
         call: AgentCall,
         noted: oneshot::Sender<CallView>,
-    ) -> Answer<CallView> {
-        self.request(move |reply| {
-            SessionMessage::Call(Box::new(CallRequest { call, noted, reply }))
-        })
+        reply: Reply<CallView>,
+    ) {
+        let mode = self.active_settings.mode();
+        self.send(SessionMessage::Call(Box::new(CallRequest { call, mode, noted, reply })));
     }
 
     /// Returns the outcome of an agent's call.
@@ -197,7 +215,8 @@ impl SessionHandle {
     }
 
     pub fn act_on_workflow(&self, workflow: Seq, action: WorkflowAction) -> Answer<()> {
-        self.request(move |reply| SessionMessage::ActOnWorkflow(workflow, action, reply))
+        let settings = self.active_settings.for_request();
+        self.request(move |reply| SessionMessage::ActOnWorkflow(workflow, action, settings, reply))
     }
 
     /// Starts a workflow with one call, which plans a revert or the restoration of a checkpoint.

@@ -20,14 +20,14 @@ mod progress;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, EventRecord,
-    Failure, FailureKind, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
-    ThinkingPhase, WorkflowStarted,
+    ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
+    FailureKind, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed, ThinkingPhase,
+    WorkflowStarted,
 };
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
@@ -43,12 +43,12 @@ use vector_providers::http::HttpError;
 use vector_providers::model_choice::OFFLINE;
 use vector_providers::model_selector::ModelSelector;
 
-pub(crate) use self::active_settings::ActiveSettings;
+pub(crate) use self::active_settings::{ActiveSettings, RequestSettings};
 use self::agent::AgentConnection;
 pub(crate) use self::agent::{CallRequest, call_name, call_not_found, workflow_call_view};
 use self::attachments::{SessionRequest, search_instances};
-pub(crate) use self::handle::Reply;
 pub use self::handle::{Answer, FoundInstance, PictureOptions, SessionHandle, WorkflowAction};
+pub(crate) use self::handle::{Reply, SharedActor};
 use self::model_calls::ActiveRequest;
 use vector_engine::model_request;
 use vector_engine::model_request::ModelRequest;
@@ -77,7 +77,7 @@ pub(crate) enum SessionMessage {
     /// The plugin reports the outcome of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyReceipt>),
     /// A request of the user.
-    Chat(Box<Chat>, Reply<WorkflowStarted>),
+    Chat(Box<SessionRequest>, Reply<WorkflowStarted>),
     /// The mentions of a request were read, or cannot be read.
     MentionsRead(
         Box<SessionRequest>,
@@ -104,7 +104,7 @@ pub(crate) enum SessionMessage {
     Fetched(Seq, Seq, Result<Json, String>),
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
     /// The user's action on a workflow.
-    ActOnWorkflow(Seq, WorkflowAction, Reply<()>),
+    ActOnWorkflow(Seq, WorkflowAction, RequestSettings, Reply<()>),
     /// Starts a workflow with this goal and the call that plans the revert.
     StartRevert(String, ToolCall, Reply<WorkflowStarted>),
     /// Request for a picture.
@@ -202,10 +202,11 @@ impl SessionActor {
         Self { projects, ..self }
     }
 
-    /// Handles messages until the session ends or all senders are dropped.
-    pub(crate) fn run(actor: &Mutex<Self>, messages: &Receiver<SessionMessage>) {
-        // After a panic the session is lost. The next hello starts a new one.
-        let Ok(()) = actor.lock().map(|mut actor| {
+    /// Handles messages until the session ends. The actor is dropped then, with the leases that it holds, on
+    /// this thread.
+    pub(crate) fn run(actor: &SharedActor, messages: &Receiver<SessionMessage>) {
+        let actor = ReleaseGuard(actor);
+        let is_started = actor.with(|actor| {
             // The memory of a file or project was read when it was opened.
             if actor.engine.studio().is_some() {
                 actor.engine.read_memory();
@@ -213,18 +214,18 @@ impl SessionActor {
             actor.open_projects();
             actor.resume_workflows();
             actor.run_workflows();
-        }) else {
+        });
+        if is_started.is_none() {
             return;
-        };
+        }
         while let Ok(message) = messages.recv() {
-            let Ok(mut actor) = actor.lock() else {
-                return;
-            };
             if matches!(message, SessionMessage::End) {
-                actor.detach_agents();
+                actor.with(Self::detach_agents);
                 return;
             }
-            actor.handle_message(message);
+            if actor.with(|actor| actor.handle_message(message)).is_none() {
+                return;
+            }
         }
     }
 
@@ -330,7 +331,7 @@ impl SessionActor {
                 self.publish();
                 let _ = reply.send(taken);
             }
-            SessionMessage::Chat(chat, reply) => self.start_chat(*chat, reply),
+            SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
             SessionMessage::MentionsRead(request, read, reply) => {
                 self.handle_mentions(*request, read, reply);
             }
@@ -375,9 +376,8 @@ impl SessionActor {
                 let _ = reply.send(listed.map_err(|refusal| engine_failure(&refusal.into())));
                 return;
             }
-            SessionMessage::ActOnWorkflow(workflow, verb, reply) => {
-                let model = self.active_settings.model();
-                let done = self.act_on_workflow(workflow, verb, model.as_deref());
+            SessionMessage::ActOnWorkflow(workflow, verb, settings, reply) => {
+                let done = self.act_on_workflow(workflow, verb, settings.model.as_deref());
                 let _ = reply.send(done);
             }
             SessionMessage::Picture(of, asked, reply) => self.queue_picture(of, asked, reply),
@@ -578,6 +578,23 @@ impl SessionActor {
         }
         self.slot.set_work(self.engine.studio().map_or(&[], StudioTarget::work), need, stopped);
         self.event_hub.wake_waiters(Some(&self.session));
+    }
+}
+
+/// Takes the actor out of what its handles share, also when its thread panics.
+struct ReleaseGuard<'a>(&'a SharedActor);
+
+impl ReleaseGuard<'_> {
+    /// Works on the actor; None if it is lost after a panic. The next hello starts a new session then.
+    fn with<T>(&self, work: impl FnOnce(&mut SessionActor) -> T) -> Option<T> {
+        self.0.lock().ok()?.as_mut().map(work)
+    }
+}
+
+impl Drop for ReleaseGuard<'_> {
+    fn drop(&mut self) {
+        let actor = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(actor);
     }
 }
 

@@ -30,7 +30,11 @@ pub(crate) fn append_inputs(
             let session = state.workflow(workflow).map(|it| it.place.session_id());
             for event in events_of(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-                event_hub.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
+                event_hub.publish(
+                    session.as_ref(),
+                    EventRecord { seq, at, workflow, event },
+                    false,
+                );
             }
             all.push(record);
         }

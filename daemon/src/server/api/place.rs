@@ -6,19 +6,18 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
-use scene_schemas::InstancePath;
 use scene_schemas::api::{
     Chat, Checkpoint, Checkpoints, ConversationView, MakeCheckpoint, OpenPlaceRequest,
     OpenedSession, Sessions, WorkflowStarted, WorkflowView, Workflows,
 };
 
 use super::super::extract::{CheckedRequest, EntryId, JsonBody, NoContent, PathSession, Query};
-use super::super::picture::png_response;
+use super::super::picture::{PlacePictureQuery, png_response};
 use super::super::response::{ApiError, ApiResult};
-use super::plugin::check_epoch;
+use super::plugin::current_session;
 use crate::daemon::{DaemonHandle, PictureTarget};
 use crate::event_hub::EventHub;
-use crate::session::{PictureOptions, WorkflowAction};
+use crate::session::WorkflowAction;
 
 pub(in super::super) async fn open(
     State(daemon): State<DaemonHandle>,
@@ -38,18 +37,17 @@ pub(in super::super) async fn chat(
     JsonBody(chat): JsonBody<Chat>,
 ) -> ApiResult<WorkflowStarted> {
     caller.check_session(&chat.session)?;
-    check_epoch(&event_hub, &chat.session, chat.epoch)?;
-    Ok(Json(daemon.session(&chat.session)?.chat(chat).await?))
+    let session = current_session(&daemon, &event_hub, &chat.session, chat.epoch)?;
+    Ok(Json(session.chat(chat).await?))
 }
 
 pub(in super::super) async fn picture(
     State(daemon): State<DaemonHandle>,
     PathSession(session): PathSession,
-    Query(path): Query<InstancePath>,
-    Query(options): Query<PictureOptions>,
+    Query(query): Query<PlacePictureQuery>,
 ) -> Result<Response<Body>, ApiError> {
-    let target = PictureTarget::Place(session, path);
-    Ok(png_response(daemon.render_picture(target, options).await?))
+    let target = PictureTarget::Place(session, query.path);
+    Ok(png_response(daemon.render_picture(target, query.options).await?))
 }
 
 pub(in super::super) async fn workflows(

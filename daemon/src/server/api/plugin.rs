@@ -14,6 +14,7 @@ use super::super::long_poll;
 use super::super::response::ApiResult;
 use crate::daemon::DaemonHandle;
 use crate::event_hub::EventHub;
+use crate::session::SessionHandle;
 
 pub(in super::super) async fn pair(
     State(daemon): State<DaemonHandle>,
@@ -43,8 +44,8 @@ pub(in super::super) async fn update_scene(
     PathSession(session): PathSession,
     JsonBody(update): JsonBody<Box<SceneUpdate>>,
 ) -> ApiResult<SceneReceipt> {
-    check_epoch(&event_hub, &session, update.epoch)?;
-    Ok(Json(daemon.session(&session)?.update_scene(update).await?))
+    let session = current_session(&daemon, &event_hub, &session, update.epoch)?;
+    Ok(Json(session.update_scene(update).await?))
 }
 
 pub(in super::super) async fn acknowledge(
@@ -55,18 +56,18 @@ pub(in super::super) async fn acknowledge(
     JsonBody(ack): JsonBody<Box<ApplyAck>>,
 ) -> ApiResult<ApplyReceipt> {
     caller.check_session(&ack.session)?;
-    check_epoch(&event_hub, &ack.session, ack.epoch)?;
-    Ok(Json(daemon.session(&ack.session)?.acknowledge(proposal, ack).await?))
+    let session = current_session(&daemon, &event_hub, &ack.session, ack.epoch)?;
+    Ok(Json(session.acknowledge(proposal, ack).await?))
 }
 
-/// Checks that the session is still in the epoch of the request.
-pub(super) fn check_epoch(
+/// Finds the session of a request, which has to be in the epoch that the request was made in.
+pub(super) fn current_session(
+    daemon: &DaemonHandle,
     event_hub: &EventHub,
     session: &SessionId,
     epoch: u64,
-) -> Result<(), Failure> {
-    match event_hub.slot(session) {
-        Some(slot) if slot.epoch() == epoch => Ok(()),
-        _ => Err(long_poll::stale_session(session)),
-    }
+) -> Result<SessionHandle, Failure> {
+    let is_current = event_hub.slot(session).is_some_and(|slot| slot.epoch() == epoch);
+    let handle = daemon.session(session).ok().filter(|_| is_current);
+    handle.ok_or_else(|| long_poll::stale_session(session))
 }

@@ -7,13 +7,11 @@ use axum::http::Response;
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, ProposalView, Proposals, WorkflowStarted,
 };
-use vector_render::ChangeSide;
 
 use super::super::extract::{EntryId, JsonBody, NoContent, Query};
-use super::super::picture::png_response;
+use super::super::picture::{ProposalPictureQuery, png_response};
 use super::super::response::{ApiError, ApiResult};
 use crate::daemon::{DaemonHandle, PictureTarget};
-use crate::session::PictureOptions;
 
 pub(in super::super) async fn list(State(daemon): State<DaemonHandle>) -> ApiResult<Proposals> {
     Ok(Json(daemon.list_proposals().await?))
@@ -29,11 +27,10 @@ pub(in super::super) async fn proposal(
 pub(in super::super) async fn picture(
     State(daemon): State<DaemonHandle>,
     EntryId(proposal): EntryId,
-    Query(side): Query<ChangeSide>,
-    Query(options): Query<PictureOptions>,
+    Query(query): Query<ProposalPictureQuery>,
 ) -> Result<Response<Body>, ApiError> {
-    let target = PictureTarget::Proposal(proposal, side);
-    Ok(png_response(daemon.render_picture(target, options).await?))
+    let target = PictureTarget::Proposal(proposal, query.side);
+    Ok(png_response(daemon.render_picture(target, query.options).await?))
 }
 
 pub(in super::super) async fn decide(

@@ -18,8 +18,9 @@ use super::McpAgent;
 use super::gate::LocalGate;
 use super::session_store::McpSessionStore;
 use super::sessions::HttpSessions;
+use crate::daemon::DaemonHandle;
+use crate::event_hub::EventHub;
 use crate::failure::failure;
-use crate::server::{DaemonHandle, EventHub};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";

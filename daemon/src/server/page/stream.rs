@@ -177,11 +177,13 @@ fn signal_event(what: &str) -> String {
 
 /// Streams the events after a cursor, and signals.
 pub(in super::super) fn page_stream(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
-    let beside =
-        stream::unfold(SideChannel::from_hub(&event_hub, (PAUSE, GROWN)), |mut beside| async move {
+    let beside = stream::unfold(
+        SideChannel::from_hub(&event_hub, (PAUSE, GROWN)),
+        |mut beside| async move {
             let text = beside.next().await?;
             Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
-        });
+        },
+    );
     let events = long_poll::event_stream(event_hub, cursor, |record| {
         serde_json::to_string(&PageMessage::from_record(record)).unwrap_or_default()
     });
