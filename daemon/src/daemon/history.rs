@@ -72,7 +72,7 @@ impl DaemonHandle {
     }
 
     /// Exports all entries that a filter selects, at the speed of the reader.
-    pub async fn export_history(&self, filter: EntryFilter) -> Result<LineStream, Failure> {
+    pub fn export_history(&self, filter: EntryFilter) -> Result<LineStream, Failure> {
         let state = Arc::clone(&self.state);
         let (lines, taken) = mpsc::channel(AHEAD);
         let export = move || {

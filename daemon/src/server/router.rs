@@ -36,10 +36,7 @@ async fn wrong_method(request: Request) -> Response<Body> {
     ApiError(method_not_allowed(method, path)).into_response()
 }
 
-fn handle<T: 'static>(
-    id: RouteId,
-    handler: impl Handler<T, AppState> + Sync,
-) -> MethodRouter<AppState> {
+fn handle<T: 'static>(id: RouteId, handler: impl Handler<T, AppState>) -> MethodRouter<AppState> {
     let handler = GuardedHandler::new(id, handler);
     match id.route().method {
         // axum would pass HEAD to the handler of GET.

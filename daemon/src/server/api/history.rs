@@ -27,7 +27,7 @@ pub(in super::super) async fn export(
     State(daemon): State<DaemonHandle>,
     Query(filter): Query<EntryFilter>,
 ) -> Result<Response<Body>, ApiError> {
-    Ok(history_query::stream_response(daemon.export_history(filter).await?))
+    Ok(history_query::stream_response(daemon.export_history(filter)?))
 }
 
 pub(in super::super) async fn entry(
