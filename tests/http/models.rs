@@ -2,7 +2,7 @@
 
 use scene_schemas::api::FailureKind;
 use serde_json::{Value as Json, json};
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Daemon, Plugin};
 

@@ -99,7 +99,7 @@ fn the_second_is_planned_on_top_of_the_first_and_applied_after_it() {
     let said =
         format!("Proposal {second} was planned on top of proposal {first}, which waits: {title}.");
     assert_eq!(early.body["message"], said);
-    assert_eq!(early.body["hint"], format!("Decide upon proposal {first} first."));
+    assert_eq!(early.body["hint"], format!("Approve or reject proposal {first} first."));
     let action = carry_out(&mut plugin, first, "studio:3", text("print(2)\n"));
     assert_eq!(action["text"], "print(2)\n");
     until_finished(&mut plugin, one);

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 
 /// Returns the flaws of a request for which its provider would refuse it.
 pub(crate) fn flaws(wire: WireFormat, body: &Json) -> Vec<String> {

@@ -9,7 +9,7 @@ use scene_schemas::Value;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use vector_place::{FileFormat, Scene};
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 
 use super::server::{End, Reply, Request};
 use super::spell::{self, Call, Event, Message, Stop, Style, Usage};

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 use vector_tests::repository;
 
 use self::folder::Scenario;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 use vector_tests::binary::Home;
 use vector_tests::printed;
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 
 /// One message of a model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

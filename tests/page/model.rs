@@ -1,6 +1,6 @@
 //! Scripted model replies for the page, streamed in pieces.
 
-use vector_providers::answer::WireFormat;
+use vector_providers::wire::WireFormat;
 
 use super::*;
 use crate::models::server::{End, Reply, Server};

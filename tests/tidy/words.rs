@@ -1,9 +1,9 @@
-//! Words that must not occur in strings of the sources or in documents, which users and models
-//! read: they belong to an unidiomatic dialect that this project once had.
+//! Words that must not occur in comments, in strings of the sources, or in documents: they belong to
+//! an unidiomatic dialect that this project once had.
 
 use vector_tests::repository;
 
-/// Words that no string and no document may contain.
+/// Words that no comment, string or document may contain.
 const WORDS: [&str; 8] =
     ["anew", "mend", "mended", "mends", "whoever", "whomever", "whosever", "whosoever"];
 
@@ -34,11 +34,15 @@ fn joined(strings: &str) -> String {
 }
 
 #[test]
-fn strings_and_documents_are_in_plain_words() {
+fn comments_strings_and_documents_are_in_plain_words() {
     let (sources, _) = super::sources();
     let mut found = Vec::new();
-    for source in sources.iter().filter(|it| !it.test && !it.path.starts_with("tests/")) {
-        let lines = find_dialect(&joined(&source.strings));
+    for source in &sources {
+        let is_for_tests = source.test || source.path.starts_with("tests/");
+        let mut lines = find_dialect(&source.comments);
+        if !is_for_tests {
+            lines.extend(find_dialect(&joined(&source.strings)));
+        }
         found.extend(lines.into_iter().map(|words| format!("{}: {words}", source.path)));
     }
     let documents =

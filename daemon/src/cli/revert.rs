@@ -75,7 +75,7 @@ fn run_revert(
     let RevertTarget { goal, proposals, last } = find_target(ledger, Seq(args.number))?;
     let Some(file) = last.file.as_ref().map(PathBuf::from) else {
         bail!(
-            "{number} changed a place that was open in Studio; take it back there",
+            "{number} changed a place that was open in Studio; revert it there",
             number = args.number
         );
     };

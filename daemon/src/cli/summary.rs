@@ -73,7 +73,7 @@ pub(super) fn render_summary(
         [(one, ..)] => format!("vector revert {one}"),
         _ => format!("vector revert {run} (or one of its proposals; vector log lists them)"),
     };
-    let _ = writeln!(text, "{} {hint}", style.paint(PaintKind::Dim, "Take it back:"));
+    let _ = writeln!(text, "{} {hint}", style.paint(PaintKind::Dim, "To revert:"));
     text
 }
 

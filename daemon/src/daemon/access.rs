@@ -162,7 +162,7 @@ impl GrantStore {
             return Err(failure(
                 FailureKind::Settled,
                 format!("There is a token of {name} already, and only its hash is kept."),
-                format!("Take it back first with `vector sessions revoke {name}`."),
+                format!("Revoke it first with `vector sessions revoke {name}`."),
             ));
         }
         let token = random_text(CHANCE).map_err(|error| write_failed(&error))?;

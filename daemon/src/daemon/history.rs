@@ -185,8 +185,8 @@ fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<St
             format!("Take proposal {by} back to have it again."),
         )),
         Some(RevertBlock::Pending(by)) => Err(settled(
-            format!("Proposal {by} takes proposal {seq} back, and waits for a decision."),
-            format!("Decide upon proposal {by}."),
+            format!("Proposal {by} reverts proposal {seq}, and is pending."),
+            format!("Approve or reject proposal {by}."),
         )),
     }
 }
@@ -201,13 +201,13 @@ pub(super) fn place_closed(place: &Place) -> Failure {
         Place::File(_) => (
             format!("{name} is not open in Vector."),
             "Open it under Chat on the page, or with `vector serve --place FILE`, and try again; or \
-             `vector revert` takes it back on a terminal."
+             `vector revert` reverts it in a terminal."
                 .to_owned(),
         ),
         Place::Project(_) => (
             format!("{name} is not open in Vector."),
             "Open it under Chat on the page, or with `vector serve --project DIR`, and try again; or \
-             `vector revert` takes it back on a terminal."
+             `vector revert` reverts it in a terminal."
                 .to_owned(),
         ),
     };

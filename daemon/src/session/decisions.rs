@@ -110,7 +110,7 @@ impl SessionActor {
         Err(failure(
             FailureKind::Settled,
             format!("Proposal {seq} was planned on top of proposal {first}, which waits: {title}."),
-            format!("Decide upon proposal {first} first."),
+            format!("Approve or reject proposal {first} first."),
         ))
     }
 

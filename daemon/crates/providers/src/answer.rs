@@ -5,74 +5,9 @@
 //! that end. No call is emitted before the terminal event was read, so a stream that breaks off
 //! runs nothing. [`ModelAnswer::runnable_calls`] returns the calls of an answer that may run.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value as Json;
-
-/// A wire format: how requests and answers are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireFormat {
-    #[serde(rename = "anthropic_messages")]
-    Anthropic,
-    /// OpenAI's Chat Completions, which many other providers use too.
-    OpenaiChat,
-    OpenaiResponses,
-    Gemini,
-    /// AWS Bedrock's Converse.
-    #[serde(rename = "bedrock_converse")]
-    Bedrock,
-    #[serde(rename = "ollama_chat")]
-    Ollama,
-}
-
-impl WireFormat {
-    pub const ALL: [Self; 6] = [
-        Self::Anthropic,
-        Self::OpenaiChat,
-        Self::OpenaiResponses,
-        Self::Gemini,
-        Self::Bedrock,
-        Self::Ollama,
-    ];
-
-    /// Returns its name, as recorded responses use it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic_messages",
-            Self::OpenaiChat => "openai_chat",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Gemini => "gemini",
-            Self::Bedrock => "bedrock_converse",
-            Self::Ollama => "ollama_chat",
-        }
-    }
-}
-
-impl fmt::Display for WireFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for WireFormat {
-    type Err = UnknownWireFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownWireFormat> {
-        Self::ALL
-            .into_iter()
-            .find(|wire| wire.name() == name)
-            .ok_or_else(|| UnknownWireFormat(name.to_owned()))
-    }
-}
-
-/// The name of a wire format that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no wire {0:?}: it is one of {list}", list = WireFormat::ALL.map(WireFormat::name).join(", "))]
-pub struct UnknownWireFormat(pub String);
 
 /// A part of an answer, in the order of emission.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
 
-use super::answer::{TokenUsage, WireFormat};
+use super::answer::TokenUsage;
+use super::wire::WireFormat;
 
 /// The catalogue that is built into Vector.
 const BUILTIN_MODELS: &str = include_str!("models.toml");

@@ -19,7 +19,7 @@ use vector_core::prompt::ThinkingEffort;
 
 pub use self::settings::{SETTINGS, SettingSpec};
 use self::settings::{SettingWriter, from_days};
-use super::answer::WireFormat;
+use super::wire::WireFormat;
 use super::catalogue::{Catalogue, error_line};
 
 /// The name of the settings files.
@@ -140,16 +140,6 @@ pub const PROVIDER_SETTINGS: [(&str, &str, &str); 3] = [
     ),
     ("wire", "WIRE", "how it is spoken to: one of the wires above"),
     ("region", "REGION", "the region of AWS"),
-];
-
-/// The names of the wire formats.
-pub const WIRES: [(&str, WireFormat); 6] = [
-    ("anthropic_messages", WireFormat::Anthropic),
-    ("openai_chat", WireFormat::OpenaiChat),
-    ("openai_responses", WireFormat::OpenaiResponses),
-    ("gemini", WireFormat::Gemini),
-    ("bedrock_converse", WireFormat::Bedrock),
-    ("ollama_chat", WireFormat::Ollama),
 ];
 
 /// Parses an effort name.
@@ -306,10 +296,9 @@ impl ModelConfig {
                 provider.base_url = Some(text.trim_end_matches('/').to_owned());
             }
             "wire" => {
-                let known = WIRES.iter().find(|(own, _)| *own == text);
-                let near = || did_you_mean(text, WIRES.iter().map(|(own, _)| *own));
-                let wrong = || format!("`{full}`: there is no wire `{text}`.{}", near());
-                provider.wire = Some(known.ok_or_else(wrong)?.1);
+                let near = || did_you_mean(text, WireFormat::ALL.into_iter().map(WireFormat::name));
+                let wrong = |_| format!("`{full}`: there is no wire `{text}`.{}", near());
+                provider.wire = Some(text.parse().map_err(wrong)?);
             }
             "region" => provider.region = Some(text.to_owned()),
             _ => return Err(unknown_setting(&full)),

@@ -7,13 +7,13 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
-use super::answer::{AnswerOutcome, AnswerPart, WireFormat};
+use super::answer::{AnswerOutcome, AnswerPart};
+use super::wire::WireFormat;
 use super::answer_builder::AnswerBuilder;
 use super::event_stream::EventStream;
 use super::failure::{self, ResponseHead};
 use super::lines::LineSplitter;
 use super::sse::{SseEvent, SseReader};
-use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 
 /// The size limit of an error's body.
 const MAX_ERROR_BYTES: usize = 1 << 20;
@@ -58,16 +58,7 @@ enum ResponseFraming {
 impl ResponseDecoder {
     /// Creates a decoder for a response whose head was received.
     pub fn new(wire: WireFormat, head: ResponseHead) -> Self {
-        let decoder: Box<dyn AnswerDecoder> = match wire {
-            WireFormat::Anthropic => Box::<anthropic::answer::AnthropicDecoder>::default(),
-            WireFormat::OpenaiChat => Box::<openai_chat::answer::OpenaiChatDecoder>::default(),
-            WireFormat::OpenaiResponses => {
-                Box::<openai_responses::answer::OpenaiResponsesDecoder>::default()
-            }
-            WireFormat::Gemini => Box::<gemini::answer::GeminiDecoder>::default(),
-            WireFormat::Bedrock => Box::<bedrock::answer::BedrockDecoder>::default(),
-            WireFormat::Ollama => Box::<ollama::answer::OllamaDecoder>::default(),
-        };
+        let decoder = (wire.descriptor().decoder)();
         let bytes = Vec::new();
         let framing = if (200..300).contains(&head.status) {
             ResponseFraming::Unknown(bytes)
@@ -271,7 +262,8 @@ fn detect_framing(wire: WireFormat, content_type: &str, bytes: &[u8]) -> Option<
     if essence == "application/vnd.amazon.eventstream" && !is_json {
         return Some(ResponseFraming::EventStream(EventStream::default()));
     }
-    if is_lines || wire == WireFormat::Ollama && is_json && !essence.contains("json") {
+    let is_unlabelled = wire.descriptor().has_unlabelled_lines && !essence.contains("json");
+    if is_lines || is_unlabelled && is_json {
         return Some(ResponseFraming::Lines(LineSplitter::default()));
     }
     if is_json {

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::answer::{ProviderFailure, WireFormat};
+use super::answer::ProviderFailure;
+use super::wire::WireFormat;
 use super::answer_builder::{member_list, member_text};
 use super::retry_after;
 

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::answer::WireFormat;
+use super::wire::WireFormat;
 use super::catalogue::ProviderService;
 use super::config::EnvReader;
 
@@ -165,7 +165,7 @@ impl<'a> KeyStore<'a> {
                 return Ok((Credential::Key(key), CredentialSource::Variable(name.clone())));
             }
         }
-        if service.wire == WireFormat::Bedrock
+        if service.wire.descriptor().uses_aws_credentials
             && let Some(found) = self.aws_credential(service)?
         {
             return Ok(found);

@@ -36,6 +36,7 @@ mod sse;
 #[cfg(test)]
 mod tests;
 mod turns;
+pub mod wire;
 
 use self::client::TaskModels;
 

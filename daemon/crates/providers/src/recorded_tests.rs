@@ -14,9 +14,8 @@ use vector_core::prompt::{
     CallOutcome, ModelPrompt, PromptTool, PromptTurn, Replay, ThinkingEffort,
 };
 
-use super::answer::WireFormat;
+use super::wire::WireFormat;
 use super::catalogue::{CatalogueModel, ChatDialect, ThinkingStyle};
-use super::config::WIRES;
 use super::request::request_body;
 
 /// An allowed difference: the wire, the side that has it, the beginning of the path, and the
@@ -164,7 +163,7 @@ fn recorded() -> Vec<Recorded> {
         .filter_map(|case| {
             let request = serde_json::from_str(case.get("request")?.as_str()?).ok()?;
             let name = case["wire"].as_str()?.to_owned();
-            let wire = WIRES.iter().find(|(own, _)| *own == name)?.1;
+            let wire = name.parse::<WireFormat>().ok()?;
             let accent = match case["provider"].as_str()? {
                 "openai" => ChatDialect::OpenAi,
                 "openrouter" => ChatDialect::OpenRouter,

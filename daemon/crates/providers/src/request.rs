@@ -8,15 +8,11 @@ use std::fmt;
 use serde_json::Value as Json;
 use vector_core::prompt::ModelPrompt;
 
-use super::answer::WireFormat;
 use super::catalogue::{CatalogueModel, ChatDialect, ProviderService};
 use super::keys::Credential;
 use super::model_choice::ChosenModel;
 use super::sigv4;
-use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
-
-/// The version of Anthropic's API.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
+use super::wire::{KeyHeader, WireFormat};
 
 #[derive(Clone)]
 pub struct ModelHttpRequest {
@@ -61,15 +57,15 @@ impl ModelHttpRequest {
     pub fn signed_headers(&self, at: u64) -> Vec<(String, String)> {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
-        if self.wire == WireFormat::Anthropic {
-            add("anthropic-version", ANTHROPIC_VERSION.to_owned());
+        let wire = self.wire.descriptor();
+        for (name, value) in wire.headers {
+            add(name, (*value).to_owned());
         }
         match &self.credential {
             Credential::None => {}
-            Credential::Key(key) => match self.wire {
-                WireFormat::Anthropic => add("x-api-key", key.expose().to_owned()),
-                WireFormat::Gemini => add("x-goog-api-key", key.expose().to_owned()),
-                _ => add("authorization", format!("Bearer {}", key.expose())),
+            Credential::Key(key) => match wire.key_header {
+                KeyHeader::Bearer => add("authorization", format!("Bearer {}", key.expose())),
+                KeyHeader::Named(name) => add(name, key.expose().to_owned()),
             },
             Credential::Aws { id, secret, session, region } => {
                 let (host, path) = split_url(&self.url);
@@ -98,22 +94,7 @@ fn split_url(url: &str) -> (&str, &str) {
 
 /// Returns the URL for requests to a model.
 pub(super) fn model_url(service: &ProviderService, model: &CatalogueModel) -> String {
-    let base = &service.base_url;
-    match service.wire {
-        WireFormat::Anthropic => format!("{base}/v1/messages"),
-        WireFormat::OpenaiChat => format!("{base}/chat/completions"),
-        WireFormat::OpenaiResponses => format!("{base}/responses"),
-        WireFormat::Gemini => {
-            format!(
-                "{base}/v1beta/models/{}:streamGenerateContent?alt=sse",
-                sigv4::escape_segment(&model.id)
-            )
-        }
-        WireFormat::Bedrock => {
-            format!("{base}/model/{}/converse-stream", sigv4::escape_segment(&model.id))
-        }
-        WireFormat::Ollama => format!("{base}/api/chat"),
-    }
+    (service.wire.descriptor().url)(&service.base_url, &model.id)
 }
 
 /// Builds the body of a request.
@@ -121,16 +102,9 @@ pub(super) fn request_body(
     prompt: &ModelPrompt,
     model: &CatalogueModel,
     wire: WireFormat,
-    accent: ChatDialect,
+    dialect: ChatDialect,
 ) -> Json {
-    match wire {
-        WireFormat::Anthropic => anthropic::request::request_body(prompt, model),
-        WireFormat::OpenaiChat => openai_chat::request::request_body(prompt, model, accent),
-        WireFormat::OpenaiResponses => openai_responses::request::request_body(prompt, model),
-        WireFormat::Gemini => gemini::request::request_body(prompt, model),
-        WireFormat::Bedrock => bedrock::request::request_body(prompt, model),
-        WireFormat::Ollama => ollama::request::request_body(prompt, model),
-    }
+    (wire.descriptor().body)(prompt, model, dialect)
 }
 
 #[cfg(test)]

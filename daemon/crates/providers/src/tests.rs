@@ -3,7 +3,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer, WireFormat};
+use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer};
+use super::wire::WireFormat;
 use super::decode::ResponseDecoder;
 use super::event_stream::tests::written;
 use super::failure::ResponseHead;

@@ -43,7 +43,7 @@ pub(super) fn settings_view(
                 p.dim {
                     "Vector " (about.daemon) ", protocol " (about.protocol) ", process " (about.process)
                     @if let Some(idle) = about.idle {
-                        ". It ends when nobody has asked anything for " (format::count_text(idle as usize, "minute"))
+                        ". It stops after " (format::count_text(idle as usize, "minute")) " without requests"
                     }
                 }
                 div.buttons { button type="button" data-act="stop" { "Stop Vector" } }

@@ -182,7 +182,7 @@ pub fn decide(
                 None => Ok(entries),
                 Some(first) => refuse!(
                     "Proposal {proposal} was planned on top of proposal {first}, which waits for a \
-                     decision. Decide upon proposal {first} first."
+                     decision. Approve or reject proposal {first} first."
                 ),
             }
         }

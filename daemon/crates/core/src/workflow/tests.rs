@@ -423,7 +423,7 @@ fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
         is_confirmed_twice: false,
     };
     let refused = decide(&run.state, Seq(100), yes.clone()).unwrap_err().0;
-    assert!(refused.ends_with(&format!("Decide upon proposal {first} first.")), "{refused}");
+    assert!(refused.ends_with(&format!("Approve or reject proposal {first} first.")), "{refused}");
     run.approve(first, Approver::Person, false).unwrap();
     decide(&run.state, Seq(100), yes).unwrap();
 }

@@ -212,7 +212,8 @@ impl AnthropicDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{AnswerOutcome, WireFormat};
+    use crate::answer::AnswerOutcome;
+    use crate::wire::WireFormat;
     use crate::tests::{sse, whole};
 
     fn events(middle: &[Json], stop: &str) -> Vec<Json> {

@@ -212,7 +212,8 @@ fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
+    use crate::answer::{AnswerOutcome, ModelAnswer};
+    use crate::wire::WireFormat;
     use crate::event_stream::tests::written;
     use crate::tests::{decoded, whole};
 

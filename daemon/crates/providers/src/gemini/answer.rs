@@ -142,7 +142,8 @@ fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
+    use crate::answer::{AnswerOutcome, ModelAnswer};
+    use crate::wire::WireFormat;
     use crate::tests::{sse, whole};
 
     fn chunk(parts: Json, stop: &str) -> Json {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use super::*;
-use crate::answer::WireFormat;
+use crate::wire::WireFormat;
 use crate::keys::{Credential, SecretKey};
 
 const KEY: &str = "sk-never-shown";

@@ -71,7 +71,8 @@ impl AnswerDecoder for OllamaDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
+    use crate::answer::{AnswerOutcome, ModelAnswer};
+    use crate::wire::WireFormat;
     use crate::tests::{decoded, whole};
 
     fn stream(lines: &[Json]) -> ModelAnswer {

@@ -236,7 +236,8 @@ fn find_fragment_call(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
+    use crate::answer::{AnswerOutcome, ModelAnswer};
+    use crate::wire::WireFormat;
     use crate::answer_builder::MAX_CALLS;
     use crate::tests::{sse, whole};
 

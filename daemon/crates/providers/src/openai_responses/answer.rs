@@ -217,7 +217,8 @@ impl OpenaiResponsesDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{AnswerOutcome, WireFormat};
+    use crate::answer::AnswerOutcome;
+    use crate::wire::WireFormat;
     use crate::tests::{sse, whole};
 
     const WIRE: WireFormat = WireFormat::OpenaiResponses;
