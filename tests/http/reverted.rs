@@ -43,7 +43,11 @@ fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
     assert_eq!(shown["proposal"]["from"], done);
     assert!(fs::read(&bench.file).unwrap() == after, "it waits");
     let again = revert(&bench.human, done);
-    refused(&again, 409, &[&format!("Proposal {back} reverts proposal {done}"), "Approve or reject"]);
+    refused(
+        &again,
+        409,
+        &[&format!("Proposal {back} reverts proposal {done}"), "Approve or reject"],
+    );
     bench.human.approve(back).ok();
     bench.human.until("done");
     assert!(fs::read(&bench.file).unwrap() == before);

@@ -15,10 +15,10 @@ use serde_json::{Map, Value as Json, json};
 use vector_engine::model_request::{RebuiltRequest, rebuild_request};
 use vector_ledger::Ledger;
 use vector_providers::answer::{AnswerOutcome, CalledTool, ModelAnswer, TokenUsage};
-use vector_providers::wire::WireFormat;
 use vector_providers::config;
 use vector_providers::decode::ResponseDecoder;
 use vector_providers::failure::ResponseHead;
+use vector_providers::wire::WireFormat;
 
 use super::ExitStatus;
 use super::terminal::{escape_line_ends, print_status, print_stdout};

@@ -169,7 +169,20 @@ impl SessionChat<'_> {
                 }
                 return Ok(true);
             }
-            _ => {}
+            Event::Asked { .. }
+            | Event::AskedMore { .. }
+            | Event::AssistantStart { .. }
+            | Event::Thinking { .. }
+            | Event::ToolValid { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolResult { .. }
+            | Event::ProposalMapped { .. }
+            | Event::ProposalChanged { .. }
+            | Event::ContextRequested { .. }
+            | Event::ContextStats { .. }
+            | Event::Usage { .. }
+            | Event::ContextSummarised { .. }
+            | Event::Retrying { .. } => {}
         }
         Ok(false)
     }

@@ -19,8 +19,8 @@ use vector_core::prompt::ThinkingEffort;
 
 pub use self::settings::{SETTINGS, SettingSpec};
 use self::settings::{SettingWriter, from_days};
-use super::wire::WireFormat;
 use super::catalogue::{Catalogue, error_line};
+use super::wire::WireFormat;
 
 /// The name of the settings files.
 pub const FILE: &str = "vector.toml";

@@ -8,12 +8,12 @@ use std::fmt;
 use serde_json::Value as Json;
 
 use super::answer::{AnswerOutcome, AnswerPart};
-use super::wire::WireFormat;
 use super::answer_builder::AnswerBuilder;
 use super::event_stream::EventStream;
 use super::failure::{self, ResponseHead};
 use super::lines::LineSplitter;
 use super::sse::{SseEvent, SseReader};
+use super::wire::WireFormat;
 
 /// The size limit of an error's body.
 const MAX_ERROR_BYTES: usize = 1 << 20;

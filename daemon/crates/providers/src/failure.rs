@@ -10,9 +10,9 @@ use regex::Regex;
 use serde_json::Value as Json;
 
 use super::answer::ProviderFailure;
-use super::wire::WireFormat;
 use super::answer_builder::{member_list, member_text};
 use super::retry_after;
+use super::wire::WireFormat;
 
 /// The head of a response: status and headers.
 #[derive(Debug, Clone, Default)]

@@ -7,9 +7,9 @@
 
 use std::fmt;
 
-use super::wire::WireFormat;
 use super::catalogue::ProviderService;
 use super::config::EnvReader;
+use super::wire::WireFormat;
 
 /// An API key. Only [`SecretKey::expose`] returns its text.
 #[derive(Clone, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use vector_core::prompt::{
     CallOutcome, ModelPrompt, PromptTool, PromptTurn, Replay, ThinkingEffort,
 };
 
-use super::wire::WireFormat;
 use super::catalogue::{CatalogueModel, ChatDialect, ThinkingStyle};
 use super::request::request_body;
+use super::wire::WireFormat;
 
 /// An allowed difference: the wire, the side that has it, the beginning of the path, and the
 /// reason.

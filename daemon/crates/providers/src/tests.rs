@@ -4,10 +4,10 @@
 use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer};
-use super::wire::WireFormat;
 use super::decode::ResponseDecoder;
 use super::event_stream::tests::written;
 use super::failure::ResponseHead;
+use super::wire::WireFormat;
 
 fn decoder(wire: WireFormat, content_type: &str) -> ResponseDecoder {
     let headers = vec![("Content-Type".to_owned(), content_type.to_owned())];

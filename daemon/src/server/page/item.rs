@@ -152,7 +152,12 @@ fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageCh
             PageChange::Waits { text: String::new() },
             put_item(key.clone(), done_item(&key, *outcome, summary.as_deref())),
         ],
-        _ => Vec::new(),
+        Event::ToolValid { .. }
+        | Event::ToolStarted { .. }
+        | Event::ProposalChanged { .. }
+        | Event::ContextStats { .. }
+        | Event::Plan { .. }
+        | Event::Usage { .. } => Vec::new(),
     }
 }
 

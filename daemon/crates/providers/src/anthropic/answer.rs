@@ -213,8 +213,8 @@ impl AnthropicDecoder {
 mod tests {
     use super::*;
     use crate::answer::AnswerOutcome;
-    use crate::wire::WireFormat;
     use crate::tests::{sse, whole};
+    use crate::wire::WireFormat;
 
     fn events(middle: &[Json], stop: &str) -> Vec<Json> {
         let mut events = vec![json!({"type": "message_start", "message": {"content": [],

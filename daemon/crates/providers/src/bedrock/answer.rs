@@ -213,9 +213,9 @@ fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
 mod tests {
     use super::*;
     use crate::answer::{AnswerOutcome, ModelAnswer};
-    use crate::wire::WireFormat;
     use crate::event_stream::tests::written;
     use crate::tests::{decoded, whole};
+    use crate::wire::WireFormat;
 
     fn event(name: &str, data: Json) -> Vec<u8> {
         written(&[(":event-type", name), (":message-type", "event")], data.to_string().as_bytes())

@@ -143,8 +143,8 @@ fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
 mod tests {
     use super::*;
     use crate::answer::{AnswerOutcome, ModelAnswer};
-    use crate::wire::WireFormat;
     use crate::tests::{sse, whole};
+    use crate::wire::WireFormat;
 
     fn chunk(parts: Json, stop: &str) -> Json {
         let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});

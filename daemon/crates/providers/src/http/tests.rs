@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use super::*;
-use crate::wire::WireFormat;
 use crate::keys::{Credential, SecretKey};
+use crate::wire::WireFormat;
 
 const KEY: &str = "sk-never-shown";
 

@@ -72,8 +72,8 @@ impl AnswerDecoder for OllamaDecoder {
 mod tests {
     use super::*;
     use crate::answer::{AnswerOutcome, ModelAnswer};
-    use crate::wire::WireFormat;
     use crate::tests::{decoded, whole};
+    use crate::wire::WireFormat;
 
     fn stream(lines: &[Json]) -> ModelAnswer {
         let text: Vec<_> = lines.iter().map(Json::to_string).collect();

@@ -237,9 +237,9 @@ fn find_fragment_call(
 mod tests {
     use super::*;
     use crate::answer::{AnswerOutcome, ModelAnswer};
-    use crate::wire::WireFormat;
     use crate::answer_builder::MAX_CALLS;
     use crate::tests::{sse, whole};
+    use crate::wire::WireFormat;
 
     fn stream(deltas: &[Json], stop: &str) -> ModelAnswer {
         let chunk = |delta: &Json, stop: Json| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]});

@@ -218,8 +218,8 @@ impl OpenaiResponsesDecoder {
 mod tests {
     use super::*;
     use crate::answer::AnswerOutcome;
-    use crate::wire::WireFormat;
     use crate::tests::{sse, whole};
+    use crate::wire::WireFormat;
 
     const WIRE: WireFormat = WireFormat::OpenaiResponses;
 
