@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::panic::catch_unwind;
 
-use regex::Regex;
+use globset::GlobSet;
 use selene_lib::lints::Severity as Counts;
 use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerDiagnostic};
@@ -66,7 +66,7 @@ const TESTEZ_GLOBALS: [&str; 19] = [
 /// The lints with the settings of a project.
 pub struct SourceLinter {
     checker: Option<Checker<Json>>,
-    excluded: Vec<Regex>,
+    excluded: Vec<GlobSet>,
 }
 
 impl std::fmt::Debug for SourceLinter {

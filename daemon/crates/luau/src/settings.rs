@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use regex::Regex;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerConfig, CheckerErrorProblem, LintVariation, lint_exists};
 use serde_json::{Map, Value as Json};
@@ -47,7 +47,7 @@ fn is_builtin_library(name: &str) -> bool {
 /// The readable part of a `selene.toml`, and what is wrong with it.
 pub(super) struct LintConfig {
     pub(super) checker: Option<Checker<Json>>,
-    pub(super) excluded: Vec<Regex>,
+    pub(super) excluded: Vec<GlobSet>,
     pub(super) findings: Vec<SourceFinding>,
 }
 
@@ -152,7 +152,7 @@ impl SettingsReader<'_> {
     }
 
     /// The patterns of excluded files.
-    fn read_excludes(&mut self, table: &toml::Table) -> Vec<Regex> {
+    fn read_excludes(&mut self, table: &toml::Table) -> Vec<GlobSet> {
         let given = table.get("exclude").and_then(toml::Value::as_array);
         let mut globs = Vec::new();
         for value in given.into_iter().flatten() {
@@ -277,35 +277,14 @@ pub(super) fn default_checker(
     Checker::new(config, library).ok()
 }
 
-/// Compiles a path pattern: `*` within a name, `**` across names, `?` for one character, `{a,b}`. A
-/// pattern that matches a folder also matches everything in it.
-fn compile_glob(pattern: &str) -> Option<Regex> {
+/// Compiles a path pattern as selene does. A pattern that matches a folder also matches everything
+/// in it.
+fn compile_glob(pattern: &str) -> Option<GlobSet> {
     let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-    let mut regex = String::from("^");
-    let mut chars = pattern.chars().peekable();
-    let mut open = 0_usize;
-    while let Some(c) = chars.next() {
-        match c {
-            '*' if chars.next_if_eq(&'*').is_some() => {
-                let across = chars.next_if_eq(&'/').is_some();
-                regex.push_str(if across { "(?:.*/)?" } else { ".*" });
-            }
-            '*' => regex.push_str("[^/]*"),
-            '?' => regex.push_str("[^/]"),
-            '{' => {
-                open += 1;
-                regex.push_str("(?:");
-            }
-            '}' if open > 0 => {
-                open -= 1;
-                regex.push(')');
-            }
-            ',' if open > 0 => regex.push('|'),
-            c => regex.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
-        }
-    }
-    regex.push_str("(?:/.*)?$");
-    Regex::new(&regex).ok()
+    let compile = |text: &str| GlobBuilder::new(text).literal_separator(true).build();
+    let mut globs = GlobSetBuilder::new();
+    globs.add(compile(pattern).ok()?).add(compile(&format!("{pattern}/**")).ok()?);
+    globs.build().ok()
 }
 
 /// Settings with this text and no libraries.

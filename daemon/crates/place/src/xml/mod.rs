@@ -3,7 +3,6 @@
 //! The file that was read is never modified; [`write`] builds a new one from it and the edits, so
 //! that all unaffected bytes stay as they are.
 
-mod base64;
 mod components;
 mod lexer;
 mod props;

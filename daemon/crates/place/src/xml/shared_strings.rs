@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rbx_types::SharedString;
 
-use super::base64;
 use super::lexer::{self, MarkupKind, MarkupLexer};
 use super::text;
 
@@ -43,14 +44,21 @@ pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = SharedEntry<'_
 /// Decodes the text of an entry; None if it is not base64.
 pub(super) fn decode_shared(text: &[u8]) -> Option<Vec<u8>> {
     if memchr::memchr2(b'<', b'&', text).is_none() {
-        return base64::decode_base64(text);
+        return decode_base64(text);
     }
-    base64::decode_base64(text::decode_text(text).as_bytes())
+    decode_base64(text::decode_text(text).as_bytes())
+}
+
+/// Decodes base64, ignoring whitespace.
+fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| !is_space(byte)).collect();
+    STANDARD.decode(digits).ok()
 }
 
 /// Returns the key that rbx_xml gives to a content.
 pub(super) fn key_of(shared: &SharedString) -> String {
-    base64::encode_base64(&shared.hash().as_bytes()[..16])
+    STANDARD.encode(&shared.hash().as_bytes()[..16])
 }
 
 /// Formats an entry of the table.
@@ -58,7 +66,7 @@ pub(super) fn encode_entry(key: &str, data: &[u8]) -> Vec<u8> {
     let mut out = b"<SharedString md5=\"".to_vec();
     text::escape_attribute(key, &mut out);
     out.extend_from_slice(b"\">");
-    out.extend_from_slice(base64::encode_base64(data).as_bytes());
+    out.extend_from_slice(STANDARD.encode(data).as_bytes());
     out.extend_from_slice(b"</SharedString>");
     out
 }

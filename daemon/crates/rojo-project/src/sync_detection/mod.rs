@@ -3,14 +3,13 @@
 //!
 //! Detection is read-only: it never calls Rojo's routes that write.
 
-mod msgpack;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use scene_schemas::Value;
-use serde_json::Value as Json;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use vector_place::{Node, Scene};
 
 /// The default port of `rojo serve`.
@@ -90,21 +89,33 @@ fn header_field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 fn parse_server(answer: &[u8]) -> Option<RojoServer> {
     let (head, body) = split_response(answer)?;
     let is_ok = head.lines().next()?.split(' ').nth(1) == Some("200");
-    let fields = match header_field(&head, "content-type") {
-        Some(kind) if kind.contains("msgpack") => msgpack::read_value(body)?,
-        Some(kind) if kind.contains("json") => serde_json::from_slice(body).ok()?,
-        _ => return None,
+    let kind = header_field(&head, "content-type").filter(|_| is_ok)?;
+    let info: ServerInfo = if kind.contains("msgpack") {
+        rmp_serde::from_slice(body).ok()?
+    } else if kind.contains("json") {
+        serde_json::from_slice(body).ok()?
+    } else {
+        return None;
     };
-    let text = |name: &str| fields.get(name).and_then(Json::as_str).map(str::to_owned);
-    // A server without a session is not Rojo.
-    fields.get("sessionId").filter(|_| is_ok)?;
-    let places = fields.get("expectedPlaceIds").and_then(Json::as_array);
     Some(RojoServer {
-        project: text("projectName")?,
-        version: text("serverVersion")?,
-        protocol: fields.get("protocolVersion").and_then(Json::as_u64)?,
-        place_ids: places.into_iter().flatten().filter_map(Json::as_u64).collect(),
+        project: info.project_name,
+        version: info.server_version,
+        protocol: info.protocol_version,
+        place_ids: info.expected_place_ids.unwrap_or_default(),
     })
+}
+
+/// The part of Rojo's answer that is read. A server without a session is not Rojo.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerInfo {
+    #[serde(rename = "sessionId")]
+    _session_id: IgnoredAny,
+    project_name: String,
+    server_version: String,
+    protocol_version: u64,
+    #[serde(default)]
+    expected_place_ids: Option<Vec<u64>>,
 }
 
 /// The traces of Rojo's plugin in a place.
