@@ -32,7 +32,7 @@ fn differences(path: &str, source: &str) -> Vec<String> {
 }
 
 #[test]
-fn real_scripts_define_what_a_parser_finds() {
+fn definitions_in_real_scripts_match_a_parser() {
     let Some(cases) = cases() else { return };
     let mut scripts = 0;
     let mut wrong = Vec::new();

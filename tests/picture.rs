@@ -10,7 +10,7 @@ use vector_tests::{printed, repository};
 const PICTURE: &str = "docs/card.svg";
 
 #[test]
-fn the_picture_of_a_card_is_fresh() {
+fn card_picture_is_up_to_date() {
     let home = Home::new();
     let out = home.path().join("out.rbxlx");
     let edit =
@@ -28,7 +28,7 @@ fn the_picture_of_a_card_is_fresh() {
 }
 
 #[test]
-fn what_a_terminal_erased_is_not_in_the_picture() {
+fn picture_omits_erased_terminal_output() {
     let slow = "⠁ Working (1s)   \r\x1b[2K⠂ Working (2s)   \r\x1b[2K\x1b[1mProposal 3\x1b[0m\r\n│ rest\r\n";
     assert_eq!(left_to_see(slow), "\x1b[1mProposal 3\x1b[0m\n│ rest\n");
 }

@@ -89,7 +89,7 @@ fn luau_passes_the_lints() {
 }
 
 #[test]
-fn the_lints_find_something() {
+fn lints_find_known_problems() {
     let text = "local a = 1\nprint(b)\nprint(Enum.Material.Neon, Enum.Material.Cheese)\n";
     let problems = on_a_large_stack(|| lint(&checker(), "a.luau", text));
     let found: Vec<_> =

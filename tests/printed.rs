@@ -7,29 +7,29 @@ use scene_schemas::{Command, InstancePath, Value};
 use vector_tests::{printed, vectors};
 
 #[test]
-fn the_tools_schemas_are_fresh() {
+fn tool_schemas_are_up_to_date() {
     let tools = vector_core::tools::tool_list();
     printed::check("scene-schemas/tools.json", &vectors::pretty(&tools));
 }
 
 #[test]
-fn the_plugins_types_are_fresh() {
+fn plugin_types_are_up_to_date() {
     printed::check("plugin/src/Schema.luau", &scene_schemas::luau::print_schema());
 }
 
 #[test]
-fn the_api_is_fresh() {
+fn openapi_document_is_up_to_date() {
     let api = scene_schemas::api::openapi_document();
     printed::check("scene-schemas/openapi.json", &vectors::pretty(&api));
 }
 
 #[test]
-fn the_vectors_are_fresh() {
+fn vectors_are_up_to_date() {
     printed::check("scene-schemas/vectors.json", &vectors::print());
 }
 
 #[test]
-fn the_vectors_name_every_type() {
+fn vectors_cover_every_type() {
     let type_name = |text: &&str| serde_json::from_str::<Value>(text).unwrap().type_name();
     let types: BTreeSet<_> = vectors::VALUES.iter().map(type_name).collect();
     let all = TYPE_NAMES.into_iter().chain(["Bool", "String"]);
@@ -37,7 +37,7 @@ fn the_vectors_name_every_type() {
 }
 
 #[test]
-fn every_value_reads_back_as_it_was_printed() {
+fn every_value_reads_back_as_printed() {
     for text in vectors::VALUES {
         let value: Value = serde_json::from_str(text).unwrap();
         let again: Value = serde_json::from_str(&value.to_json().to_string()).unwrap();
@@ -47,7 +47,7 @@ fn every_value_reads_back_as_it_was_printed() {
 }
 
 #[test]
-fn what_the_vectors_refuse_is_refused() {
+fn refused_vectors_are_refused() {
     for text in vectors::REFUSED_VALUES {
         assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
     }
@@ -57,7 +57,7 @@ fn what_the_vectors_refuse_is_refused() {
 }
 
 #[test]
-fn the_vectors_have_every_command() {
+fn vectors_cover_every_command() {
     // A new command fails to compile here; add it to `vectors::commands` too.
     let number = |command: &Command| match command {
         Command::Create { .. } => 0,

@@ -14,7 +14,7 @@ fn obby() -> Scene {
 }
 
 #[test]
-fn the_sample_is_a_small_game() {
+fn sample_place_is_a_small_game() {
     let scene = obby();
     let all: Vec<_> = scene.descendants(scene.root()).collect();
     let of = |class: &str| all.iter().filter(|node| scene.class(**node) == class).count();
@@ -36,7 +36,7 @@ fn the_sample_is_a_small_game() {
 }
 
 #[test]
-fn the_sample_survives_the_rbx_crates() {
+fn sample_place_survives_the_rbx_crates() {
     let text = repository::read(OBBY);
     let before = places::decode(text.as_bytes());
     let again = places::decode(&places::rewrite(text.as_bytes()));
@@ -48,7 +48,7 @@ fn the_sample_survives_the_rbx_crates() {
 }
 
 #[test]
-fn the_sample_project_reads_checks_and_passes_its_specs() {
+fn sample_project_passes_checks_and_specs() {
     let home = Home::new();
     let project = repository::root().join("samples/project").display().to_string();
     let checked = home.run(&["check", &project, "--no-types"], "");

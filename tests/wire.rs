@@ -94,7 +94,7 @@ fn chance(seed: u64) -> u64 {
 }
 
 #[test]
-fn recorded_responses_are_decoded_as_they_were_meant() {
+fn recorded_responses_decode_as_expected() {
     let Some(cases) = all() else {
         return;
     };
@@ -117,7 +117,7 @@ fn recorded_responses_are_decoded_as_they_were_meant() {
 }
 
 #[test]
-fn a_recorded_stream_that_is_cut_calls_nothing() {
+fn truncated_recorded_stream_yields_no_partial_calls() {
     let Some(cases) = all() else {
         return;
     };

@@ -13,7 +13,7 @@ use vector_tests::places::{self, Format};
 use vector_tests::{binary, cases, generated, operations, repository, requirement};
 
 #[test]
-fn the_sample_place_exists_in_all_formats() {
+fn sample_place_exists_in_all_formats() {
     for format in Format::ALL {
         let bytes = places::sample(format);
         let dom = places::decode(&bytes);
@@ -31,7 +31,7 @@ fn the_sample_place_exists_in_all_formats() {
 }
 
 #[test]
-fn an_unknown_requirement_is_an_error() {
+fn unknown_requirement_is_an_error() {
     assert_eq!(requirement::check_list(""), Ok(0));
     assert_eq!(requirement::check_list("chromium, rojo,git"), Ok(3));
     let error = requirement::check_list("chromium,roj").unwrap_err();
@@ -39,7 +39,7 @@ fn an_unknown_requirement_is_an_error() {
 }
 
 #[test]
-fn the_same_place_is_made_each_time() {
+fn generated_place_is_deterministic() {
     let one = generated::generated(3_000);
     assert_eq!(generated::count(&one), 3_000);
     let written = |dom| places::encode(dom, Format::Rbxl);
@@ -50,7 +50,7 @@ fn the_same_place_is_made_each_time() {
 }
 
 #[test]
-fn generated_paths_are_those_of_the_scene() {
+fn generated_paths_match_the_scene() {
     let dom = generated::generated(3_000);
     let scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
     let paths = generated::paths(&dom, "Part");
@@ -64,7 +64,7 @@ fn generated_paths_are_those_of_the_scene() {
 }
 
 #[test]
-fn the_benchmarks_operations_can_be_planned() {
+fn benchmark_operations_can_be_planned() {
     let dom = generated::generated(22_000);
     let mut scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
     let (base, blobs) = (Fingerprint::hash_bytes(b""), BlobStore::default());
@@ -80,13 +80,13 @@ fn the_benchmarks_operations_can_be_planned() {
 }
 
 #[test]
-fn the_binary_runs_with_a_home_of_its_own() {
+fn binary_runs_in_a_separate_home() {
     let output = binary::run(&["--version"], "");
     assert_eq!(output.code, 0, "{output:?}");
 }
 
 #[test]
-fn the_shared_cases_are_where_they_should_be() {
+fn shared_cases_and_repository_root_are_found() {
     if let Some(cases) = cases::cases() {
         assert!(cases.join("places").is_dir(), "{}", cases.display());
     }

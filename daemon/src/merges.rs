@@ -55,7 +55,6 @@ pub struct MergeState {
     folder: PathBuf,
     /// None if Git did not start the merge.
     in_git: Option<GitPath>,
-    /// The output file.
     file: PathBuf,
     written_hash: Fingerprint,
     conflicts: Vec<RecordedConflict>,
@@ -64,7 +63,6 @@ pub struct MergeState {
 /// The three places of a merge.
 #[derive(Debug)]
 pub struct MergeInputs {
-    /// The common ancestor.
     pub base: PathBuf,
     /// The place that is merged into.
     pub ours: PathBuf,

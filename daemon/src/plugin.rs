@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plugin_is_a_script_with_modules() {
+    fn built_plugin_contains_the_schema_module() {
         let scene = Scene::decode(&build_plugin().unwrap()).unwrap();
         let at = |path: &str| scene.resolve(&path.parse::<InstancePath>().unwrap()).unwrap();
         let schema = at("game.Vector.Schema");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn files_become_the_instances_that_rojo_makes() {
+    fn file_names_map_to_script_classes_as_in_rojo() {
         assert_eq!(parse_script_name("init.server.luau"), Some(("init", "Script")));
         assert_eq!(parse_script_name("A.client.luau"), Some(("A", "LocalScript")));
         assert_eq!(parse_script_name("A.spec.luau"), Some(("A.spec", "ModuleScript")));

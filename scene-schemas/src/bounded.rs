@@ -87,7 +87,7 @@ mod tests {
     type Percent = BoundedNumber<1, 100>;
 
     #[test]
-    fn the_limits_are_included() {
+    fn limits_are_inclusive() {
         for number in [1, 100] {
             let json = number.to_string();
             let read: Percent = serde_json::from_str(&json).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_refused() {
+    fn values_outside_the_limits_are_refused() {
         refuse("0");
         refuse("101");
         refuse("-1");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_prints_the_same_limits() {
+    fn schema_states_the_same_limits() {
         let schema = schemars::schema_for!(Percent);
         let json = schema.as_value();
         assert_eq!(json["minimum"], 1);

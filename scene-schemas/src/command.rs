@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asset_is_listed_depth_first() {
+    fn asset_contents_must_be_listed_depth_first() {
         for sound in [&[0, 1, 2, 1, 0, 5, 5][..], &[0, 0, 0], &[]] {
             assert!(contents(sound).is_sound(), "{sound:?}");
         }
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_asset_holds_is_told_from_what_it_held() {
+    fn asset_fingerprint_changes_with_its_contents() {
         let with = |text: &str| {
             let scripts = vec![AssetScript { at: 2, text: text.to_owned() }];
             AssetContents { scripts, ..contents(&[0, 1]) }.fingerprint()

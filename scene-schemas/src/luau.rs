@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_the_same_at_every_call() {
+    fn schema_text_is_the_same_on_every_call() {
         assert_eq!(print_schema(), print_schema());
     }
 
@@ -377,14 +377,14 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_is_a_quoted_field() {
+    fn keyword_fields_are_quoted() {
         check("\t[\"end\"]: Position,\n");
         assert_eq!(table_key("begin"), "begin");
         assert_eq!(table_key("two words"), "[\"two words\"]");
     }
 
     #[test]
-    fn lists_keep_the_order_of_the_declaration() {
+    fn lists_keep_declaration_order() {
         check(
             "\tModes = table.freeze({\n\t\t\"confirm\",\n\t\t\"auto\",\n\t\t\"dangerous\",\n\t}),\n",
         );
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_too_long() {
+    fn lines_fit_the_column_limit() {
         for line in print_schema().lines() {
             let width = line.replace('\t', "    ").chars().count();
             assert!(width <= COLUMNS, "{line}");

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused_with_the_place() {
+    fn invalid_paths_are_refused_with_the_reason() {
         refuse("Workspace", "paths begin with `game`, as in game.Workspace");
         refuse("game.", "plain word");
         refuse("game..A", "plain word");

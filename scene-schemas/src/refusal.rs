@@ -77,7 +77,7 @@ mod tests {
     use super::did_you_mean;
 
     #[test]
-    fn the_nearest_words_are_offered() {
+    fn similar_words_are_suggested() {
         assert_eq!(did_you_mean("Postion", ["Position", "Size"]), " Did you mean `Position`?");
         assert_eq!(did_you_mean("qqq", ["Position", "Size"]), "");
         let long = "a".repeat(1 << 20);

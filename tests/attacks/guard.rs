@@ -228,7 +228,7 @@ attacks! { served: true;
         |ground| vec![put_with(ground, &format!("X: {}\r\n", "a".repeat(100_000)), "")];
     a_head_of_40_kb: Process, "sends a head of 40 KB, where 32 KB are the limit" => Http(413, "too_large"),
         |ground| vec![put_with(ground, &format!("X: {}\r\n", "a".repeat(40_000)), "")];
-    a_body_that_drips: Process, "sends a body byte by byte, and never ends (the end: `server::listener::tests::a_body_that_does_not_come_ends_its_connection`)"
+    a_body_that_drips: Process, "sends a body byte by byte, and never ends (the end: `server::listener::tests::unfinished_body_is_answered_with_request_timeout`)"
         => Instead("the others are answered meanwhile, and after a minute its connection ends"),
         |ground| {
             let mut slow = ground.connect();
@@ -239,7 +239,7 @@ attacks! { served: true;
             vec![Seen::Instead]
         };
     many_slow_heads: Process,
-        "keeps 100 connections open with half a head each (their end: `server::listener::tests::a_head_that_does_not_come_ends_its_connection_alone`)"
+        "keeps 100 connections open with half a head each (their end: `server::listener::tests::slow_request_head_ends_only_its_own_connection`)"
         => Instead("the others are answered meanwhile"),
         |ground| {
             let mut slow: Vec<_> = (0..100).map(|_| ground.connect()).collect();

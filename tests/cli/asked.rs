@@ -58,7 +58,7 @@ fn entries(home: &Home) -> Vec<Entry> {
 }
 
 #[test]
-fn each_proposal_is_asked_about() {
+fn each_proposal_has_its_own_prompt() {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
     let list = calls(&home, &[&folder("Wanted"), &folder("Unwanted")]);
@@ -79,7 +79,7 @@ fn each_proposal_is_asked_about() {
 }
 
 #[test]
-fn one_yes_can_stand_for_all_that_follow() {
+fn answer_all_approves_the_remaining_proposals() {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
     let mut person = person(&home, &["edit", &place, "--prompt", GRID]);
@@ -89,7 +89,7 @@ fn one_yes_can_stand_for_all_that_follow() {
 }
 
 #[test]
-fn whoever_quits_applies_nothing_more() {
+fn quitting_applies_nothing_more() {
     let (home, file) = with_place(Format::Rbxl);
     let before = fs::read(&file).unwrap();
     let mut person = person(&home, &["edit", &text(&file), "--prompt", GRID]);
@@ -101,7 +101,7 @@ fn whoever_quits_applies_nothing_more() {
 }
 
 #[test]
-fn a_proposal_can_be_split_into_operations() {
+fn proposal_can_be_split_into_operations() {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
     let list = calls(&home, &[&folder("First"), &folder("Second")]);
@@ -145,7 +145,7 @@ fn source(home: &Home, place: &str) -> String {
 }
 
 #[test]
-fn a_script_can_be_split_into_hunks() {
+fn script_edit_can_be_split_into_hunks() {
     let (home, place, list) = with_script();
     let mut person = person(&home, &["edit", &place, "--ops", &list]);
     person.answers(APPLY, "s");
@@ -157,7 +157,7 @@ fn a_script_can_be_split_into_hunks() {
 }
 
 #[test]
-fn what_is_proposed_can_be_edited() {
+fn proposed_source_can_be_edited() {
     let (home, place, list) = with_script();
     let editor = r#"sed 's/3000/mine/; s/^local v15.*/local v15 = "by hand"/' "$1" > "$1.new" && mv "$1.new" "$1""#;
     let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
@@ -170,7 +170,7 @@ fn what_is_proposed_can_be_edited() {
 }
 
 #[test]
-fn what_is_edited_is_checked_afresh() {
+fn edited_source_is_checked_again() {
     let (home, place, list) = with_script();
     let before = source(&home, &place);
     let editor = r#"echo 'local = ' > "$1""#;
@@ -184,7 +184,7 @@ fn what_is_edited_is_checked_afresh() {
 }
 
 #[test]
-fn a_marked_warning_is_confirmed_twice() {
+fn marked_warning_is_confirmed_twice() {
     let (home, file) = with_place(Format::Rbxl);
     let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"Loads","Source":"loadstring('return 1')()\n"}}}"#;
     let (place, list) = (text(&file), calls(&home, &[call]));
@@ -208,7 +208,7 @@ fn a_marked_warning_is_confirmed_twice() {
 }
 
 #[test]
-fn a_hunk_of_a_script_that_is_renamed_as_well_can_be_left_out() {
+fn hunk_of_a_renamed_script_can_be_left_out() {
     let (home, place, list) = with_script();
     let edit = fs::read_to_string(&list).unwrap();
     let rename =
@@ -236,7 +236,7 @@ fn a_hunk_of_a_script_that_is_renamed_as_well_can_be_left_out() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_has_ended() {
+fn interrupted_run_is_recorded_as_ended() {
     let (home, file) = with_place(Format::Rbxl);
     let before = fs::read(&file).unwrap();
     let mut person = person(&home, &["edit", &text(&file), "--prompt", GRID]);
@@ -250,7 +250,7 @@ fn a_run_that_is_interrupted_has_ended() {
 }
 
 #[test]
-fn a_card_that_is_there_again_says_why_and_what_differs() {
+fn replanned_card_names_the_cause_and_the_difference() {
     let (home, place, list) = with_script();
     let mut first = person(&home, &["edit", &place, "--ops", &list]);
     first.sees(APPLY);
@@ -271,7 +271,7 @@ fn a_card_that_is_there_again_says_why_and_what_differs() {
 }
 
 #[test]
-fn a_script_that_is_created_is_edited_as_its_text() {
+fn created_script_is_edited_as_its_source() {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
     let made = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"Lines","Source":"print(1)\n"}}}"#;
@@ -286,7 +286,7 @@ fn a_script_that_is_created_is_edited_as_its_text() {
 }
 
 #[test]
-fn of_several_things_the_person_says_which_is_edited() {
+fn edit_asks_for_one_of_several_items() {
     let (home, place, _) = with_script();
     let edit = r#"{"tool":"replace_text","args":{"path":"game.Workspace.Lines","search":"v1 = 1\n","replace":"v1 = 100\n"}}"#;
     let list = calls(&home, &[edit, &folder("Beside")]);
@@ -306,7 +306,7 @@ fn of_several_things_the_person_says_which_is_edited() {
 }
 
 #[test]
-fn whether_a_text_is_edited_again_is_asked_with_its_keys() {
+fn edit_again_prompt_explains_its_keys() {
     let (home, place, list) = with_script();
     let editor = r#"echo 'local = ' > "$1""#;
     let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);

@@ -29,7 +29,7 @@ fn set(props: &str) -> String {
 }
 
 #[test]
-fn calls_that_make_no_sense() {
+fn invalid_calls_are_refused() {
     refused("", "holds no calls");
     refused("{\"tool\":\n", "line 1: it is not JSON");
     refused("\n\n[1]\n", "line 3: a call is an object");
@@ -78,7 +78,7 @@ fn unreadable(bytes: &[u8], said: &str) {
 }
 
 #[test]
-fn files_that_are_no_places() {
+fn files_that_are_not_places_are_refused() {
     unreadable(b"", "it is empty");
     unreadable(b"hello", "neither a binary nor an XML place");
     unreadable(b"<!doctype html><p>404", "web page");
@@ -89,7 +89,7 @@ fn files_that_are_no_places() {
 }
 
 #[test]
-fn a_place_that_was_cut_or_bent_is_read_or_refused() {
+fn truncated_or_corrupt_place_is_read_or_refused() {
     for format in Format::ALL {
         let whole = places::sample(format);
         let home = Home::new();
@@ -108,7 +108,7 @@ fn a_place_that_was_cut_or_bent_is_read_or_refused() {
 }
 
 #[test]
-fn deep_nesting_is_no_crash() {
+fn deep_nesting_does_not_crash() {
     let home = Home::new();
     let file = home.path().join("deep.rbxlx");
     let depth = 15_000;
@@ -122,7 +122,7 @@ fn deep_nesting_is_no_crash() {
 }
 
 #[test]
-fn files_that_cannot_be_used() {
+fn unusable_files_and_arguments_are_refused() {
     let (home, file) = with_place(Format::Rbxl);
     let missing = home.run(&["edit", "nowhere.rbxl", "--prompt", "delete Part"], "");
     assert_eq!(missing.code, 1);
@@ -145,7 +145,7 @@ fn files_that_cannot_be_used() {
 }
 
 #[test]
-fn what_xml_cannot_hold_is_refused() {
+fn characters_invalid_in_xml_are_refused() {
     let (home, file) = with_place(Format::Rbxlx);
     let before = fs::read(&file).unwrap();
     let rename = |name: &str| {
@@ -165,7 +165,7 @@ fn what_xml_cannot_hold_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_not_replaced() {
+fn output_replaces_no_folder_or_dangling_link() {
     let (home, file) = with_place(Format::Rbxl);
     let link = home.path().join("link.rbxl");
     std::os::unix::fs::symlink("nowhere.rbxl", &link).unwrap();

@@ -33,7 +33,7 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn findings_are_for_people() {
+fn findings_are_printed_for_humans() {
     let home = Home::new();
     let file = place(&home, &SCRIPTS);
     let output = home.run(&["check", &file, "--no-types"], "");
@@ -60,7 +60,7 @@ error[syntax]: Expected identifier when parsing expression, got ')'
 }
 
 #[test]
-fn a_warning_alone_is_no_error() {
+fn warning_alone_exits_with_success() {
     let home = Home::new();
     let file = place(&home, &[("A", "local a = 1\nif a == 1 then\nend\n")]);
     ended(&home.run(&["check", &file, "--no-types"], ""), 0);
@@ -69,7 +69,7 @@ fn a_warning_alone_is_no_error() {
 }
 
 #[test]
-fn json_is_a_line_each() {
+fn json_has_one_finding_per_line() {
     let home = Home::new();
     let file = place(&home, &SCRIPTS);
     let output = home.run(&["check", &file, "--no-types", "--format", "json"], "");
@@ -85,7 +85,7 @@ fn json_is_a_line_each() {
 }
 
 #[test]
-fn sarif_has_what_its_schema_asks_for() {
+fn sarif_has_the_fields_its_schema_requires() {
     let home = Home::new();
     let file = place(&home, &SCRIPTS);
     let output = home.run(&["check", &file, "--no-types", "--format", "sarif"], "");
@@ -114,7 +114,7 @@ fn sarif_has_what_its_schema_asks_for() {
 }
 
 #[test]
-fn the_settings_of_a_project_count() {
+fn project_settings_are_applied() {
     let home = Home::new();
     let file = place(&home, &[("A", "local unused = 1\n"), ("B", "print(describe)\n")]);
     let settings = home.path().join("selene.toml");
@@ -138,7 +138,7 @@ fn the_settings_of_a_project_count() {
 }
 
 #[test]
-fn trouble_is_two() {
+fn check_failure_exits_with_two() {
     let home = Home::new();
     let none = home.path().join("none.rbxl").display().to_string();
     ended(&home.run(&["check", &none], ""), 2);
@@ -153,7 +153,7 @@ fn trouble_is_two() {
 }
 
 #[test]
-fn types_are_a_line_where_nobody_checks_them() {
+fn missing_type_checker_is_noted() {
     let home = Home::new();
     let file = place(&home, &[("A", "return 1\n")]);
     let output = home.command(&["check", &file]).env("PATH", "").output().unwrap();
@@ -163,7 +163,7 @@ fn types_are_a_line_where_nobody_checks_them() {
 
 #[cfg(unix)]
 #[test]
-fn types_come_from_a_checker_that_is_installed() {
+fn type_errors_come_from_an_installed_checker() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = Home::new();
     let file = place(&home, &[("A", "local a: number = ''\nreturn a\n")]);
@@ -228,7 +228,7 @@ fn answers_in(home: &Home, place: &[&str], calls: &[&str]) -> Vec<Json> {
 
 /// In a project, exclude patterns apply to its files, and findings name the files.
 #[test]
-fn calls_in_a_project_know_its_files() {
+fn diagnostics_in_a_project_name_its_files() {
     let home = Home::new();
     let folder = home.path().join("game");
     for (name, text) in [
@@ -255,7 +255,7 @@ fn calls_in_a_project_know_its_files() {
 }
 
 #[test]
-fn calls_look_at_what_is_wrong() {
+fn diagnostics_tests_and_format_run_as_tool_calls() {
     let home = Home::new();
     let spec = "return function() it('a', function() error('x') end) end";
     let suspicious = ("Suspicious", "local a = 1\nif a == 1 then print(\"x\") end\nprint(gone)\n");

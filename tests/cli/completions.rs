@@ -36,7 +36,7 @@ fn each_command_has_a_man_page() {
 }
 
 #[test]
-fn the_version_names_the_protocol() {
+fn version_output_names_the_protocol() {
     let said = run(&["--version"], "").stdout;
     let protocol = scene_schemas::api::PROTOCOL;
     let version = env!("CARGO_PKG_VERSION");

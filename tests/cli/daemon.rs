@@ -28,7 +28,7 @@ fn house(keys: &Json) -> &Json {
 }
 
 #[test]
-fn what_is_to_be_served_is_opened_in_the_daemon_that_runs() {
+fn serve_opens_the_place_in_the_running_daemon() {
     let (home, file) = with_place(Format::Rbxl);
     let ledger = home.path().join("vector");
     let daemon = Daemon::start(binary::vector(), &ledger);
@@ -54,7 +54,7 @@ fn what_is_to_be_served_is_opened_in_the_daemon_that_runs() {
 }
 
 #[test]
-fn a_place_is_opened_with_the_page_at_it() {
+fn open_prints_the_page_address_of_the_session() {
     let (home, file) = with_place(Format::Rbxl);
     let ledger = home.path().join("vector");
     let daemon = Daemon::start(binary::vector(), &ledger);
@@ -72,7 +72,7 @@ fn a_place_is_opened_with_the_page_at_it() {
 }
 
 #[test]
-fn a_daemon_in_the_background_says_that_it_stays() {
+fn background_daemon_reports_once_that_it_keeps_running() {
     let home = Home::new();
     let opened = home.run(&["open", "--print", "--port", "0"], "");
     ended(&opened, 0);
@@ -85,7 +85,7 @@ fn a_daemon_in_the_background_says_that_it_stays() {
 }
 
 #[test]
-fn a_key_is_handed_over_to_memory_and_to_nobody_else() {
+fn open_hands_the_key_to_daemon_memory_only() {
     let home = Home::new();
     let ledger = home.path().join("vector");
     fs::create_dir_all(&ledger).unwrap();
@@ -122,7 +122,7 @@ fn a_key_is_handed_over_to_memory_and_to_nobody_else() {
 }
 
 #[test]
-fn no_agent_and_no_plugin_hands_over_a_key() {
+fn agents_and_plugins_cannot_hand_over_keys() {
     let home = Home::new();
     let ledger = home.path().join("vector");
     fs::create_dir_all(&ledger).unwrap();
@@ -138,7 +138,7 @@ fn no_agent_and_no_plugin_hands_over_a_key() {
 }
 
 #[test]
-fn without_a_keychain_nobody_is_asked_for_a_key() {
+fn key_set_without_a_keychain_names_the_variable() {
     if !cfg!(target_os = "linux") {
         return;
     }

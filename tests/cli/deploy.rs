@@ -90,7 +90,7 @@ fn text(file: &Path) -> String {
 }
 
 #[test]
-fn what_was_accepted_is_committed_and_named() {
+fn deploy_commits_and_lists_applied_proposals() {
     let Some(bench) = Bench::new() else { return };
     // Changes of the user's own, half of them staged.
     fs::write(bench.file("Mine.luau"), "return 3\n").unwrap();
@@ -117,7 +117,7 @@ fn what_was_accepted_is_committed_and_named() {
 }
 
 #[test]
-fn what_is_committed_on_another_branch_is_not_offered_again() {
+fn change_committed_on_another_branch_is_not_offered_again() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     bench.deploy(&["--branch", "feature/doors"]);
@@ -143,7 +143,7 @@ fn what_is_committed_on_another_branch_is_not_offered_again() {
 }
 
 #[test]
-fn a_branch_has_no_whole_name() {
+fn full_ref_name_is_refused_as_branch() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     let why = bench.refused(&["--branch", "refs/heads/feature/x"]);
@@ -154,7 +154,7 @@ fn a_branch_has_no_whole_name() {
 }
 
 #[test]
-fn on_the_persons_own_branch_only_these_files_are_settled() {
+fn deploy_to_current_branch_commits_only_its_own_files() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     bench.edit("delete game.ServerStorage.Two");
@@ -172,7 +172,7 @@ fn on_the_persons_own_branch_only_these_files_are_settled() {
 }
 
 #[test]
-fn what_somebody_changed_since_is_left_out() {
+fn files_changed_after_apply_are_left_out() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
@@ -183,7 +183,7 @@ fn what_somebody_changed_since_is_left_out() {
 }
 
 #[test]
-fn what_git_ignores_and_what_is_remembered_stays_out() {
+fn ignored_files_and_project_memory_are_not_committed() {
     let Some(bench) = Bench::new() else { return };
     fs::write(bench.project.folder.join(".gitignore"), "*.gen.luau\n").unwrap();
     let calls = bench.project.folder.with_file_name("calls.jsonl");
@@ -208,7 +208,7 @@ fn what_git_ignores_and_what_is_remembered_stays_out() {
 }
 
 #[test]
-fn what_was_taken_back_is_no_change() {
+fn reverted_change_is_not_committed() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     let back = bench.run(&["revert", "1", "--yes"]);
@@ -218,7 +218,7 @@ fn what_was_taken_back_is_no_change() {
 }
 
 #[test]
-fn what_cannot_be_committed_is_said() {
+fn bad_branch_name_and_missing_repository_are_reported() {
     let Some(bench) = Bench::new() else { return };
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     let named = bench.run(&["deploy", "GAME", "--branch", "not a name"]);
@@ -234,7 +234,7 @@ const TEN: &str = "replace \"return 1\" with \"return 10\" in game.ServerStorage
 const ELEVEN: &str = "replace \"return 10\" with \"return 11\" in game.ServerStorage.One";
 
 #[test]
-fn what_others_committed_on_the_branch_is_not_lost() {
+fn commits_of_others_on_the_branch_are_kept() {
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
     bench.deploy(&["--branch", "next"]);
@@ -259,7 +259,7 @@ fn what_others_committed_on_the_branch_is_not_lost() {
 }
 
 #[test]
-fn a_change_of_ones_own_is_not_taken_along() {
+fn file_with_the_users_own_changes_is_refused() {
     let Some(bench) = Bench::new() else { return };
     fs::write(bench.file("One.luau"), "-- mine\nreturn 1\n").unwrap();
     bench.edit(TEN);
@@ -293,7 +293,7 @@ fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Se
 
 /// The proposal that is made first is applied last.
 #[test]
-fn the_order_is_that_in_which_they_were_applied() {
+fn deploy_follows_the_order_of_application() {
     let Some(bench) = Bench::new() else { return };
     let ledger = Arc::new(Ledger::open(&bench.home.path().join("vector")).unwrap());
     let (mut first, early) = proposed(&bench, &ledger, "First");
@@ -313,7 +313,7 @@ fn the_order_is_that_in_which_they_were_applied() {
 }
 
 #[test]
-fn what_is_taken_back_and_done_again_is_committed_once() {
+fn change_reverted_and_repeated_is_committed_once() {
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
     let back = bench.run(&["revert", "1", "--yes"]);
@@ -326,7 +326,7 @@ fn what_is_taken_back_and_done_again_is_committed_once() {
 }
 
 #[test]
-fn without_a_branch_the_files_are_committed_all_the_same() {
+fn deploy_commits_on_a_detached_head() {
     let Some(bench) = Bench::new() else { return };
     bench.git(&["checkout", "--quiet", "--detach"]);
     let head = bench.git(&["rev-parse", "HEAD"]);
@@ -338,7 +338,7 @@ fn without_a_branch_the_files_are_committed_all_the_same() {
 }
 
 #[test]
-fn a_branch_that_is_in_use_is_left_alone() {
+fn branch_in_use_is_left_alone() {
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
     let other = bench.project.folder.with_file_name("other");
@@ -356,7 +356,7 @@ fn a_branch_that_is_in_use_is_left_alone() {
 
 #[cfg(unix)]
 #[test]
-fn names_and_folders_are_taken_as_they_are() {
+fn unusual_file_and_folder_names_are_committed() {
     let Some(mut bench) = Bench::new() else { return };
     let names =
         ["with space", "Größe", "it's", "new\nline", "-x", ":(top)y", "*", "qu\"ote", "tab\t"];
@@ -391,7 +391,7 @@ fn names_and_folders_are_taken_as_they_are() {
 }
 
 #[test]
-fn a_repository_inside_of_the_repository_is_left_out() {
+fn nested_repository_is_left_out() {
     let Some(bench) = Bench::new() else { return };
     let inner = bench.file("Packages");
     fs::create_dir(&inner).unwrap();
@@ -417,7 +417,7 @@ fn a_repository_inside_of_the_repository_is_left_out() {
 }
 
 #[test]
-fn line_ends_are_committed_as_git_keeps_them() {
+fn line_ends_are_committed_as_git_normalizes_them() {
     let Some(bench) = Bench::new() else { return };
     bench.git(&["config", "core.autocrlf", "true"]);
     fs::write(bench.file("One.luau"), "-- one\r\nreturn 1\r\n").unwrap();
@@ -434,7 +434,7 @@ fn line_ends_are_committed_as_git_keeps_them() {
 
 #[cfg(unix)]
 #[test]
-fn no_hook_is_run() {
+fn deploy_runs_no_git_hooks() {
     use std::os::unix::fs::PermissionsExt;
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);
@@ -456,7 +456,7 @@ fn no_hook_is_run() {
 /// A repository from elsewhere, whose configuration names programs.
 #[cfg(unix)]
 #[test]
-fn no_program_of_the_configuration_is_run() {
+fn deploy_runs_no_fsmonitor_and_dry_run_no_filters() {
     use std::os::unix::fs::PermissionsExt;
     let Some(bench) = Bench::new() else { return };
     bench.edit(TEN);

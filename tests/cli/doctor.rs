@@ -41,7 +41,7 @@ fn state(all: &Json, group: &str, name: &str, expected: &str, says: &str) {
 }
 
 #[test]
-fn nothing_is_wrong_and_nothing_is_made_where_nothing_is_there() {
+fn doctor_finds_and_creates_nothing_in_a_new_home() {
     let home = Home::new();
     let (output, all) = doctor(&home, free());
     ended(&output, 0);
@@ -62,7 +62,7 @@ fn nothing_is_wrong_and_nothing_is_made_where_nothing_is_there() {
 }
 
 #[test]
-fn what_is_printed_has_columns_and_no_escape_sequences() {
+fn piped_output_has_columns_and_no_escape_sequences() {
     let home = Home::new();
     let mut command = home.command(&["doctor", "--port", &free().to_string()]);
     // Even without `NO_COLOR`, output to a pipe has no colours.
@@ -75,7 +75,7 @@ fn what_is_printed_has_columns_and_no_escape_sequences() {
 }
 
 #[test]
-fn a_broken_ledger_and_broken_settings_are_named_and_the_rest_is_looked_at() {
+fn doctor_names_broken_files_and_checks_the_rest() {
     let home = Home::new();
     fs::create_dir(ledger(&home)).unwrap();
     fs::write(ledger(&home).join("ledger.sqlite"), "this is not a database").unwrap();
@@ -93,7 +93,7 @@ fn a_broken_ledger_and_broken_settings_are_named_and_the_rest_is_looked_at() {
 
 #[cfg(unix)]
 #[test]
-fn what_others_could_read_is_told_and_mended_by_whoever_opens_the_ledger() {
+fn loose_permissions_are_reported_and_fixed_on_ledger_open() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -124,7 +124,7 @@ fn what_others_could_read_is_told_and_mended_by_whoever_opens_the_ledger() {
 
 #[cfg(unix)]
 #[test]
-fn what_the_daemon_keeps_is_for_its_owner_alone() {
+fn daemon_files_are_private_to_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let folder = ledger(&home);
@@ -139,7 +139,7 @@ fn what_the_daemon_keeps_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_daemon_that_runs_is_found_and_its_ledger_is_left_alone() {
+fn doctor_finds_running_other_and_killed_daemons() {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let plugin = Plugin::pair(&daemon, "window-1");
@@ -165,7 +165,7 @@ fn a_daemon_that_runs_is_found_and_its_ledger_is_left_alone() {
 }
 
 #[test]
-fn a_foreign_program_on_the_port_is_a_problem_and_is_sent_no_token() {
+fn foreign_port_owner_is_reported_and_sent_no_token() {
     let home = Home::new();
     let foreign = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = foreign.local_addr().unwrap().port();
@@ -194,7 +194,7 @@ fn a_foreign_program_on_the_port_is_a_problem_and_is_sent_no_token() {
 }
 
 #[test]
-fn a_code_is_shown_by_the_daemon_that_runs() {
+fn pair_shows_a_code_of_the_running_daemon() {
     let home = Home::new();
     let nobody = home.run(&["pair"], "");
     ended(&nobody, 1);
@@ -218,7 +218,7 @@ fn a_code_is_shown_by_the_daemon_that_runs() {
 }
 
 #[test]
-fn access_is_listed_given_and_taken_with_a_daemon_and_without_one() {
+fn access_is_listed_granted_revoked_with_or_without_daemon() {
     let home = Home::new();
     let sessions = |args: &[&str]| home.run(&[&["sessions"], args].concat(), "");
     let listed = || -> Json { serde_json::from_str(&sessions(&["--json"]).stdout).unwrap() };

@@ -77,7 +77,7 @@ fn with_two() -> (Home, std::path::PathBuf, std::path::PathBuf) {
 }
 
 #[test]
-fn what_is_forgotten_is_in_no_file_of_the_ledger() {
+fn forgotten_text_is_in_no_ledger_file() {
     let (home, file, other) = with_two();
     for word in SECRETS {
         assert!(is_anywhere(&home, word), "{word} is not there before");
@@ -137,7 +137,7 @@ fn what_is_forgotten_is_in_no_file_of_the_ledger() {
 }
 
 #[test]
-fn what_was_erased_is_not_reverted_and_what_was_not_is() {
+fn only_proposals_that_were_not_erased_can_be_reverted() {
     let (home, file, other) = with_two();
     let proposals: Vec<String> = records(&home)
         .iter()
@@ -159,7 +159,7 @@ fn what_was_erased_is_not_reverted_and_what_was_not_is() {
 }
 
 #[test]
-fn all_before_a_day_is_forgotten() {
+fn forget_erases_everything_before_a_day() {
     let (home, ..) = with_two();
     ended(&home.run(&["forget", "--before", "2999-13-01", "--yes"], ""), 1);
     ended(&home.run(&["forget", "--before", "2999-12-31", "--yes"], ""), 0);

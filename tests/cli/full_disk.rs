@@ -52,7 +52,7 @@ fn with_ledger() -> (Home, std::path::PathBuf) {
 }
 
 #[test]
-fn what_is_said_after_a_failed_record_is_what_the_place_holds() {
+fn error_after_failed_ledger_write_matches_the_place() {
     for kind in ["started", "called", "proposed", "approved", "applying", "applied", "finished"] {
         let (home, file) = with_ledger();
         let before = fs::read(&file).unwrap();
@@ -82,7 +82,7 @@ fn what_is_said_after_a_failed_record_is_what_the_place_holds() {
 }
 
 #[test]
-fn another_request_is_made_after_one_that_was_cut_off() {
+fn different_request_runs_after_an_interrupted_one() {
     let (home, file) = with_ledger();
     refuse(&home, "applied");
     ended(&edit(&home, &file, &[]), 1);
@@ -95,7 +95,7 @@ fn another_request_is_made_after_one_that_was_cut_off() {
 }
 
 #[test]
-fn a_request_that_was_done_in_part_is_not_begun_again() {
+fn partly_done_request_is_not_repeated() {
     let (home, file) = with_ledger();
     // Each call has its own proposal, and the second one cannot be recorded.
     refuse(&home, "applied");
@@ -111,7 +111,7 @@ fn a_request_that_was_done_in_part_is_not_begun_again() {
 }
 
 #[test]
-fn a_revert_that_could_not_be_recorded_is_known_to_the_next() {
+fn unrecorded_revert_is_known_to_the_next_run() {
     let (home, file) = with_ledger();
     let edited = edit(&home, &file, &[]);
     ended(&edited, 0);
@@ -132,7 +132,7 @@ fn a_revert_that_could_not_be_recorded_is_known_to_the_next() {
 /// makes the change once.
 #[cfg(unix)]
 #[test]
-fn a_yes_is_not_used_up_by_a_lack_of_files() {
+fn retry_after_too_many_open_files_edits_exactly_once() {
     let calls = |home: &Home| {
         let calls = home.path().join("calls.jsonl");
         fs::write(&calls, CALL).unwrap();
@@ -168,7 +168,7 @@ fn a_yes_is_not_used_up_by_a_lack_of_files() {
 /// Exceeding the file size limit ends a process by a signal unless it handles it.
 #[cfg(unix)]
 #[test]
-fn a_limit_of_file_sizes_is_said_and_leaves_nothing_behind() {
+fn exceeded_file_size_is_reported_and_leaves_no_files() {
     let (home, file) = with_place(Format::Rbxlx);
     // Larger than the limit, whether its unit is 512 or 1,024 bytes.
     let large = home.path().join("large.rbxlx");

@@ -15,7 +15,7 @@ const CALLS: &str = "\
 ";
 
 #[test]
-fn a_killed_run_is_finished_by_the_next() {
+fn killed_run_is_settled_by_the_next() {
     let (home, file) = with_place(Format::Rbxl);
     let args = ["edit", &text(&file), "--ops", "-", "--yes", "--json"];
     let whole = home.run(&args, CALLS);

@@ -30,7 +30,7 @@ fn set(class: &str, property: &str, value: &str) -> String {
 }
 
 #[test]
-fn changes_of_both_sides_come_together_or_are_told() {
+fn changes_of_both_sides_are_merged() {
     for format in Format::ALL {
         let home = Home::new();
         let base = home.path().join(format!("base.{}", format.extension()));
@@ -56,7 +56,7 @@ fn changes_of_both_sides_come_together_or_are_told() {
 }
 
 #[test]
-fn conflicts_are_json_and_ours_stays() {
+fn merge_conflicts_are_reported_as_text_and_json() {
     let (home, format) = (Home::new(), Format::Rbxl);
     let base = home.path().join("base.rbxl");
     fs::write(&base, places::sample(format)).unwrap();
@@ -81,7 +81,7 @@ fn conflicts_are_json_and_ours_stays() {
 }
 
 #[test]
-fn a_place_is_converted_and_back() {
+fn convert_round_trip_preserves_the_place() {
     for (from, to) in [(Format::Rbxl, Format::Rbxlx), (Format::Rbxmx, Format::Rbxm)] {
         let home = Home::new();
         let file =
@@ -100,7 +100,7 @@ fn a_place_is_converted_and_back() {
 }
 
 #[test]
-fn real_places_say_the_same_in_the_other_format() {
+fn real_places_convert_without_differences() {
     let Some(cases) = cases() else { return };
     for entry in fs::read_dir(cases.join("places")).unwrap() {
         let file = entry.unwrap().path();
@@ -202,7 +202,7 @@ impl Repository {
 }
 
 #[test]
-fn git_merges_and_compares_places() {
+fn git_merges_and_diffs_places() {
     let Some(repository) = Repository::new() else {
         return;
     };
@@ -240,7 +240,7 @@ fn git_merges_and_compares_places() {
 }
 
 #[test]
-fn git_takes_no_place_with_open_conflicts() {
+fn git_refuses_places_with_open_conflicts() {
     let Some(repository) = Repository::with_conflict() else {
         return;
     };
@@ -277,7 +277,7 @@ fn git_takes_no_place_with_open_conflicts() {
 }
 
 #[test]
-fn a_merge_that_is_aborted_leaves_nothing() {
+fn aborted_merge_leaves_no_conflicts_behind() {
     let Some(repository) = Repository::with_conflict() else {
         return;
     };
@@ -299,7 +299,7 @@ fn a_merge_that_is_aborted_leaves_nothing() {
 }
 
 #[test]
-fn a_file_that_was_changed_since_the_merge_is_not_overwritten() {
+fn file_changed_since_the_merge_is_not_overwritten() {
     let Some(repository) = Repository::with_conflict() else {
         return;
     };
@@ -323,7 +323,7 @@ fn a_file_that_was_changed_since_the_merge_is_not_overwritten() {
 }
 
 #[test]
-fn a_rebase_waits_for_the_conflicts_of_a_place() {
+fn rebase_waits_for_place_conflicts() {
     let Some(repository) = Repository::with_conflict() else {
         return;
     };
@@ -337,7 +337,7 @@ fn a_rebase_waits_for_the_conflicts_of_a_place() {
 }
 
 #[test]
-fn conflicts_of_plain_files_are_kept_beside_them() {
+fn conflicts_outside_git_are_kept_beside_the_file() {
     let (home, format) = (Home::new(), Format::Rbxl);
     let base = home.path().join("base.rbxl");
     fs::write(&base, places::sample(format)).unwrap();

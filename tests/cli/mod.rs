@@ -46,7 +46,7 @@ fn ended(output: &Output, code: i32) {
 const GRID: &str = "grid 2x2 of neon parts in game.Workspace";
 
 #[test]
-fn a_request_changes_a_place_and_a_revert_takes_it_back() {
+fn edit_changes_a_place_and_revert_restores_it() {
     for format in [Format::Rbxl, Format::Rbxlx] {
         let (home, file) = with_place(format);
         let before = home.path().join("before");
@@ -74,7 +74,7 @@ fn a_request_changes_a_place_and_a_revert_takes_it_back() {
 }
 
 #[test]
-fn a_single_call_that_reads_is_answered() {
+fn single_read_call_is_answered() {
     let (home, file) = with_place(Format::Rbxlx);
     let run = |calls: &str, more: &[&str]| {
         let place = text(&file);
@@ -98,7 +98,7 @@ fn a_single_call_that_reads_is_answered() {
 }
 
 #[test]
-fn a_run_is_taken_back_as_a_whole() {
+fn run_is_reverted_as_a_whole() {
     for format in Format::ALL {
         let (home, file) = with_place(format);
         let place = text(&file);
@@ -136,7 +136,7 @@ fn a_run_is_taken_back_as_a_whole() {
 }
 
 #[test]
-fn models_are_edited_as_places_are() {
+fn models_are_edited_like_places() {
     for format in [Format::Rbxm, Format::Rbxmx] {
         let (home, file) = with_place(format);
         let call =
@@ -148,7 +148,7 @@ fn models_are_edited_as_places_are() {
 }
 
 #[test]
-fn nothing_is_written_where_nobody_can_be_asked() {
+fn unapproved_edits_are_not_written_without_a_terminal() {
     let (home, file) = with_place(Format::Rbxl);
     let before = fs::read(&file).unwrap();
     let asked = home.run(&["edit", &text(&file), "--prompt", "delete Part"], "");
@@ -163,7 +163,7 @@ fn nothing_is_written_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn what_needs_a_second_confirmation_needs_force() {
+fn second_confirmation_requires_force() {
     let (home, file) = with_place(Format::Rbxl);
     let source = "return loadstring(\\\"return 1\\\")\\n";
     let call = format!(
@@ -181,7 +181,7 @@ fn what_needs_a_second_confirmation_needs_force() {
 }
 
 #[test]
-fn json_is_the_ledgers_entries_and_nothing_else() {
+fn json_output_is_exactly_the_ledger_entries() {
     let (home, file) = with_place(Format::Rbxl);
     let run = home.run(&["edit", &text(&file), "--prompt", GRID, "--yes", "--json"], "");
     ended(&run, 0);
@@ -194,7 +194,7 @@ fn json_is_the_ledgers_entries_and_nothing_else() {
 }
 
 #[test]
-fn a_dry_run_leaves_no_trace() {
+fn dry_run_leaves_no_trace() {
     let (home, file) = with_place(Format::Rbxl);
     let before = fs::read(&file).unwrap();
     let dry = home.run(&["edit", &text(&file), "--prompt", GRID, "--dry-run"], "");
@@ -205,7 +205,7 @@ fn a_dry_run_leaves_no_trace() {
 }
 
 #[test]
-fn a_list_of_calls_is_one_proposal_or_goes_on_line_by_line() {
+fn call_list_is_one_proposal_unless_keep_going() {
     let calls = "\
 {\"tool\":\"create_instance\",\"args\":{\"className\":\"Folder\",\"parentPath\":\"game.Workspace\",\"props\":{\"Name\":\"A\"}}}
 
@@ -225,7 +225,7 @@ fn a_list_of_calls_is_one_proposal_or_goes_on_line_by_line() {
 }
 
 #[test]
-fn a_script_is_printed_byte_for_byte() {
+fn source_prints_a_script_byte_for_byte() {
     let (home, file) = with_place(Format::Rbxl);
     let call = |source: &str| {
         format!(
@@ -241,7 +241,7 @@ fn a_script_is_printed_byte_for_byte() {
 
 #[cfg(unix)]
 #[test]
-fn links_stay_links_and_permissions_stay() {
+fn edit_keeps_links_and_permissions() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let (home, file) = with_place(Format::Rbxl);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
@@ -262,7 +262,7 @@ fn number(output: &Output) -> String {
 }
 
 #[test]
-fn a_way_back_counts_for_its_own_file() {
+fn revert_counts_only_for_the_file_it_wrote() {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
     let before = home.path().join("before.rbxl");
@@ -279,7 +279,7 @@ fn a_way_back_counts_for_its_own_file() {
 }
 
 #[test]
-fn what_changes_nothing_is_no_proposal() {
+fn call_without_changes_makes_no_proposal() {
     let (home, file) = with_place(Format::Rbxlx);
     let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"S","Source":"local a = 1\n"}}}"#;
     ended(&home.run(&["edit", &text(&file), "--ops", "-", "--yes"], call), 0);
@@ -307,7 +307,7 @@ fn what_changes_nothing_is_no_proposal() {
 }
 
 #[test]
-fn a_dry_run_ends_as_the_run_would() {
+fn dry_run_exits_as_the_run_would() {
     let (home, file) = with_place(Format::Rbxl);
     let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"S","Source":"loadstring('')()\n"}}}"#;
     let run = |how: &[&str]| {
@@ -321,7 +321,7 @@ fn a_dry_run_ends_as_the_run_would() {
 }
 
 #[test]
-fn a_list_may_hold_a_proposal_that_is_whole_already() {
+fn call_list_may_contain_propose_changes() {
     let (home, file) = with_place(Format::Rbxl);
     let folder =
         r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game.Workspace"}}"#;
@@ -334,7 +334,7 @@ fn a_list_may_hold_a_proposal_that_is_whole_already() {
 }
 
 #[test]
-fn several_who_write_at_once_are_all_done() {
+fn concurrent_edits_of_one_place_are_all_applied() {
     const WRITERS: usize = 6;
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
@@ -358,7 +358,7 @@ fn several_who_write_at_once_are_all_done() {
 }
 
 #[test]
-fn a_run_that_fails_has_ended() {
+fn failed_run_is_recorded_as_ended() {
     let (home, file) = with_place(Format::Rbxl);
     let args = ["edit", &text(&file), "--prompt", "dance", "--model", "offline"];
     ended(&home.run(&args, ""), 1);
@@ -367,7 +367,7 @@ fn a_run_that_fails_has_ended() {
 }
 
 #[test]
-fn a_mode_is_not_recommended_to_whoever_has_it() {
+fn refusal_does_not_recommend_the_mode_in_use() {
     let (home, file) = with_place(Format::Rbxl);
     let prompt = "set Transparency = 0.5 on Part";
     let args = ["edit", &text(&file), "--prompt", prompt, "--mode", "auto"];
@@ -378,7 +378,7 @@ fn a_mode_is_not_recommended_to_whoever_has_it() {
 }
 
 #[test]
-fn a_dry_run_numbers_no_proposal() {
+fn dry_run_numbers_no_proposal() {
     let (home, file) = with_place(Format::Rbxl);
     let args = ["edit", &text(&file), "--prompt", "add a part", "--dry-run"];
     let shown = home.run(&args, "");
@@ -388,7 +388,7 @@ fn a_dry_run_numbers_no_proposal() {
 }
 
 #[test]
-fn the_way_back_can_be_looked_at() {
+fn revert_dry_run_shows_the_change_and_writes_nothing() {
     let (home, file) = with_place(Format::Rbxl);
     let done = home.run(&["edit", &text(&file), "--prompt", "add a part named New", "--yes"], "");
     ended(&done, 0);
@@ -411,7 +411,7 @@ fn check_log(home: &Home, args: &[&str], expected: [bool; 2]) {
 }
 
 #[test]
-fn the_log_lists_what_fits() {
+fn log_lists_entries_that_match_its_filters() {
     let (home, file) = with_place(Format::Rbxl);
     let place = text(&file);
     for prompt in ["add a part named Alpha", "add a folder named Beta"] {
@@ -435,7 +435,7 @@ fn the_log_lists_what_fits() {
 }
 
 #[test]
-fn a_picture_is_drawn_as_its_name_says() {
+fn render_refuses_a_file_name_that_is_not_png() {
     let (home, file) = with_place(Format::Rbxl);
     let picture = home.path().join("x.jpg");
     let refused = home.run(&["render", &text(&file), "-o", &text(&picture)], "");
@@ -448,7 +448,7 @@ fn a_picture_is_drawn_as_its_name_says() {
 }
 
 #[test]
-fn the_usage_line_asks_for_nothing_that_is_set() {
+fn usage_line_omits_options_that_are_set() {
     let home = Home::new();
     let usage = home.run(&["edit"], "");
     ended(&usage, 2);
@@ -456,7 +456,7 @@ fn the_usage_line_asks_for_nothing_that_is_set() {
 }
 
 #[test]
-fn an_unknown_provider_names_the_file_that_makes_one() {
+fn unknown_provider_error_names_the_models_file() {
     let (home, file) = with_place(Format::Rbxl);
     let args = ["edit", &text(&file), "--prompt", "add a part", "--model", "house/toy"];
     let without = home.run(&args, "");

@@ -17,7 +17,7 @@ fn with(home: &Home, variable: &str, text: &str, args: &[&str]) -> Output {
 }
 
 #[test]
-fn without_a_key_it_is_said_how_to_set_one() {
+fn models_explains_how_to_set_a_missing_key() {
     let home = Home::new();
     let listed = home.run(&["models"], "");
     ended(&listed, 0);
@@ -32,7 +32,7 @@ fn without_a_key_it_is_said_how_to_set_one() {
 }
 
 #[test]
-fn a_key_of_the_environment_is_used_and_not_shown() {
+fn environment_key_is_used_and_not_shown() {
     let home = Home::new();
     let listed = with(&home, "OPENAI_API_KEY", KEY, &["models"]);
     ended(&listed, 0);
@@ -52,7 +52,7 @@ fn a_key_of_the_environment_is_used_and_not_shown() {
 }
 
 #[test]
-fn what_was_chosen_and_has_no_key_is_said() {
+fn chosen_model_without_a_key_is_reported() {
     let home = Home::new();
     let listed = with(&home, "VECTOR_MODEL", "gemini", &["models"]);
     let said = "No model is available. gemini was chosen by the variable VECTOR_MODEL: no key";
@@ -60,7 +60,7 @@ fn what_was_chosen_and_has_no_key_is_said() {
 }
 
 #[test]
-fn a_setting_that_does_not_exist_is_refused() {
+fn unknown_setting_is_refused() {
     let home = Home::new();
     let folder = home.path().join("vector");
     fs::create_dir_all(&folder).unwrap();
@@ -71,7 +71,7 @@ fn a_setting_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn a_key_goes_into_a_keychain_or_nowhere() {
+fn key_set_refuses_keys_it_cannot_store() {
     let home = Home::new();
     for (provider, said) in [("opnai", "Did you mean `openai`?"), ("ollama", "needs no key")] {
         let refused = home.run(&["key", "set", provider], KEY);

@@ -12,7 +12,7 @@ const SCRIPT: &str = "local a = 1\r\nprint(a)\r\n";
 const PATCH: &str = "@@\n local a = 1\n-print(a)\n+print(a + 1)\n";
 
 #[test]
-fn a_patch_is_applied_exactly_or_not_at_all() {
+fn patch_applies_exactly_or_not_at_all() {
     let home = Home::new();
     let file = home.path().join("Main.luau");
     fs::write(&file, SCRIPT).unwrap();
@@ -44,7 +44,7 @@ fn a_patch_is_applied_exactly_or_not_at_all() {
 }
 
 #[test]
-fn what_needs_a_second_look_waits_for_it() {
+fn whitespace_match_requires_force() {
     let home = Home::new();
     let file = home.path().join("notes.txt");
     fs::write(&file, "\ta\n\tb\n").unwrap();
@@ -65,7 +65,7 @@ fn what_needs_a_second_look_waits_for_it() {
 }
 
 #[test]
-fn edits_in_json_are_replacements_or_ranges() {
+fn json_edits_are_replacements_or_ranges() {
     let home = Home::new();
     let file = home.path().join("a.luau");
     fs::write(&file, "local a = 1\nlocal b = 1\n").unwrap();
@@ -81,7 +81,7 @@ fn edits_in_json_are_replacements_or_ranges() {
 }
 
 #[test]
-fn each_case_has_an_answer_in_its_line() {
+fn every_jsonl_case_gets_one_answer_line() {
     let cases = [
         json!({ "id": 1, "kind": "unified_diff", "base": "a\n\u{2028}\n", "patch": "@@\n-a\n+b\n" }),
         json!({ "id": 2, "kind": "search_replace", "base": "a\na\n", "edits": [{ "search": "a", "replace": "b" }] }),

@@ -57,7 +57,7 @@ const LOADSTRING: &str =
     r#"replace "print(" with "loadstring(" in game.ServerScriptService.Main[1]"#;
 
 #[test]
-fn where_no_daemon_runs_that_is_said() {
+fn review_without_a_daemon_suggests_serve() {
     let asked = Home::new().run(&["review", "--once"], "");
     ended(&asked, 1);
     assert!(asked.stderr.contains("start it with `vector serve`"), "{}", asked.stderr);
@@ -65,7 +65,7 @@ fn where_no_daemon_runs_that_is_said() {
 }
 
 #[test]
-fn where_nothing_waits_it_ends() {
+fn review_ends_when_nothing_is_pending() {
     let bench = Bench::new();
     let review = bench.review(&[]);
     ended(&review, 0);
@@ -73,7 +73,7 @@ fn where_nothing_waits_it_ends() {
 }
 
 #[test]
-fn a_yes_to_all_is_a_yes_to_what_others_asked_for() {
+fn review_yes_approves_proposals_of_other_clients() {
     let mut bench = Bench::new();
     let first = bench.card("rename game.Workspace.Lamp to Lantern");
     let second = bench.card("set Transparency = 0.5 on #Lantern");
@@ -96,7 +96,7 @@ fn a_yes_to_all_is_a_yes_to_what_others_asked_for() {
 }
 
 #[test]
-fn a_warning_needs_force() {
+fn warning_requires_force() {
     let mut bench = Bench::new();
     let card = bench.card(LOADSTRING);
     assert_eq!(bench.human.shown(card)["needs_twice"], true);
@@ -109,7 +109,7 @@ fn a_warning_needs_force() {
 }
 
 #[test]
-fn json_is_cards_and_what_becomes_of_them() {
+fn review_json_lists_cards_and_their_outcomes() {
     let mut bench = Bench::new();
     let card = bench.card("rename game.Workspace.Lamp to Lantern");
     let review = bench.review(&["--yes", "--json"]);
@@ -123,7 +123,7 @@ fn json_is_cards_and_what_becomes_of_them() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn proposal_for_missing_place_is_reported_and_stays_pending() {
     let mut bench = Bench::new();
     let card = bench.card("rename game.Workspace.Lamp to Lantern");
     let bytes = fs::read(&bench.file).unwrap();
@@ -158,7 +158,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn each_card_is_asked_about() {
+    fn review_prompts_for_each_card() {
         let mut bench = Bench::new();
         let [first, second, third] = [
             "rename game.Workspace.Lamp to Lantern",
@@ -193,7 +193,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn what_was_typed_before_a_card_was_shown_decides_nothing() {
+    fn input_typed_before_a_card_is_shown_decides_nothing() {
         let mut bench = Bench::new();
         let mut reviewer = person(&bench, &[]);
         reviewer.sees("Nothing else waits.");
@@ -210,7 +210,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn a_card_can_be_split() {
+    fn card_can_be_split() {
         let mut bench = Bench::new();
         let card = bench.card("set Transparency = 0.5 on #Wall");
         let whole = bench.human.shown(card);
@@ -232,7 +232,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn what_is_skipped_goes_on_waiting() {
+    fn skipped_card_stays_pending() {
         let mut bench = Bench::new();
         let first = bench.card("rename game.Workspace.Lamp to Lantern");
         let mut reviewer = person(&bench, &["--once"]);
@@ -246,7 +246,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn what_others_decide_meanwhile_is_said() {
+    fn decision_made_elsewhere_is_reported() {
         let mut bench = Bench::new();
         let first = bench.card("rename game.Workspace.Lamp to Lantern");
         let mut reviewer = person(&bench, &[]);
@@ -269,7 +269,7 @@ mod on_a_terminal {
     }
 
     #[test]
-    fn a_daemon_that_ends_is_missed() {
+    fn review_fails_when_the_daemon_ends() {
         let mut bench = Bench::new();
         bench.card("rename game.Workspace.Lamp to Lantern");
         let mut reviewer = person(&bench, &[]);

@@ -163,7 +163,7 @@ fn there_and_back(client: &str, shape: Option<&str>) {
 }
 
 #[test]
-fn every_client_and_every_shape_of_file_is_left_as_it_was() {
+fn remove_restores_every_client_file_exactly() {
     for (client, servers) in JSON_CLIENTS {
         there_and_back(client, None);
         for shape in JSON_SHAPES {
@@ -177,7 +177,7 @@ fn every_client_and_every_shape_of_file_is_left_as_it_was() {
 }
 
 #[test]
-fn an_entry_says_what_its_client_reads() {
+fn entry_has_the_format_its_client_reads() {
     let person = Person::new();
     for (client, _) in JSON_CLIENTS {
         person.write(client, "{\"x\": 1}");
@@ -199,7 +199,7 @@ fn an_entry_says_what_its_client_reads() {
 }
 
 #[test]
-fn only_clients_that_are_there_are_set_up() {
+fn only_installed_clients_are_set_up() {
     let person = Person::new();
     person.write("cursor", "{}");
     fs::create_dir_all(person.at(".codex")).unwrap();
@@ -217,7 +217,7 @@ fn only_clients_that_are_there_are_set_up() {
 }
 
 #[test]
-fn variables_move_the_files_of_clients() {
+fn environment_variables_relocate_client_files() {
     let person = Person::new();
     let moved = person.at("moved");
     fs::create_dir_all(&moved).unwrap();
@@ -236,7 +236,7 @@ fn variables_move_the_files_of_clients() {
 }
 
 #[test]
-fn a_dry_run_shows_a_diff_and_writes_nothing() {
+fn dry_run_shows_a_diff_and_writes_nothing() {
     let person = Person::new();
     person.write("cursor", "{\n  \"mcpServers\": {\n    \"a\u{1b}\": {}\n  }\n}\n");
     person.write("codex", "x = 1");
@@ -262,7 +262,7 @@ fn a_dry_run_shows_a_diff_and_writes_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written() {
+fn unreadable_file_is_left_alone_and_others_are_written() {
     let broken = [
         ("cursor", "{\"mcpServers\": {", "it is not JSON"),
         ("gemini", "[]", "it is not an object"),
@@ -290,7 +290,7 @@ fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written() {
 }
 
 #[test]
-fn an_entry_of_somebody_else_is_replaced_by_force_alone() {
+fn foreign_entry_is_replaced_only_with_force() {
     let person = Person::new();
     let theirs =
         "{\"mcpServers\": {\"vector\": {\"command\": \"npx\", \"args\": [\"their-vector\"]}}}\n";
@@ -318,7 +318,7 @@ fn an_entry_of_somebody_else_is_replaced_by_force_alone() {
 }
 
 #[test]
-fn what_the_client_has_written_since_stays() {
+fn later_changes_by_the_client_are_kept() {
     let person = Person::new();
     let file = person.write("claude-code", "{\n  \"numStartups\": 1\n}");
     person.run(&[]);
@@ -343,7 +343,7 @@ fn what_the_client_has_written_since_stays() {
 }
 
 #[test]
-fn what_clients_work_on_can_be_said_and_changed() {
+fn client_place_or_project_can_be_set_and_changed() {
     let person = Person::new();
     let file = person.write("cursor", "{\"x\": 1}");
     let before = person.all();
@@ -366,7 +366,7 @@ fn what_clients_work_on_can_be_said_and_changed() {
 /// On other systems the user's data directory is not inside the test's home.
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_folder_that_was_chosen_none_is_named() {
+fn entry_names_no_home_folder_by_default() {
     let person = Person::new();
     let mut command = person.0.command(&["setup", "--no-plugin", "--json", "--client", "cursor"]);
     command.env("USERPROFILE", person.0.path()).env("APPDATA", person.at("AppData/Roaming"));
@@ -380,7 +380,7 @@ fn without_a_folder_that_was_chosen_none_is_named() {
 }
 
 #[test]
-fn json_lines_say_the_same() {
+fn json_lines_report_the_outcome_of_each_client() {
     let person = Person::new();
     person.write("cursor", "{}");
     person.write("codex", "[");
@@ -397,7 +397,7 @@ fn json_lines_say_the_same() {
 }
 
 #[test]
-fn what_is_remembered_is_never_guessed() {
+fn damaged_setup_record_is_refused_and_not_guessed() {
     let person = Person::new();
     person.write("cursor", "{}");
     person.run(&[]);
@@ -422,7 +422,7 @@ fn what_is_remembered_is_never_guessed() {
 
 #[cfg(unix)]
 #[test]
-fn links_stay_links_and_modes_stay() {
+fn setup_keeps_links_and_modes() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let person = Person::new();
     let real = person.at("dotfiles.json");
@@ -447,7 +447,7 @@ fn links_stay_links_and_modes_stay() {
 /// On other systems Studio's folder is that of the user who runs the tests.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_plugin_comes_and_goes_with_it() {
+fn plugin_is_installed_and_removed_with_setup() {
     let person = Person::new();
     let none = person.at("nothing");
     let done = person.run_with(&[("WINEPREFIX", &none)], &[]);

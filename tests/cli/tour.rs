@@ -78,7 +78,7 @@ impl Drop for Daemons<'_> {
 }
 
 #[test]
-fn each_line_of_the_readmes_tour_runs_in_a_clone() {
+fn every_readme_tour_line_runs_in_a_clone() {
     let home = Home::new();
     let folder = home.path().canonicalize().unwrap().join("clone");
     if !has_git() {

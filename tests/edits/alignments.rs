@@ -92,7 +92,7 @@ fn is_one_way(base: &[u8], side: &[u8], longest: &[Alignment]) -> bool {
 }
 
 #[test]
-fn all_small_texts_merge_to_what_one_reading_gives() {
+fn small_text_merges_match_some_alignment() {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (letters, lines, more) in [(2, 3, 4), (3, 2, 3)] {
         let sides = texts(letters, more);
@@ -138,7 +138,7 @@ fn all_small_texts_merge_to_what_one_reading_gives() {
 }
 
 #[test]
-fn what_both_inserted_or_deleted_in_lines_that_repeat_is_done_once() {
+fn both_sides_same_change_in_repeated_lines_merges_once() {
     let mut chance = Chance(1);
     for round in 0..3_000 {
         let period = 1 + round % 6;
@@ -180,7 +180,7 @@ fn what_both_inserted_or_deleted_in_lines_that_repeat_is_done_once() {
 }
 
 #[test]
-fn a_function_that_both_wrote_is_there_once() {
+fn function_added_by_both_sides_appears_once() {
     let base = "f\nend\n\nreturn M\n";
     let ours = "f\nend\n\ng\nend\n\nreturn M\n";
     let theirs = "h\nf\nend\n\ng\nend\n\nreturn M\n";

@@ -120,7 +120,7 @@ fn failures(folder: &Path, kind: &str, share: usize) -> String {
 }
 
 #[test]
-fn cases_with_known_answers() {
+fn known_cases_give_their_expected_results() {
     let Some(folder) = cases::cases() else {
         return;
     };

@@ -50,7 +50,7 @@ fn garbage(chance: &mut Chance, text: &str) -> String {
 }
 
 #[test]
-fn garbage_never_panics_and_is_taken_back() {
+fn garbage_patches_never_panic_and_can_be_inverted() {
     run_all(2_500, |chance| {
         let text = chance.text(true).with(chance.pick(&["\n", "\r\n"]));
         let source = if chance.one_in(3) {

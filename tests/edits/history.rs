@@ -56,7 +56,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn merges_of_this_repository_are_those_of_git() {
+fn merges_of_this_repository_match_git() {
     let cases = cases();
     assert!(cases.len() > 400, "only {} cases", cases.len());
     let (mut by_vector, mut by_git) = (BTreeSet::new(), BTreeSet::new());

@@ -97,7 +97,7 @@ fn shown(text: &str, source: &str, got: &str, meant: &str) -> String {
 }
 
 #[test]
-fn diffs_give_the_text_that_they_were_made_of() {
+fn diffs_reproduce_their_target_text() {
     run_all(1_500, |chance| {
         let old = chance.text(true);
         let new = chance.changed(&old, true);
@@ -133,7 +133,7 @@ fn diffs_give_the_text_that_they_were_made_of() {
 }
 
 #[test]
-fn faults_never_give_another_text() {
+fn faulty_patches_never_give_a_wrong_text() {
     run_all(2_500, |chance| {
         let Some(case) = perturbed::case(chance) else {
             return Ok(());
@@ -161,7 +161,7 @@ fn faults_never_give_another_text() {
 }
 
 #[test]
-fn our_own_diffs_can_be_applied() {
+fn own_diffs_apply_exactly() {
     run_all(600, |chance| {
         let old = chance.text(false);
         let mut new = chance.changed(&old, false);

@@ -97,7 +97,7 @@ impl Lines {
 }
 
 #[test]
-fn white_space_never_gives_another_text() {
+fn whitespace_faults_never_give_a_wrong_text() {
     run_all(2_000, |chance| {
         let Some(lines) = Lines::by(chance) else {
             return Ok(());

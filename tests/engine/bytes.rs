@@ -80,7 +80,7 @@ pub(super) fn assert_touched(before: &[u8], after: &[u8], property: &str, what: 
 }
 
 #[test]
-fn a_file_that_nobody_edits_stays_as_it_is() {
+fn unedited_file_keeps_its_bytes() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let bytes = place(format);
         assert!(Scene::decode(&bytes).unwrap().encode().unwrap() == bytes);
@@ -118,7 +118,7 @@ fn from_the_future() -> Vec<u8> {
 }
 
 #[test]
-fn what_nobody_understands_is_kept_and_named() {
+fn unsupported_items_are_kept_and_named() {
     let before = from_the_future();
     assert!(rbx_binary::from_reader(&before[..]).is_err(), "the tree engine refuses it");
     let scene = Scene::decode(&before).unwrap();
@@ -151,7 +151,7 @@ fn what_nobody_understands_is_kept_and_named() {
 }
 
 #[test]
-fn a_binary_edit_touches_its_chunks() {
+fn binary_edit_changes_only_its_chunks() {
     let wall = "game.Workspace.Wall[3]";
     for (calls, wanted) in [
         (json!([["rename_instance", { "path": wall, "newName": "Gate" }]]), "PROP Part.Name"),
@@ -216,7 +216,7 @@ const CHANGES: &str = "\
 ";
 
 #[test]
-fn an_xml_edit_touches_its_lines() {
+fn xml_edit_changes_only_its_lines() {
     let (bench, before) = (Bench::new(), place(FileFormat::Xml));
     let file = bench.file(&before);
     let calls = json!([

@@ -47,7 +47,7 @@ fn due(engine: &mut Engine) -> Seq {
 }
 
 #[test]
-fn an_entry_is_proposed_written_and_taken_back() {
+fn memory_entry_is_proposed_written_and_reverted() {
     let bench = Bench::new();
     let before = place(FileFormat::Binary);
     let file = bench.file(&before);
@@ -75,7 +75,7 @@ fn an_entry_is_proposed_written_and_taken_back() {
 }
 
 #[test]
-fn what_is_rejected_or_does_not_fit_changes_nothing() {
+fn rejected_or_invalid_memory_edits_change_nothing() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
@@ -93,7 +93,7 @@ fn what_is_rejected_or_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn what_a_person_writes_meanwhile_is_kept() {
+fn concurrent_memory_changes_of_the_user_are_kept() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
@@ -122,7 +122,7 @@ fn what_a_person_writes_meanwhile_is_kept() {
 }
 
 #[test]
-fn memory_and_place_are_changed_together_wherever_the_process_stops() {
+fn memory_and_place_change_together_after_any_crash() {
     let before = place(FileFormat::Binary);
     let both =
         [json!([create(), remember("a"), remember("b")]), json!([remember("a"), remember("b")])];

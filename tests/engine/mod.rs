@@ -192,7 +192,7 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
 }
 
 #[test]
-fn every_edit_can_be_taken_back_and_that_as_well() {
+fn every_edit_and_its_revert_can_be_reverted() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         for (name, calls) in edits() {
             there_and_back(&place(format), &format!("{name} ({format:?})"), &calls);
@@ -201,7 +201,7 @@ fn every_edit_can_be_taken_back_and_that_as_well() {
 }
 
 #[test]
-fn the_same_calls_give_the_same_bytes() {
+fn same_calls_give_the_same_bytes() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         for (name, calls) in edits() {
             let written = || {
@@ -216,7 +216,7 @@ fn the_same_calls_give_the_same_bytes() {
 }
 
 #[test]
-fn one_by_one_gives_what_all_at_once_gives() {
+fn separate_and_combined_calls_give_the_same_place() {
     for (name, calls) in edits() {
         let bytes = place(FileFormat::Binary);
         let (first, second) = (Bench::new(), Bench::new());
@@ -228,7 +228,7 @@ fn one_by_one_gives_what_all_at_once_gives() {
 }
 
 #[test]
-fn a_rejection_plans_again_what_stood_on_it() {
+fn rejection_replans_dependent_proposals() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
@@ -264,7 +264,7 @@ fn a_rejection_plans_again_what_stood_on_it() {
 }
 
 #[test]
-fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same() {
+fn revert_keeps_unrelated_edits_and_refuses_conflicting_ones() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let renamed =

@@ -69,7 +69,7 @@ fn approve(engine: &mut Engine, seq: Seq) {
 }
 
 #[test]
-fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
+fn edits_are_rebased_onto_a_file_changed_elsewhere() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let bench = Bench::new();
         let file = bench.file(&place(format));
@@ -92,7 +92,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
 }
 
 #[test]
-fn what_both_changed_is_refused_with_all_three_versions() {
+fn conflicting_edits_are_refused_with_all_three_versions() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
@@ -118,7 +118,7 @@ fn what_both_changed_is_refused_with_all_three_versions() {
 }
 
 #[test]
-fn edits_that_stand_on_each_other_are_carried_over_together() {
+fn dependent_edits_are_rebased_together() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
@@ -139,7 +139,7 @@ fn edits_that_stand_on_each_other_are_carried_over_together() {
 }
 
 #[test]
-fn an_edit_that_stood_on_a_rejected_one_means_the_lines_that_it_saw() {
+fn edit_planned_on_rejected_one_keeps_its_target_lines() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
@@ -155,7 +155,7 @@ fn an_edit_that_stood_on_a_rejected_one_means_the_lines_that_it_saw() {
 }
 
 #[test]
-fn a_file_that_keeps_changing_ends_the_run() {
+fn file_that_keeps_changing_ends_the_run() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);

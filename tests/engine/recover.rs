@@ -28,7 +28,7 @@ pub(super) fn about(records: &[Record], from: &str, to: &str) -> Vec<Record> {
 }
 
 #[test]
-fn whatever_stands_in_the_ledger_is_finished_or_nothing_happened() {
+fn run_stopped_after_any_entry_is_finished_or_undone() {
     let before = place(FileFormat::Binary);
     for (name, calls) in edits() {
         for calls in [as_one(&calls), one_by_one(&calls)] {
@@ -92,7 +92,7 @@ fn records_are_whole(records: &[Record]) -> bool {
 }
 
 #[test]
-fn what_was_approved_is_not_applied_to_a_file_that_changed() {
+fn approved_proposal_is_not_applied_to_a_changed_file() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&edits()[0].1));
@@ -107,7 +107,7 @@ fn what_was_approved_is_not_applied_to_a_file_that_changed() {
 }
 
 #[test]
-fn a_file_that_somebody_else_wrote_is_not_replaced() {
+fn output_file_written_by_another_program_is_not_replaced() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let out = std::fs::canonicalize(bench.folder.path()).unwrap().join("out");
@@ -133,7 +133,7 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
 
 /// The engine of a daemon keeps running after the ledger could not record what was written.
 #[test]
-fn what_was_written_and_not_recorded_is_not_done_again() {
+fn unrecorded_write_is_not_repeated() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let before = std::fs::read(&file).unwrap();

@@ -149,14 +149,14 @@ fn check(bytes: &[u8], name: &str) {
 }
 
 #[test]
-fn our_own_places() {
+fn edits_of_own_places_leave_other_properties_unchanged() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         check(&place(format), &format!("{format:?}"));
     }
 }
 
 #[test]
-fn real_places() {
+fn edits_of_real_places_leave_other_properties_unchanged() {
     let Some(cases) = cases() else { return };
     let mut seen = 0;
     for entry in std::fs::read_dir(cases.join("places")).unwrap() {

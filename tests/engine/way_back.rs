@@ -48,7 +48,7 @@ fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
 }
 
 #[test]
-fn another_of_the_same_name_is_left_alone() {
+fn revert_leaves_another_instance_of_the_same_name_alone() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let bench = Bench::new();
         let file = bench.file(&place(format));
@@ -74,7 +74,7 @@ fn another_of_the_same_name_is_left_alone() {
 }
 
 #[test]
-fn the_only_one_left_may_be_another() {
+fn revert_is_refused_when_remaining_namesake_may_differ() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&three()));
@@ -89,7 +89,7 @@ fn the_only_one_left_may_be_another() {
 }
 
 #[test]
-fn what_was_made_goes_only_as_it_was_made() {
+fn created_instance_is_removed_only_if_unchanged() {
     let script = |source: &str| json!({ "Name": "S", "Source": source });
     let create = json!([["create_instance", {
         "className": "Script", "parentPath": "game.Workspace", "props": script("print(1)\n"),
@@ -113,7 +113,7 @@ fn what_was_made_goes_only_as_it_was_made() {
 }
 
 #[test]
-fn a_reference_that_was_set_since_stays() {
+fn revert_keeps_a_reference_that_was_set_since() {
     let weld = |part: &str| json!([["set_properties", { "path": "game.Workspace.W", "props": { "Part0": part } }]]);
     let create = |class: &str, name: &str| json!(["create_instance", { "className": class, "parentPath": "game.Workspace", "props": { "Name": name } }]);
     let bench = Bench::new();
@@ -135,7 +135,7 @@ fn a_reference_that_was_set_since_stays() {
 
 /// Edits after which a file does not hold the given value, but what its format makes of it.
 #[test]
-fn what_a_format_makes_of_a_value_can_be_taken_back() {
+fn values_normalized_by_a_format_can_be_reverted() {
     let part = "game.Workspace.House.Door";
     let set = |props: Json| json!([["set_properties", { "path": part, "props": props }]]);
     let script = |source: &str| {
@@ -181,7 +181,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
 }
 
 #[test]
-fn references_to_what_is_renamed_or_made_are_taken_back() {
+fn references_to_renamed_or_created_instances_are_reverted() {
     let make = json!([
         ["create_instance", { "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "M" },
             "children": [{ "className": "Part", "props": { "Name": "P1" } }, { "className": "Part", "props": { "Name": "P2" } }] }],
@@ -215,7 +215,7 @@ fn references_to_what_is_renamed_or_made_are_taken_back() {
 }
 
 #[test]
-fn a_card_tells_what_a_deletion_takes_along_and_where_things_come_back() {
+fn deletion_is_classed_by_contents_and_restore_names_path() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&three()));

@@ -39,7 +39,7 @@ const NAMELESS: &str = "<roblox version=\"4\">\n\
     \t</Item>\n</roblox>\n";
 
 #[test]
-fn a_copy_of_an_item_without_a_name_has_one() {
+fn copy_of_a_nameless_item_has_a_name() {
     let mut scene = Scene::decode(NAMELESS.as_bytes()).unwrap();
     scene.copy(nth(&scene, 0), scene.root(), "Copy");
     let names = read(&scene.encode().unwrap(), "Name").into_iter().map(|(name, _)| name);
@@ -47,7 +47,7 @@ fn a_copy_of_an_item_without_a_name_has_one() {
 }
 
 #[test]
-fn what_is_taken_back_leaves_items_without_properties_as_they_are() {
+fn rollback_leaves_items_without_properties_unchanged() {
     let mut scene = Scene::decode(NAMELESS.as_bytes()).unwrap();
     let start = scene.journal_mark();
     for n in 0..3 {
@@ -60,7 +60,7 @@ fn what_is_taken_back_leaves_items_without_properties_as_they_are() {
 }
 
 #[test]
-fn a_value_that_is_taken_away_does_not_come_back_under_an_older_name() {
+fn removed_value_does_not_return_under_an_older_name() {
     let file = "<roblox version=\"4\"><Item class=\"Part\" referent=\"0\"><Properties>\
         <string name=\"Name\">P</string><int name=\"BrickColor\">21</int>\
         <Color3uint8 name=\"Color3uint8\">4278190080</Color3uint8>\
@@ -72,7 +72,7 @@ fn a_value_that_is_taken_away_does_not_come_back_under_an_older_name() {
 }
 
 #[test]
-fn nor_does_it_when_the_instance_is_written_down_and_brought_back() {
+fn removed_value_does_not_return_when_subtree_is_restored() {
     let screen = InstanceBuilder::new("ScreenGui")
         .with_property("IgnoreGuiInset", true)
         .with_property("ScreenInsets", Enum::from_u32(0));
@@ -101,7 +101,7 @@ fn nor_does_it_when_the_instance_is_written_down_and_brought_back() {
 }
 
 #[test]
-fn a_new_class_and_a_new_shared_string_stand_before_what_refers_to_them() {
+fn new_classes_and_shared_strings_precede_their_references() {
     let mut scene = Scene::decode(&binary(vec![InstanceBuilder::new("ObjectValue")])).unwrap();
     let part = scene.create(scene.root(), "Part", "New");
     let target = scene.target(part);
@@ -118,7 +118,7 @@ fn a_new_class_and_a_new_shared_string_stand_before_what_refers_to_them() {
 }
 
 #[test]
-fn a_content_can_be_an_instance_of_the_place() {
+fn content_can_refer_to_an_instance() {
     let part = InstanceBuilder::new("Part");
     let content = Content::from_referent(part.referent());
     let decal = InstanceBuilder::new("Decal").with_property("TextureContent", content);
@@ -135,7 +135,7 @@ fn a_content_can_be_an_instance_of_the_place() {
 }
 
 #[test]
-fn a_property_that_others_stand_for_in_part_is_written_once() {
+fn property_split_into_newer_ones_is_written_once() {
     let radius = |offset: i32| UDim::new(0.0, offset);
     let corner = InstanceBuilder::new("UICorner")
         .with_property("CornerRadius", radius(1))
@@ -152,7 +152,7 @@ fn a_property_that_others_stand_for_in_part_is_written_once() {
 }
 
 #[test]
-fn a_property_of_the_past_may_mean_nothing() {
+fn outdated_property_value_without_a_meaning_is_tolerated() {
     let font = |n: u32| InstanceBuilder::new("TextLabel").with_property("Font", Enum::from_u32(n));
     let mut scene = Scene::decode(&binary(vec![font(3), font(u32::MAX)])).unwrap();
     scene.create(scene.root(), "TextLabel", "New");
@@ -161,7 +161,7 @@ fn a_property_of_the_past_may_mean_nothing() {
 }
 
 #[test]
-fn zeros_of_either_sign_are_two_values() {
+fn positive_and_negative_zero_are_distinct_values() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let node = scene.create(scene.root(), "NumberValue", "N");
     for (name, number) in [("Value", 0.0), ("Other", -0.0)] {
@@ -172,7 +172,7 @@ fn zeros_of_either_sign_are_two_values() {
 }
 
 #[test]
-fn a_reference_that_comes_back_is_known_again() {
+fn reference_restored_by_rollback_is_found_again() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let [holder, one, other] =
         ["ObjectValue", "Part", "Folder"].map(|class| scene.create(scene.root(), class, class));
@@ -189,7 +189,7 @@ fn a_reference_that_comes_back_is_known_again() {
 }
 
 #[test]
-fn an_id_that_was_taken_over_goes_back_to_who_had_it() {
+fn rollback_returns_a_reused_id_to_its_instance() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let node = scene.create(scene.root(), "Folder", "First");
     scene.encode().unwrap();

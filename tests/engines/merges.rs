@@ -336,7 +336,7 @@ fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), String>
 }
 
 #[test]
-fn a_merge_with_a_side_that_did_nothing_is_the_other_side() {
+fn merge_with_an_unchanged_side_gives_the_other_side() {
     check((seeds(), changes(), identity()), |(seeds, changes, identity)| {
         let base = Place::new(&seeds, identity);
         let changed = Place::changed(&seeds, identity, 1, &changes);
@@ -359,7 +359,7 @@ fn a_merge_with_a_side_that_did_nothing_is_the_other_side() {
 }
 
 #[test]
-fn what_two_sides_did_in_two_halves_comes_together_without_a_conflict() {
+fn changes_in_separate_halves_merge_without_conflict() {
     let half = || (seeds(), changes());
     check((half(), half(), 0..2_usize), |((left, ours), (right, theirs), identity)| {
         let identity = [Identity::UniqueNames, Identity::UniqueIds][identity];
@@ -408,7 +408,7 @@ fn halves(
 }
 
 #[test]
-fn a_merge_is_the_same_whoever_is_ours() {
+fn merge_is_symmetric_in_its_sides() {
     let strategy = (seeds(), changes(), changes(), 0..2_usize);
     check(strategy, |(seeds, ours, theirs, identity)| {
         let identity = [Identity::UniqueNames, Identity::UniqueIds][identity];
@@ -434,7 +434,7 @@ fn a_merge_is_the_same_whoever_is_ours() {
 }
 
 #[test]
-fn either_side_of_every_conflict_can_be_taken() {
+fn either_side_of_every_conflict_can_be_chosen() {
     check((seeds(), changes(), changes(), 0..256_u32), |(seeds, ours, theirs, mask)| {
         let places = [Place::new(&seeds, Identity::UniqueIds)].into_iter().chain(
             [(1, &ours), (2, &theirs)]
@@ -454,7 +454,7 @@ fn either_side_of_every_conflict_can_be_taken() {
 }
 
 #[test]
-fn no_conflict_is_about_what_one_side_alone_touched() {
+fn changes_of_one_side_alone_never_conflict() {
     check((seeds(), changes(), changes()), |(seeds, ours, theirs)| {
         let identity = Identity::UniqueNames;
         let base = Place::new(&seeds, identity);
@@ -501,7 +501,7 @@ fn below(place: &Place, name: &str) -> Vec<String> {
 
 /// Places with values of all types, under current and outdated names.
 #[test]
-fn edits_of_generated_files_are_merged_into_an_untouched_place() {
+fn edits_of_generated_files_merge_into_the_unedited_place() {
     run_all(number("VECTOR_SEEDS").unwrap_or(100), |seed| {
         let mut chance = Chance(seed);
         let (base, what) = files::file(&mut chance);
@@ -519,7 +519,7 @@ fn edits_of_generated_files_are_merged_into_an_untouched_place() {
 }
 
 #[test]
-fn real_places_are_merged_into_their_neighbours() {
+fn unchanged_real_place_merged_with_another_gives_the_other() {
     let mut files = vec![std::path::PathBuf::from("samples/obby.rbxlx")];
     files[0] = vector_tests::repository::root().join(&files[0]);
     if let Some(cases) = cases::cases() {

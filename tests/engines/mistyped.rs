@@ -36,7 +36,7 @@ fn again(scene: &mut Scene) -> Scene {
 }
 
 #[test]
-fn a_reference_in_the_place_of_a_text_is_converted_both_ways() {
+fn reference_stored_for_a_string_converts_both_ways() {
     let xml = "<roblox version=\"4\"><Item class=\"Part\" referent=\"A\"><Properties>\
                <string name=\"Name\">P</string><Ref name=\"MaterialVariantSerialized\">null</Ref>\
                </Properties></Item></roblox>";
@@ -50,7 +50,7 @@ fn a_reference_in_the_place_of_a_text_is_converted_both_ways() {
 }
 
 #[test]
-fn instances_come_and_go_beside_references_to_nobody() {
+fn instances_can_be_added_and_removed_beside_null_references() {
     let file = binary(vec![part("A", Ref::none()), part("B", Ref::none())]);
     let mut scene = Scene::decode(&file).unwrap();
     let root = scene.root();
@@ -78,7 +78,7 @@ fn instances_come_and_go_beside_references_to_nobody() {
 }
 
 #[test]
-fn what_cannot_stand_beside_other_values_is_refused_when_it_is_set() {
+fn value_unlike_its_column_type_is_refused_when_set() {
     let target = part("A", Ref::none());
     let to = target.referent();
     let file = binary(vec![target, part("B", to)]);
@@ -99,7 +99,7 @@ fn what_cannot_stand_beside_other_values_is_refused_when_it_is_set() {
 
 /// Every property of some classes, stored in types other than its own.
 #[test]
-fn whatever_type_a_property_has_in_a_file_its_class_can_be_edited() {
+fn classes_with_mistyped_properties_can_be_edited() {
     let zero = Vector3::new(0.0, 0.0, 0.0);
     let kinds: [Variant; 11] = [
         Ref::none().into(),
@@ -153,7 +153,7 @@ fn edit_beside(file: &[u8], class: &str, property: &str) -> Result<(), String> {
 }
 
 #[test]
-fn texts_of_properties_that_nobody_knows_are_texts_again() {
+fn strings_of_unknown_properties_survive_conversion() {
     let xml = "<roblox version=\"4\"><Item class=\"Folder\" referent=\"A\"><Properties>\
                <string name=\"Name\">F</string><string name=\"summary\">Größe &lt;1&gt;</string>\
                <string name=\"empty\"></string>\

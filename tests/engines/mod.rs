@@ -54,7 +54,7 @@ fn run_all(seeds: u64, sequence: impl Fn(u64) -> Result<(), String>) {
 }
 
 #[test]
-fn edits_of_generated_files() {
+fn edits_of_generated_files_match_the_tree_engine() {
     run_all(number("VECTOR_SEEDS").unwrap_or(150), |seed| {
         let mut chance = Chance(seed);
         let (mut file, what) = files::file(&mut chance);
@@ -68,7 +68,7 @@ fn edits_of_generated_files() {
 }
 
 #[test]
-fn edits_of_real_files() {
+fn edits_of_real_files_match_the_tree_engine() {
     let Some(cases) = cases::cases() else {
         return;
     };

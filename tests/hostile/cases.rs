@@ -40,7 +40,7 @@ fn parts(numbers: &[i32]) -> Vec<u8> {
 }
 
 #[test]
-fn numbers_at_their_ends_are_no_trouble() {
+fn extreme_referents_are_handled() {
     let mut bytes = parts(&[i32::MAX, 0, 3]);
     bytes[16..24].fill(0xff);
     let mut scene = open(&bytes);
@@ -57,7 +57,7 @@ fn numbers_at_their_ends_are_no_trouble() {
 }
 
 #[test]
-fn nobody_becomes_what_a_lost_reference_means() {
+fn new_instances_never_take_a_dangling_referent() {
     let numbers = [0, 1];
     let refs = prop(0, "Value", &[&[0x13][..], &super::binary::planes(&[2, 3])].concat());
     let parents = prnt(&[0, 1, 5], &[-1, 4, 0]);
@@ -76,7 +76,7 @@ fn nobody_becomes_what_a_lost_reference_means() {
 }
 
 #[test]
-fn an_instance_that_hangs_loose_keeps_its_number() {
+fn orphaned_instance_keeps_its_referent() {
     let mut scene = open(&file(&[inst(0, "Part", &[0, 1]), prnt(&[1], &[-1])]));
     let new = scene.create(scene.root(), "Folder", "New");
     let removed = DetachedSubtree::decode(&scene.encode_subtree(new).unwrap()).unwrap();
@@ -85,7 +85,7 @@ fn an_instance_that_hangs_loose_keeps_its_number() {
 }
 
 #[test]
-fn a_new_class_does_not_take_the_properties_of_another() {
+fn new_class_does_not_take_properties_of_another() {
     let stray = prop(1, "Anchored", &[2, 1, 1, 1]);
     let mut scene = open(&file(&[inst(0, "Part", &[0]), stray, prnt(&[0], &[-1])]));
     scene.create(scene.root(), "Folder", "New");
@@ -93,20 +93,20 @@ fn a_new_class_does_not_take_the_properties_of_another() {
 }
 
 #[test]
-fn a_class_without_instances_stays() {
+fn class_without_instances_is_kept() {
     let bytes = file(&[inst(0, "Part", &[]), prop(0, "Anchored", &[2]), prnt(&[], &[])]);
     assert_eq!(open(&bytes).encode().unwrap(), bytes);
 }
 
 #[test]
-fn two_columns_of_names_are_refused() {
+fn duplicate_name_columns_are_refused() {
     let name = || prop(0, "Name", &[1, 1, 0, 0, 0, b'a']);
     let bytes = file(&[inst(0, "Part", &[0]), name(), name(), prnt(&[0], &[-1])]);
     assert_refused(Scene::decode(&bytes), "damaged");
 }
 
 #[test]
-fn shared_strings_that_are_damaged_get_no_more() {
+fn damaged_shared_strings_accept_no_additions() {
     let table = |count: u8, behind: &[u8]| {
         let entry = [&[0; 16][..], &[1, 0, 0, 0, b'x']].concat();
         Chunk::new(*b"SSTR", [&[0, 0, 0, 0, count, 0, 0, 0], &entry[..], behind].concat())
@@ -137,7 +137,7 @@ fn shared_strings_that_are_damaged_get_no_more() {
 }
 
 #[test]
-fn a_new_instance_takes_the_type_of_a_column_that_is_there() {
+fn new_instance_takes_the_type_of_the_existing_column() {
     let colours = prop(0, "Size", &[&[0x0c][..], &[0; 12]].concat());
     let mut scene = open(&file(&[inst(0, "Part", &[0]), colours, prnt(&[0], &[-1])]));
     let new = scene.create(scene.root(), "Part", "New");
@@ -150,7 +150,7 @@ fn a_new_instance_takes_the_type_of_a_column_that_is_there() {
 }
 
 #[test]
-fn lengths_of_attributes_are_not_believed() {
+fn attribute_lengths_are_not_trusted() {
     let inner = [&[1, 0, 0, 0, 1, 0, 0, 0, b'a', 0x19][..], &[0xff; 8]].concat();
     let len = (inner.len() as u32).to_le_bytes();
     let values = [&[1][..], &len, &inner].concat();
@@ -161,7 +161,7 @@ fn lengths_of_attributes_are_not_believed() {
 }
 
 #[test]
-fn unknown_classes_have_tags_and_attributes() {
+fn unknown_classes_accept_tags_and_attributes() {
     for bytes in [parts(&[0]), item("")] {
         let mut scene = open(&bytes);
         let new = scene.create(scene.root(), "ClassOfTomorrow", "New");
@@ -172,7 +172,7 @@ fn unknown_classes_have_tags_and_attributes() {
 }
 
 #[test]
-fn referents_are_compared_as_they_read() {
+fn referents_are_compared_unescaped() {
     let bytes =
         xml("<Item class=\"Part\" referent=\"&#65;\"/><Item class=\"Part\" referent=\"#0\"/>");
     let scene = open(&bytes);
@@ -182,7 +182,7 @@ fn referents_are_compared_as_they_read() {
 }
 
 #[test]
-fn what_cannot_be_named_is_not_pointed_to() {
+fn references_to_items_without_a_unique_referent_are_refused() {
     let bytes =
         xml("<Item class=\"Part\"/><Item class=\"Part\" referent=\"a\"/><Item class=\"Part\" \
          referent=\"a\"/><Item class=\"ObjectValue\" referent=\"b\"/>");
@@ -204,7 +204,7 @@ fn what_cannot_be_named_is_not_pointed_to() {
 }
 
 #[test]
-fn an_item_without_a_name_can_be_called_anything() {
+fn nameless_item_can_be_renamed_and_rolled_back() {
     let bytes = xml(
         "<Item class=\"Part\"><Properties><bool name=\"Anchored\">true</bool></Properties></Item>",
     );
@@ -225,13 +225,13 @@ fn an_item_without_a_name_can_be_called_anything() {
 }
 
 #[test]
-fn properties_behind_children_are_refused() {
+fn properties_after_children_are_refused() {
     let bytes = xml("<Item class=\"Part\"><Item class=\"Part\"/><Properties></Properties></Item>");
     assert_refused(Scene::decode(&bytes), "after its children");
 }
 
 #[test]
-fn a_property_that_stands_twice_is_taken_off_twice() {
+fn duplicate_property_is_removed_entirely() {
     let mut scene =
         open(&item("<bool name=\"Anchored\">true</bool><bool name=\"Anchored\">true</bool>"));
     let node = first(&scene);
@@ -241,7 +241,7 @@ fn a_property_that_stands_twice_is_taken_off_twice() {
 }
 
 #[test]
-fn nothing_points_to_an_item_called_null() {
+fn references_to_an_item_called_null_are_refused() {
     let mut scene = open(&xml(
         "<Item class=\"Part\" referent=\"null\"/><Item class=\"ObjectValue\" referent=\"b\"/>",
     ));

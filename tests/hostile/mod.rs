@@ -239,7 +239,7 @@ fn damaged_files_do_no_harm() {
 
 /// Replays an input that failed once, to find the cause.
 #[test]
-fn an_input_from_outside_does_no_harm() {
+fn external_input_does_no_harm() {
     let Some(path) = env::var_os("VECTOR_HOSTILE_FILE") else { return };
     let bytes = fs::read(Path::new(&path)).unwrap();
     for round in 0..50 {

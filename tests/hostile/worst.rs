@@ -135,7 +135,7 @@ fn flat(class: &str, count: usize, props: Vec<Chunk>) -> Vec<u8> {
 }
 
 #[test]
-fn binary_files_that_claim() {
+fn binary_files_with_false_lengths_are_handled() {
     let mut lying = inst(0, "Part", &[0]);
     lying.content[13..17].copy_from_slice(&u32::MAX.to_le_bytes());
     measure("a claimed count of instances", file(&[lying, prnt(&[], &[])]));
@@ -162,7 +162,7 @@ fn binary_files_that_claim() {
 }
 
 #[test]
-fn binary_files_with_many() {
+fn binary_files_with_many_elements_are_handled() {
     let count = 10 * many();
     let name = [4, 0, 0, 0, b'S', b'a', b'm', b'e'].repeat(count);
     let names = prop(0, "Name", &[&[1][..], &name].concat());
@@ -211,7 +211,7 @@ fn list(one: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn xml_files_with_many() {
+fn xml_files_with_many_elements_are_handled() {
     let many_of = |one: &dyn Fn(usize) -> String| item(&list(one));
     measure("many properties", many_of(&|n| format!("<bool name=\"P{n}\">true</bool>")));
     measure("many references", many_of(&|n| format!("<Ref name=\"P{n}\">a</Ref>")));
@@ -244,7 +244,7 @@ fn xml_files_with_many() {
 }
 
 #[test]
-fn xml_files_that_are_deep() {
+fn deeply_nested_xml_files_are_handled() {
     let nested = |open: &str, close: &str, times: usize| open.repeat(times) + &close.repeat(times);
     let items = nested("<Item class=\"Folder\">", "</Item>", many());
     measure("a deep tree", xml(&items));

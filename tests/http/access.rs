@@ -83,7 +83,7 @@ fn wrong(code: &str) -> &'static str {
 }
 
 #[test]
-fn a_code_holds_for_ten_minutes() {
+fn pairing_code_is_valid_for_ten_minutes() {
     let bench = Bench::new();
     let first = bench.shown();
     bench.pass(599);
@@ -104,7 +104,7 @@ fn a_code_holds_for_ten_minutes() {
 }
 
 #[test]
-fn five_wrong_tries_void_a_code_and_nobody_is_locked_out() {
+fn five_wrong_attempts_void_a_code_without_a_lockout() {
     let bench = Bench::new();
     let first = bench.code();
     for _ in 0..4 {
@@ -131,7 +131,7 @@ fn five_wrong_tries_void_a_code_and_nobody_is_locked_out() {
 }
 
 #[test]
-fn guessing_does_not_make_a_code_hold_longer() {
+fn guessing_does_not_extend_the_lifetime_of_a_code() {
     let bench = Bench::new();
     let first = bench.code();
     bench.pass(500);
@@ -209,7 +209,7 @@ fn revoke(daemon: &Daemon, person: &str, what: Json) -> Answer {
 }
 
 #[test]
-fn a_plugin_that_is_shut_out_hears_so_at_its_next_request() {
+fn revoked_plugin_is_refused_at_its_next_request() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -253,7 +253,7 @@ fn a_plugin_that_is_shut_out_hears_so_at_its_next_request() {
 }
 
 #[test]
-fn a_client_has_access_by_its_token_until_that_is_taken_back() {
+fn client_token_is_valid_until_revoked() {
     let (home, daemon) = daemon();
     let person = person(&home);
     let (token, other) = (made(&daemon, &person, "claude"), made(&daemon, &person, "ci"));
@@ -291,7 +291,7 @@ fn a_client_has_access_by_its_token_until_that_is_taken_back() {
 }
 
 #[test]
-fn the_tokens_of_a_run_are_made_anew_while_it_runs() {
+fn run_tokens_are_replaced_while_the_daemon_runs() {
     let (home, daemon) = daemon();
     let client = made(&daemon, &person(&home), "ci");
     let plugin = Plugin::pair(&daemon, "window-1");
@@ -311,7 +311,7 @@ fn the_tokens_of_a_run_are_made_anew_while_it_runs() {
 }
 
 #[test]
-fn an_agent_changes_nothing_on_a_route_that_is_not_for_agents() {
+fn agent_changes_nothing_on_routes_for_users_and_plugins() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();

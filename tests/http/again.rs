@@ -95,7 +95,7 @@ fn transparencies(desk: &Desk) -> Vec<f32> {
 }
 
 #[test]
-fn another_instance_that_has_the_path_by_now_is_not_meant() {
+fn replan_does_not_target_another_instance_at_the_path() {
     let mut desk = desk(&["Wall", "Wall", "Wall"]);
     let first = rename(&mut desk, "Wall[1]", "Gate");
     let second = rename(&mut desk, "Wall[1]", "Tower");
@@ -112,7 +112,7 @@ fn another_instance_that_has_the_path_by_now_is_not_meant() {
 }
 
 #[test]
-fn the_only_one_that_was_left_is_not_taken_for_the_first_of_several() {
+fn path_that_became_ambiguous_is_not_replanned() {
     let mut desk = desk(&["Wall", "Wall"]);
     let first = rename(&mut desk, "Wall[1]", "Gate");
     let second = rename(&mut desk, "Wall[1]", "Tower");
@@ -123,7 +123,7 @@ fn the_only_one_that_was_left_is_not_taken_for_the_first_of_several() {
 }
 
 #[test]
-fn several_paths_that_mean_others_are_not_planned_again_for_those_that_are_the_same() {
+fn shifted_paths_are_not_replanned_for_instances_in_common() {
     let mut desk = desk(&["Wall", "Wall", "Wall"]);
     let first = rename(&mut desk, "Wall[1]", "Gate");
     let paths = ["game.Workspace.Wall[1]", "game.Workspace.Wall[2]"];
@@ -138,7 +138,7 @@ fn several_paths_that_mean_others_are_not_planned_again_for_those_that_are_the_s
 }
 
 #[test]
-fn what_a_selector_finds_may_be_more_by_now() {
+fn replanned_selector_may_match_more_instances() {
     let mut desk = desk(&["Wall", "Wall", "Wall"]);
     let first = rename(&mut desk, "Wall[1]", "Gate");
     let second = fade(&mut desk, "#Wall");
@@ -153,7 +153,7 @@ fn what_a_selector_finds_may_be_more_by_now() {
 }
 
 #[test]
-fn what_was_chosen_is_chosen_again_whatever_its_path_is_by_now() {
+fn chosen_part_is_chosen_again_under_a_changed_path() {
     let mut desk = desk(&["Wall", "Wall", "Wall"]);
     let first = rename(&mut desk, "Wall[1]", "Gate");
     let whole = fade(&mut desk, "#Wall");
@@ -174,7 +174,7 @@ fn what_was_chosen_is_chosen_again_whatever_its_path_is_by_now() {
 }
 
 #[test]
-fn what_was_chosen_is_chosen_again_on_a_file_that_somebody_has_changed() {
+fn chosen_parts_are_chosen_again_on_a_changed_file() {
     let mut desk = desk(&["Wall", "Floor", "Roof"]);
     let whole = fade(&mut desk, "Part");
     let chosen = take(&desk, whole, &[0, 2]);
@@ -185,7 +185,7 @@ fn what_was_chosen_is_chosen_again_on_a_file_that_somebody_has_changed() {
 }
 
 #[test]
-fn what_was_chosen_and_is_not_found_does_not_come_back_whole() {
+fn choice_with_a_missing_part_is_not_proposed_again() {
     let mut desk = desk(&["Wall", "Floor", "Roof"]);
     let whole = fade(&mut desk, "Part");
     let chosen = take(&desk, whole, &[0, 2]);
@@ -196,7 +196,7 @@ fn what_was_chosen_and_is_not_found_does_not_come_back_whole() {
 }
 
 #[test]
-fn ids_of_another_reading_tell_nothing() {
+fn ids_of_an_earlier_file_version_are_ignored() {
     let mut desk = desk(&["Wall", "Floor"]);
     let before = rename(&mut desk, "Wall", "Tower");
     // A door now has the id that the wall had.
@@ -206,7 +206,7 @@ fn ids_of_another_reading_tell_nothing() {
 }
 
 #[test]
-fn what_takes_something_back_is_no_choice() {
+fn chosen_part_of_a_revert_is_replanned_alone() {
     let mut desk = desk(&["Wall", "Wall", "Roof"]);
     let applied = fade(&mut desk, "#Wall");
     desk.human.approve(applied).ok();
@@ -270,7 +270,7 @@ fn after_another(before: &str, tool: &str, args: Json) -> String {
 }
 
 #[test]
-fn of_hunks_that_are_alike_the_one_that_was_chosen_is_chosen_again() {
+fn chosen_hunk_among_identical_hunks_is_chosen_again() {
     let [before, after] =
         [["print(1)"; 3], ["print(1)", "print(2)", "print(1)"]].map(|it| lines(&it));
     let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
@@ -281,7 +281,7 @@ fn of_hunks_that_are_alike_the_one_that_was_chosen_is_chosen_again() {
 }
 
 #[test]
-fn another_hunk_that_is_alike_is_not_what_was_chosen() {
+fn identical_hunk_elsewhere_is_not_the_chosen_one() {
     let mut desk = Desk::with(scripted(&lines(&["print(1)"; 3])));
     let chosen = second_of_three(&mut desk);
     desk.becomes(scripted(&lines(&["print(1)", "print(3)", "print(3)"])));

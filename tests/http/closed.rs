@@ -30,7 +30,7 @@ fn at_work(bench: &Bench) -> (String, u64, Seq) {
 }
 
 #[test]
-fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
+fn idle_session_is_closed_and_resumes_on_plugin_return() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
@@ -46,7 +46,7 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
 }
 
 #[test]
-fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_want_its_name() {
+fn session_closing_mid_work_blocks_only_its_own_name() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
     let seat = Arc::downgrade(&bench.board.slot(&window()).unwrap());
@@ -73,7 +73,7 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
 }
 
 #[test]
-fn who_has_given_up_waiting_begins_nothing() {
+fn dropped_hello_starts_no_session() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
@@ -94,7 +94,7 @@ fn revoke(bench: &Bench) -> Answer<RevokeResult> {
 }
 
 #[test]
-fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
+fn revocation_is_answered_after_the_session_has_ended() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
@@ -117,7 +117,7 @@ fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
 }
 
 #[test]
-fn a_session_that_was_closed_before_its_access_was_taken_away_is_waited_for_too() {
+fn revocation_waits_for_a_session_that_is_already_closing() {
     let bench = Bench::new();
     let credential = bench.pair();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;

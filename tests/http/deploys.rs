@@ -71,7 +71,7 @@ fn refused(answer: &Answer, status: u16, says: &str) {
 }
 
 #[test]
-fn what_was_accepted_is_shown_and_then_committed() {
+fn accepted_proposals_are_shown_and_then_committed() {
     let Some(mut bench) = Bench::new() else { return };
     let one = bench.apply("One", 1, 11);
     bench.apply("Two", 2, 22);
@@ -121,7 +121,7 @@ fn what_was_accepted_is_shown_and_then_committed() {
 }
 
 #[test]
-fn what_cannot_be_deployed_says_why() {
+fn refused_deploys_state_the_reason() {
     let Some(mut bench) = Bench::new() else { return };
     bench.apply("One", 1, 11);
     refused(&bench.planned("&branch=a..b"), 409, "is not a branch name");
@@ -146,7 +146,7 @@ fn what_cannot_be_deployed_says_why() {
 }
 
 #[test]
-fn a_place_is_not_deployed() {
+fn place_file_cannot_be_deployed() {
     let bench = File::new();
     let deploy = json!({ "session": bench.opened["session"] });
     refused(&bench.human.call("POST", "/api/deploy", &deploy), 409, "is not a Rojo project");

@@ -37,7 +37,7 @@ fn acted(id: &str) -> Json {
 }
 
 #[test]
-fn a_request_becomes_a_proposal_and_then_work() {
+fn request_becomes_a_proposal_and_then_studio_work() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     assert_eq!(plugin.poll()["need"], "snapshot");
@@ -68,7 +68,7 @@ fn a_request_becomes_a_proposal_and_then_work() {
 }
 
 #[test]
-fn what_the_mirror_does_not_know_is_asked() {
+fn property_missing_in_the_mirror_is_requested_from_studio() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -90,7 +90,7 @@ fn what_the_mirror_does_not_know_is_asked() {
 }
 
 #[test]
-fn a_change_beneath_a_proposal_plans_it_again() {
+fn proposal_is_replanned_when_its_script_changes() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -117,7 +117,7 @@ fn a_change_beneath_a_proposal_plans_it_again() {
 }
 
 #[test]
-fn a_part_of_a_proposal_stands_for_it() {
+fn chosen_part_replaces_the_whole_proposal() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -144,7 +144,7 @@ fn a_part_of_a_proposal_stands_for_it() {
 }
 
 #[test]
-fn sessions_are_apart_and_old_epochs_are_told_so() {
+fn sessions_are_isolated_and_old_epochs_are_refused() {
     let (_home, daemon) = daemon();
     let mut one = Plugin::pair(&daemon, "window-1");
     let mut other = Plugin::hello(&daemon, "window-2", &one.credential);
@@ -171,7 +171,7 @@ fn sessions_are_apart_and_old_epochs_are_told_so() {
 }
 
 #[test]
-fn a_killed_daemon_goes_on_where_it_was() {
+fn killed_daemon_resumes_its_workflow() {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -213,7 +213,7 @@ fn two_daemons_do_not_share_a_ledger_or_a_port() {
 }
 
 #[test]
-fn a_checkpoint_is_gone_back_to_as_a_proposal() {
+fn checkpoint_restore_is_a_proposal() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -245,7 +245,7 @@ fn a_checkpoint_is_gone_back_to_as_a_proposal() {
 
 /// Studio and the daemon were both closed: the place is the same, the window is a new one.
 #[test]
-fn a_checkpoint_is_found_again_by_its_place() {
+fn checkpoint_is_found_by_place_in_new_window() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -285,7 +285,7 @@ fn a_checkpoint_is_found_again_by_its_place() {
 }
 
 #[test]
-fn dry_run_shows_and_never_writes() {
+fn dry_run_shows_a_proposal_and_refuses_approval() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -305,7 +305,7 @@ fn dry_run_shows_and_never_writes() {
 }
 
 #[test]
-fn the_stream_tells_a_page_what_happens() {
+fn stream_sends_events_to_the_page() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();

@@ -97,7 +97,7 @@ const FADE: &str = "set Transparency = 0.5 on #Baseplate";
 const LAMP: &str = "set Transparency = 0.75 on #Lamp";
 
 #[test]
-fn what_has_happened_is_there_newest_first() {
+fn history_lists_entries_newest_first_with_current_outcomes() {
     let mut bench = Bench::new();
     let done = bench.apply(FADE);
     let no = bench.ask(LAMP);
@@ -133,7 +133,7 @@ fn what_has_happened_is_there_newest_first() {
 }
 
 #[test]
-fn it_is_looked_through_by_what_a_person_remembers() {
+fn history_filters_by_path_tool_text_place_and_day() {
     let mut bench = Bench::new();
     let fade = bench.apply(FADE);
     let lamp = bench.ask(LAMP);
@@ -167,7 +167,7 @@ fn it_is_looked_through_by_what_a_person_remembers() {
 }
 
 #[test]
-fn an_entry_is_shown_whole_and_knows_its_neighbours() {
+fn entry_is_shown_whole_with_its_neighbours() {
     let mut bench = Bench::new();
     let card = bench.apply(FADE);
     let entry = bench.get(&format!("/api/history/{card}"));
@@ -189,7 +189,7 @@ fn an_entry_is_shown_whole_and_knows_its_neighbours() {
 }
 
 #[test]
-fn what_tools_did_is_counted() {
+fn figures_count_calls_and_decisions_by_tool() {
     let mut bench = Bench::new();
     bench.apply(FADE);
     let tool = |figures: &Json| {
@@ -235,7 +235,7 @@ fn exported(bench: &Bench, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_exported_is_what_the_log_prints() {
+fn export_equals_vector_log_output() {
     let mut bench = Bench::new();
     bench.apply(FADE);
     let no = bench.ask(LAMP);
@@ -318,7 +318,7 @@ fn took(human: &Human, query: &str) -> (u128, Json) {
 }
 
 #[test]
-fn ten_thousand_entries_are_looked_through_at_once() {
+fn ten_thousand_entries_are_paged_filtered_and_counted() {
     let home = Home::new();
     {
         let ledger = Ledger::open(&ledger(&home)).unwrap();

@@ -135,7 +135,7 @@ pub(super) fn handed_out(plugin: &mut Plugin<'_>) -> (u64, Json) {
 }
 
 #[test]
-fn a_project_that_is_opened_after_the_place_is_joined_too() {
+fn project_opened_after_the_place_is_joined() {
     let mut joined = Joined::new(vec![]);
     let home = joined.bench.home.path().to_owned();
     drop(joined.bench.daemon.take());
@@ -158,7 +158,7 @@ fn a_project_that_is_opened_after_the_place_is_joined_too() {
 }
 
 #[test]
-fn a_script_of_rojo_is_edited_in_its_file() {
+fn rojo_script_is_edited_in_its_file() {
     let mut joined = Joined::new(vec![]);
     let file = joined.file("Main.server.luau");
     let text = || fs::read_to_string(&file).unwrap();
@@ -193,7 +193,7 @@ fn a_script_of_rojo_is_edited_in_its_file() {
 }
 
 #[test]
-fn one_proposal_is_done_in_files_and_in_studio() {
+fn one_proposal_is_applied_in_files_and_in_studio() {
     let mut joined = Joined::new(both());
     let file = joined.file("Main.server.luau");
     let text = || fs::read_to_string(&file).unwrap();
@@ -216,7 +216,7 @@ fn one_proposal_is_done_in_files_and_in_studio() {
 }
 
 #[test]
-fn what_was_asked_for_in_studio_is_deployed_from_the_files() {
+fn studio_request_is_deployed_from_the_files() {
     let mut joined = Joined::new(both());
     let project = joined.bench.home.path().join("game");
     let git = |args: &[&str]| {
@@ -244,7 +244,7 @@ fn what_was_asked_for_in_studio_is_deployed_from_the_files() {
 }
 
 #[test]
-fn what_studio_does_not_do_is_put_back_in_files() {
+fn files_are_restored_when_studio_does_not_apply() {
     for outcome in [
         json!({ "outcome": "refused", "reason": "No." }),
         json!({ "outcome": "diverged", "reason": "Something else was there." }),
@@ -265,7 +265,7 @@ fn what_studio_does_not_do_is_put_back_in_files() {
 }
 
 #[test]
-fn a_daemon_that_was_killed_knows_what_is_written() {
+fn killed_daemon_knows_which_files_are_written() {
     for outcome in ["applied", "refused"] {
         let mut joined = Joined::new(both());
         let (seq, _) = handed_out(&mut joined.plugin());
@@ -293,7 +293,7 @@ fn a_daemon_that_was_killed_knows_what_is_written() {
 }
 
 #[test]
-fn a_script_that_is_made_is_known_before_rojo_syncs_it() {
+fn created_script_is_known_before_rojo_syncs_it() {
     let make = calls(
         "create_instance",
         json!({ "parentPath": "game.ServerScriptService.Game",
@@ -324,7 +324,7 @@ fn a_script_that_is_made_is_known_before_rojo_syncs_it() {
 }
 
 #[test]
-fn what_an_editor_saves_is_planned_on_before_rojo_syncs_it() {
+fn editor_save_replans_the_proposal_before_rojo_syncs() {
     let mut joined = Joined::new(vec![]);
     let file = joined.file("Main.server.luau");
     let mut plugin = joined.plugin();
@@ -340,7 +340,7 @@ fn what_an_editor_saves_is_planned_on_before_rojo_syncs_it() {
 }
 
 #[test]
-fn what_is_written_in_studio_alone_is_not_what_a_script_of_rojo_says() {
+fn studio_only_edit_of_a_rojo_script_is_ignored() {
     let mut joined = Joined::new(vec![]);
     let file = joined.file("Main.server.luau");
     let mut plugin = joined.plugin();
@@ -354,7 +354,7 @@ fn what_is_written_in_studio_alone_is_not_what_a_script_of_rojo_says() {
 }
 
 #[test]
-fn the_way_back_to_a_checkpoint_leads_through_files() {
+fn checkpoint_restore_writes_rojo_scripts_to_their_files() {
     let delete = json!({ "title": "Away", "changes": [
         { "tool": "delete_instance", "args": { "path": "game.ServerScriptService.Game.Other" } },
         { "tool": "delete_instance", "args": { "path": "game.Workspace.Wall" } },
@@ -383,7 +383,7 @@ fn the_way_back_to_a_checkpoint_leads_through_files() {
 }
 
 #[test]
-fn another_place_is_none_of_the_projects() {
+fn other_places_are_not_joined_to_the_project() {
     let elsewhere = [json!({ "servePlaceIds": [8] }), json!({ "blockedPlaceIds": [7] })];
     for fields in elsewhere {
         let mut joined = Joined::with(vec![], fields);
@@ -404,7 +404,7 @@ fn another_place_is_none_of_the_projects() {
 }
 
 #[test]
-fn who_syncs_without_a_project_here_is_warned_of() {
+fn rojo_sync_without_an_open_project_warns() {
     let home = vector_tests::binary::Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -431,7 +431,7 @@ fn who_syncs_without_a_project_here_is_warned_of() {
 }
 
 #[test]
-fn what_studio_makes_beside_files_is_called_as_the_proposal_calls_it() {
+fn restore_finds_instances_that_studio_created_beside_files() {
     let make = json!({ "title": "New", "changes": [
         { "tool": "create_instance", "args": {
             "className": "ModuleScript", "parentPath": "game.ServerScriptService.Game",
@@ -479,7 +479,7 @@ fn what_studio_makes_beside_files_is_called_as_the_proposal_calls_it() {
 }
 
 #[test]
-fn what_was_changed_since_is_not_undone_in_files() {
+fn studio_undo_keeps_files_changed_since() {
     let mut joined = Joined::new(both());
     let file = joined.file("Main.server.luau");
     let mut plugin = joined.plugin();
@@ -496,7 +496,7 @@ fn what_was_changed_since_is_not_undone_in_files() {
 }
 
 #[test]
-fn a_name_that_is_free_again_is_not_mistaken_for_what_had_it() {
+fn reused_name_is_not_mistaken_for_the_renamed_script() {
     let swap = json!({ "title": "Swap", "changes": [
         { "tool": "rename_instance", "args": {
             "path": "game.ServerScriptService.Game.Other", "newName": "Core" } },
@@ -546,7 +546,7 @@ fn a_name_that_is_free_again_is_not_mistaken_for_what_had_it() {
 }
 
 #[test]
-fn cards_on_top_of_each_other_stay_when_another_file_is_saved() {
+fn stacked_proposals_stay_pending_when_another_file_is_saved() {
     let mut joined = Joined::new(vec![]);
     let (file, other) = (joined.file("Main.server.luau"), joined.file("Other.luau"));
     let mut plugin = joined.plugin();
@@ -581,7 +581,7 @@ fn cards_on_top_of_each_other_stay_when_another_file_is_saved() {
 }
 
 #[test]
-fn what_stands_in_no_file_below_rojos_is_warned_of() {
+fn script_without_a_file_below_a_rojo_folder_warns() {
     let mut joined = Joined::new(vec![]);
     let mut plugin = joined.plugin();
     let added = json!({ "part": "added", "id": "studio:40", "parent": "studio:4",

@@ -83,7 +83,7 @@ fn text(file: &Path) -> String {
 }
 
 #[test]
-fn each_conflict_is_decided_for_itself() {
+fn each_conflict_is_decided_separately() {
     let bench = Bench::new();
     let before = fs::read(&bench.arena).unwrap();
     let merge = &bench.merges()[0];
@@ -121,7 +121,7 @@ fn each_conflict_is_decided_for_itself() {
 }
 
 #[test]
-fn what_cannot_be_decided_changes_nothing() {
+fn invalid_decisions_change_nothing() {
     let bench = Bench::new();
     let number = |kind| json!(bench.number(kind));
     refused(&bench.decide(number("script"), json!({ "hunks": ["ours"] })), "settled");
@@ -137,7 +137,7 @@ fn what_cannot_be_decided_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_was_changed_since_is_written_over_only_where_that_is_said() {
+fn changed_file_is_overwritten_only_on_request() {
     let bench = Bench::new();
     bench.decide(Json::Null, json!("theirs")).ok();
     let other = fs::read(bench.home.path().join("base.rbxlx")).unwrap();

@@ -95,7 +95,7 @@ fn names(seen: &[Json]) -> Vec<&str> {
 }
 
 #[test]
-fn a_model_proposes_and_is_told_what_became_of_it() {
+fn model_proposes_and_receives_the_decision() {
     let bench = Bench::new(vec![plan(), rename("Tower"), says("Then not.")], "");
     let mut plugin = bench.plugin();
     plugin.chat("rename the wall").ok();
@@ -113,7 +113,7 @@ fn a_model_proposes_and_is_told_what_became_of_it() {
 }
 
 #[test]
-fn what_a_model_says_is_streamed_and_cancel_ends_it_at_once() {
+fn model_text_streams_and_cancel_ends_it_at_once() {
     let long: String = "It stands there. ".repeat(40);
     let bench = Bench::new(vec![says(&long)], "");
     bench.server.hold_back(0, true);
@@ -130,7 +130,7 @@ fn what_a_model_says_is_streamed_and_cancel_ends_it_at_once() {
 }
 
 #[test]
-fn what_is_said_meanwhile_is_read_next_in_the_same_task() {
+fn message_during_a_request_continues_the_same_task() {
     let bench = Bench::new(vec![says("I look."), says("Red it is.")], "");
     bench.server.hold_back(0, false);
     let mut plugin = bench.plugin();
@@ -149,7 +149,7 @@ fn what_is_said_meanwhile_is_read_next_in_the_same_task() {
 }
 
 #[test]
-fn a_question_is_answered_by_the_next_word() {
+fn model_question_is_answered_by_the_next_message() {
     let ask = calls("ask_clarification", json!({ "question": "Which?", "options": ["A", "B"] }));
     let bench = Bench::new(vec![ask, says("A, then.")], "");
     let mut plugin = bench.plugin();
@@ -165,7 +165,7 @@ fn a_question_is_answered_by_the_next_word() {
 }
 
 #[test]
-fn one_that_fails_waits_and_another_goes_on() {
+fn failed_request_waits_for_a_retry_with_another_model() {
     let broke = Reply::plain(402, r#"{"error":{"message":"Insufficient credit."}}"#);
     let bench = Bench::new(vec![broke, says("Here I am.")], "");
     let mut plugin = bench.plugin();
@@ -185,7 +185,7 @@ fn one_that_fails_waits_and_another_goes_on() {
 }
 
 #[test]
-fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
+fn conversation_continues_and_a_killed_daemon_resends_its_request() {
     let replies = vec![says("It is grey."), says("I began."), says("It was grey, as I said.")];
     let bench = Bench::new(replies, "");
     let mut plugin = bench.plugin();
@@ -218,7 +218,7 @@ fn a_conversation_goes_on_and_a_killed_daemon_asks_again() {
 }
 
 #[test]
-fn a_model_is_asked_while_studio_is_at_work_for_another() {
+fn model_is_asked_while_studio_applies_another_workflow() {
     let bench = Bench::new(vec![says("It stands there.")], "");
     let mut plugin = bench.plugin();
     choose(&plugin, "offline");
@@ -238,7 +238,7 @@ fn a_model_is_asked_while_studio_is_at_work_for_another() {
 }
 
 #[test]
-fn a_terminal_talks_in_the_same_conversation() {
+fn terminal_chat_joins_the_conversation_of_the_session() {
     let bench = Bench::new(vec![says("It stands there."), says("Grey.")], "");
     let mut plugin = bench.plugin();
     plugin.chat("what is there?").ok();
@@ -254,7 +254,7 @@ fn a_terminal_talks_in_the_same_conversation() {
 }
 
 #[test]
-fn a_model_that_cannot_be_asked_is_no_choice() {
+fn model_without_a_key_cannot_be_chosen() {
     let bench = Bench::new(Vec::new(), "");
     let plugin = Plugin::pair(bench.daemon(), "window-1");
     let settings = json!({ "mode": "confirm", "dry_run": false, "model": "anthropic" });

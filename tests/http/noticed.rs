@@ -25,7 +25,7 @@ fn is_news(bench: &Bench) -> bool {
 }
 
 #[test]
-fn what_another_process_begins_or_ends_is_noticed_once() {
+fn workflow_changes_of_another_process_are_noticed_once() {
     let bench = Bench::new();
     let other = Ledger::open(bench.home.path()).unwrap();
     assert!(!is_news(&bench));
@@ -39,7 +39,7 @@ fn what_another_process_begins_or_ends_is_noticed_once() {
 }
 
 #[test]
-fn what_happens_here_is_told_without() {
+fn own_changes_are_not_announced_by_polling() {
     let bench = Bench::new();
     let credential = bench.pair();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
@@ -50,7 +50,7 @@ fn what_happens_here_is_told_without() {
 }
 
 #[test]
-fn a_file_that_is_gone_or_back_is_noticed() {
+fn file_removal_and_return_are_noticed() {
     let home = binary::Home::new();
     let file = home.path().join("place.rbxl");
     fs::write(&file, places::sample(Format::Rbxl)).unwrap();

@@ -46,7 +46,7 @@ fn are_waited_for(bench: &Bench, opened: &mut [Answer<OpenedSession>]) {
 }
 
 #[test]
-fn a_file_that_is_being_read_is_opened_once_and_keeps_nobody_else_waiting() {
+fn file_being_read_opens_once_and_blocks_no_requests() {
     let bench = Bench::new();
     let file = left(&bench, "place.rbxl", &places::sample(Format::Rbxl));
     fs::create_dir(bench.home.path().join("deeper")).unwrap();
@@ -63,7 +63,7 @@ fn a_file_that_is_being_read_is_opened_once_and_keeps_nobody_else_waiting() {
 }
 
 #[test]
-fn why_a_file_is_not_opened_is_said_to_all_who_wait() {
+fn open_failure_is_reported_to_all_waiting_requests() {
     let bench = Bench::new();
     let file = left(&bench, "place.rbxl", b"no place at all");
     let held = bench.hold();
@@ -80,7 +80,7 @@ fn why_a_file_is_not_opened_is_said_to_all_who_wait() {
 }
 
 #[test]
-fn a_house_ends_whatever_is_being_read() {
+fn daemon_ends_while_a_file_is_being_read() {
     let bench = Bench::new();
     let file = left(&bench, "place.rbxl", &places::sample(Format::Rbxl));
     let held = bench.hold();
@@ -106,7 +106,7 @@ fn project(bench: &Bench) -> OpenPlaceRequest {
 }
 
 #[test]
-fn what_is_settled_in_a_file_keeps_neither_another_file_nor_a_session_waiting() {
+fn slow_file_open_blocks_neither_other_files_nor_sessions() {
     let bench = Bench::new();
     let slow = left(&bench, "slow.rbxl", &places::sample(Format::Rbxl));
     let other = bench.home.path().join("other.rbxl");
@@ -129,7 +129,7 @@ fn what_is_settled_in_a_file_keeps_neither_another_file_nor_a_session_waiting() 
 }
 
 #[test]
-fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
+fn session_resumes_released_workflow_when_a_project_is_opened() {
     let bench = Bench::new();
     let workflow = bench.left_in(of_window());
     let credential = bench.pair();
@@ -146,7 +146,7 @@ fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
 }
 
 #[test]
-fn a_session_that_has_taken_something_up_is_another_to_who_looks_at_places() {
+fn resuming_a_workflow_announces_a_places_change_once() {
     let bench = Bench::new();
     bench.left_in(of_window());
     let credential = bench.pair();
@@ -163,7 +163,7 @@ fn a_session_that_has_taken_something_up_is_another_to_who_looks_at_places() {
 }
 
 #[test]
-fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
+fn session_resumes_all_workflows_while_a_project_opens() {
     let bench = Bench::new();
     // Opening the project looks at each of these workflows.
     let all: Vec<_> = (0..100).map(|_| bench.left_in(of_window())).collect();
@@ -181,7 +181,7 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
 }
 
 #[test]
-fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
+fn project_and_place_opens_of_one_file_stay_apart() {
     for is_project_first in [true, false] {
         let bench = Bench::new();
         let wanted = project(&bench);
@@ -220,7 +220,7 @@ fn slow_memory(file: &Path) {
 
 #[cfg(unix)]
 #[test]
-fn a_memory_that_takes_long_to_be_read_keeps_only_its_session_waiting() {
+fn slow_memory_file_blocks_only_its_session() {
     let bench = Bench::new();
     let Place::Open(own) = of_window() else { unreachable!() };
     let memory = StudioTarget::new(own, bench.home.path().join("memory")).memory_file();
@@ -238,7 +238,7 @@ fn a_memory_that_takes_long_to_be_read_keeps_only_its_session_waiting() {
 
 #[cfg(unix)]
 #[test]
-fn the_memory_beside_a_file_is_read_with_it_and_not_again_when_its_session_begins() {
+fn memory_beside_a_file_is_read_once_at_open() {
     let bench = Bench::new();
     let file = bench.home.path().join("place.rbxl");
     fs::write(&file, places::sample(Format::Rbxl)).unwrap();

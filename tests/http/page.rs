@@ -45,7 +45,7 @@ fn part(daemon: &Daemon, token: &str, path: &str) -> String {
 }
 
 #[test]
-fn a_link_opens_the_page_once_and_its_token_outlives_the_daemon() {
+fn link_opens_page_once_and_its_token_survives_restart() {
     let (home, daemon) = daemon();
     let code = link(&home);
     let token = enter(&daemon, &code).ok()["token"].as_str().unwrap().to_owned();
@@ -64,7 +64,7 @@ fn a_link_opens_the_page_once_and_its_token_outlives_the_daemon() {
 }
 
 #[test]
-fn the_address_that_serve_prints_opens_the_page() {
+fn address_printed_by_serve_opens_the_page() {
     let (_home, daemon) = daemon();
     let address = daemon.line("Review page: ");
     let start = format!("Review page: http://127.0.0.1:{}/#in=", daemon.port);
@@ -72,7 +72,7 @@ fn the_address_that_serve_prints_opens_the_page() {
 }
 
 #[test]
-fn the_six_digits_open_the_page_too_and_cannot_be_guessed_there() {
+fn pairing_code_opens_page_once_and_cannot_be_guessed() {
     let (_home, daemon) = daemon();
     let code = daemon.code();
     enter(&daemon, &format!("{} {}", &code[..3], &code[3..])).ok();
@@ -89,7 +89,7 @@ fn the_six_digits_open_the_page_too_and_cannot_be_guessed_there() {
 }
 
 #[test]
-fn a_page_may_do_what_a_person_may_and_no_plugin_s_work() {
+fn page_token_is_refused_on_plugin_routes() {
     let (home, daemon) = daemon();
     let token = entered(&home, &daemon);
     for route in ROUTES.iter().filter(|route| route.token == Token::Plugin) {
@@ -100,7 +100,7 @@ fn a_page_may_do_what_a_person_may_and_no_plugin_s_work() {
 }
 
 #[test]
-fn the_shell_says_nothing_and_loads_from_here_alone() {
+fn page_shell_has_no_inline_code_or_foreign_assets() {
     let (_home, daemon) = daemon();
     let shell = daemon.text("GET", "/", &head(&daemon, &[]), b"");
     let policy = shell.lines().find(|it| it.starts_with("content-security-policy")).unwrap();
@@ -133,7 +133,7 @@ fn the_shell_says_nothing_and_loads_from_here_alone() {
 }
 
 #[test]
-fn what_a_person_or_a_model_says_is_text_on_the_page() {
+fn hostile_request_text_is_escaped_on_the_page() {
     let (home, daemon) = daemon();
     let token = entered(&home, &daemon);
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -155,7 +155,7 @@ fn what_a_person_or_a_model_says_is_text_on_the_page() {
 }
 
 #[test]
-fn a_conversation_is_told_whole_to_whoever_opens_it_late() {
+fn conversation_opened_late_is_shown_whole() {
     let (home, daemon) = daemon();
     let token = entered(&home, &daemon);
     let mut plugin = Plugin::pair(&daemon, "window-1");

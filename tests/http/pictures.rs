@@ -55,7 +55,7 @@ fn refused(picture: Result<Vec<u8>, Answer>, status: u16, said: &str) {
 }
 
 #[test]
-fn a_proposal_is_seen_before_and_after_whatever_becomes_of_it() {
+fn before_and_after_pictures_survive_later_decisions() {
     let mut bench = Bench::new();
     let card = bench.propose("set Color = \"#33bbff\" on #Lamp");
     assert_eq!(bench.human.shown(card)["has_geometry"], true);
@@ -77,7 +77,7 @@ fn a_proposal_is_seen_before_and_after_whatever_becomes_of_it() {
 }
 
 #[test]
-fn a_proposal_without_parts_has_no_picture() {
+fn proposal_without_parts_has_no_picture() {
     let mut bench = Bench::new();
     let card = bench.propose("rename game.Workspace.Lamp to Lantern");
     assert_eq!(bench.human.shown(card)["has_geometry"], false);
@@ -88,7 +88,7 @@ fn a_proposal_without_parts_has_no_picture() {
 }
 
 #[test]
-fn a_place_is_seen_with_what_waits_and_bad_wishes_are_refused() {
+fn place_picture_shows_pending_proposals_and_refuses_bad_options() {
     let mut bench = Bench::new();
     let alone = bench.of_place("").unwrap();
     assert_ne!(bench.of_place("path=game.Workspace.Tower").unwrap(), alone);
@@ -109,7 +109,7 @@ fn a_place_is_seen_with_what_waits_and_bad_wishes_are_refused() {
 }
 
 #[test]
-fn studio_is_asked_what_its_parts_look_like() {
+fn studio_is_asked_once_for_geometry_of_its_parts() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     let path = "/api/sessions/window-1/picture?size=96";

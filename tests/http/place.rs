@@ -105,7 +105,7 @@ const CLEAR: &str = "set Transparency = 0.25 on #Baseplate";
 const LAMP: &str = "set Transparency = 0.75 on #Lamp";
 
 #[test]
-fn what_is_approved_is_written_as_an_edit_writes_it() {
+fn approved_proposal_writes_the_same_bytes_as_vector_edit() {
     for format in Format::ALL {
         let (mut bench, opened) = Bench::open(format);
         let before = bench.bytes();
@@ -129,7 +129,7 @@ fn what_is_approved_is_written_as_an_edit_writes_it() {
 }
 
 #[test]
-fn what_is_rejected_leaves_the_file_as_it_is() {
+fn rejected_proposal_leaves_the_file_unchanged() {
     let (mut bench, opened) = Bench::open(Format::Rbxlx);
     let before = bench.bytes();
     let workflow = bench.human.ask(&opened, FADE);
@@ -148,7 +148,7 @@ fn what_is_rejected_leaves_the_file_as_it_is() {
 }
 
 #[test]
-fn a_way_back_that_is_rejected_is_not_approved() {
+fn rejected_revert_ends_as_not_approved() {
     let (mut bench, opened) = Bench::open(Format::Rbxlx);
     bench.human.ask(&opened, FADE);
     let card = bench.human.card();
@@ -162,7 +162,7 @@ fn a_way_back_that_is_rejected_is_not_approved() {
 }
 
 #[test]
-fn what_fits_a_file_that_somebody_else_saved_is_done_on_top_of_it() {
+fn compatible_proposal_is_applied_on_top_of_external_save() {
     for format in Format::ALL {
         let (mut bench, opened) = Bench::open(format);
         bench.human.ask(&opened, FADE);
@@ -178,7 +178,7 @@ fn what_fits_a_file_that_somebody_else_saved_is_done_on_top_of_it() {
 }
 
 #[test]
-fn what_does_not_fit_any_more_is_planned_and_asked_about_again() {
+fn proposal_is_replanned_after_a_conflicting_external_save() {
     for format in Format::ALL {
         let (mut bench, opened) = Bench::open(format);
         bench.human.ask(&opened, FADE);
@@ -200,7 +200,7 @@ fn what_does_not_fit_any_more_is_planned_and_asked_about_again() {
 }
 
 #[test]
-fn a_card_gets_stale_by_itself() {
+fn stale_proposal_is_replanned_without_a_decision() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     bench.human.ask(&opened, FADE);
     let first = bench.human.card();
@@ -211,7 +211,7 @@ fn a_card_gets_stale_by_itself() {
 }
 
 #[test]
-fn a_file_that_is_touched_is_the_same_file() {
+fn saving_the_same_bytes_keeps_the_proposal() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     bench.human.ask(&opened, FADE);
     let card = bench.human.card();
@@ -223,7 +223,7 @@ fn a_file_that_is_touched_is_the_same_file() {
 }
 
 #[test]
-fn requests_stand_on_each_other_and_are_tried_on_what_others_made() {
+fn requests_may_target_instances_of_pending_proposals() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     bench.human.ask(&opened, "clone game.Workspace.Lamp as Shelf");
     let clone = bench.human.card();
@@ -248,7 +248,7 @@ fn requests_stand_on_each_other_and_are_tried_on_what_others_made() {
 }
 
 #[test]
-fn what_stood_on_something_that_is_rejected_is_planned_again() {
+fn dependent_proposal_is_replanned_when_its_base_is_rejected() {
     let (mut bench, opened) = Bench::open(Format::Rbxlx);
     bench.human.ask(&opened, LAMP);
     let first = bench.human.card();
@@ -264,7 +264,7 @@ fn what_stood_on_something_that_is_rejected_is_planned_again() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_refused_and_goes_on_when_it_is_back() {
+fn missing_or_broken_file_is_refused_until_restored() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     bench.human.ask(&opened, FADE);
     let card = bench.human.card();
@@ -299,7 +299,7 @@ fn a_file_that_is_gone_is_refused_and_goes_on_when_it_is_back() {
 const ENDS: [fn(&mut Bench); 2] = [Bench::kill, Bench::stop];
 
 #[test]
-fn what_waits_when_the_daemon_ends_waits_again_in_the_next() {
+fn pending_proposals_are_replanned_by_the_next_daemon() {
     for end in ENDS {
         let (mut bench, opened) = Bench::open(Format::Rbxl);
         let before = bench.bytes();
@@ -330,7 +330,7 @@ fn what_waits_when_the_daemon_ends_waits_again_in_the_next() {
 }
 
 #[test]
-fn a_plan_goes_on_in_the_next_daemon() {
+fn plan_continues_in_the_next_daemon() {
     for end in ENDS {
         let (mut bench, opened) = Bench::open(Format::Rbxlx);
         let task = bench.human.ask(&opened, "delete #Baseplate; delete #Lamp");
@@ -351,7 +351,7 @@ fn a_plan_goes_on_in_the_next_daemon() {
 }
 
 #[test]
-fn a_killed_daemon_keeps_decisions() {
+fn killed_daemon_keeps_decisions() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     let before = bench.bytes();
     let expected = bench.edited(FADE);
@@ -368,7 +368,7 @@ fn a_killed_daemon_keeps_decisions() {
 }
 
 #[test]
-fn a_decision_beside_others_outlives_the_daemon_too() {
+fn approval_after_another_proposal_survives_a_daemon_kill() {
     let (mut bench, opened) = Bench::open(Format::Rbxl);
     bench.human.ask(&opened, LAMP);
     let first = bench.human.card();
@@ -386,7 +386,7 @@ fn a_decision_beside_others_outlives_the_daemon_too() {
 }
 
 #[test]
-fn a_file_is_one_session_by_whatever_name() {
+fn file_opened_by_several_paths_has_one_session() {
     let (bench, opened) = Bench::open(Format::Rbxm);
     let session = opened["session"].as_str().unwrap();
     assert!(session.starts_with("file-") && session.len() == 17, "{session}");
@@ -410,7 +410,7 @@ fn a_file_is_one_session_by_whatever_name() {
 }
 
 #[test]
-fn what_is_no_place_is_not_opened() {
+fn invalid_places_are_not_opened() {
     let bench = Bench::new(Format::Rbxl);
     let folder = bench.home.path();
     let file = |name: &str, bytes: &[u8]| {
@@ -453,7 +453,7 @@ fn what_is_no_place_is_not_opened() {
 }
 
 #[test]
-fn a_project_is_opened_in_a_daemon_that_runs() {
+fn project_is_opened_in_a_running_daemon() {
     let bench = Bench::new(Format::Rbxl);
     let folder = bench.home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
@@ -472,7 +472,7 @@ fn a_project_is_opened_in_a_daemon_that_runs() {
 }
 
 #[test]
-fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
+fn command_line_restores_a_file_to_a_checkpoint() {
     for format in [Format::Rbxl, Format::Rbxlx] {
         let (mut bench, opened) = Bench::open(format);
         let before = bench.bytes();
@@ -521,7 +521,7 @@ fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
 /// Another process edits the same file on a terminal.
 #[cfg(unix)]
 #[test]
-fn what_is_asked_on_a_terminal_stays_there() {
+fn workflow_started_on_a_terminal_stays_there() {
     use vector_tests::person::Person;
 
     let mut bench = Bench::new(Format::Rbxl);

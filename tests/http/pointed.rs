@@ -33,7 +33,7 @@ fn tell_wall(plugin: &mut Plugin<'_>) {
 }
 
 #[test]
-fn what_was_selected_is_meant_however_often_it_is_planned() {
+fn selected_instance_stays_the_target_across_replans() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -81,7 +81,7 @@ fn message(answer: &Answer) -> (u16, &str) {
 }
 
 #[test]
-fn what_is_attached_is_kept_and_shown() {
+fn attachments_are_recorded_and_shown() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -112,7 +112,7 @@ fn what_is_attached_is_kept_and_shown() {
 }
 
 #[test]
-fn what_is_attached_and_gone_is_refused() {
+fn attachments_that_are_gone_are_refused() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -131,7 +131,7 @@ fn what_is_attached_and_gone_is_refused() {
 }
 
 #[test]
-fn a_text_that_was_selected_is_held_against_the_script() {
+fn selected_text_is_compared_with_the_script() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -166,7 +166,7 @@ fn says(human: &Human, opened: &Json, text: &str) -> Answer {
 }
 
 #[test]
-fn what_a_request_to_a_file_points_at_is_read_and_kept() {
+fn mentions_in_a_file_request_are_read_and_recorded() {
     let (bench, opened) = Bench::open(Format::Rbxlx);
     fs::write(bench.file.with_file_name("notes.md"), "blue\n").unwrap();
     let text = "rename game.Workspace.Lamp to Lantern, see @problems, @file:notes.md and \
@@ -179,7 +179,7 @@ fn what_a_request_to_a_file_points_at_is_read_and_kept() {
 }
 
 #[test]
-fn a_request_over_http_reads_no_file_outside_of_the_places_folder() {
+fn http_request_reads_no_file_outside_the_place_folder() {
     let (bench, opened) = Bench::open(Format::Rbxlx);
     fs::write(bench.file.with_file_name(".env"), "KEY=secret\n").unwrap();
     for (mention, said) in [
@@ -202,7 +202,7 @@ fn a_request_over_http_reads_no_file_outside_of_the_places_folder() {
 }
 
 #[test]
-fn a_request_that_is_made_again_while_its_problems_are_read_is_one_request() {
+fn repeated_request_starts_one_workflow_while_problems_are_read() {
     let (bench, opened) = Bench::open(Format::Rbxlx);
     let body = json!({
         "session": opened["session"], "epoch": opened["epoch"], "text": "mend @problems", "request": "one",

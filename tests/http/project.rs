@@ -158,7 +158,7 @@ fn write(file: &Path, text: &str) {
 }
 
 #[test]
-fn what_is_approved_stands_in_the_file() {
+fn approved_proposal_is_written_to_the_file() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let seq = person.card();
@@ -171,7 +171,7 @@ fn what_is_approved_stands_in_the_file() {
 }
 
 #[test]
-fn a_file_that_changes_under_a_card_is_planned_on_anew() {
+fn pending_proposal_is_replanned_when_its_file_changes() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let first = person.card();
@@ -189,7 +189,7 @@ fn a_file_that_changes_under_a_card_is_planned_on_anew() {
 
 /// A folder becomes part of the project only after the project was opened.
 #[test]
-fn what_the_project_comes_to_mean_is_followed() {
+fn folder_added_to_the_project_is_followed() {
     let mut person = Person::new();
     let root = person.home.path().join("game");
     fs::create_dir(root.join("extra")).unwrap();
@@ -221,7 +221,7 @@ fn what_the_project_comes_to_mean_is_followed() {
 }
 
 #[test]
-fn another_file_may_change_under_a_card() {
+fn pending_proposal_survives_a_change_of_another_file() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let seq = person.card();
@@ -239,7 +239,7 @@ fn another_file_may_change_under_a_card() {
 }
 
 #[test]
-fn two_requests_stand_on_each_other() {
+fn requests_are_planned_on_top_of_pending_proposals() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let first = person.card();
@@ -262,7 +262,7 @@ fn two_requests_stand_on_each_other() {
 }
 
 #[test]
-fn a_storm_under_a_card_loses_nothing() {
+fn mass_file_changes_under_a_pending_proposal_lose_nothing() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let first = person.card();
@@ -285,7 +285,7 @@ fn a_storm_under_a_card_loses_nothing() {
 }
 
 #[test]
-fn a_file_that_is_deleted_under_a_card_is_not_made_again() {
+fn file_deleted_under_a_pending_proposal_is_not_recreated() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let seq = person.card();
@@ -296,7 +296,7 @@ fn a_file_that_is_deleted_under_a_card_is_not_made_again() {
 }
 
 #[test]
-fn a_text_that_changes_under_a_deletion_is_not_deleted_unseen() {
+fn pending_deletion_is_replanned_when_the_script_changes() {
     let mut person = Person::new();
     person.ask("delete game.ServerScriptService.Game.Other");
     let first = person.card();
@@ -311,7 +311,7 @@ fn a_text_that_changes_under_a_deletion_is_not_deleted_unseen() {
 }
 
 #[test]
-fn a_file_that_comes_under_a_card_is_neither_lost_nor_in_the_way() {
+fn file_added_under_pending_proposal_is_kept_without_conflict() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let seq = person.card();
@@ -322,7 +322,7 @@ fn a_file_that_comes_under_a_card_is_neither_lost_nor_in_the_way() {
 }
 
 #[test]
-fn a_project_that_is_broken_for_a_moment_is_read_whole_when_it_is_mended() {
+fn briefly_broken_project_is_read_whole_after_the_fix() {
     let mut person = Person::new();
     let project = person.home.path().join("game/default.project.json");
     let good = fs::read_to_string(&project).unwrap();
@@ -343,7 +343,7 @@ fn a_project_that_is_broken_for_a_moment_is_read_whole_when_it_is_mended() {
 }
 
 #[test]
-fn a_killed_daemon_opens_it_again() {
+fn pending_project_proposal_is_replanned_after_a_daemon_kill() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let old = person.card();
@@ -367,7 +367,7 @@ fn a_killed_daemon_opens_it_again() {
 }
 
 #[test]
-fn what_a_person_writes_into_the_memory_is_kept() {
+fn user_text_in_the_memory_file_is_kept() {
     let mut person = Person::new();
     let memory = person.home.path().join("game/.vector/memory.md");
     fs::create_dir_all(memory.parent().unwrap()).unwrap();
@@ -392,7 +392,7 @@ fn what_a_person_writes_into_the_memory_is_kept() {
 }
 
 #[test]
-fn a_project_goes_back_to_a_checkpoint() {
+fn project_is_restored_to_a_checkpoint() {
     let mut person = Person::new();
     let checkpoint =
         person.call("POST", "/api/checkpoints", &json!({ "session": person.session })).ok();

@@ -41,7 +41,7 @@ fn approve(plugin: &mut Plugin<'_>, seen: &mut Vec<Json>, seq: u64) {
 }
 
 #[test]
-fn it_is_written_without_studio_and_given_to_the_next_task() {
+fn memory_is_written_without_studio_and_reaches_next_task() {
     let replies = vec![
         plan(),
         calls("edit_memory", edit("Coins respawn")),
@@ -74,7 +74,7 @@ fn it_is_written_without_studio_and_given_to_the_next_task() {
 }
 
 #[test]
-fn a_proposal_is_of_the_memory_or_of_the_place() {
+fn proposal_changes_either_the_memory_or_the_place() {
     let both = json!({ "title": "Both", "changes": [
         { "tool": "edit_memory", "args": edit("The wall is a gate") },
         { "tool": "rename_instance", "args": { "path": "game.Workspace.Wall", "newName": "Gate" } },
@@ -90,7 +90,7 @@ fn a_proposal_is_of_the_memory_or_of_the_place() {
 }
 
 #[test]
-fn what_a_person_wrote_meanwhile_is_planned_on() {
+fn memory_proposal_is_replanned_after_a_user_edit() {
     let replies = vec![plan(), calls("edit_memory", edit("Coins respawn")), says("Noted.")];
     let bench = Bench::new(replies, "");
     let mut plugin = bench.plugin();
@@ -168,7 +168,7 @@ fn killed(is_written: bool) {
 }
 
 #[test]
-fn a_killed_daemon_writes_it_once() {
+fn killed_daemon_writes_the_memory_once() {
     killed(false);
     killed(true);
 }

@@ -30,7 +30,7 @@ fn refused(answer: &Answer, status: u16, says: &[&str]) {
 }
 
 #[test]
-fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
+fn applied_file_proposal_is_reverted_byte_for_byte() {
     let mut bench = Bench::new();
     let before = fs::read(&bench.file).unwrap();
     let done = bench.apply(FADE);
@@ -66,7 +66,7 @@ fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn what_a_way_to_a_checkpoint_takes_back_is_taken_back() {
+fn checkpoint_restore_marks_its_proposals_as_reverted() {
     let mut bench = Bench::new();
     let untouched = fs::read(&bench.file).unwrap();
     let make = json!({ "session": bench.opened["session"], "label": "before" });
@@ -114,7 +114,7 @@ fn what_a_way_to_a_checkpoint_takes_back_is_taken_back() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_is_told_in_a_sentence() {
+fn refused_reverts_state_the_reason() {
     let mut bench = Bench::new();
     let first = bench.apply(FADE);
     let waits = bench.ask(CLEAR);
@@ -147,7 +147,7 @@ fn what_cannot_be_taken_back_is_told_in_a_sentence() {
 }
 
 #[test]
-fn the_file_of_a_project_comes_back() {
+fn revert_restores_a_script_file_of_a_project() {
     let home = Home::new();
     let project = home.path().join("game");
     fs::create_dir_all(project.join("src")).unwrap();
@@ -188,7 +188,7 @@ fn carry_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, name: &str) -> Json {
 }
 
 #[test]
-fn what_studio_did_comes_back_in_studio() {
+fn studio_proposal_is_reverted_in_studio() {
     let (home, daemon) = daemon();
     let human = Human::of(&daemon, home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -208,7 +208,7 @@ fn what_studio_did_comes_back_in_studio() {
 }
 
 #[test]
-fn where_studio_is_not_connected_a_sentence_says_so() {
+fn revert_is_refused_until_studio_is_connected() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -236,7 +236,7 @@ fn where_studio_is_not_connected_a_sentence_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn what_went_to_studio_and_files_comes_back_in_both() {
+fn proposal_for_studio_and_files_is_reverted_in_both() {
     let mut joined = Joined::new(both());
     let home = joined.home();
     let file = joined.file("Main.server.luau");
@@ -269,7 +269,7 @@ fn tell_pillars(plugin: &mut Plugin<'_>, [workspace, first, second]: [&str; 3], 
 }
 
 #[test]
-fn one_of_several_is_taken_back_while_studio_knows_it() {
+fn same_named_instance_is_reverted_while_its_id_lasts() {
     let (home, daemon) = daemon();
     let human = Human::of(&daemon, home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");

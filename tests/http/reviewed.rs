@@ -144,7 +144,7 @@ fn is_harmless(part: &str) {
 }
 
 #[test]
-fn what_a_place_and_a_model_write_is_shown_and_not_obeyed() {
+fn hostile_text_of_places_and_agents_is_shown_escaped() {
     let mut desk = Desk::new(&format!("-- {}\nprint(1)\n", HOSTILE.replace('\u{1b}', "")));
     let hostile = json!({ "Name": HOSTILE, "@a": HOSTILE, "Color": "#ff8800" });
     let create = json!({ "className": "Part", "parentPath": "game.Workspace", "props": hostile });
@@ -177,7 +177,7 @@ fn what_a_place_and_a_model_write_is_shown_and_not_obeyed() {
 }
 
 #[test]
-fn what_is_seen_is_what_can_be_chosen_and_decided() {
+fn hunks_shown_on_page_can_be_chosen_and_decided() {
     let before: Vec<String> = (0..40).map(|n| format!("print({n})\n")).collect();
     let mut desk = Desk::new(&before.concat());
     let ends = |n: usize| format!("print({n}, \"end\")\n");
@@ -212,7 +212,7 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
 }
 
 #[test]
-fn what_only_adds_can_be_accepted_in_one_go_up_to_what_does_not() {
+fn additive_proposals_before_a_deletion_are_offered_together() {
     let mut desk = Desk::new("print(1)\n");
     let create = |name: &str| json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } });
     let first = desk.propose("create_instance", create("A"));
@@ -234,7 +234,7 @@ fn what_only_adds_can_be_accepted_in_one_go_up_to_what_does_not() {
 
 /// A warning that needs a second confirmation has it wherever it is decided.
 #[test]
-fn a_warning_that_asks_twice_is_said_twice() {
+fn double_confirmation_warning_appears_on_card_and_proposal() {
     let mut desk = Desk::new("print(1)\n");
     let proposal = desk.write("print(1)\nloadstring(\"x\")()\n");
     for part in ["card", "proposal"] {
@@ -247,7 +247,7 @@ fn a_warning_that_asks_twice_is_said_twice() {
 
 /// The limits are far above the measured values: they catch growth faster than the number of lines.
 #[test]
-fn five_thousand_lines_are_little_and_come_soon() {
+fn five_thousand_lines_render_small_and_fast() {
     let line = |n: usize, by: &str| {
         let odd = format!("\tlocal step{n} = math.floor(player.Size.X * {n}) {by} 2 -- step\n");
         if n.is_multiple_of(2) { odd } else { format!("\tprint(\"{n}\")\n") }
@@ -271,7 +271,7 @@ fn five_thousand_lines_are_little_and_come_soon() {
 }
 
 #[test]
-fn a_card_of_which_a_part_was_chosen_says_no_no() {
+fn partly_accepted_card_is_not_shown_as_rejected() {
     let mut desk = Desk::new("");
     let lamp = json!({ "className": "PointLight", "props": { "Name": "Lamp" } });
     let model = json!({

@@ -72,7 +72,7 @@ fn held(route: &Route) -> bool {
 }
 
 #[test]
-fn every_route_refuses_whoever_may_not_call_it() {
+fn every_route_refuses_unauthorized_callers() {
     let (home, daemon) = daemon();
     let plugin = Plugin::pair(&daemon, "window-1");
     let human = std::fs::read_to_string(home.path().join("token")).unwrap();
@@ -128,7 +128,7 @@ fn every_route_refuses_whoever_may_not_call_it() {
 }
 
 #[test]
-fn every_route_refuses_what_it_does_not_understand() {
+fn every_route_refuses_invalid_requests() {
     let (_home, daemon) = daemon();
     let plugin = Plugin::pair(&daemon, "window-1");
     let bearer = format!("Bearer {}", plugin.token);
@@ -197,7 +197,7 @@ fn unknown_parameters_are_refused() {
 }
 
 #[test]
-fn a_code_pairs_once_and_cannot_be_guessed() {
+fn pairing_code_works_once_and_cannot_be_guessed() {
     let (_home, daemon) = daemon();
     let code = daemon.code();
     let pair = |code: &str| daemon.call("POST", "/api/pair", None, &json!({ "code": code }));

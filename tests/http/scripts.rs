@@ -44,7 +44,7 @@ fn add(line: &str) -> String {
 }
 
 #[test]
-fn what_a_script_said_is_found_back_and_forth() {
+fn script_text_is_found_at_every_earlier_entry() {
     let mut bench = Bench::new();
     let place = bench.opened["session"].as_str().unwrap().to_owned();
     let mut said = vec![source(&bench.file)];
@@ -83,7 +83,7 @@ fn what_a_script_said_is_found_back_and_forth() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_not_made_up() {
+fn script_text_lost_to_external_change_is_not_invented() {
     let mut bench = Bench::new();
     let place = bench.file.display().to_string();
     let first = bench.apply(&add("--[[1]]"));
@@ -120,7 +120,7 @@ fn what_somebody_else_changed_is_not_made_up() {
 }
 
 #[test]
-fn a_closed_project_is_known_by_what_its_files_were() {
+fn closed_project_script_text_comes_from_recorded_files() {
     let home = Home::new();
     let project = home.path().join("game");
     fs::create_dir_all(project.join("src")).unwrap();
@@ -147,7 +147,7 @@ fn a_closed_project_is_known_by_what_its_files_were() {
 }
 
 #[test]
-fn what_was_undone_in_studio_says_what_it_said() {
+fn undo_in_studio_is_a_version_of_the_script() {
     let (home, daemon) = daemon();
     let human = Human::of(&daemon, home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -172,7 +172,7 @@ fn what_was_undone_in_studio_says_what_it_said() {
 }
 
 #[test]
-fn a_script_that_was_made_and_went_is_followed() {
+fn created_and_deleted_script_is_followed() {
     let bench = Bench::new();
     let place = bench.opened["session"].as_str().unwrap().to_owned();
     let path = "game.Workspace.Farm.FarmServer";
@@ -200,7 +200,7 @@ fn a_script_that_was_made_and_went_is_followed() {
 }
 
 #[test]
-fn who_is_asked_for_nothing_says_what_is_missing() {
+fn incomplete_script_queries_name_the_missing_parameter() {
     let bench = Bench::new();
     let place = encoded(&bench.file.display().to_string());
     for (query, status, says) in [

@@ -37,7 +37,7 @@ impl Bench {
 }
 
 #[test]
-fn who_only_answers_changes_nothing() {
+fn ask_stance_changes_nothing() {
     for request in [GRID, "delete game.Workspace.Baseplate"] {
         let (mut bench, opened) = Bench::auto();
         let before = bench.bytes();
@@ -50,7 +50,7 @@ fn who_only_answers_changes_nothing() {
 }
 
 #[test]
-fn a_plan_changes_nothing_until_it_is_built() {
+fn plan_changes_nothing_until_built() {
     let (mut bench, opened) = Bench::auto();
     let before = bench.bytes();
     let planned = bench.asked(&opened, GRID, "plan");

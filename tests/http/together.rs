@@ -81,7 +81,7 @@ fn act_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, said: Json) -> Json {
 }
 
 #[test]
-fn the_second_is_planned_on_top_of_the_first_and_applied_after_it() {
+fn second_proposal_is_planned_on_first_and_applied_after() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -111,7 +111,7 @@ fn the_second_is_planned_on_top_of_the_first_and_applied_after_it() {
 }
 
 #[test]
-fn both_may_be_approved_before_the_first_is_done() {
+fn both_proposals_can_be_approved_before_first_is_applied() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -136,7 +136,7 @@ fn both_may_be_approved_before_the_first_is_done() {
 }
 
 #[test]
-fn what_stood_on_a_rejected_one_is_planned_again() {
+fn proposals_on_top_of_a_rejected_one_are_replanned() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -168,7 +168,7 @@ fn what_stood_on_a_rejected_one_is_planned_again() {
 }
 
 #[test]
-fn a_part_that_is_taken_plans_again_what_stood_on_the_whole() {
+fn taking_a_part_replans_proposals_on_the_whole() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -192,7 +192,7 @@ fn a_part_that_is_taken_plans_again_what_stood_on_the_whole() {
 }
 
 #[test]
-fn one_ends_while_the_other_waits() {
+fn one_workflow_ends_while_another_waits() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -214,7 +214,7 @@ fn one_ends_while_the_other_waits() {
 }
 
 #[test]
-fn a_killed_daemon_goes_on_with_all_of_them() {
+fn killed_daemon_resumes_all_workflows() {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -247,7 +247,7 @@ fn a_killed_daemon_goes_on_with_all_of_them() {
 }
 
 #[test]
-fn what_was_lost_before_it_could_be_told_is_found_when_it_goes_on() {
+fn replan_missed_because_of_a_kill_happens_after_restart() {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
@@ -273,7 +273,7 @@ fn what_was_lost_before_it_could_be_told_is_found_when_it_goes_on() {
 }
 
 #[test]
-fn a_way_back_is_planned_beside_what_waits() {
+fn checkpoint_restore_is_planned_on_top_of_pending_proposals() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -307,7 +307,7 @@ fn answer(plugin: &mut Plugin<'_>, question: &Json, answer: Json) {
 }
 
 #[test]
-fn what_studio_tells_for_one_is_not_asked_again_for_the_other() {
+fn selection_is_asked_separately_for_each_workflow() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -337,7 +337,7 @@ fn what_studio_tells_for_one_is_not_asked_again_for_the_other() {
 }
 
 #[test]
-fn no_mode_lets_through_what_stands_on_something_that_waits() {
+fn auto_mode_holds_proposals_on_top_of_pending_ones() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -352,7 +352,7 @@ fn no_mode_lets_through_what_stands_on_something_that_waits() {
 }
 
 #[test]
-fn an_undo_finds_the_workflow_that_did_it() {
+fn undo_reaches_the_workflow_of_its_proposal() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -372,7 +372,7 @@ fn an_undo_finds_the_workflow_that_did_it() {
 }
 
 #[test]
-fn a_request_that_is_sent_twice_is_one_request() {
+fn request_sent_twice_starts_one_workflow() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();

@@ -78,7 +78,7 @@ fn serve(home: &Home, place: &std::path::Path) -> Daemon {
 }
 
 #[test]
-fn what_a_client_proposed_waits_for_a_decision_when_it_has_gone() {
+fn pending_proposals_survive_client_disconnect() {
     for ending in ENDINGS {
         let home = Home::new();
         let place = place(&home);
@@ -122,7 +122,7 @@ fn what_a_client_proposed_waits_for_a_decision_when_it_has_gone() {
 }
 
 #[test]
-fn a_run_with_nothing_left_to_decide_ends_with_its_client() {
+fn workflow_without_pending_proposals_ends_with_its_client() {
     for ending in ENDINGS {
         let home = Home::new();
         let place = place(&home);
@@ -140,7 +140,7 @@ fn a_run_with_nothing_left_to_decide_ends_with_its_client() {
 }
 
 #[test]
-fn what_is_asked_before_the_end_of_input_is_still_answered() {
+fn requests_before_end_of_input_are_answered() {
     let home = Home::new();
     let place = place(&home);
     let _daemon = serve(&home, &place);
@@ -158,7 +158,7 @@ fn what_is_asked_before_the_end_of_input_is_still_answered() {
 }
 
 #[test]
-fn a_client_that_comes_back_finds_what_it_proposed() {
+fn reconnected_client_finds_its_proposal() {
     let home = Home::new();
     let place = place(&home);
     let _daemon = serve(&home, &place);
@@ -200,12 +200,12 @@ fn over_http(order: &str) {
 }
 
 #[test]
-fn a_session_over_http_that_is_deleted_leaves_what_it_proposed() {
+fn proposal_survives_deletion_of_its_http_session() {
     over_http("end");
 }
 
 #[test]
-fn a_session_over_http_that_breaks_off_leaves_what_it_proposed() {
+fn proposal_survives_loss_of_its_http_connection() {
     over_http("close");
 }
 
@@ -251,7 +251,7 @@ impl OpenDaemon {
 }
 
 #[test]
-fn what_nobody_decides_upon_in_time_is_withdrawn() {
+fn undecided_proposal_is_withdrawn_after_the_time_limit() {
     for (limit, is_kept) in [(Some(Duration::from_secs(1)), false), (None, true)] {
         let house = OpenDaemon::keeping(limit);
         let call = house.call("create_instance", part("Late")).call;

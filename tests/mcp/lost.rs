@@ -115,7 +115,7 @@ fn red(name: &str) -> Json {
 }
 
 #[test]
-fn a_call_that_is_sent_again_is_made_once() {
+fn resent_call_is_made_once() {
     let mut bench = Bench::new();
     let first = bench.call("1", "create_instance", red("One"), json!({})).ok();
     assert_eq!(first["became"]["state"], "pending", "{first}");
@@ -137,7 +137,7 @@ fn a_call_that_is_sent_again_is_made_once() {
 }
 
 #[test]
-fn a_call_that_was_done_is_not_done_again_behind_another_mode() {
+fn done_call_is_not_repeated_after_a_mode_change() {
     let bench = Bench::new();
     bench.choose("dangerous", false);
     let first = bench.call("same", "create_instance", red("One"), json!({})).ok();
@@ -150,7 +150,7 @@ fn a_call_that_was_done_is_not_done_again_behind_another_mode() {
 }
 
 #[test]
-fn what_is_queued_goes_by_what_the_person_chooses_meanwhile() {
+fn queued_call_follows_settings_changed_meanwhile() {
     for (mode, dry_run) in [("confirm", false), ("dangerous", true)] {
         let bench = Bench::new();
         bench.choose("dangerous", false);
@@ -177,7 +177,7 @@ fn slow_spec() -> Json {
 }
 
 #[test]
-fn taking_back_one_call_leaves_the_others_alone() {
+fn cancelling_one_call_leaves_the_others_alone() {
     let bench = Bench::new();
     bench.choose("dangerous", false);
     let made = bench.call("spec", "create_instance", slow_spec(), json!({}));
@@ -210,7 +210,7 @@ fn taking_back_one_call_leaves_the_others_alone() {
 }
 
 #[test]
-fn what_waits_is_listed_however_much_was_read_since() {
+fn pending_call_is_listed_after_many_reads() {
     let bench = Bench::new();
     let waits = bench.call("waits", "create_instance", red("Waits"), json!({})).ok();
     for id in 0..120 {
@@ -224,7 +224,7 @@ fn what_waits_is_listed_however_much_was_read_since() {
 }
 
 #[test]
-fn what_waits_keeps_its_arguments_however_much_was_read_since() {
+fn pending_call_keeps_its_arguments_after_many_reads() {
     let bench = Bench::new();
     let first = bench.call("first", "create_instance", red("First"), json!({})).ok();
     let second = bench.call("second", "create_instance", red("Second"), json!({})).ok();
@@ -245,7 +245,7 @@ fn what_waits_keeps_its_arguments_however_much_was_read_since() {
 }
 
 #[test]
-fn a_client_that_holds_its_stream_does_not_keep_the_daemon() {
+fn daemon_stops_while_a_client_holds_its_stream() {
     let bench = Bench::new();
     let token = Daemon::agent_token(bench.home.path());
     let port = bench.daemon().port;

@@ -38,7 +38,7 @@ fn post(daemon: &Daemon, token: &str, method: &str, name: Option<&str>, mut para
 }
 
 #[test]
-fn the_newest_revision_needs_no_session() {
+fn newest_protocol_revision_needs_no_session() {
     let home = Home::new();
     let place = place(&home);
     let mut serve = Command::new(binary::vector());
@@ -60,7 +60,7 @@ fn the_newest_revision_needs_no_session() {
 }
 
 #[test]
-fn what_is_no_message_is_survived() {
+fn stdio_server_survives_malformed_messages() {
     let home = Home::new();
     let place = place(&home);
     let mut vector = Command::new(binary::vector())

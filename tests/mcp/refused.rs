@@ -18,7 +18,7 @@ fn refused(client: &mut StdioClient, tool: &str, args: &Json) -> String {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_answered_with_the_nearest_by_meaning() {
+fn unknown_tool_is_refused_with_the_nearest_by_meaning() {
     let home = Home::new();
     let place = place(&home);
     let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
@@ -42,7 +42,7 @@ fn a_tool_that_is_not_there_is_answered_with_the_nearest_by_meaning() {
 }
 
 #[test]
-fn a_list_of_resources_is_no_call_on_record() {
+fn listing_resources_is_not_recorded_as_a_call() {
     let home = Home::new();
     let place = place(&home);
     let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
@@ -68,7 +68,7 @@ fn a_list_of_resources_is_no_call_on_record() {
 }
 
 #[test]
-fn a_refusal_names_the_pending_proposal_that_is_in_the_way() {
+fn refusal_names_the_pending_proposal_in_the_way() {
     let home = Home::new();
     let place = place(&home);
     let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);

@@ -24,7 +24,7 @@ fn connected(home: &Home, args: &[&str], elicits: bool) -> Option<Client> {
 }
 
 #[test]
-fn a_client_reads_a_place_file_over_stdio() {
+fn client_reads_a_place_file_over_stdio() {
     let home = Home::new();
     let place = place(&home);
     let Some(mut client) = Client::new() else { return };
@@ -76,7 +76,7 @@ fn a_client_reads_a_place_file_over_stdio() {
 }
 
 #[test]
-fn a_change_waits_for_the_person_and_answers_with_what_became_of_it() {
+fn change_waits_for_the_user_and_returns_its_outcome() {
     let home = Home::new();
     let place = place(&home);
     let before = fs::read(&place).unwrap();
@@ -108,7 +108,7 @@ fn a_change_waits_for_the_person_and_answers_with_what_became_of_it() {
 }
 
 #[test]
-fn a_call_that_is_not_decided_in_time_is_pending_and_told_later() {
+fn undecided_call_returns_pending_and_is_reported_later() {
     let home = Home::new();
     let place = place(&home);
     let args = ["--place", place.to_str().unwrap(), "--wait", "1"];
@@ -142,7 +142,7 @@ fn a_call_that_is_not_decided_in_time_is_pending_and_told_later() {
 }
 
 #[test]
-fn each_change_is_applied_when_it_is_decided() {
+fn each_change_is_applied_when_approved() {
     let home = Home::new();
     let place = place(&home);
     let args = ["--place", place.to_str().unwrap(), "--wait", "1"];
@@ -174,7 +174,7 @@ fn each_change_is_applied_when_it_is_decided() {
 }
 
 #[test]
-fn a_call_that_is_taken_back_is_withdrawn() {
+fn cancelled_call_is_withdrawn() {
     let home = Home::new();
     let place = place(&home);
     let before = fs::read(&place).unwrap();
@@ -201,7 +201,7 @@ fn a_call_that_is_taken_back_is_withdrawn() {
 /// The test needs the `kill` command of Unix.
 #[cfg(unix)]
 #[test]
-fn a_daemon_that_is_killed_in_between_is_not_missed() {
+fn pending_call_survives_a_daemon_kill() {
     let home = Home::new();
     let place = place(&home);
     let Some(mut client) = connected(&home, &["--place", place.to_str().unwrap()], false) else {
@@ -279,7 +279,7 @@ fn clients_over_http_have_a_workflow_each() {
 }
 
 #[test]
-fn a_call_that_fits_several_places_is_refused_with_their_names() {
+fn call_matching_several_places_is_refused_with_their_names() {
     let home = Home::new();
     let first = place(&home);
     let second = home.path().join("second.rbxlx");
@@ -301,7 +301,7 @@ fn a_call_that_fits_several_places_is_refused_with_their_names() {
 }
 
 #[test]
-fn a_picture_reaches_the_client_as_one() {
+fn picture_reaches_the_client_as_an_image() {
     let home = Home::new();
     let place = place(&home);
     let Some(mut client) = connected(&home, &["--place", place.to_str().unwrap()], false) else {

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_take_turns_and_results_follow_their_calls() {
+    fn roles_alternate_and_results_follow_their_calls() {
         let text = |role: &str, text: &str| json!({ "role": role, "content": [{ "type": "text", "text": text }] });
         let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "a" }] });
         let told =

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_given_as_often_and_in_the_pieces_that_it_says() {
+    fn replies_are_repeated_and_split_as_specified() {
         let scenario = read(
             "[[reply]]\nrepeat = 2\nsplit = \"bytes\"\n\
              calls = [{ id = \"c{n}\", name = \"t\", args = { n = \"{n}\" } }]\n\
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_held_against_what_is_expected() {
+    fn requests_are_compared_with_expectations() {
         let request = Request {
             method: "POST".to_owned(),
             path: "/".to_owned(),
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn the_yard_is_always_the_same() {
+    fn yard_place_is_deterministic() {
         assert!(yard() == yard());
     }
 }

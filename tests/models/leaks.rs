@@ -61,7 +61,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
-fn nothing_that_is_said_reaches_a_log() {
+fn private_conversation_text_reaches_no_log() {
     for name in ["private", "private_and_refused"] {
         let stage = Stage::set(&root().join(name), None);
         let mut command = stage.edit(&["--yes", "--json"]);
@@ -78,7 +78,7 @@ fn nothing_that_is_said_reaches_a_log() {
 }
 
 #[test]
-fn nothing_that_is_said_reaches_a_log_of_the_daemon() {
+fn private_conversation_text_reaches_no_daemon_log() {
     let home = Home::new();
     let said = |message: &Message| {
         let pieces = framed(WIRE, &events(WIRE, message), Style::default());

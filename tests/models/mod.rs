@@ -64,13 +64,13 @@ fn chosen() -> Vec<(String, PathBuf)> {
 }
 
 #[test]
-fn scenarios_leave_the_ledger_and_the_place_that_they_should() {
+fn scenarios_leave_the_expected_ledger_and_place() {
     let wrong = all(chosen(), |folder| play::check(&folder, None));
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n\n"));
 }
 
 #[test]
-fn all_wires_leave_the_same_ledger_and_the_same_place() {
+fn all_wire_formats_leave_the_same_ledger_and_place() {
     let scenarios = chosen().into_iter().map(|(name, folder)| {
         let scenario = Scenario::read(&folder);
         (name, folder, scenario)

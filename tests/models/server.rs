@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn it_gives_one_reply_after_the_other_and_then_refuses() {
+    fn server_gives_replies_in_order_and_then_refuses() {
         let cut = Reply { pieces: pieces(&["ab", "c"]), end: End::Cut, ..Reply::plain(200, "") };
         let headers = vec![("location".to_owned(), "http://else/".to_owned())];
         let server = Server::start(vec![
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_where_it_is_told_to() {
+    fn server_waits_at_its_gates() {
         let gated = |gate| Reply { pieces: pieces(&["a", "b"]), gate, ..Reply::plain(200, "") };
         let server = Server::start(vec![gated(Some(1)), gated(Some(0))]);
         for round in 1..=2 {

@@ -62,7 +62,7 @@ fn line<'s>(shown: &'s str, begins: &str) -> &'s str {
 }
 
 #[test]
-fn words_calls_refusals_and_cards_stand_on_lines_of_their_own() {
+fn text_calls_refusals_and_cards_have_separate_lines() {
     let (_folder, stage) = stage(WORKS);
     let mut person = Person::runs(stage.edit(&[]));
     let shown = person.answers(CARD, "y");
@@ -80,7 +80,7 @@ fn words_calls_refusals_and_cards_stand_on_lines_of_their_own() {
 }
 
 #[test]
-fn ctrl_c_stops_the_answer_and_the_run_has_ended() {
+fn ctrl_c_stops_the_answer_and_ends_the_run() {
     let (_folder, stage) = stage(WORKS);
     stage.server.hold_back(1, true);
     let mut person = Person::runs(stage.edit(&[]));
@@ -104,7 +104,7 @@ fn ctrl_c_at_a_card_ends_the_run() {
 }
 
 #[test]
-fn in_a_chat_ctrl_c_stops_the_answer_and_a_second_one_the_chat() {
+fn ctrl_c_in_chat_stops_answer_then_chat() {
     let (_folder, stage) = stage(&WORKS.replace("prompt = \"make it faster\"", "say = [\"x\"]"));
     stage.server.hold_back(1, true);
     let mut person = Person::runs(stage.edit(&[]));
@@ -123,7 +123,7 @@ fn in_a_chat_ctrl_c_stops_the_answer_and_a_second_one_the_chat() {
 }
 
 #[test]
-fn a_wrong_address_says_what_came_and_is_asked_once() {
+fn wrong_address_is_requested_once_and_its_response_reported() {
     let page = r#"
 prompt = "make it faster"
 exit = 1
@@ -144,7 +144,7 @@ raw = "<html><head><title>Hello</title></head><body>This is a web site.</body></
 }
 
 #[test]
-fn where_no_server_runs_the_address_is_named() {
+fn connection_error_names_the_address() {
     let (_folder, stage) = stage("prompt = \"make it faster\"\n");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = stage.edit(&["--yes"]);
@@ -167,7 +167,7 @@ fn usage_names_the_task_by_its_request() {
 }
 
 #[test]
-fn a_price_that_nobody_knows_is_no_sum() {
+fn unknown_price_gives_no_sum() {
     let (_folder, stage) = stage(&format!("model = \"unknown-model\"\n{WORKS}"));
     let output = stage.edit(&["--yes"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spelled_is_what_is_read() {
+    fn spelled_messages_are_read_back() {
         let message = message();
         for wire in WireFormat::ALL {
             for (crlf, comments) in [(false, false), (true, false), (true, true)] {
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_end_nothing_is_called() {
+    fn stream_without_its_end_calls_nothing() {
         for wire in WireFormat::ALL {
             let events = events(wire, &message());
             let begun: Vec<_> = events.into_iter().filter(|event| !event.is_end).collect();
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn stream_ends_are_distinguished() {
         let cut = Message {
             calls: vec![call("a", "t", json!("{\"path\": \"ga"))],
             stop: Stop::Limit,
@@ -638,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_the_known_one() {
+    fn crc32_matches_the_known_value() {
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
     }
 }

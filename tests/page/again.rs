@@ -25,7 +25,7 @@ fn until_another(browser: &Browser<'_>, than: u64) -> u64 {
 }
 
 #[test]
-fn what_was_left_out_stays_left_out() {
+fn excluded_hunk_stays_excluded_after_replan() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let [first, script] = one_behind_the_other(&mut bench);
@@ -58,7 +58,7 @@ fn what_was_left_out_stays_left_out() {
 }
 
 #[test]
-fn what_was_left_out_stays_left_out_where_it_is_what_has_changed() {
+fn excluded_change_stays_excluded_when_its_base_changed() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let fade = json!({
@@ -82,7 +82,7 @@ fn what_was_left_out_stays_left_out_where_it_is_what_has_changed() {
 }
 
 #[test]
-fn what_was_chosen_is_what_waits_again() {
+fn chosen_hunk_alone_is_pending_after_replan() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let [first, script] = one_behind_the_other(&mut bench);

@@ -506,7 +506,7 @@ fn faults(browser: &Browser<'_>, axe: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_state_of_every_page_is_fit_for_all_and_as_it_was_looked_at() {
+fn every_page_state_is_accessible_and_matches_its_snapshot() {
     let Some(stage) = Stage::set() else { return };
     let mut tour = Tour::begin(&stage);
     for (name, reach) in STATES {
@@ -530,7 +530,7 @@ fn every_state_of_every_page_is_fit_for_all_and_as_it_was_looked_at() {
 }
 
 #[test]
-fn axe_finds_what_is_wrong() {
+fn axe_reports_known_violations() {
     let (Some(stage), Some(axe)) = (Stage::set(), axe()) else { return };
     let browser = stage.browser();
     browser.go("data:text/html,<html lang=en><title>t</title><button></button><p style='color:%23ccc'>pale");

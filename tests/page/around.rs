@@ -23,7 +23,7 @@ fn choose(bench: &Bench, mode: &str) {
 }
 
 #[test]
-fn what_is_opened_elsewhere_is_listed_and_can_be_asked_about() {
+fn sessions_opened_elsewhere_are_listed_and_selectable() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -62,7 +62,7 @@ fn what_is_opened_elsewhere_is_listed_and_can_be_asked_about() {
 }
 
 #[test]
-fn what_waits_in_a_place_that_is_opened_is_listed() {
+fn pending_proposals_of_an_opened_place_are_listed() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     bench.propose("create_instance", &create("One"));
@@ -80,7 +80,7 @@ fn what_waits_in_a_place_that_is_opened_is_listed() {
 }
 
 #[test]
-fn what_is_chosen_elsewhere_is_shown_where_nothing_is_being_changed() {
+fn settings_changed_elsewhere_are_shown_unless_being_edited() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();

@@ -37,7 +37,7 @@ const FAILING: &str = "
       : before(path, options);";
 
 #[test]
-fn a_deploy_that_is_at_work_is_found_again() {
+fn running_deploy_is_shown_after_failed_requests_and_reload() {
     let Some(stage) = Stage::set() else { return };
     let home = Home::new();
     let Some(project) = Committed::new(home.path()) else { return };

@@ -72,7 +72,7 @@ fn go_to_proposals(browser: &Browser<'_>) {
 }
 
 #[test]
-fn keys_alone_lead_through_all_that_waits() {
+fn keys_alone_navigate_and_decide_pending_proposals() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let script = bench.propose("replace_text", &edits());
@@ -118,7 +118,7 @@ fn keys_alone_lead_through_all_that_waits() {
 }
 
 #[test]
-fn a_no_is_told_why_and_its_letters_are_letters() {
+fn reject_reason_is_recorded_and_triggers_no_shortcuts() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let first = bench.propose("create_instance", &create("One"));
@@ -149,7 +149,7 @@ fn a_no_is_told_why_and_its_letters_are_letters() {
 const LOADS: &str = "print(1)\nloadstring(\"print(2)\")()\n";
 
 #[test]
-fn what_only_adds_goes_at_once_and_what_is_dangerous_is_asked_twice() {
+fn additive_proposals_are_accepted_together_risky_ones_confirmed() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let plain = ["One", "Two"].map(|it| bench.propose("create_instance", &create(it)));
@@ -189,7 +189,7 @@ const FOCUSED: &str = "document.querySelector('#dialog[open]')?.contains(documen
     ? document.activeElement.textContent : ''";
 
 #[test]
-fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
+fn press_that_opens_a_warning_does_not_confirm_it() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let loads = bench.propose("write_script", &json!({ "path": SCRIPT, "source": LOADS }));
@@ -246,7 +246,7 @@ fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
 }
 
 #[test]
-fn where_one_of_many_is_refused_it_is_said_how_many_were_accepted_before() {
+fn refused_bulk_accept_reports_how_many_were_accepted() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let all = ["One", "Two", "Three"].map(|it| bench.propose("create_instance", &create(it)));
@@ -272,7 +272,7 @@ fn where_one_of_many_is_refused_it_is_said_how_many_were_accepted_before() {
 }
 
 #[test]
-fn a_question_names_the_proposal_that_it_is_about() {
+fn dialog_names_the_proposal_it_decides() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let loads = bench.propose("write_script", &json!({ "path": SCRIPT, "source": LOADS }));
@@ -298,7 +298,7 @@ fn a_question_names_the_proposal_that_it_is_about() {
 }
 
 #[test]
-fn what_comes_new_moves_nothing_that_is_looked_at() {
+fn new_and_removed_proposals_do_not_move_the_view() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let long = (0..400).map(|n| format!("print({n})")).collect::<Vec<_>>().join("\n");
@@ -325,7 +325,7 @@ fn what_comes_new_moves_nothing_that_is_looked_at() {
 }
 
 #[test]
-fn who_accepts_a_step_is_shown_the_next_of_the_same_task() {
+fn accepting_a_step_shows_the_next_of_its_task() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let file = bench.home.path().join("place.rbxlx");

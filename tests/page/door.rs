@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_link_opens_the_page_once_and_leaves_nothing_behind() {
+fn login_link_works_once_and_leaves_no_trace() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -36,7 +36,7 @@ fn a_link_opens_the_page_once_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_second_link_in_the_same_page_changes_nothing_that_is_seen() {
+fn second_link_in_same_page_opens_no_second_stream() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -60,7 +60,7 @@ fn a_second_link_in_the_same_page_changes_nothing_that_is_seen() {
 }
 
 #[test]
-fn six_digits_open_it_and_wrong_ones_are_told_so() {
+fn login_code_works_once_and_wrong_code_is_reported() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let code = bench.daemon().code();
@@ -88,7 +88,7 @@ fn six_digits_open_it_and_wrong_ones_are_told_so() {
 }
 
 #[test]
-fn one_that_is_taken_out_stands_at_the_door_at_once() {
+fn revoked_page_shows_the_login_at_once() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let (browser, other) = (stage.browser(), stage.browser());

@@ -101,7 +101,7 @@ fn watched(stage: &Stage) -> Browser<'_> {
 }
 
 #[test]
-fn a_double_click_decides_upon_what_is_under_the_mouse_and_nothing_else() {
+fn double_click_decides_only_the_clicked_proposal() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
     two.browser.double_click("#one [data-act=accept]");
@@ -115,7 +115,7 @@ fn a_double_click_decides_upon_what_is_under_the_mouse_and_nothing_else() {
 }
 
 #[test]
-fn a_second_click_or_key_does_not_fall_upon_what_has_just_come() {
+fn second_click_or_key_does_not_decide_next_proposal() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
     two.browser.run(
@@ -135,7 +135,7 @@ fn a_second_click_or_key_does_not_fall_upon_what_has_just_come() {
 }
 
 #[test]
-fn one_answer_is_given_at_a_time() {
+fn one_decision_is_sent_at_a_time() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
     two.browser.run("window.held = '/decide'", &[]);
@@ -152,7 +152,7 @@ fn one_answer_is_given_at_a_time() {
 }
 
 #[test]
-fn a_key_that_is_held_decides_nothing() {
+fn held_keys_navigate_but_decide_nothing() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
     for key in ['a', 'r', 's'] {
@@ -170,7 +170,7 @@ fn a_key_that_is_held_decides_nothing() {
 }
 
 #[test]
-fn what_has_not_come_yet_is_not_decided_upon() {
+fn proposal_still_loading_cannot_be_decided() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
     two.browser.press(&[], &['j']);
@@ -205,7 +205,7 @@ const COMPOSED: &str = "(({ text, session, stance, begins }) =>
     (document.querySelector('#composer form').elements)";
 
 #[test]
-fn what_is_typed_and_chosen_in_the_composer_stays_when_the_stream_comes_anew() {
+fn composer_text_and_choices_survive_stream_reconnect() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     bench.human.open(&obby(&bench.home)).ok();
@@ -235,7 +235,7 @@ fn what_is_typed_and_chosen_in_the_composer_stays_when_the_stream_comes_anew() {
 }
 
 #[test]
-fn a_path_that_is_being_typed_stays_whatever_happens_beside_it() {
+fn path_being_typed_survives_other_updates() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let browser = stage.browser();
@@ -257,7 +257,7 @@ fn a_path_that_is_being_typed_stays_whatever_happens_beside_it() {
 }
 
 #[test]
-fn what_is_asked_of_a_place_that_was_opened_anew_can_be_asked_again() {
+fn stale_epoch_request_is_refused_and_can_be_resent() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -283,7 +283,7 @@ fn choose(browser: &Browser<'_>, field: &str, text: &str) {
 }
 
 #[test]
-fn what_two_pages_set_is_both_set() {
+fn settings_saved_on_two_pages_are_merged() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let (one, other) = (stage.browser(), stage.browser());
@@ -310,7 +310,7 @@ fn what_two_pages_set_is_both_set() {
 }
 
 #[test]
-fn a_field_keeps_its_focus_and_selection_when_its_value_is_set_elsewhere() {
+fn field_keeps_focus_and_selection_when_set_elsewhere() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -332,7 +332,7 @@ fn a_field_keeps_its_focus_and_selection_when_its_value_is_set_elsewhere() {
 }
 
 #[test]
-fn what_is_looked_for_in_history_stays_when_the_stream_comes_anew() {
+fn history_search_survives_stream_reconnect() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let browser = watched(&stage);
@@ -352,7 +352,7 @@ fn what_is_looked_for_in_history_stays_when_the_stream_comes_anew() {
 }
 
 #[test]
-fn what_is_being_typed_in_history_stays_when_the_stream_comes_anew() {
+fn unsent_history_filters_survive_stream_reconnect() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = watched(&stage);
@@ -378,7 +378,7 @@ fn what_is_being_typed_in_history_stays_when_the_stream_comes_anew() {
 }
 
 #[test]
-fn an_entry_stays_alone_when_the_stream_comes_anew() {
+fn single_entry_view_survives_stream_reconnect() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let browser = watched(&stage);
@@ -393,7 +393,7 @@ fn an_entry_stays_alone_when_the_stream_comes_anew() {
 }
 
 #[test]
-fn a_page_that_nobody_sees_follows_nothing_and_knows_all_when_it_is_seen() {
+fn hidden_page_closes_stream_and_catches_up_when_shown() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let browser = watched(&stage);
@@ -413,7 +413,7 @@ fn a_page_that_nobody_sees_follows_nothing_and_knows_all_when_it_is_seen() {
 }
 
 #[test]
-fn an_address_that_nobody_has_written_shows_a_page() {
+fn malformed_addresses_still_show_a_page() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -437,7 +437,7 @@ fn an_address_that_nobody_has_written_shows_a_page() {
 }
 
 #[test]
-fn what_is_said_in_passing_covers_nothing_that_is_pressed() {
+fn toasts_do_not_cover_the_main_buttons() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let waiting = bench.propose("create_instance", &create("One"));
@@ -467,7 +467,7 @@ fn what_is_said_in_passing_covers_nothing_that_is_pressed() {
 }
 
 #[test]
-fn what_is_open_at_last_is_said_wherever_the_person_is_by_then() {
+fn slow_open_is_reported_after_the_user_navigates() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let file = obby(&bench.home);
@@ -488,7 +488,7 @@ fn what_is_open_at_last_is_said_wherever_the_person_is_by_then() {
 }
 
 #[test]
-fn what_is_being_asked_is_there_after_all_that_leads_away() {
+fn composer_draft_survives_navigation_reload_and_outage() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let browser = watched(&stage);

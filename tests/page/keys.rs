@@ -19,7 +19,7 @@ const ALL: &str = "
       .filter(it => it.checkVisibility({ visibilityProperty: true }) && !it.disabled && it.type !== 'hidden').length;";
 
 #[test]
-fn everything_is_reached_by_keys_in_order_and_seen_to_be() {
+fn tab_reaches_every_control_in_order_with_visible_focus() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -80,7 +80,7 @@ fn everything_is_reached_by_keys_in_order_and_seen_to_be() {
 }
 
 #[test]
-fn the_first_key_leads_past_the_bar_and_return_asks() {
+fn first_tab_offers_skip_link_and_enter_sends_request() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -104,7 +104,7 @@ fn the_first_key_leads_past_the_bar_and_return_asks() {
 }
 
 #[test]
-fn another_version_of_a_script_has_the_focus_when_it_is_chosen() {
+fn chosen_script_version_keeps_the_focus() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     for edit in [FIRST, LAST] {

@@ -69,7 +69,7 @@ fn conflicts_are_decided_in_three_columns() {
 }
 
 #[test]
-fn a_merge_can_be_taken_as_it_is_or_from_one_side() {
+fn merge_takes_one_side_or_the_file_as_is() {
     let Some(stage) = Stage::set() else { return };
     let bench = bench();
     let before = fs::read(&bench.file).unwrap();

@@ -6,7 +6,7 @@ use vector_tests::past;
 use super::*;
 
 #[test]
-fn what_is_asked_for_is_seen_to_happen_and_changes_the_place() {
+fn approved_request_is_shown_and_changes_the_place() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let before = fs::read(&bench.file).unwrap();
@@ -33,7 +33,7 @@ fn what_is_asked_for_is_seen_to_happen_and_changes_the_place() {
 }
 
 #[test]
-fn a_plan_is_shown_and_can_be_stopped() {
+fn plan_is_shown_and_can_be_stopped() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let browser = stage.browser();
@@ -66,7 +66,7 @@ const WIDER: &str = "
     });";
 
 #[test]
-fn what_is_hostile_is_text_and_stays_within_its_lines() {
+fn hostile_text_is_shown_as_text_without_overflow() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -98,7 +98,7 @@ fn what_is_hostile_is_text_and_stays_within_its_lines() {
 }
 
 #[test]
-fn a_long_conversation_is_there_to_its_beginning() {
+fn long_conversation_loads_to_its_beginning() {
     let Some(stage) = Stage::set() else { return };
     let home = Home::new();
     // Every entry but the results of calls has a part.
@@ -124,7 +124,7 @@ fn a_long_conversation_is_there_to_its_beginning() {
 }
 
 #[test]
-fn places_of_every_format_are_opened_and_what_is_none_is_told_so() {
+fn every_place_format_opens_and_other_files_are_refused() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let browser = stage.browser();
@@ -151,7 +151,7 @@ fn places_of_every_format_are_opened_and_what_is_none_is_told_so() {
 }
 
 #[test]
-fn a_script_can_be_attached_by_its_name() {
+fn script_can_be_attached_by_name() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::obby();
     let browser = stage.browser();

@@ -16,7 +16,7 @@ fn phone() -> Look {
 }
 
 #[test]
-fn a_phone_shows_the_card_first() {
+fn phone_shows_the_whole_card_first() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let browser = stage.browser();
@@ -50,7 +50,7 @@ fn a_phone_shows_the_card_first() {
 
 #[cfg(unix)]
 #[test]
-fn no_table_of_usage_is_cut_on_a_phone() {
+fn usage_tables_are_not_cut_off_on_a_phone() {
     let Some(stage) = Stage::set() else { return };
     let server = Server::start(vec![says("There is nothing to be done.", End::Whole)]);
     let mut bench = Bench::obby();
@@ -69,7 +69,7 @@ fn no_table_of_usage_is_cut_on_a_phone() {
 }
 
 #[test]
-fn an_error_stands_where_it_belongs_and_goes_with_the_next_action() {
+fn form_error_shows_inline_toast_closes_on_next_action() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let waiting = bench.propose("create_instance", &create("One"));
@@ -92,7 +92,7 @@ fn an_error_stands_where_it_belongs_and_goes_with_the_next_action() {
 }
 
 #[test]
-fn a_question_closes_when_one_goes_elsewhere() {
+fn open_dialog_closes_on_navigation_without_deciding() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let waiting = bench.propose("create_instance", &create("One"));
@@ -108,7 +108,7 @@ fn a_question_closes_when_one_goes_elsewhere() {
 }
 
 #[test]
-fn tasks_of_elsewhere_are_searched_and_hidden() {
+fn tasks_of_other_places_can_be_searched_and_hidden() {
     let Some(stage) = Stage::set() else { return };
     let bench = Bench::new();
     let other = bench.home.path().join("other.rbxlx");
@@ -140,7 +140,7 @@ fn tasks_of_elsewhere_are_searched_and_hidden() {
 }
 
 #[test]
-fn a_script_is_shown_whole_and_marked_as_viewed() {
+fn script_can_be_shown_whole_and_marked_as_viewed() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let edits = super::decided::edits();

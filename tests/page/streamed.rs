@@ -88,7 +88,7 @@ const HELD: &str = "
     };";
 
 #[test]
-fn a_page_that_is_loaded_anew_in_mid_stream_has_each_line_once() {
+fn page_reloaded_mid_stream_shows_each_line_once() {
     let Some(stage) = Stage::set() else { return };
     let mut streamed = Streamed::new(End::Whole);
     let browser = stage.browser();
@@ -110,7 +110,7 @@ fn a_page_that_is_loaded_anew_in_mid_stream_has_each_line_once() {
 }
 
 #[test]
-fn what_happens_while_a_conversation_is_on_its_way_is_not_lost() {
+fn text_streamed_while_a_conversation_loads_is_not_lost() {
     let Some(stage) = Stage::set() else { return };
     let mut streamed = Streamed::new(End::Whole);
     let browser = stage.browser();
@@ -128,7 +128,7 @@ fn what_happens_while_a_conversation_is_on_its_way_is_not_lost() {
 }
 
 #[test]
-fn what_a_conversation_has_already_is_not_said_again() {
+fn text_already_in_a_loaded_conversation_is_not_repeated() {
     let Some(stage) = Stage::set() else { return };
     let mut streamed = Streamed::new(End::Hang);
     let browser = stage.browser();
@@ -150,7 +150,7 @@ fn what_a_conversation_has_already_is_not_said_again() {
 }
 
 #[test]
-fn who_looks_on_goes_where_the_conversation_goes() {
+fn second_page_follows_and_continues_the_conversation() {
     let Some(stage) = Stage::set() else { return };
     let mut streamed = Streamed::new(End::Whole);
     let (browser, other) = (stage.browser(), stage.browser());

@@ -16,7 +16,7 @@ fn are_the_same(browser: &Browser<'_>, other: &Browser<'_>) {
 }
 
 #[test]
-fn two_pages_show_the_same() {
+fn two_pages_show_the_same_conversation() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let (browser, other) = (stage.browser(), stage.browser());
@@ -39,7 +39,7 @@ fn two_pages_show_the_same() {
 }
 
 #[test]
-fn a_daemon_that_dies_is_missed_and_found_again() {
+fn page_shows_disconnect_and_resumes_after_daemon_restart() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::new();
     let (browser, other) = (stage.browser(), stage.browser());

@@ -6,7 +6,7 @@ use super::*;
 use crate::models::server::{End, Server};
 
 #[test]
-fn what_is_taken_in_part_is_done_found_again_and_taken_back() {
+fn partially_accepted_proposal_is_applied_listed_and_reverted() {
     let Some(stage) = Stage::set() else { return };
     let read = calls("read_script", json!({ "path": SCRIPT }));
     // The first call is refused, because the model has no plan; the second is allowed without one.

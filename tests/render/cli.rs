@@ -36,7 +36,7 @@ fn refused(home: &Home, file: &Path, out: &Path, more: &[&str], said: &str) {
 }
 
 #[test]
-fn a_place_is_drawn_in_every_format_alike() {
+fn place_is_drawn_alike_in_every_format() {
     let mut pictures = Vec::new();
     for format in [Format::Rbxl, Format::Rbxlx] {
         let (home, file) = with_place(format);
@@ -56,7 +56,7 @@ fn a_place_is_drawn_in_every_format_alike() {
 }
 
 #[test]
-fn a_view_a_size_and_a_path_are_chosen() {
+fn view_size_and_path_can_be_chosen() {
     let (home, file) = with_place(Format::Rbxl);
     let out = home.path().join("out.png");
     let drawn = |more: &[&str]| {
@@ -76,7 +76,7 @@ fn a_view_a_size_and_a_path_are_chosen() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_render_arguments_are_refused() {
     let (home, file) = with_place(Format::Rbxl);
     let out = home.path().join("out.png");
     for size in ["63", "4097", "0", "x", "100x", "1e3", "99999999999"] {
@@ -111,7 +111,7 @@ fn edit(home: &Home, file: &Path, request: &str, more: &[&str]) -> u64 {
 }
 
 #[test]
-fn a_proposal_is_drawn_before_and_after() {
+fn proposal_is_drawn_before_and_after() {
     let (home, file) = with_place(Format::Rbxl);
     let out = home.path().join("out.png");
     let drawn = |number: u64, when: &str| {

@@ -95,7 +95,7 @@ pub(super) fn stage() -> Stage {
 }
 
 #[test]
-fn every_shape_is_drawn_as_it_was_reviewed() {
+fn every_shape_matches_its_reviewed_picture() {
     let Stage { scene, .. } = stage();
     let solids = gather_solids(&scene, scene.root());
     let left = PictureOmissions { has_terrain: false, invisible: 1, broken: 0, boxed: 1 };
@@ -107,7 +107,7 @@ fn every_shape_is_drawn_as_it_was_reviewed() {
 }
 
 #[test]
-fn what_changes_is_highlighted_as_it_was_reviewed() {
+fn highlighted_changes_match_their_reviewed_pictures() {
     let mut stage = stage();
     let before = gather_solids(&stage.scene, stage.scene.root());
     let mark = stage.scene.journal_mark();

@@ -133,7 +133,7 @@ fn check(file: &Path) -> Vec<String> {
 
 #[test]
 #[cfg(unix)]
-fn a_project_is_read_as_rojo_reads_it() {
+fn case_projects_are_read_as_rojo_reads_them() {
     let folder = repository::root().join("tests/rojo/cases");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -229,7 +229,7 @@ impl Project {
 }
 
 #[test]
-fn projects_by_chance_are_read_as_rojo_reads_them() {
+fn random_projects_are_read_as_rojo_reads_them() {
     if !rojo() {
         return;
     }
@@ -274,7 +274,7 @@ fn check(before: &[ProjectInstance], after: &ProjectTree, changed: &TreeUpdate) 
 }
 
 #[test]
-fn what_is_read_again_in_part_is_what_is_read_as_a_whole() {
+fn partial_update_matches_a_full_read() {
     let rounds = if cfg!(debug_assertions) { 100 } else { 3000 };
     for seed in 0..rounds {
         let mut project = Project::new(seed, true);

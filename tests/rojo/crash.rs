@@ -36,7 +36,7 @@ fn settle(home: &Home, folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_killed_change_of_a_project_is_finished_by_the_next() {
+fn killed_project_edits_are_settled_by_the_next_run() {
     let home = Home::new();
     let folder = project(&home);
     let before = snapshot(&folder);
@@ -74,7 +74,7 @@ fn a_killed_change_of_a_project_is_finished_by_the_next() {
 
 /// A file is changed after it was applied: the revert does not overwrite that change.
 #[test]
-fn a_change_by_somebody_else_stops_a_revert_of_the_same() {
+fn revert_of_a_file_changed_elsewhere_is_refused() {
     let home = Home::new();
     let folder = project(&home);
     let shown = folder.display().to_string();
@@ -95,7 +95,7 @@ fn a_change_by_somebody_else_stops_a_revert_of_the_same() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
+fn dry_run_writes_nothing() {
     let home = Home::new();
     let folder = project(&home);
     let before = snapshot(&folder);
@@ -107,7 +107,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_project_can_be_talked_about() {
+fn project_can_be_edited_in_a_chat() {
     let home = Home::new();
     let folder = project(&home);
     let shown = folder.display().to_string();

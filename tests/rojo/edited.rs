@@ -158,7 +158,7 @@ fn told(seed: u64, wrong: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn calls_by_chance_are_done_or_refused() {
+fn random_calls_are_applied_or_refused() {
     let (mut wrong, mut applied, mut refused) = (Vec::new(), 0, 0);
     for seed in 0..30 {
         let (more, done, not) = check(seed);

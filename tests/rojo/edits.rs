@@ -156,7 +156,7 @@ impl Case {
 
 #[test]
 #[cfg(unix)]
-fn what_is_done_to_a_project_is_done_to_its_files() {
+fn edits_of_a_project_change_its_files() {
     let folder = repository::root().join("tests/rojo/edits");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

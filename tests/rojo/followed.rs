@@ -82,7 +82,7 @@ fn tree(nodes: &str) -> String {
 }
 
 #[test]
-fn a_path_that_a_project_file_comes_to_mean_is_followed() {
+fn path_added_to_the_project_file_is_watched() {
     let begin = tree(r#""A": { "$path": "a" }"#);
     let mut bench = Bench::new(&[
         ("default.project.json", &begin),
@@ -106,7 +106,7 @@ fn a_path_that_a_project_file_comes_to_mean_is_followed() {
 }
 
 #[test]
-fn an_optional_path_is_followed_when_it_comes() {
+fn optional_path_is_watched_when_it_appears() {
     let begin = tree(r#""A": { "$path": "a" }, "O": { "$path": { "optional": "not/there/yet" } }"#);
     let mut bench = Bench::new(&[("default.project.json", &begin), ("a/One.luau", "return 1\n")]);
     bench.write("not/there/yet/Two.luau", "return 2\n");
@@ -123,7 +123,7 @@ fn an_optional_path_is_followed_when_it_comes() {
 }
 
 #[test]
-fn the_meta_file_beside_a_single_file_is_followed() {
+fn meta_file_beside_a_single_file_is_watched() {
     let begin = tree(r#""One": { "$path": "src/One.luau" }"#);
     let mut bench = Bench::new(&[("default.project.json", &begin), ("src/One.luau", "return 1\n")]);
     for (name, number) in [("json", 1.0), ("json", 2.0), ("jsonc", 3.0)] {
@@ -138,7 +138,7 @@ fn the_meta_file_beside_a_single_file_is_followed() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_link_leads_to_is_followed() {
+fn link_target_is_watched() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     write(&root, "default.project.json", &tree(r#""$path": "src""#));

@@ -32,7 +32,7 @@ impl Bench {
 }
 
 #[test]
-fn a_project_is_shown_checked_tested_and_compared() {
+fn project_can_be_shown_checked_tested_and_diffed() {
     let bench = Bench::new();
     let shown = bench.run("show", &["--depth", "3"]);
     assert!(shown.stdout.contains("Config"), "{}{}", shown.stdout, shown.stderr);
@@ -50,7 +50,7 @@ fn a_project_is_shown_checked_tested_and_compared() {
 }
 
 #[test]
-fn what_is_no_project_is_said() {
+fn missing_project_is_reported() {
     let bench = Bench::new();
     fs::remove_file(bench.folder.join("default.project.json")).unwrap();
     let none = bench.run("show", &[]);

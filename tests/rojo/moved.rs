@@ -83,7 +83,7 @@ fn status(engine: &Engine, seq: Seq) -> &PendingStatus {
 }
 
 #[test]
-fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
+fn edits_are_rebased_onto_a_file_changed_elsewhere() {
     let bench = Bench::new();
     let mut engine = bench.engine(vec![line(3, "local d = 40")]);
     let first = due(&mut engine);
@@ -99,7 +99,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
 }
 
 #[test]
-fn an_edit_of_the_same_line_is_refused() {
+fn edit_of_the_same_line_is_refused() {
     let bench = Bench::new();
     let mut engine = bench.engine(vec![line(3, "local d = 40")]);
     let first = due(&mut engine);
@@ -112,7 +112,7 @@ fn an_edit_of_the_same_line_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_deleted_under_a_proposal_stays_deleted() {
+fn file_deleted_under_a_proposal_stays_deleted() {
     let bench = Bench::new();
     let mut engine = bench.engine(vec![line(3, "local d = 40")]);
     let first = due(&mut engine);
@@ -124,7 +124,7 @@ fn a_file_that_is_deleted_under_a_proposal_stays_deleted() {
 
 /// A file of that name was created meanwhile: it is not overwritten.
 #[test]
-fn a_new_file_never_takes_the_place_of_another() {
+fn new_file_never_overwrites_another() {
     let bench = Bench::new();
     let args = json!({ "className": "ModuleScript", "parentPath": "game.ServerStorage",
         "props": { "Name": "new", "Source": "return 1\n" } });
@@ -139,7 +139,7 @@ fn a_new_file_never_takes_the_place_of_another() {
 
 /// Later proposals are planned on top of earlier ones, whose files are reread in between.
 #[test]
-fn proposals_stand_on_each_other() {
+fn proposals_build_on_each_other() {
     let bench = Bench::new();
     let folder = json!({ "className": "Folder", "parentPath": "game.ServerStorage", "props": { "Name": "box" } });
     let to = json!({ "path": "game.ServerStorage.main", "parentPath": "game.ServerStorage.box" });
@@ -162,7 +162,7 @@ fn proposals_stand_on_each_other() {
 /// A name that cannot be recorded cannot be reverted, so the change is refused.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_whose_name_is_no_text_is_neither_moved_nor_deleted() {
+fn non_utf8_file_name_prevents_move_and_delete() {
     use std::os::unix::ffi::OsStrExt;
     let bench = Bench::new();
     let odd = bench.file("box/deep").join(std::ffi::OsStr::from_bytes(b"odd\xff.luau"));

@@ -49,7 +49,7 @@ fn write(path: &str, source: &str) -> Json {
 }
 
 #[test]
-fn a_folder_is_taken_as_a_project_and_cards_and_results_name_the_files() {
+fn project_folder_cards_and_results_name_the_files() {
     let home = Home::new();
     let folder = project(&home);
     let math = write("game.ReplicatedStorage.Shared.Math", "return { 1 }\n");
@@ -75,7 +75,7 @@ fn a_folder_is_taken_as_a_project_and_cards_and_results_name_the_files() {
 }
 
 #[test]
-fn a_card_says_which_files_stay_where_a_node_goes() {
+fn card_names_files_that_stay_after_a_node_deletion() {
     let home = Home::new();
     let folder = project(&home);
     let delete =
@@ -100,7 +100,7 @@ fn flat(text: &str) -> String {
 }
 
 #[test]
-fn a_card_that_changes_a_generated_file_names_the_source_and_asks_twice() {
+fn generated_file_card_names_source_and_requires_second_confirmation() {
     let home = Home::new();
     let folder = project(&home);
     let ui = write("game.ReplicatedStorage.Out.ui", "return 2\n");
@@ -114,7 +114,7 @@ fn a_card_that_changes_a_generated_file_names_the_source_and_asks_twice() {
 }
 
 #[test]
-fn an_agent_is_sent_to_the_source_of_a_generated_file_first() {
+fn agent_is_first_sent_to_a_generated_files_source() {
     let home = Home::new();
     let folder = project(&home);
     let ledger = home.path().join("vector");

@@ -31,7 +31,7 @@ fn projects(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn real_trees_are_read_as_rojo_reads_them() {
+fn real_packages_are_read_as_rojo_reads_them() {
     let Some(folder) = packages() else { return };
     let mut files = Vec::new();
     projects(&folder, &mut files);

@@ -156,7 +156,7 @@ fn temporary(files: &Files) -> Vec<&String> {
 }
 
 #[test]
-fn a_step_that_was_done_is_done_again_and_looked_at() {
+fn interrupted_step_is_repeated_and_verified() {
     let whole = Whole::new();
     for files in [&whole.before, &whole.after] {
         whole.put(files);
@@ -174,7 +174,7 @@ fn a_step_that_was_done_is_done_again_and_looked_at() {
 
 /// The bytes are as approved, but the changed project file gives them another meaning.
 #[test]
-fn a_step_that_is_read_otherwise_now_is_taken_back() {
+fn step_that_now_reads_differently_is_rolled_back() {
     let whole = Whole::new();
     whole.put(&whole.after);
     let tree = r#"{ "name": "Game", "globIgnorePaths": ["src/n.luau"], "tree": { "$className": "DataModel", "ServerStorage": { "$path": "src" } } }"#;
@@ -189,7 +189,7 @@ fn a_step_that_is_read_otherwise_now_is_taken_back() {
 }
 
 #[test]
-fn what_others_changed_meanwhile_is_said() {
+fn concurrent_changes_are_reported_on_recovery() {
     let whole = Whole::new();
     for files in [&whole.before, &whole.after] {
         whole.put(files);
@@ -218,7 +218,7 @@ fn what_others_changed_meanwhile_is_said() {
 /// Half of the step is done, and another program has saved one of the files since: all others are
 /// restored.
 #[test]
-fn what_is_half_done_is_put_back_around_what_somebody_saved() {
+fn half_done_step_is_restored_around_a_saved_file() {
     let whole = Whole::new();
     whole.put(&whole.before);
     fs::write(whole.file("a.luau"), "return 2\n").unwrap();
@@ -236,7 +236,7 @@ fn what_is_half_done_is_put_back_around_what_somebody_saved() {
 /// If a file cannot be restored, the step stays open: the run reports that, and the next run
 /// continues.
 #[test]
-fn what_cannot_be_put_back_stays_begun() {
+fn step_that_cannot_be_restored_stays_open() {
     let whole = Whole::new();
     whole.put(&whole.before);
     fs::write(whole.file("a.luau"), "return 2\n").unwrap();
@@ -259,7 +259,7 @@ fn what_cannot_be_put_back_stays_begun() {
 
 /// The process stops when all new files are stored, before their names are recorded.
 #[test]
-fn temporary_files_that_no_record_names_are_taken_away() {
+fn unrecorded_temporary_files_are_removed() {
     let whole = Whole::new();
     for is_last in [
         |entry: &Entry| matches!(entry, Entry::Approved { .. }),

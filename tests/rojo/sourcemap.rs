@@ -32,7 +32,7 @@ fn run(project: &Path, args: &[&str]) -> binary::Output {
 }
 
 #[test]
-fn it_prints_what_rojo_prints_and_tells_what_is_wrong() {
+fn sourcemap_matches_rojo_and_reports_problems() {
     let folder = project();
     let output = run(folder.path(), &[]);
     assert_eq!(output.code, 0, "{}", output.stderr);
@@ -43,7 +43,7 @@ fn it_prints_what_rojo_prints_and_tells_what_is_wrong() {
 }
 
 #[test]
-fn it_says_who_owns_what_and_where_it_comes_from() {
+fn sourcemap_shows_owners_and_maps_files_and_paths() {
     let folder = project();
     let owners = run(folder.path(), &["--owners"]).stdout;
     let line = "game.ServerScriptService.Words\tStringValue\tsrc/Words.txt\tRojo\n";
@@ -64,7 +64,7 @@ fn it_says_who_owns_what_and_where_it_comes_from() {
 }
 
 #[test]
-fn what_cannot_be_mapped_is_said() {
+fn unmappable_project_or_file_is_reported() {
     let folder = project();
     let nothing = run(&folder.path().join("src"), &[]);
     assert_eq!(nothing.code, 1);
@@ -80,7 +80,7 @@ fn what_cannot_be_mapped_is_said() {
 }
 
 #[test]
-fn it_writes_a_file_in_one_step() {
+fn sourcemap_is_written_to_the_output_file() {
     let folder = project();
     let output = folder.path().join("sourcemap.json");
     let ran = run(folder.path(), &["--output", output.to_str().unwrap(), "--absolute"]);

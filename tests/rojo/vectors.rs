@@ -173,7 +173,7 @@ fn call(command: &Command) -> Option<Json> {
 }
 
 #[test]
-fn every_command_of_the_vectors_is_done_to_files_as_to_a_place() {
+fn vector_commands_change_files_as_they_change_a_place() {
     let all: Json = serde_json::from_str(&repository::read("scene-schemas/vectors.json")).unwrap();
     let both = Both::new(all["scene"].as_array().unwrap());
     let commands: Vec<Command> = serde_json::from_value(all["commands"].clone()).unwrap();

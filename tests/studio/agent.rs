@@ -61,7 +61,7 @@ fn answered(studio: &Studio, answer: &Receiver<Json>) -> Json {
 }
 
 #[test]
-fn what_an_agent_calls_is_decided_in_the_widget() {
+fn agent_changes_are_decided_in_the_widget() {
     for signals in MODES {
         let desk = Desk::ready(signals);
         let (studio, agent) = (&desk.studio, Agent::of(&desk));
@@ -96,7 +96,7 @@ fn what_an_agent_calls_is_decided_in_the_widget() {
 }
 
 #[test]
-fn what_the_person_rejects_is_told_with_their_reason() {
+fn rejection_in_the_widget_reaches_the_agent() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
     let args = json!({ "path": "game.Workspace.Wall", "props": { "Transparency": 0.5 } });
@@ -110,7 +110,7 @@ fn what_the_person_rejects_is_told_with_their_reason() {
 }
 
 #[test]
-fn an_agent_and_a_person_work_side_by_side() {
+fn agent_reads_on_top_of_the_users_pending_proposal() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
     desk.propose("rename game.Workspace.Wall to Tower");

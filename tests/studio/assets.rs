@@ -30,7 +30,7 @@ fn grow(studio: &Studio) -> Json {
 }
 
 #[test]
-fn an_asset_is_one_undo_step_and_its_scripts_are_looked_through() {
+fn asset_is_one_undo_step_and_scripts_are_scanned() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -66,7 +66,7 @@ fn an_asset_is_one_undo_step_and_its_scripts_are_looked_through() {
 }
 
 #[test]
-fn an_asset_is_taken_back_by_a_checkpoint() {
+fn restoring_a_checkpoint_removes_an_inserted_asset() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     register(studio, "print(1)\n");
@@ -84,7 +84,7 @@ fn an_asset_is_taken_back_by_a_checkpoint() {
 }
 
 #[test]
-fn an_asset_that_became_another_is_shown_anew() {
+fn changed_asset_is_shown_again_before_insertion() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     register(studio, "print(1)\n");
@@ -102,7 +102,7 @@ fn an_asset_that_became_another_is_shown_anew() {
 }
 
 #[test]
-fn an_asset_that_cannot_be_loaded_is_refused_with_what_to_do() {
+fn unloadable_asset_is_refused_with_advice() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     studio.register_asset("rbxassetid://9", Err("HTTP 403 (Forbidden)"));
@@ -113,7 +113,7 @@ fn an_asset_that_cannot_be_loaded_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn what_an_asset_is_called_and_holds_hides_nothing() {
+fn hidden_characters_in_an_asset_are_shown_escaped() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     let mut scene = Scene::empty(FileFormat::Binary);

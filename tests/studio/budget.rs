@@ -127,11 +127,11 @@ fn mirrored(daemon: &Daemon, home: &Home) -> u64 {
 }
 
 #[test]
-fn studio_is_never_held_up_where_signals_come_at_once() {
+fn studio_stays_responsive_with_immediate_signals() {
     lives_with_100_000_instances(Signals::Immediate);
 }
 
 #[test]
-fn studio_is_never_held_up_where_signals_come_later() {
+fn studio_stays_responsive_with_deferred_signals() {
     lives_with_100_000_instances(Signals::Deferred);
 }

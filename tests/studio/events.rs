@@ -468,7 +468,7 @@ fn listener(player: &Player, signals: Signals, height: u32) -> Studio {
 }
 
 #[test]
-fn the_widget_shows_every_event() {
+fn widget_shows_every_event() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let player = Player::default();
         let studio = listener(&player, signals, 2_400);
@@ -490,7 +490,7 @@ fn the_widget_shows_every_event() {
 }
 
 #[test]
-fn a_long_card_is_drawn_in_slices_and_its_end_stays_in_sight() {
+fn long_card_is_drawn_in_slices_with_end_visible() {
     let player = Player::default();
     player.with(|it| it.rows = 150);
     let studio = listener(&player, Signals::Deferred, 600);
@@ -537,7 +537,7 @@ fn until_verb(studio: &Studio, player: &Player, verb: &str) {
 }
 
 #[test]
-fn a_command_that_is_typed_and_entered_is_run() {
+fn typed_commands_are_run() {
     let player = Player::default();
     let studio = at_work(&player);
     for (typed, verb) in [("/stop", "1/cancel"), (" /retry ", "1/retry"), ("/reject", "1/clear")] {
@@ -560,7 +560,7 @@ fn a_command_that_is_typed_and_entered_is_run() {
 }
 
 #[test]
-fn a_word_that_is_no_command_is_not_sent() {
+fn invalid_commands_are_not_sent() {
     for (typed, told) in [
         ("/undo", "There is no command /undo. Nothing was sent."),
         ("/undo the wall", "There is no command /undo. Nothing was sent."),
@@ -581,7 +581,7 @@ fn a_word_that_is_no_command_is_not_sent() {
 }
 
 #[test]
-fn words_behind_a_command_say_what_it_is_about() {
+fn text_after_a_command_is_sent_as_its_subject() {
     let player = Player::default();
     let studio = at_work(&player);
     ask(&studio, "/plan");
@@ -614,7 +614,7 @@ fn broken() -> Event {
 }
 
 #[test]
-fn trying_again_means_the_task_that_went_wrong() {
+fn retry_applies_to_the_failed_task() {
     let player = Player::default();
     let studio = at_work(&player);
     let other = asked(player.with(|it| it.session.clone()), "Lay the floor");
@@ -636,7 +636,7 @@ fn trying_again_means_the_task_that_went_wrong() {
 }
 
 #[test]
-fn what_ended_is_asked_for_once_more() {
+fn try_again_resends_the_last_request() {
     let player = Player::default();
     let studio = at_work(&player);
     player.play(Event::AskedMore { text: text("Paint it blue"), attached: Vec::new() });
@@ -648,7 +648,7 @@ fn what_ended_is_asked_for_once_more() {
 }
 
 #[test]
-fn an_answer_is_no_command() {
+fn suggested_answer_is_not_run_as_a_command() {
     let player = Player::default();
     let studio = at_work(&player);
     let answers = vec![text("/settings"), text("/build a door")];

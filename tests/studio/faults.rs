@@ -26,7 +26,7 @@ fn steps(studio: &Studio) -> Vec<String> {
 }
 
 #[test]
-fn a_refused_recording_changes_nothing() {
+fn refused_recording_changes_nothing() {
     for is_playing in [false, true] {
         let desk = Desk::ready(Signals::Deferred);
         let studio = &desk.studio;
@@ -46,7 +46,7 @@ fn a_refused_recording_changes_nothing() {
 }
 
 #[test]
-fn a_script_that_is_stale_half_way_takes_everything_back() {
+fn script_found_stale_midway_reverts_the_whole_change() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -74,7 +74,7 @@ fn a_script_that_is_stale_half_way_takes_everything_back() {
 }
 
 #[test]
-fn what_both_have_changed_is_shown_in_three_texts() {
+fn conflict_shows_base_current_and_proposed_text() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -93,7 +93,7 @@ fn what_both_have_changed_is_shown_in_three_texts() {
 }
 
 #[test]
-fn a_write_that_fails_half_way_takes_everything_back() {
+fn write_failing_midway_reverts_the_whole_change() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     let before = studio.snapshot();
@@ -107,7 +107,7 @@ fn a_write_that_fails_half_way_takes_everything_back() {
 }
 
 #[test]
-fn denied_permissions_are_told_with_their_switch() {
+fn denied_permissions_are_reported_with_their_setting() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     desk.propose("replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main");
@@ -122,7 +122,7 @@ fn denied_permissions_are_told_with_their_switch() {
 }
 
 #[test]
-fn a_plugin_that_is_loaded_again_acknowledges_what_it_did() {
+fn reloaded_plugin_acknowledges_its_applied_change() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -138,7 +138,7 @@ fn a_plugin_that_is_loaded_again_acknowledges_what_it_did() {
 }
 
 #[test]
-fn a_plugin_killed_at_any_write_does_it_once() {
+fn plugin_killed_at_any_write_applies_once() {
     for skip in 0..9 {
         let desk = Desk::ready(Signals::Deferred);
         let studio = &desk.studio;
@@ -181,7 +181,7 @@ end)
 "#;
 
 #[test]
-fn a_plugin_killed_half_way_takes_back_long_texts() {
+fn plugin_killed_midway_reverts_long_script_texts() {
     let length = "print(1)\n".len() + "-- äöü\n".len() * 40_000;
     let (before, after) =
         (json!(["print(1)\n", "print(1)", length]), json!(["print(2)\n", "print(2)", length]));
@@ -218,7 +218,7 @@ fn a_plugin_killed_half_way_takes_back_long_texts() {
 }
 
 #[test]
-fn a_wire_that_loses_and_doubles_changes_nothing_twice() {
+fn lost_responses_and_duplicate_requests_apply_nothing_twice() {
     for answer in [Answer::Lose, Answer::Double] {
         for path in ["/poll", "/scene", "/apply", "/decide", "/chat"] {
             let desk = Desk::ready(Signals::Deferred);
@@ -282,14 +282,14 @@ fn killed_at(entries: u64) {
 }
 
 #[test]
-fn a_daemon_killed_at_any_entry_goes_on() {
+fn daemon_killed_at_any_entry_resumes() {
     for entries in 1..=9 {
         killed_at(entries);
     }
 }
 
 #[test]
-fn two_windows_are_apart() {
+fn two_windows_have_separate_proposals_and_changes() {
     let desk = Desk::ready(Signals::Deferred);
     let other = studio(&desk.settings, Signals::Immediate);
     until_shown(&other, "Connected");

@@ -7,7 +7,7 @@ use super::{Desk, ask, click, eval, until, until_shown, until_there};
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
 
 #[test]
-fn a_request_becomes_one_undo_step() {
+fn request_becomes_one_undo_step() {
     for signals in MODES {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -28,7 +28,7 @@ fn a_request_becomes_one_undo_step() {
 }
 
 #[test]
-fn a_script_is_edited_in_one_undo_step() {
+fn script_edit_becomes_one_undo_step() {
     for signals in MODES {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -44,7 +44,7 @@ fn a_script_is_edited_in_one_undo_step() {
 }
 
 #[test]
-fn a_grid_is_made_step_by_step() {
+fn grid_is_built_step_by_step() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     ask(studio, "grid 2x2 of neon parts");
@@ -62,7 +62,7 @@ fn a_grid_is_made_step_by_step() {
 }
 
 #[test]
-fn two_requests_stand_side_by_side() {
+fn two_pending_requests_are_separate_undo_steps() {
     for signals in MODES {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -94,7 +94,7 @@ const LOADS: &str =
     "replace \"print(1)\" with \"loadstring('print(2)')()\" in game.ServerScriptService.Main";
 
 #[test]
-fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
+fn press_that_opens_a_warning_does_not_confirm_it() {
     for signals in MODES {
         let desk = Desk::ready(signals);
         let studio = &desk.studio;
@@ -127,7 +127,7 @@ fn the_question_about_a_warning_is_not_answered_by_the_press_that_led_to_it() {
 }
 
 #[test]
-fn a_plugin_that_is_loaded_again_shows_all_that_waits() {
+fn reloaded_plugin_shows_all_pending_proposals() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     desk.propose("rename game.Workspace.Wall to Tower");
@@ -141,7 +141,7 @@ fn a_plugin_that_is_loaded_again_shows_all_that_waits() {
 }
 
 #[test]
-fn a_plugin_that_is_shut_out_asks_for_a_code_and_goes_on() {
+fn revoked_plugin_asks_for_a_code_and_resumes() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     desk.propose("set Transparency = 0.5 on game.Workspace.Wall");

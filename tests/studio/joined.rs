@@ -10,7 +10,7 @@ use vector_tests::daemon::Daemon;
 use super::{ask, click, eval, pair, studio, until, until_shown, until_there};
 
 #[test]
-fn the_card_names_the_file_and_studio_stays_as_it_is() {
+fn card_names_the_rojo_file_and_studio_is_unchanged() {
     let home = Home::new();
     let project = home.path().join("game");
     fs::create_dir_all(project.join("src")).unwrap();

@@ -206,12 +206,12 @@ fn nothing_is_wrong(cases: [Case; 5]) {
 }
 
 #[test]
-fn everything_happens_once() {
+fn proposals_are_applied_exactly_once_despite_mishaps() {
     nothing_is_wrong([CASE, MIXED, FREE, ALONE, LOADED_AGAIN]);
 }
 
 #[test]
-fn each_mistake_is_found() {
+fn explorer_finds_each_seeded_mistake() {
     let found = [
         (Mistake::Pops, 1, CASE, NEVER),
         (Mistake::Forgets, 1, CASE, TWICE),

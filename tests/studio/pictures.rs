@@ -185,7 +185,7 @@ fn until_ended(studio: &Studio, count: usize) {
 }
 
 #[test]
-fn everything_in_the_widget_can_be_read_and_is_as_it_was_looked_at() {
+fn widget_texts_are_legible_and_match_their_snapshot() {
     let mut shown = BTreeMap::new();
     for theme in [Theme::Dark, Theme::Light] {
         for width in [300, 420] {

@@ -15,7 +15,7 @@ fn transparency(studio: &Studio) -> Json {
 }
 
 #[test]
-fn a_call_without_a_path_means_what_is_selected() {
+fn call_without_path_targets_the_selection() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     select(studio, "{ workspace.Wall }");
@@ -28,7 +28,7 @@ fn a_call_without_a_path_means_what_is_selected() {
 }
 
 #[test]
-fn with_none_or_several_selected_only_what_is_made_has_a_place() {
+fn without_single_selection_only_inserts_default_to_workspace() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     select(studio, "{}");
@@ -45,7 +45,7 @@ fn with_none_or_several_selected_only_what_is_made_has_a_place() {
 }
 
 #[test]
-fn an_attached_instance_is_meant_whatever_is_selected() {
+fn attached_instance_takes_precedence_over_selection() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     select(studio, "{ workspace.Wall }");
@@ -60,7 +60,7 @@ fn an_attached_instance_is_meant_whatever_is_selected() {
 }
 
 #[test]
-fn what_is_selected_and_open_can_be_named_in_the_text() {
+fn selection_and_open_script_can_be_mentioned_in_text() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     select(studio, "{ workspace.Wall }");
@@ -89,7 +89,7 @@ fn attach_line(studio: &Studio) {
 }
 
 #[test]
-fn text_that_is_selected_in_the_editor_travels_with_its_script() {
+fn selected_editor_text_is_attached_with_its_script() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     attach_line(studio);
@@ -99,7 +99,7 @@ fn text_that_is_selected_in_the_editor_travels_with_its_script() {
 }
 
 #[test]
-fn text_of_a_script_that_has_changed_since_is_not_taken() {
+fn selected_text_of_a_changed_script_is_refused() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     attach_line(studio);

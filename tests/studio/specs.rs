@@ -23,7 +23,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn the_specs_hold_in_both_signal_modes() {
+fn plugin_specs_pass_in_both_signal_modes() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = repository::root().join("plugin");
     copy(&plugin.join("src"), &folder.path().join("src"));

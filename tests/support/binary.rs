@@ -36,7 +36,6 @@ impl Default for Home {
 }
 
 impl Home {
-    /// An empty home.
     pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder can be made"))
     }

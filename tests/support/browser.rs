@@ -26,7 +26,6 @@ use crate::requirement::Requirement;
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// An upper bound for every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The polling interval.
 const GLANCE: Duration = Duration::from_millis(20);
 /// The key of an element's id in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -40,9 +39,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Keys without a letter, as WebDriver names them.
 pub mod key {
     pub const TAB: char = '\u{e004}';
-    /// Return.
     pub const ENTER: char = '\u{e007}';
-    /// A modifier.
     pub const SHIFT: char = '\u{e008}';
     /// A modifier for shortcuts, which enter no text.
     pub const CONTROL: char = '\u{e009}';
@@ -450,7 +447,6 @@ impl Browser<'_> {
         self.cdp("Input.dispatchKeyEvent", down);
     }
 
-    /// The controlled tab.
     #[track_caller]
     pub fn tab(&self) -> Json {
         self.send("GET", "/window", &Json::Null)

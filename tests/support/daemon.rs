@@ -17,7 +17,6 @@ pub struct Daemon {
     lines: Receiver<String>,
 }
 
-/// An HTTP response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub status: u16,
@@ -301,7 +300,6 @@ impl<'d> Plugin<'d> {
         self.daemon.call(method, path, Some(&self.token), body)
     }
 
-    /// Polls without waiting.
     pub fn poll(&mut self) -> Json {
         self.poll_for(0, &[])
     }
@@ -360,7 +358,6 @@ impl<'d> Plugin<'d> {
         .ok();
     }
 
-    /// Sends a request.
     pub fn chat(&self, text: &str) -> Answer {
         self.chat_with(text, json!([]))
     }

@@ -25,7 +25,6 @@ impl Human {
         Self { port: daemon.port, token, cursor: 0 }
     }
 
-    /// Calls a route.
     pub fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
         call(self.port, (method, path), Some(&self.token), body)
     }

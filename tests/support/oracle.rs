@@ -18,7 +18,6 @@ use crate::places;
 /// The properties that identify an instance within Roblox.
 const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
 
-/// An instance.
 #[derive(Debug, Clone)]
 pub struct Item {
     pub class: String,
@@ -30,7 +29,6 @@ pub struct Item {
     parent: Ref,
 }
 
-/// A place.
 #[derive(Debug, Clone)]
 pub struct Tree {
     items: HashMap<Ref, Rc<Item>>,
@@ -54,7 +52,6 @@ fn is_own(id: UniqueId) -> bool {
 }
 
 impl Tree {
-    /// Reads a place.
     pub fn decode(bytes: &[u8]) -> Self {
         youngest();
         let dom = if bytes.starts_with(b"<roblox!") {

@@ -22,7 +22,6 @@ pub enum Requirement {
     Axe,
     /// The folder of `VECTOR_CASES`.
     Cases,
-    /// Chromium and chromedriver.
     Chromium,
     Git,
     /// The official MCP SDK from npm.

@@ -149,7 +149,6 @@ pub const REFUSED_VALUES: &[&str] = &[
     r#"{"__t":"Binary","base64":"?"}"#,
 ];
 
-/// Canonical paths.
 pub const PATHS: &[&str] = &[
     "game",
     "game.Workspace",

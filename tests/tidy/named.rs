@@ -40,7 +40,7 @@ fn exists(name: &str, read: impl Fn(&str) -> Option<String>) -> bool {
 }
 
 #[test]
-fn the_tests_that_documents_name_exist() {
+fn tests_named_in_documents_exist() {
     let mut missing = Vec::new();
     for document in DOCUMENTS {
         let text = repository::read(document);
@@ -53,7 +53,7 @@ fn the_tests_that_documents_name_exist() {
 }
 
 #[test]
-fn each_line_of_the_threat_model_names_its_test() {
+fn every_threat_model_row_names_a_test() {
     let text = repository::read("SECURITY.md");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
     let bare = |row: &&&str| {
@@ -64,7 +64,7 @@ fn each_line_of_the_threat_model_names_its_test() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_missed() {
+fn nonexistent_test_names_are_detected() {
     let read = |path: &str| {
         let text = match path {
             "tests/attacks/guard.rs" => "attacks! {\n    a_row: WebPage, \"x\" => Line;\n}",

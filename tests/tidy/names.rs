@@ -146,7 +146,7 @@ fn counts(sources: &[Source]) -> Counts {
 }
 
 #[test]
-fn names_are_counted() {
+fn name_counts_stay_within_limits() {
     let (sources, _) = super::sources();
     let counts = counts(&sources);
     println!("\n{}", counts.table());
@@ -174,7 +174,7 @@ fn names_are_counted() {
 }
 
 #[test]
-fn each_kind_is_counted() {
+fn each_kind_of_name_is_counted() {
     let text = "//! d\n/// Which.\nstruct Told;\n/// A name\n/// of two lines.\nenum TwoWords {}\n\
                 fn told(x: u8) {}\nfn is_it((a, b): (A, B)) {}\nfn c(self, f: impl Fn((A, B)), (d, e): F) {}\n\
                 fn d(x: (A, B), y: Map<A, (B, C)>) -> (A, B) {}\n#[cfg(test)]\nmod tests {\n    struct Told;\n    fn kept() {}\n}\n";

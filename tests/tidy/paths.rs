@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_spread_out() {
+    fn use_trees_are_expanded() {
         check("use a;", &["a"]);
         check("pub use a::b as c;", &["a::b"]);
         check(

@@ -160,13 +160,13 @@ mod tests {
     const SHELL: &str = "daemon/crates/ledger/src/lib.rs";
 
     #[test]
-    fn a_file_says_why_it_exists() {
+    fn files_without_a_module_doc_are_reported() {
         check(SHELL, "// Just a note.\n", &["1: documented"]);
         check(SHELL, "", &["1: documented"]);
     }
 
     #[test]
-    fn a_file_is_one_subject() {
+    fn files_that_are_too_long_are_reported() {
         let long = format!("//! d\n{}", "fn f() {}\n".repeat(700));
         check(SHELL, &long, &["1: short"]);
         let tests = format!("//! d\n#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(700));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_crates_touch_nothing() {
+    fn side_effects_in_pure_crates_are_reported() {
         check(CORE, "//! d\nuse std::time::Duration;\nuse std::io::Read;\n", &[]);
         check(CORE, "//! d\nuse std::{fmt, fs};\n", &["2: pure"]);
         check(CORE, "//! d\nuse std::time;\n", &["2: pure"]);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_unwrapped() {
+    fn unwraps_outside_tests_are_reported() {
         check(SHELL, "//! d\nfn f() {\n    g().unwrap();\n}\n", &["3: fallible"]);
         check(SHELL, "//! d\nfn f() {\n    g()\n        .expect(\"x\");\n}\n", &["4: fallible"]);
         check(SHELL, "//! d\n#[expect(unused)]\nfn f() {\n    self.expect(1);\n}\n", &[]);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_unfinished() {
+    fn unfinished_code_is_reported() {
         check(SHELL, "//! d\nfn f() {\n    todo!()\n}\n", &["3: finished"]);
         check(SHELL, "//! d\n#[cfg(test)]\nfn f() {\n    dbg!(1)\n}\n", &["4: finished"]);
         check(SHELL, "//! d\n// TODO: later\n", &["2: finished"]);

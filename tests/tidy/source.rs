@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_comments_are_told_from_code() {
+    fn strings_and_comments_are_separated_from_code() {
         check("a // b\nc", "a     \nc", "  // b\n ");
         check("/* /* x */ */y", "             y", "/* /* x */ */ ");
         check(r#"f("a\"//")"#, r#"f("     ")"#, "          ");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn items_for_tests_are_left_out() {
+    fn test_items_are_left_out() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n";
         let source = Source::new("a.rs", text, false);
         assert!(source.code.contains("fn a") && source.code.contains("fn c"));

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_and_refused_is_a_line_each() {
+    fn reads_and_refusals_are_logged_as_one_line_each() {
         let log = CallLog::default();
         log.read_record(&call(
             2,

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_a_task_or_a_command() {
+    fn chat_input_is_parsed_as_task_or_command() {
         let ask = |text: &str, stance| ChatInput::Ask(text.to_owned(), stance);
         assert_eq!(parse_input(" make it red "), ask("make it red", InteractionMode::Act));
         assert_eq!(parse_input("/plan a farm"), ask("a farm", InteractionMode::Plan));

@@ -129,7 +129,6 @@ fn restore_checkpoint(
     }
 }
 
-/// Reports the outcome.
 fn report_outcome(checkpoint: u64, outcome: Finish) -> ExitStatus {
     match outcome {
         Finish::Done => {

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_decoded_in_whatever_pieces() {
+    fn response_decodes_alike_for_any_chunk_offsets() {
         let whole = line(json!({}));
         assert_eq!((&whole["id"], &whole["outcome"]), (&json!(7), &json!("ok")));
         assert_eq!((&whole["text"], &whole["stop"]), (&json!("grüße"), &json!("stop")));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_with_what_to_do() {
+    fn http_error_has_its_reason_and_retry_delay() {
         let body = "{\"error\":{\"code\":429,\"message\":\"slow\"}}";
         let answer = line(json!({"status": 429, "content_type": null, "body": body,
             "headers": {"Retry-After": ["3"]}}));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_answered_too() {
+    fn invalid_lines_are_answered_with_an_error() {
         for (more, why) in [
             (json!({"wire": "telex"}), "there is no wire \"telex\""),
             (json!({"body_encoding": "base64", "body": "?"}), "the body is not base64"),

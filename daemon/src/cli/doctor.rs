@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_that_breaks_leaves_the_others_alone() {
+    fn panicking_check_does_not_stop_the_others() {
         fn breaks(_: &CheckSite) -> Vec<DoctorFinding> {
             panic!("it breaks")
         }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_shown_safely_and_in_columns() {
+    fn findings_are_escaped_and_aligned_in_columns() {
         let finding =
             DoctorFinding::problem("port", "a\x1b[2J b").with_fix("vector serve --port 0");
         let text = render_group(

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_their_numbers_before_and_after() {
+    fn hunk_lines_have_old_and_new_numbers() {
         let hunks = vector_text_edit::diff_hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
         assert_eq!(
             hunk_lines(&hunks, TextStyle::plain(), false).join("\n"),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_folded_and_then_cut_with_a_count() {
+    fn long_line_is_folded_then_cut_with_count() {
         let hunks = vector_text_edit::diff_hunks("", &"x".repeat(2000), 3);
         let shown = hunk_lines(&hunks, TextStyle::plain(), false);
         assert_eq!(shown.len(), 10, "{shown:#?}");

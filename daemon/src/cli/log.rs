@@ -19,7 +19,6 @@ use super::card::{class_name, class_paint};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{print_status, print_stdout, stdout_style};
 
-/// Records per read.
 const PAGE: usize = 5_000;
 
 /// List what was asked, proposed, decided and done; newest last.
@@ -370,7 +369,7 @@ mod tests {
     use super::format_time;
 
     #[test]
-    fn dates_are_the_calendar_s() {
+    fn times_are_formatted_as_calendar_dates() {
         assert_eq!(format_time(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(format_time(951_782_399_000), "2000-02-28 23:59:59 UTC");
         assert_eq!(format_time(951_782_400_000), "2000-02-29 00:00:00 UTC");

@@ -18,7 +18,6 @@ use super::terminal::{Terminal, print_status};
 pub(super) struct RemoteReview<'a> {
     pub(super) daemon: &'a DaemonClient,
     pub(super) terminal: &'a Terminal,
-    /// Approves every card.
     pub(super) yes: bool,
     /// Also approves cards that need a second confirmation.
     pub(super) force: bool,
@@ -40,7 +39,6 @@ pub(super) enum CardOutcome {
     Decided(DecisionResponse),
     /// Decided elsewhere, or no longer there.
     Elsewhere,
-    /// Left undecided.
     Left,
     /// The user wants to see no more cards.
     Quit,

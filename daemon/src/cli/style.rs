@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown() {
+    fn control_characters_are_shown_as_symbols() {
         assert_eq!(terminal_line("a\x1b[31mb\x07"), "a␛[31mb␇");
         assert_eq!(terminal_line("tab\there\r"), "tab    here␍");
         assert_eq!(safe_lines("a\nb\x1b"), "a\nb␛");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_by_columns() {
+    fn lines_are_wrapped_by_column_width() {
         assert_eq!(wrap_words("one two three", 8), ["one two", "three"]);
         assert_eq!(fold_columns("部品部品", 4), ["部品", "部品"]);
         assert_eq!(fold_columns("", 4), [""]);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_stands_below_its_ancestors() {
+    fn changes_are_drawn_below_their_ancestors() {
         check(
             &[
                 item("game.Workspace.A", ChangeMark::Added, "Model", &[]),
@@ -274,7 +274,7 @@ game
     }
 
     #[test]
-    fn what_goes_takes_along_what_was_said_of_it() {
+    fn removed_instance_hides_earlier_changes_to_it() {
         check(
             &[
                 item("game.W.A.P", ChangeMark::Changed, "Part", &["Size  1 → 2"]),
@@ -293,7 +293,7 @@ game
     }
 
     #[test]
-    fn a_long_run_of_equal_siblings_is_cut() {
+    fn long_runs_of_equal_siblings_are_cut() {
         let items: Vec<TreeItem> = (0..100)
             .map(|n| item(&format!("game.W.P{n}"), ChangeMark::Added, "Part", &[]))
             .chain([item("game.W.Z", ChangeMark::Moved, "Folder", &[])])

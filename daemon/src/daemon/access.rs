@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_granted_is_there_again_and_what_is_taken_is_not() {
+    fn grants_survive_reload_and_revoked_ones_do_not() {
         let home = tempfile::tempdir().unwrap();
         let mut grants = GrantStore::load(home.path()).unwrap();
         let credential = TokenHash::of_token(&grants.add_plugin(7).unwrap());
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_too_many_pages_gives_way() {
+    fn oldest_page_is_dropped_at_the_limit() {
         let home = tempfile::tempdir().unwrap();
         let mut grants = GrantStore::load(home.path()).unwrap();
         let tokens: Vec<String> =
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_holds_what_opens_anything() {
+    fn grant_files_contain_no_tokens() {
         let home = tempfile::tempdir().unwrap();
         let mut grants = GrantStore::load(home.path()).unwrap();
         let told = [
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pairing_of_which_no_time_was_kept_still_counts() {
+    fn pairing_without_a_time_still_counts() {
         let home = tempfile::tempdir().unwrap();
         let text = format!("{}\nno hash at all\n", TokenHash::of_token("old").hash());
         fs::write(home.path().join(PLUGINS), text).unwrap();
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain_and_there_once() {
+    fn client_names_must_be_valid_and_unique() {
         let home = tempfile::tempdir().unwrap();
         let mut grants = GrantStore::load(home.path()).unwrap();
         for name in ["", "a b", "a\n", "plugin-1", "page-1", "--all", "\u{e9}", &"x".repeat(41)] {

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn who_settles_another_file_waits_for_nobody() {
+    fn locks_of_other_files_do_not_block() {
         let settling = FileLocks::default();
         let _alone = settling.lock(files(&[0, 1]));
         let (other, (done, is_done)) = (settling.clone(), channel());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_settle_the_same_file() {
+    fn file_is_locked_by_one_holder_at_a_time() {
         let settling = FileLocks::default();
         let is_busy: [AtomicBool; 4] = Default::default();
         let all = Barrier::new(4);

@@ -124,7 +124,6 @@ impl OpenRequest {
         }
     }
 
-    /// Locates the file.
     fn locate(&self) -> Result<PathBuf, NotOpened> {
         match self {
             Self::Place(path) => places::find_file(path),

@@ -156,7 +156,6 @@ fn unix_millis() -> u64 {
 }
 
 impl DaemonActor {
-    /// Replaces the clock.
     #[must_use]
     pub fn with_clock(mut self, clock: ClockFn) -> Self {
         // The remaining time of the current code stays the same.

@@ -550,7 +550,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_away_is_noticed_once_and_when_they_come_back() {
+    fn absent_session_is_reported_once_and_again_on_return() {
         let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let (window, file) = (SessionId("window".to_owned()), SessionId("file".to_owned()));
         event_hub.register(&file, 1, TokenHash::of_token("file")).mark_permanent();
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_is_left_for_good() {
+    fn removed_session_slot_stays_closed() {
         let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let window = SessionId("window".to_owned());
         let slot = event_hub.register(&window, 1, TokenHash::of_token("one"));
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_does_not_see_is_no_other_place() {
+    fn only_visible_mirror_changes_are_reported() {
         let event_hub = EventHub::new(TokenHash::of_token("a person's"));
         let slot =
             event_hub.register(&SessionId("window".to_owned()), 1, TokenHash::of_token("window"));

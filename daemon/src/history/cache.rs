@@ -18,7 +18,6 @@ use vector_ledger::{Ledger, LedgerError};
 use super::facts::{OutcomeFacts, ReadOrder};
 use super::row::{HistoryRow, RowSubject, verdict_label};
 
-/// Entries per read.
 pub(super) const READ_BATCH: usize = 100;
 /// Memory limit of the cached rows, in bytes. Older rows are read again.
 const MAX_ROW_BYTES: usize = 16 << 20;
@@ -93,7 +92,6 @@ pub(super) struct WorkflowPlace {
 /// A place that a request selects.
 #[derive(Debug)]
 pub enum PlaceSelector {
-    /// An open place.
     Open(Place),
     /// A place by its name or its session ID.
     Named(String),
@@ -134,7 +132,6 @@ pub(super) struct HistoryLine {
 }
 
 impl HistoryCache {
-    /// Reads new entries.
     pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         if !self.is_initialized {
             self.last_read = ledger.last_seq()?;

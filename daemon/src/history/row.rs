@@ -11,7 +11,6 @@ use vector_place::count_noun;
 /// Characters of a text that are cached for searching. The rest is read again.
 const MAX_SEARCH_CHARS: usize = 1_000;
 
-/// A cached entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HistoryRow {
     pub(super) seq: Seq,
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_a_line() {
+    fn entries_are_described_as_text() {
         check(json!({ "entry": "asked", "text": "and a door" }), "and a door");
         check(json!({ "entry": "told", "text": "go on" }), "go on");
         check(json!({ "entry": "resumed" }), "Went on");

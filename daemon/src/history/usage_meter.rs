@@ -15,7 +15,6 @@ use vector_core::calendar::format_date;
 use vector_engine::budget::{MessageUsage, SpendingMeter, day_number};
 use vector_ledger::{Ledger, LedgerError, PartialRecord};
 
-/// Entries per read.
 const READ_BATCH: usize = 1_000;
 
 /// The figures, shared between threads. They grow with the ledger, by some hundred bytes per call.
@@ -229,7 +228,6 @@ fn deserialize_proposal<'de, D: Deserializer<'de>>(
 }
 
 impl MeteredWork {
-    /// Reads new entries.
     fn read_new_entries(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         loop {
             let new = ledger.read_as::<CountedEntry>(self.last_read, READ_BATCH)?;
@@ -481,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_timed_from_the_request_to_the_answer() {
+    fn models_are_timed_from_request_to_answer() {
         let unanswered = |code: &str| json!({ "entry": "unanswered", "code": code });
         let replied = json!({ "entry": "replied", "model": "maker/model" });
         let work = begun(&[
@@ -513,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_timed_where_it_is_known_when_they_were_called() {
+    fn tools_are_timed_if_their_call_time_is_known() {
         let called = |tool: &str| json!({ "entry": "called", "tool": tool, "args": {} });
         let proposed =
             |call: u64| json!({ "entry": "proposed", "call": call, "proposal": { "title": "x" } });
@@ -550,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_chosen_is_no_rejection() {
+    fn choosing_part_of_a_proposal_is_no_rejection() {
         let called = json!({ "entry": "called", "tool": "replace_text", "args": {} });
         let proposed = |from: Json| {
             let proposal = json!({ "title": "x", "commands": [{ "from": 9 }], "from": from });
@@ -575,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_and_the_slow_end_are_named() {
+    fn summary_has_median_and_95th_percentile() {
         assert_eq!(summarize_times([].into_iter()), None);
         let all = summarize_times((1..=100).rev()).unwrap();
         assert_eq!((all.median, all.p95), (50, 95));

@@ -183,7 +183,7 @@ mod tests {
     use super::attribute_line;
 
     #[test]
-    fn a_path_is_a_pattern_that_is_that_path_alone() {
+    fn attribute_pattern_escapes_special_characters() {
         assert_eq!(attribute_line("a/b.rbxl"), "\"/a/b.rbxl\" filter=vector-unresolved");
         assert_eq!(
             attribute_line("a [1]*\"\\.rbxl"),

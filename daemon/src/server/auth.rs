@@ -24,7 +24,6 @@ pub(super) enum Caller {
     Plugin(SessionId),
     /// The user, at a terminal or on the page.
     Human,
-    /// An external agent.
     Agent,
 }
 

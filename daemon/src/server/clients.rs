@@ -43,7 +43,7 @@ mod tests {
     use crate::session::SessionMessage;
 
     #[test]
-    fn a_client_is_gone_when_its_last_request_breaks_off() {
+    fn client_disconnects_when_its_last_request_breaks_off() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let event_hub = Arc::new(EventHub::new(TokenHash::of_token("a person's")));

@@ -147,7 +147,6 @@ impl<S: Send + Sync> FromRequestParts<S> for PathSession {
     }
 }
 
-/// The query parameters.
 #[derive(Debug)]
 pub(super) struct Parameters(String);
 

@@ -184,7 +184,7 @@ mod tests {
     const HELD: usize = 1_792;
 
     #[test]
-    fn a_held_request_keeps_little_memory() {
+    fn held_requests_use_little_memory() {
         let event_hub = Arc::new(EventHub::new(TokenHash::of_token("token")));
         let (daemon, _home) = DaemonHandle::for_tests(&event_hub);
         let mcp = Arc::new(McpHttp::new(&event_hub, &daemon, Path::new("no such file"), HEAD));

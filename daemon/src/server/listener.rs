@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_does_not_come_ends_its_connection_alone() {
+    fn slow_request_head_ends_only_its_own_connection() {
         serving(Duration::from_millis(200), |address, _end| {
             let slow = connect(address, "GET /health HTTP/1.1\r\nHost: ");
             let host = format!("Host: {address}\r\nConnection: close\r\n\r\n");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_without_end_is_refused() {
+    fn endless_request_head_ends_its_connection() {
         serving(HEAD, |address, _end| {
             let mut stream = connect(address, "GET /health HTTP/1.1\r\n");
             let line = format!("X: {}\r\n", "a".repeat(1_000));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_over_the_limit_is_refused_and_one_below_is_not() {
+    fn only_request_heads_over_the_limit_are_refused() {
         serving(HEAD, |address, _end| {
             let ask = |bytes: usize| {
                 let host = format!("Host: {address}\r\nConnection: close\r\n");
@@ -232,7 +232,7 @@ mod tests {
 
     /// The body arrives byte by byte, each in time, and never ends.
     #[test]
-    fn a_body_that_does_not_come_ends_its_connection() {
+    fn unfinished_body_is_answered_with_request_timeout() {
         for path in ["/api/chat", "/mcp"] {
             serving(Duration::from_millis(300), |address, _end| {
                 let head = format!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_answered_at_the_end() {
+    fn held_request_is_answered_at_shutdown() {
         serving(HEAD, |address, end| {
             let head = format!("Host: {address}\r\nAuthorization: Bearer token\r\n\r\n");
             let held = connect(address, &format!("GET /api/stream?hold=15 HTTP/1.1\r\n{head}"));

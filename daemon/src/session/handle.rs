@@ -63,7 +63,6 @@ impl<T> Future for Answer<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkflowAction {
     Cancel,
-    /// Repeats what failed.
     Retry,
     Resume,
     /// Rejects all pending proposals.

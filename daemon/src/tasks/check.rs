@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_script_has_its_own_findings_in_their_order() {
+    fn findings_are_returned_in_script_order() {
         let mut scripts: Vec<CheckedScript> = (0..200)
             .map(|at| script(&format!("game.A{at}"), if at % 2 == 0 { "print(x)" } else { "" }))
             .collect();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_thread_can_be_had_nothing_counts_as_clean() {
+    fn scripts_are_checked_without_any_threads() {
         let texts = ["print(x)", "local =", "", &"do ".repeat(500)];
         let scripts = texts.map(|text| script("game.A", text));
         let found = on_threads(&scripts, &ScriptLinters::from_settings(None).0, 1 << 60, &|| false);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn specs_know_the_words_of_their_runner() {
+    fn specs_may_use_test_runner_globals() {
         let text = "return function() it('a', function() expect(1).to.be.ok() end) end";
         let found = check_scripts(
             &[script("game.A", text)],
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn deeply_nested_source_does_not_overflow_the_stack() {
         let blocks = |n: usize| format!("{}{}", "do ".repeat(n), "end ".repeat(n));
         let texts = [
             blocks(190),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_ends_between_two_scripts_when_it_is_asked_to() {
+    fn cancelled_check_ends_between_two_scripts() {
         let scripts: Vec<CheckedScript> =
             (0..100).map(|at| script(&format!("game.A{at}"), "print(x)")).collect();
         let asked = AtomicUsize::new(0);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_leaves_files_out() {
+    fn excluded_files_have_no_findings() {
         let text = "exclude = [\"Packages/*\"]".to_owned();
         let settings = vector_luau::LintSettings { text, ..Default::default() };
         let (linters, _) = ScriptLinters::from_settings(Some(&settings));

@@ -20,7 +20,6 @@ use vector_rojo_project::StepJournal;
 
 use self::git::GitIndex;
 
-/// Entries per read.
 const READ_BATCH: usize = 5_000;
 /// The trailer of a commit message that marks a proposal as committed.
 const TRAILER: &str = "Vector-Proposal";
@@ -84,7 +83,6 @@ impl<T, E: std::fmt::Display> ErrorContext<T> for Result<T, E> {
 /// A progress report of a deploy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeployProgress<'t> {
-    /// The current step.
     Step(DeployStep),
     /// The file being examined.
     File(&'t str),
@@ -101,7 +99,6 @@ pub enum DeployStep {
     Comparing,
     /// Adding the files to an index.
     Staging,
-    /// Making the commit.
     Committing,
 }
 

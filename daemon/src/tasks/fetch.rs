@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_ends_with_its_task() {
+    fn fetch_ends_when_its_task_is_cancelled() {
         let endless = "return function() it('a', function() while true do end end) end";
         let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();

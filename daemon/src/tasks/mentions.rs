@@ -30,7 +30,6 @@ const MAX_NAMES: usize = 500;
 /// Findings attached per request.
 const MAX_FINDINGS: usize = 100;
 
-/// Mentions per request.
 const MAX_MENTIONS: usize = 20;
 
 /// The files that a request may read.
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_what_a_check_finds_the_errors_first() {
+    fn problems_mention_lists_check_findings_errors_first() {
         let mut scene = Scene::empty(FileFormat::Binary);
         for (name, text) in
             [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")]
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_are_looked_at_and_what_is_not_there_is_said() {
+    fn files_and_folders_are_attached_and_missing_ones_reported() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().display().to_string();
         fs::write(folder.path().join("a.luau"), "return 1\n").unwrap();
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_reads_what_is_in_its_folder_and_nothing_else() {
+    fn session_reads_only_visible_files_in_its_folder() {
         let around = tempfile::tempdir().unwrap();
         let folder = around.path().join("game");
         fs::create_dir_all(folder.join("src")).unwrap();
@@ -391,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_with_a_request_is_what_it_points_at() {
+    fn mentions_covered_by_request_chips_are_not_attached_again() {
         let scene = Scene::empty_studio_place();
         let studio = RequestPlace { is_studio: true, ..SHELL };
         let error = attached("fix @script", &scene, studio).unwrap_err();

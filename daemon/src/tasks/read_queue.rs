@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_run_at_once_than_there_are_slots_and_all_run() {
+    fn all_reads_run_within_the_slot_limit() {
         for slots in [1, 2, 3] {
             let queue = ReadQueue::new(slots);
             let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_asks_for_much_does_not_keep_others_waiting() {
+    fn greedy_client_does_not_delay_others() {
         let queue = ReadQueue::new(1);
         let go = block(&queue);
         let (tell, done) = channel();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_that_panics_gives_its_slot_back() {
+    fn panicking_read_releases_its_slot() {
         let queue = ReadQueue::new(1);
         let (tell, done) = channel();
         for at in 0..3 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_wait_any_more_is_dropped() {
+    fn reads_beyond_the_queue_limit_are_dropped() {
         let queue = ReadQueue::new(1);
         let go = block(&queue);
         let held = Arc::new(());

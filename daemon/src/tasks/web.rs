@@ -81,10 +81,7 @@ pub enum WebError {
         seconds: u64,
     },
     #[error("{address} redirects more than {MAX_REDIRECTS} times. Ask the page that it leads to")]
-    Redirects {
-        /// The requested address.
-        address: String,
-    },
+    Redirects { address: String },
     /// The response has an error status.
     #[error("{address} answered {status}. Look whether the address is right, or ask another page")]
     Status {

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_is_read_as_it_is_written() {
+    fn parts_round_trip_and_wrong_fields_are_refused() {
         let nodes = json!({ "classes": ["Part"], "ids": ["studio:1"], "parents": [0], "class": [0], "names": ["A"] });
         let parts = [
             json!({ "part": "begin", "total": 3 }),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_a_part_come_in_any_order() {
+    fn part_fields_may_come_in_any_order() {
         let last = r#"{"name":"B","parent":"game","class":"Part","id":"studio:2","part":"added"}"#;
         let part: ScenePart = serde_json::from_str(last).unwrap();
         assert!(matches!(part, ScenePart::Added { .. }));

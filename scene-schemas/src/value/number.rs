@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_print_as_ecmascript_does() {
+    fn doubles_print_like_ecmascript() {
         check(0.0, "0");
         check(-0.0, "-0.0");
         check(1.0, "1");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn singles_print_shortest() {
+    fn singles_print_in_shortest_form() {
         check_single(0.1, "0.1");
         check_single(-0.0, "-0.0");
         check_single(1.0, "1");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_thousandth_single_reads_back() {
+    fn sampled_singles_read_back_unchanged() {
         for bits in (0..0x7f80_0000_u32).step_by(9973) {
             let number = f32::from_bits(bits);
             let read = f32_number(number).as_f64().unwrap() as f32;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_named() {
+    fn non_finite_numbers_are_named() {
         assert_eq!(f32_number(f32::INFINITY), "inf");
         assert_eq!(f32_number(f32::NEG_INFINITY), "-inf");
         assert_eq!(f32_number(-f32::NAN), "nan");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn any_json_has_one_text() {
+    fn any_json_has_one_canonical_text() {
         let json: Json = serde_json::from_str(
             "{ \"b\": [1.0, null, true], \"B\": \"\\u0001\\n\\\"\\\\é\", \"a\": {} }",
         )

@@ -156,7 +156,7 @@ fn every_type_round_trips() {
 }
 
 #[test]
-fn the_samples_and_the_list_name_the_same_types() {
+fn samples_cover_every_type_name() {
     let mut seen: Vec<&str> = samples()
         .iter()
         .map(|(value, ..)| value.type_name())
@@ -230,7 +230,7 @@ fn canonical_text_has_sorted_keys_and_no_ids() {
 }
 
 #[test]
-fn the_plain_form_leaves_out_what_the_property_says() {
+fn plain_form_omits_types_implied_by_the_property() {
     let check = |value: Value, json: serde_json::Value| assert_eq!(value.to_plain(), json);
     check(Value::Float32(0.1), json!(0.1));
     check(Value::Float32(3.0), json!(3));
@@ -249,7 +249,7 @@ fn the_plain_form_leaves_out_what_the_property_says() {
 }
 
 #[test]
-fn long_texts_are_cut_for_people() {
+fn long_texts_are_truncated_for_display() {
     let line = Value::String("é".repeat(61)).to_brief();
     assert_eq!(line, format!("\"{}…\"", "é".repeat(60)));
 }
@@ -261,7 +261,7 @@ fn refuse(json: &str, said: &str) {
 }
 
 #[test]
-fn what_is_no_value_is_refused_with_a_sentence() {
+fn invalid_values_are_refused_with_an_explanation() {
     refuse("null", "a value is true or false, a number, a text, or an object with `__t`, got null");
     refuse("[0,1,0]", "a value is true or false");
     refuse("{}", "an object must name its type in `__t`");
@@ -278,7 +278,7 @@ fn what_is_no_value_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn a_wrong_field_is_named_with_what_belongs_there() {
+fn wrong_fields_are_named_with_the_expected_form() {
     refuse(
         r#"{"__t":"Float32","value":1e39}"#,
         "the field `value` of a Float32 must be a number that fits into 32 bits, got 1e",
@@ -329,7 +329,7 @@ fn a_wrong_field_is_named_with_what_belongs_there() {
 }
 
 #[test]
-fn values_survive_inside_a_command() {
+fn values_round_trip_inside_a_command() {
     let mut props = BTreeMap::new();
     for (index, (value, ..)) in samples().into_iter().enumerate() {
         props.insert(format!("p{index}"), Some(value));

@@ -79,17 +79,17 @@ fn works_with(agent: Agent) {
 }
 
 #[test]
-fn claude_code_hears_what_becomes_of_its_calls() {
+fn claude_code_receives_the_outcomes_of_its_calls() {
     works_with(Agent::ClaudeCode);
 }
 
 #[test]
-fn codex_hears_what_becomes_of_its_calls() {
+fn codex_receives_the_outcomes_of_its_calls() {
     works_with(Agent::Codex);
 }
 
 #[test]
-fn gemini_cli_hears_what_becomes_of_its_calls() {
+fn gemini_cli_receives_the_outcomes_of_its_calls() {
     works_with(Agent::Gemini);
 }
 
@@ -112,17 +112,17 @@ fn cancels_with(agent: Agent) {
 }
 
 #[test]
-fn a_call_that_claude_code_cuts_off_is_withdrawn() {
+fn call_timed_out_by_claude_code_is_withdrawn() {
     cancels_with(Agent::ClaudeCode);
 }
 
 #[test]
-fn a_call_that_codex_cuts_off_is_withdrawn() {
+fn call_timed_out_by_codex_is_withdrawn() {
     cancels_with(Agent::Codex);
 }
 
 #[test]
-fn a_call_that_gemini_cli_cuts_off_is_withdrawn() {
+fn call_timed_out_by_gemini_cli_is_withdrawn() {
     cancels_with(Agent::Gemini);
 }
 
@@ -177,31 +177,31 @@ fn cancels_when_interrupted(agent: Agent) {
 
 #[cfg(unix)]
 #[test]
-fn what_claude_code_proposed_can_be_approved_when_it_was_interrupted() {
+fn proposal_of_interrupted_claude_code_can_be_approved() {
     leaves_with(Agent::ClaudeCode, "INT");
 }
 
 #[cfg(unix)]
 #[test]
-fn codex_takes_back_what_it_proposed_when_it_is_interrupted() {
+fn interrupted_codex_withdraws_its_proposal() {
     cancels_when_interrupted(Agent::Codex);
 }
 
 #[cfg(unix)]
 #[test]
-fn what_claude_code_proposed_can_be_approved_when_it_was_killed() {
+fn proposal_of_killed_claude_code_can_be_approved() {
     leaves_with(Agent::ClaudeCode, "KILL");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_codex_proposed_can_be_approved_when_it_was_killed() {
+fn proposal_of_killed_codex_can_be_approved() {
     leaves_with(Agent::Codex, "KILL");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_gemini_cli_proposed_can_be_approved_when_it_was_killed() {
+fn proposal_of_killed_gemini_cli_can_be_approved() {
     leaves_with(Agent::Gemini, "KILL");
 }
 

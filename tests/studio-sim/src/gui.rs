@@ -35,7 +35,6 @@ pub struct GuiObject {
     /// The class name, such as `TextButton`.
     pub class: String,
     pub name: String,
-    /// The full name.
     pub path: String,
     /// The text without tags; empty if the object has none.
     pub text: String,

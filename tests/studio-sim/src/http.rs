@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_in_all_their_forms() {
+    fn responses_are_parsed_in_all_forms() {
         check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi rest", Some((200, "hi")));
         check("HTTP/1.1 404 Not Found\r\n\r\nrest", Some((404, "rest")));
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x=1\r\nd\r\n0\r\n\r\n";
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_taken_apart() {
+    fn urls_are_split_into_host_and_path() {
         let check = |url, host: &str, path: &str| {
             assert_eq!(parts(url), Some((host.to_owned(), path.to_owned())));
         };

@@ -67,11 +67,9 @@ pub(crate) struct Meter {
 /// The action at a safepoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Continue.
     On,
     /// Record the script's position with [`Meter::note`].
     Noted,
-    /// Stop the script.
     Exhausted,
 }
 
@@ -91,7 +89,6 @@ impl Meter {
         }
     }
 
-    /// Counts a safepoint.
     pub(crate) fn step(&self) -> Look {
         let units = self.units.get() + 1;
         self.units.set(units);

@@ -3,9 +3,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UtcMoment {
     pub year: u64,
-    /// Starts at 1.
     pub month: u64,
-    /// Starts at 1.
     pub day: u64,
     pub hour: u64,
     pub minute: u64,
@@ -63,7 +61,7 @@ mod tests {
     use super::{format_date, parse_date};
 
     #[test]
-    fn a_date_is_the_day_that_it_came_from() {
+    fn dates_round_trip_and_invalid_ones_are_rejected() {
         for count in (0..60_000).step_by(7).chain([59, 60, 11_016, 11_017, 47_540, 47_541]) {
             assert_eq!(parse_date(&format_date(count)), Some(count));
         }

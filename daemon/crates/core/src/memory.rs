@@ -62,17 +62,20 @@ impl MemorySection {
 #[serde(tag = "action", rename_all = "camelCase", deny_unknown_fields)]
 pub enum MemoryChange {
     /// Appends a new entry to a section.
-    Add { section: MemorySection, text: String },
+    Add {
+        section: MemorySection,
+        text: String,
+    },
     /// Replaces the text of an entry.
     Replace {
         section: MemorySection,
-        /// The current entry.
         entry: String,
-        /// The new entry.
         text: String,
     },
-    /// Removes an entry.
-    Remove { section: MemorySection, entry: String },
+    Remove {
+        section: MemorySection,
+        entry: String,
+    },
 }
 
 /// Maximum bytes of an entry, and of the whole file.
@@ -553,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_as_people_write_them() {
+    fn entries_are_read_from_hand_written_files() {
         assert_eq!(list_entries(FILE, Charter), ["Fun", "Fast and fair"]);
         assert_eq!(list_entries(FILE, Todo), ["one", "two"]);
         assert!(
@@ -567,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_with_blank_lines_does_not_split_its_entry() {
+    fn fence_with_blank_lines_does_not_split_its_entry() {
         let inside = "## Todo\n- a\n  ```\n\n  b\n  ```\n- c\n";
         assert_eq!(list_entries(inside, Todo), ["a ``` b ```", "c"]);
         // A fence that is not indented belongs to no entry, and a new entry is inserted before it.
@@ -581,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_touches_its_entry_alone() {
+    fn edit_changes_only_its_entry() {
         let with = |from: &str, to: &str| FILE.replacen(from, to, 1);
         check(FILE, add(Charter, "Fair"), &with("  fair\r\n", "  fair\r\n* Fair\r\n"));
         check(FILE, add(Todo, "three"), &with("two\r\n", "two\r\n- [ ] three\r\n"));
@@ -605,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_made_where_they_belong() {
+    fn sections_are_created_where_they_belong() {
         let made = "# Memory\n\n## Todo\n\n- [ ] a\n";
         check("", add(Todo, "a"), made);
         let both = "# Memory\n\n## Charter\n\n- b\n\n## Todo\n\n- [ ] a\n";
@@ -621,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn invalid_edits_are_refused() {
         refused(
             FILE,
             remove(Todo, "three"),
@@ -640,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_holds_what_fits() {
+    fn memory_extract_keeps_within_its_size_limit() {
         assert_eq!(extract_memory(FILE, 10_000), FILE);
         let long = (0..100).fold(String::from("Free text.\n"), |text, n| {
             let section = MemorySection::ALL[n % 5];
@@ -661,7 +664,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_file_holds_is_kept() {
+    fn edits_keep_arbitrary_file_content() {
         const LINES: [&str; 22] = [
             "# A",
             "## Charter",

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pointed_at_is_found() {
+    fn mentions_are_found_in_text() {
         check("@selection", &[("@selection", MentionKind::Selection)]);
         check("Fix @Script.", &[("@Script", MentionKind::Script)]);
         check(
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_not() {
+    fn other_words_are_not_mentions() {
         for text in [
             "",
             "@",
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn code_holds_no_mentions() {
+    fn mentions_in_code_are_ignored() {
         for text in [
             "```luau\n@script\n```",
             "~~~\n@script\n```\n@script\n~~~",
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_typed_is_read_without_panic() {
+    fn arbitrary_text_is_read_without_panic() {
         const PIECES: [&str; 20] = [
             "@",
             "selection",

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_lets_through_what_it_says() {
+    fn auto_approval_depends_on_mode_class_and_warnings() {
         check(Class::Additive, None, [false, true, true]);
         check(Class::Additive, Some(WarningKind::Name), [false, false, true]);
         check(Class::Modifying, None, [false, false, true]);

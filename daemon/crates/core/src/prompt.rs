@@ -37,13 +37,10 @@ pub const UNMERGED: &str = "What does not go together: ";
 /// Everything that is sent to a provider.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelPrompt {
-    /// Vector's rules.
     pub rules: String,
-    /// The user's request.
     pub goal: String,
     /// The interaction mode. The rules state it, and tools beyond it are not offered.
     pub stance: InteractionMode,
-    /// The user's attachments.
     pub attached: Vec<AttachmentSnapshot>,
     /// The scripts that may matter for the request.
     pub scripts: Option<TaskContext>,
@@ -293,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_attached_stands_beside_the_goal() {
+    fn attachments_are_listed_in_the_prompt_context() {
         let target = |path: &str| Target {
             id: InstanceId("studio:1".to_owned()),
             path: path.parse().unwrap(),
@@ -334,7 +331,7 @@ mod tests {
     ];
 
     #[test]
-    fn nothing_in_a_fence_closes_it() {
+    fn fenced_text_cannot_close_its_fence() {
         for text in HOSTILE {
             let told = fence_text(text, "luau");
             let (open, rest) = told.split_once("luau\n").unwrap();
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_attached_cannot_speak_for_the_person() {
+    fn attachments_cannot_impersonate_the_user() {
         for hostile in HOSTILE {
             let file = AttachmentSnapshot::File {
                 path: format!("a\n{hostile}.md"),

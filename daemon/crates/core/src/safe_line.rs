@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_be_obeyed_or_not_be_seen_is_shown() {
+    fn control_and_invisible_characters_are_made_visible() {
         assert_eq!(safe_line("a\x1b[31mb\x07"), "a␛[31mb␇");
         assert_eq!(safe_line("tab\there\r"), "tab\there␍");
         assert_eq!(safe_line("\u{9b}2J"), "\\u{9b}2J");

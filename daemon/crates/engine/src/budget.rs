@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn caps_count_for_a_task_a_project_and_a_day() {
+    fn spending_caps_apply_per_task_project_and_day() {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
         let first = pay(&ledger, "/game/a.rbxl", 1.0);

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_told_is_within_the_budget() {
+    fn script_context_stays_within_its_budget() {
         for (long, budget, most) in
             [(1, 16_000, 12), (40, 16_000, 3), (40, 4_000, 12), (400, 9_000, 12), (1, 500, 12)]
         {

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_of_its_place_and_ends() {
+    fn conversation_belongs_to_its_place_and_ends() {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
         let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_is_taken_once_however_often_its_task_has_its_turn() {
+    fn fetch_is_planned_once_across_workflow_turns() {
         let folder = tempfile::tempdir().unwrap();
         let (_ledger, mut engine) = place(folder.path());
         let tasks = [0, 1].map(|_| {

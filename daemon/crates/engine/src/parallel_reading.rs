@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_texts_are_read_in_their_order() {
+    fn all_texts_are_read_in_order() {
         for count in [0, 1, BATCH_SIZE, 10 * BATCH_SIZE + 3] {
             let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

@@ -472,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_of_a_workflow_are_concerned() {
+    fn affected_files_include_a_workflows_source_and_output() {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
         let (file, out) = ("a.rbxl".to_owned(), Some("b.rbxl".to_owned()));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_file_counts() {
+    fn nearest_settings_file_is_used() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a/b");
         fs::create_dir_all(&folder).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_anybody_writes_is_refused() {
+    fn oversized_settings_file_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path();
         fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE)).unwrap();
@@ -131,7 +131,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn no_link_shows_what_stands_elsewhere() {
+    fn links_leading_out_of_the_folder_are_not_read() {
         use std::os::unix::fs::symlink;
         use std::os::unix::net::UnixListener;
 

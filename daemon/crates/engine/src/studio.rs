@@ -247,9 +247,7 @@ fn fingerprint_after(scene: &Scene, command: &Command, node: Node) -> Option<Fin
 /// The observed state of a proposal that a stopped process had sent to Studio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObservedState {
-    /// Fully applied.
     Done,
-    /// Not applied.
     NotDone,
     /// Partly applied, or unknown.
     Unclear,

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_are_over_are_kept_however_many_are_not() {
+    fn cache_keeps_all_unfinished_and_the_latest_finished_workflows() {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
         let at_work: Vec<Seq> = (0..=MAX_FINISHED).map(|_| begin(&ledger)).collect();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn only_abandoned_temporary_files_of_vector_are_swept() {
+    fn only_abandoned_vector_temporary_files_are_swept() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("place.rbxl");
         let kept = [
@@ -237,7 +237,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_with_the_name_of_a_temporary_file_stays() {
+    fn link_named_like_a_temporary_file_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let (link, to) = (folder.path().join(".vector-aaaaaa.tmp"), folder.path().join("to"));
         fs::write(&to, "theirs").unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_beside_a_writer_never_takes_its_file() {
+    fn concurrent_sweep_never_deletes_a_writers_file() {
         let folder = tempfile::tempdir().unwrap();
         let is_over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {

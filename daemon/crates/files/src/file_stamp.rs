@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_looks_otherwise_when_it_is_changed_or_replaced() {
+    fn file_stamp_differs_after_change_or_replacement() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("place.rbxl");
         fs::write(&file, "one").unwrap();

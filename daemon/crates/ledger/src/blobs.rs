@@ -60,14 +60,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back() {
+    fn blob_bytes_round_trip() {
         check(&[7; 10_000], true);
         check(b"", false);
         check(b"short", false);
     }
 
     #[test]
-    fn damage_is_noticed() {
+    fn damaged_blob_is_detected() {
         let mut blob = StoredBlob::pack(vec![7; 10_000]);
         blob.bytes.truncate(8);
         for packed in [true, false] {

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ledger_is_looked_at_whether_or_not_somebody_has_it_open() {
+    fn open_and_closed_ledgers_are_inspected_without_leftovers() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().join("a b%20c?#ö");
         assert_eq!(inspect_ledger(&home).unwrap(), None);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_told() {
+    fn damaged_ledger_is_reported() {
         let home = tempfile::tempdir().unwrap();
         drop(Ledger::open(home.path()).unwrap());
         let file = home.path().join(FILE);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_within_and_across_handles() {
+    fn lease_has_one_holder_within_and_across_handles() {
         let home = tempfile::tempdir().unwrap();
         let (one, two) = (leases(home.path()), leases(home.path()));
         let lease = take(&one, 7).unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_dead_process_left_is_taken() {
+    fn lease_file_left_by_a_dead_process_is_taken() {
         let home = tempfile::tempdir().unwrap();
         let leases = leases(home.path());
         fs::write(leases.lease_path(Seq(7)), "").unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn never_two_holders_in_a_race() {
+    fn lease_never_has_two_holders_in_a_race() {
         let home = tempfile::tempdir().unwrap();
         let holders = AtomicUsize::new(0);
         std::thread::scope(|scope| {

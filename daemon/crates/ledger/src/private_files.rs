@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_vector_made_is_closed_and_what_is_somebody_elses_is_not() {
+    fn only_files_made_by_vector_become_private() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         for name in ["token", "serve.lock", "vector.toml"] {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_link_leads_to_is_left_alone() {
+    fn link_target_keeps_its_permissions() {
         let home = tempfile::tempdir().unwrap();
         let other = home.path().join("other");
         fs::write(&other, "").unwrap();

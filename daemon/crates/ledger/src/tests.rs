@@ -66,7 +66,7 @@ fn assert_gapless(ledger: &Ledger, entries: u64) {
 }
 
 #[test]
-fn what_is_appended_is_read() {
+fn appended_entries_are_read_back() {
     let home = home();
     let ledger = open(&home);
     assert_eq!(ledger.last_seq().unwrap(), Seq(0));
@@ -93,7 +93,7 @@ fn what_is_appended_is_read() {
 }
 
 #[test]
-fn it_is_read_backwards_and_in_part() {
+fn entries_are_read_backwards_and_in_part() {
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Text {
         text: Option<String>,
@@ -120,7 +120,7 @@ fn it_is_read_backwards_and_in_part() {
 }
 
 #[test]
-fn what_is_written_with_its_call_names_it() {
+fn entry_appended_with_its_call_refers_to_it() {
     let home = home();
     let ledger = open(&home);
     let called = |id: &str| Entry::Called {
@@ -143,7 +143,7 @@ fn what_is_written_with_its_call_names_it() {
 }
 
 #[test]
-fn the_kind_is_the_entrys_tag() {
+fn kind_column_is_the_entry_tag() {
     let home = home();
     let ledger = open(&home);
     ledger.append(batch(None, vec![started(), said("x"), finished()])).unwrap();
@@ -177,7 +177,7 @@ fn threads_append_without_gaps_and_batches_stay_together() {
 }
 
 #[test]
-fn two_ledgers_open_and_append_at_once() {
+fn several_ledgers_open_and_append_concurrently() {
     let home = home();
     let together = Barrier::new(4);
     std::thread::scope(|scope| {
@@ -197,7 +197,7 @@ fn two_ledgers_open_and_append_at_once() {
 }
 
 #[test]
-fn a_large_body_is_a_blob_that_is_kept_once() {
+fn large_body_is_stored_once_as_a_blob() {
     let home = home();
     let ledger = open(&home);
     let workflow = begin(&ledger);
@@ -211,7 +211,7 @@ fn a_large_body_is_a_blob_that_is_kept_once() {
 }
 
 #[test]
-fn blobs_are_kept_once_and_read_by_hash() {
+fn blobs_are_stored_once_and_read_by_hash() {
     let home = home();
     let ledger = open(&home);
     let subtree: Vec<u8> = vec![3; 5_000];
@@ -235,7 +235,7 @@ fn blobs_are_kept_once_and_read_by_hash() {
 }
 
 #[test]
-fn nothing_that_was_written_changes() {
+fn written_rows_cannot_be_changed() {
     let home = home();
     let ledger = open(&home);
     ledger
@@ -265,7 +265,7 @@ fn nothing_that_was_written_changes() {
 }
 
 #[test]
-fn a_ledger_is_there_when_it_is_opened_again() {
+fn ledger_persists_when_reopened() {
     let home = home();
     let nested = home.path().join("a/b");
     let ledger = Ledger::open(&nested).unwrap();
@@ -281,7 +281,7 @@ fn a_ledger_is_there_when_it_is_opened_again() {
 }
 
 #[test]
-fn a_new_workflow_is_leased_before_anybody_else_can() {
+fn new_workflow_is_leased_before_others_can_lease_it() {
     let home = home();
     let (one, two) = (open(&home), open(&home));
     let (records, lease) = one.start_workflow(batch(None, vec![started()])).unwrap();
@@ -312,7 +312,7 @@ fn unfinished_workflows_are_found_by_index() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_left_alone() {
+fn newer_format_is_refused() {
     let home = home();
     let file = open(&home).file_path().to_owned();
     let outside = Connection::open(&file).unwrap();
@@ -330,7 +330,7 @@ fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_damaged_file_is_named() {
+fn damaged_file_is_reported_as_corrupt() {
     let home = home();
     std::fs::write(home.path().join(FILE), "this is not a database").unwrap();
     let error = Ledger::open(home.path()).unwrap_err();
@@ -338,7 +338,7 @@ fn a_damaged_file_is_named() {
 }
 
 #[test]
-fn a_batch_on_a_full_disk_leaves_nothing() {
+fn batch_on_a_full_disk_leaves_no_rows() {
     let home = home();
     let file = open(&home).file_path().to_owned();
     let conn = schema::open_writer(&file).unwrap();
@@ -357,7 +357,7 @@ fn a_batch_on_a_full_disk_leaves_nothing() {
 }
 
 #[test]
-fn a_malformed_batch_is_refused() {
+fn malformed_batch_is_refused() {
     let home = home();
     let ledger = open(&home);
     let workflow = begin(&ledger);

@@ -328,18 +328,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_know_their_kind() {
+    fn rows_carry_their_entry_kind() {
         assert_eq!(said(1).rows[0].kind, "said");
     }
 
     #[test]
-    fn nesting_counts_brackets_outside_of_texts() {
+    fn nesting_depth_counts_brackets_outside_strings() {
         assert_eq!(nesting_depth(r#"{"[": "[[\"[", "b": [{}], "c": []}"#), 3);
         assert_eq!(nesting_depth(r#""\\" [["#), 2);
     }
 
     #[test]
-    fn a_bad_batch_does_not_spoil_its_group() {
+    fn bad_batch_does_not_fail_its_group() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("ledger.sqlite");
         let mut conn = schema::open_writer(&file).unwrap();

@@ -2,7 +2,7 @@
 //! yet.
 //!
 //! Decides on tokens and the syntax tree, never on characters. If the parser, the compiler or this
-//! module is in doubt, the answer is no. It knows only scripts, not proposals or modes.
+//! module is in doubt, the answer is false. It knows only scripts, not proposals or modes.
 
 use std::collections::HashSet;
 

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn compiles_what_studio_runs() {
+    fn valid_studio_scripts_compile() {
         check("", "");
         check("local x: number = 1\nx += 1\nreturn `{x} 😀`", "");
         check("@native\nlocal function f<T>(a: T): T return a end\r\nreturn f", "");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_and_where() {
+    fn errors_have_line_and_message() {
         check(
             "local x = 1\r\nlocal y =\r\n",
             "line 3: Expected identifier when parsing expression, got <eof>",
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn blames_an_edit_only_for_what_it_broke() {
+    fn only_errors_caused_by_the_edit_are_new() {
         assert_eq!(new_errors("local a", "local a = 1"), []);
         assert_eq!(new_errors("local a", "local a =").len(), 1);
         assert_eq!(new_errors("local a =", "local b ="), []);
     }
 
     #[test]
-    fn reads_other_forms() {
+    fn diagnostics_in_other_formats_are_parsed() {
         let read = |text| parse_diagnostic(text).to_string();
         assert_eq!(read("game.Script:12: oh: no"), "line 12: oh: no");
         assert_eq!(read("not enough memory"), "line 1: not enough memory");

@@ -39,7 +39,6 @@ impl fmt::Display for FindingSeverity {
 pub enum FindingSource {
     Compiler,
     Selene,
-    /// A type checker.
     Types,
     /// The reader of the lint settings.
     Settings,
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_lines_and_characters() {
+    fn positions_are_lines_and_characters() {
         let lines = LineIndex::from_text("a\r\n  é😀x\n");
         assert_eq!(lines.line_count(), 3);
         assert_eq!(lines.line_text(2), "  é😀x");
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_claims_stays_within_the_text() {
+    fn claimed_spans_are_clamped_to_the_text() {
         let lines = LineIndex::from_text("abc\nd");
         let claimed = LineSpan { line: 0, column: 0, end_line: u32::MAX, end_column: u32::MAX };
         let whole = LineSpan { line: 1, column: 1, end_line: 2, end_column: 2 };
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_are_kept() {
+    fn most_severe_findings_are_kept() {
         let mut few: Vec<SourceFinding> =
             (0..MAX_FINDINGS as u32).map(|at| finding(at, "x")).collect();
         assert_eq!(cap_findings(&mut few, |it| it.severity), None);
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_moved_is_not_new() {
+    fn moved_findings_are_not_new() {
         let before = [finding(1, "x"), finding(2, "y")];
         let after = vec![finding(5, "y"), finding(6, "x"), finding(7, "x"), finding(8, "z")];
         let new: Vec<u32> = new_findings(&before, after).iter().map(|it| it.at.line).collect();

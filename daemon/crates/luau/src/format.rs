@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_says_how() {
+    fn project_settings_set_the_style() {
         check(
             "local a=1\nif a then print('x') end\n",
             "",
@@ -183,20 +183,20 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_stay() {
+    fn line_endings_are_kept_unless_configured() {
         check("local  a = 1\r\nlocal  b = 2\r\n", "", "local a = 1\r\nlocal b = 2\r\n");
         check("local  a = 1\r\n", "line_endings = \"Unix\"", "local a = 1\n");
     }
 
     #[test]
-    fn a_range_leaves_the_rest() {
+    fn formatting_a_range_keeps_the_rest() {
         let source = "local  a = 1\nlocal  b = 2\nlocal  c = 3\n";
         let formatted = format_source(source, None, Some(13..25), StackSize::Usual).unwrap();
         assert_eq!(formatted, "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
     }
 
     #[test]
-    fn settings_beyond_reason_are_refused() {
+    fn out_of_range_settings_are_refused() {
         for (settings, said) in [
             ("indent_width = 65", "indent_width is at most 64"),
             ("indent_width = 9223372036854775807\nindent_type = \"Spaces\"", "indent_width"),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_formatted_says_why() {
+    fn format_errors_state_the_reason() {
         let why = |source: &str| {
             format_source(source, None, None, StackSize::Usual).unwrap_err().to_string()
         };
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_stylua_is_caught_and_nobody_has_to_print_it() {
+    fn stylua_panic_is_caught_and_the_flag_cleared() {
         let source = format!("local x=0x{}", "f".repeat(40));
         let why = super::format_source(&source, None, None, StackSize::Usual);
         assert!(!is_catching_panics());
@@ -246,7 +246,7 @@ mod tests {
     /// `StyLua` tries several layouts for each call with a function argument, so that each further
     /// level takes two to three times as long: 12 levels took five seconds.
     #[test]
-    fn callbacks_in_each_other_are_refused_in_time() {
+    fn slow_nested_callbacks_are_refused() {
         let thread = std::thread::Builder::new().stack_size(64 << 20);
         let work = || {
             let nested = |open: &str, close: &str, n: usize| open.repeat(n) + &close.repeat(n);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn deep_scripts_do_not_overflow_the_stack() {
         let thread = std::thread::Builder::new().stack_size(64 << 20);
         let work = || {
             let blocks = |n: usize| format!("{}{}", "do ".repeat(n), "end ".repeat(n));

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_have_kinds() {
+    fn pieces_are_classified() {
         check("", "");
         check("local x = 1 -- one", "k<local> n<1> c<-- one>");
         check(
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn types_stand_where_types_stand() {
+    fn types_are_recognized_in_type_positions() {
         check("local x: number = y:go()", "k<local> t<number> f<go>");
         check("export type A<T> = B | C | { D }", "k<export> k<type> t<A> t<T> t<C>");
         check("return x :: Part?", "k<return> t<Part>");
@@ -403,21 +403,21 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_may_begin_within_a_comment_or_a_string() {
+    fn excerpts_may_begin_inside_comments_or_strings() {
         check("don't [x] \n--]] local x", "c<don't [x] >\nc<--]]> k<local>");
         check("old\n]=]\nx = nil", "c<old>\nc<]=]>\nn<nil>");
         check("text]], 1)", "s<text]]> n<1>");
     }
 
     #[test]
-    fn ends_that_belong_to_code_end_nothing() {
+    fn code_brackets_do_not_end_strings_or_comments() {
         check("x = a[b[1]] + nil", "n<1> n<nil>");
         check("find('x]]') + nil", "f<find> s<'x]]'> n<nil>");
         check("[[a]] .. nil", "s<[[a]]> n<nil>");
     }
 
     #[test]
-    fn names_of_all_scripts_are_in_order() {
+    fn globals_are_sorted() {
         assert!(GLOBALS.is_sorted());
     }
 
@@ -451,7 +451,7 @@ mod tests {
 
     /// Guards against quadratic time, in which a megabyte would take minutes.
     #[test]
-    fn a_long_line_takes_no_time() {
+    fn long_lines_are_highlighted_quickly() {
         let begun = Instant::now();
         for piece in ["\"]]\"", "[", "]", "[=", "]=", "]]", "a[b[1]]", "`{", "--", "x:y "] {
             highlight_lines(std::iter::once(piece.repeat(1_000_000 / piece.len()).as_str()));

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_compile_is_not_linted() {
+    fn scripts_that_do_not_compile_are_not_linted() {
         check(
             "print(x)\n\tlocal y = ) 2 -- what\n",
             &["2:12: error: Expected identifier when parsing expression, got ')' (syntax)"],
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn deep_scripts_do_not_overflow_the_stack() {
         let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
         assert_eq!(
             inspect_source(&deep, &SourceLinter::default_lints(), StackSize::Usual).len(),

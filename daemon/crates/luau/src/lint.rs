@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_suspicious() {
+    fn suspicious_code_is_found() {
         check("local a = 1\r\nprint(a, b)\r\n", &[(2, "undefined_variable")]);
         check(
             "print(Enum.Material.Neon, Enum.Material.Cheese)",
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn legacy_names_of_enum_items_are_warnings() {
+    fn legacy_enum_item_names_are_warnings() {
         let source = "local params = RaycastParams.new()\n\
                       params.FilterType = Enum.RaycastFilterType.Blacklist\nprint(params)\n";
         let found = lint_for_card(source);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn every_legacy_name_stands_for_an_item_of_today() {
+    fn every_legacy_name_maps_to_a_current_item() {
         let enums = &rbx_reflection_database::get_bundled().enums;
         assert_eq!(legacy_names().count(), 46);
         for LegacyName { enum_name, legacy, current } in legacy_names() {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_luau_knows() {
+    fn valid_luau_apis_are_not_reported() {
         check("assert(game) assert(game, 'gone') print(vector.create(1, 2))", &[]);
         check(
             "print(Enum.Font:GetEnumItems(), Enum.Font:FromName('Arial'), Enum.Font:FromValue(1))",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_says_which_and_a_script_what_it_allows() {
+    fn project_settings_and_script_comments_select_lints() {
         let (linter, said) = SourceLinter::from_settings(&settings::settings_from_text(
             "[lints]\nunused_variable = \"deny\"\nempty_if = \"allow\"",
         ));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn says_where_it_did_not_look() {
+    fn unlinted_scripts_get_a_note() {
         let found = SourceLinter::default_lints()
             .lint_source("@[native, checked]\nlocal function a() end", StackSize::Usual);
         assert_eq!(found[0].severity, FindingSeverity::Note);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_findings_are_told() {
+    fn findings_are_capped_at_a_thousand_and_a_note() {
         let text = format!("{}print(1)\nreturn {{ a = 1, a = 2 }}", "print(x)".repeat(1_010));
         let found = SourceLinter::default_lints().lint_source(&text, StackSize::Large);
         assert_eq!(found.len(), 1_001);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_long_is_not_looked_at() {
+    fn slow_scripts_are_not_linted() {
         let linter = SourceLinter::default_lints();
         for (text, said) in [
             ("do local a = 1 print(a) end\n".repeat(7_000), "names"),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn deep_scripts_do_not_overflow_the_stack() {
         let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
         check(&deep, &[]);
         check(&format!("{}{}", "do ".repeat(10_000), "end ".repeat(10_000)), &[]);

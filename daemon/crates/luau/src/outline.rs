@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn names_functions_in_tables_after_them() {
+    fn functions_in_tables_are_named_after_the_table() {
         check(
             "local M = {\n\ta = function()\n\tend,\n\tb = { c = function() end },\n}\nreturn { d = function() end }",
             &["Local M 1-5", "Function M.a 2-3", "Function M.b.c 4-4", "Function d 6-6"],
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_nested() {
+    fn finds_nested_functions() {
         check(
             "x:Connect(function()\n\tlocal function a()\n\t\tlocal t = {}\n\t\tfunction t.b() end\n\tend\nend)",
             &["LocalFunction a 2-5", "Function t.b 4-4"],
@@ -349,19 +349,19 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_does_not_compile() {
+    fn scripts_that_do_not_compile_are_refused() {
         let error = outline_script("local x = 1\nlocal = 2").unwrap_err().to_string();
         assert!(error.contains("no outline: line 2: Expected identifier"), "{error}");
     }
 
     #[test]
-    fn says_when_only_the_parser_fails() {
+    fn syntax_unknown_to_the_parser_gives_not_parsed() {
         let error = outline_script("@[native, checked]\nlocal function a() end").unwrap_err();
         assert!(matches!(error, OutlineError::NotParsed(_)), "{error}");
     }
 
     #[test]
-    fn parses_what_luau_accepts_on_a_large_stack() {
+    fn deep_valid_code_is_parsed_on_a_large_stack() {
         let source = format!("{}local function a() end {}", "do ".repeat(190), "end ".repeat(190));
         let thread = std::thread::Builder::new().stack_size(64 << 20);
         let found = thread.spawn(move || outline_script(&source)).unwrap().join().unwrap();

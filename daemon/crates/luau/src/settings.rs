@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_and_the_rest_counts() {
+    fn invalid_settings_are_reported_and_the_rest_applies() {
         check("std = \"roblox\"\n[lints]\nunused_variable = \"deny\"\n", &[]);
         check("std = \"roblox\"\nfoo = 1\n", &["2: selene.toml has the key `foo`"]);
         check("std = \"roblox", &["1: selene.toml is not TOML"]);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_beside_it_are_read() {
+    fn standard_libraries_beside_selene_toml_are_read() {
         let text = "std = \"roblox+testez\"";
         assert_eq!(library_names(text), ["testez"]);
         assert!(library_names("std = [").is_empty());
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hostile_ends() {
+    fn hostile_settings_and_libraries_are_bounded() {
         let keys: Vec<String> = (0..20_000).map(|at| format!("k{at}=1")).collect();
         assert_eq!(
             read_settings(&settings_from_text(&keys.join("\n"))).findings.len(),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_fit_paths() {
+    fn glob_patterns_match_paths() {
         let fits = |pattern: &str, path: &str| compile_glob(pattern).unwrap().is_match(path);
         assert!(fits("Packages/*", "Packages/a.lua"));
         assert!(fits("Packages/*", "Packages/a/b.lua"), "below a folder that fits");

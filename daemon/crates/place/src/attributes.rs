@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_read_and_what_does_not_is_none() {
+    fn valid_attributes_are_parsed_and_truncated_ones_are_none() {
         assert_eq!(parse_attributes(b""), Some(Attributes::new()));
         for value in values() {
             let all = Attributes::new().with("First", value).with("Second", true);

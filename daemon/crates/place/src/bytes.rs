@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_instances_go_both_ways() {
+    fn referents_round_trip() {
         for numbers in [vec![], vec![0, 1, 2, -1, 7, i32::MAX, i32::MIN, 0]] {
             let planes = encode_referents(&numbers);
             let mut bytes = ByteReader(&planes);

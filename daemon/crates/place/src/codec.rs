@@ -23,10 +23,8 @@ pub enum CodecError {
     /// A file has an inconsistent header.
     #[error("it is damaged: its header is inconsistent; save or download it again")]
     Damaged,
-    /// The reader failed.
     #[error("it cannot be read: {0}")]
     Read(String),
-    /// The writer failed.
     #[error("{0}")]
     Write(String),
 }
@@ -62,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_content_tells_the_format() {
+    fn format_is_detected_from_content() {
         assert_eq!(detect_format(b"<roblox!\x89\xff").unwrap(), FileFormat::Binary);
         assert_eq!(detect_format(b"\xef\xbb\xbf <roblox version=\"4\">").unwrap(), FileFormat::Xml);
         assert!(detect_format(b"").unwrap_err().to_string().contains("empty"));

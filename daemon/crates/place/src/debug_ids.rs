@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_as_it_was_written() {
+    fn debug_ids_round_trip_unchanged() {
         let written = [
             "0_1",
             "0_12345",

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_has_one_number() {
+    fn equal_texts_share_one_number() {
         let mut interner = TextInterner::default();
         assert_eq!(interner.find("Part"), None);
         let numbers = ["Part", "", "Wall", "Part", "", "Ärger"].map(|it| interner.intern(it));

@@ -138,7 +138,7 @@ fn references_are_known(scene: &mut Scene, root: Node) {
 }
 
 #[test]
-fn whatever_was_done_can_be_taken_back() {
+fn any_edits_can_be_rolled_back() {
     for seed in 1..=200 {
         let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
         let mut scene = start(&mut dice);
@@ -177,7 +177,7 @@ fn whatever_was_done_can_be_taken_back() {
 }
 
 #[test]
-fn files_keep_the_order_of_siblings() {
+fn files_keep_sibling_order() {
     for seed in 1..=100 {
         for format in [FileFormat::Binary, FileFormat::Xml] {
             let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
@@ -201,7 +201,7 @@ fn files_keep_the_order_of_siblings() {
 }
 
 #[test]
-fn what_is_restored_is_what_was_deleted() {
+fn restored_subtree_equals_the_deleted_one() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let folder = scene.create(scene.root(), "Folder", "F");
     let part = scene.create(folder, "Part", "P");
@@ -236,7 +236,7 @@ fn what_is_restored_is_what_was_deleted() {
 }
 
 #[test]
-fn thousands_of_siblings_change_one_by_one() {
+fn thousands_of_siblings_can_be_edited_and_rolled_back() {
     // With quadratic work in the index, this would take minutes.
     let mut scene = Scene::empty(FileFormat::Binary);
     let nodes: Vec<_> =
@@ -263,7 +263,7 @@ fn thousands_of_siblings_change_one_by_one() {
 }
 
 #[test]
-fn ids_that_a_file_does_not_have_are_not_made_up() {
+fn missing_unique_ids_are_not_invented() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let parts = [1, 2, 3].map(|n| scene.create(scene.root(), "Part", &format!("P{n}")));
     let id = Value::UniqueId(UniqueId::new(7, 1, 1));
@@ -279,7 +279,7 @@ fn ids_that_a_file_does_not_have_are_not_made_up() {
 }
 
 #[test]
-fn attributes_that_nobody_understands_are_not_overwritten() {
+fn unreadable_attributes_are_not_overwritten() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let mut scene = Scene::empty(format);
         let part = scene.create(scene.root(), "Part", "P");
@@ -295,7 +295,7 @@ fn attributes_that_nobody_understands_are_not_overwritten() {
 }
 
 #[test]
-fn attributes_of_unknown_classes_stand_together() {
+fn attributes_of_unknown_classes_are_kept_together() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let mut scene = Scene::empty(format);
         scene.create(scene.root(), "FromTheFuture", "F");
@@ -310,7 +310,7 @@ fn attributes_of_unknown_classes_stand_together() {
 }
 
 #[test]
-fn what_no_file_can_hold_is_refused_when_it_is_set() {
+fn unstorable_values_are_refused_when_set() {
     let mut scene = Scene::empty(FileFormat::Xml);
     let holder = scene.create(scene.root(), "ObjectValue", "O");
     let game = Value::Ref(Some(scene.target(scene.root())));

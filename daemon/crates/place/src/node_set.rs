@@ -48,7 +48,7 @@ mod tests {
     use super::NodeSet;
 
     #[test]
-    fn it_is_sorted_however_it_was_filled() {
+    fn set_is_sorted_in_any_insertion_order() {
         let order = [5, 1, 9, 1, 7, 5, 0];
         let mut inserted = NodeSet::default();
         for node in order {

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_held_against_what_the_reference_says() {
+    fn values_outside_the_reference_range_are_found() {
         let size = |x: f32| Value::Vector3(Vector3::new(x, 1.0, 1.0));
         let number = Value::Float32;
         for (class, property, value, is_outside) in [
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_is_of_a_property_that_reflection_knows() {
+    fn every_range_belongs_to_a_known_property() {
         let lines = include_str!("ranges.txt").lines().filter(|line| !line.starts_with('#'));
         assert_eq!(lines.count(), RANGES.len());
         assert!(RANGES.len() > 100);

@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_resolved_to_what_is_stored() {
+    fn property_names_resolve_to_stored_properties() {
         let name = |class, property| match property_access(class, property) {
             Some(PropertyAccess::Stored(property)) => property.name,
             Some(PropertyAccess::Migrated(migrated)) => migrated.to[0],
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_is_near() {
+    fn refusals_suggest_alternatives() {
         let said = |class, property| writable_access(class, property).unwrap_err().0;
         assert!(said("Part", "Colour").contains("`Color`"));
         assert!(said("Part", "Parent").contains("move_instance"));

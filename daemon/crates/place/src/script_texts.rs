@@ -120,7 +120,7 @@ mod tests {
     use crate::FileFormat;
 
     #[test]
-    fn the_log_says_who_was_touched_as_far_as_it_reaches() {
+    fn text_log_lists_changed_scripts_within_its_limit() {
         let mut scene = Scene::empty(FileFormat::Binary);
         let [one, two] = ["A", "B"].map(|it| scene.create(scene.root(), "Script", it));
         let begin = scene.text_mark();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_that_is_taken_out_is_in_the_log() {
+    fn removed_script_is_in_the_text_log() {
         let mut scene = Scene::empty(FileFormat::Binary);
         let mark = scene.journal_mark();
         let script = scene.create(scene.root(), "Script", "A");

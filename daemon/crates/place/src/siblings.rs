@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn siblings_are_in_order_as_a_list_is() {
+    fn sibling_list_behaves_like_a_vec() {
         let (mut siblings, mut list) = (SiblingList::default(), Vec::new());
         for round in 0..300_usize {
             let new = 2 * round as u32;

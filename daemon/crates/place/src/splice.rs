@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_again_in_what_was_made_of_it() {
+    fn patch_between_any_two_versions_applies() {
         use FilePiece::{New, Original};
         let read = b"abcdefghij";
         let new = |text: &str| New(text.as_bytes().to_vec());

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_end_nothing_is_called() {
+    fn answer_without_end_has_no_calls() {
         let answer = ended(None, &["{}"]);
         assert_eq!(answer.end.outcome, AnswerOutcome::Incomplete);
         assert_eq!((answer.calls.len(), answer.text.as_str()), (0, "hm"));
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_the_limit_cut_is_truncated_and_may_not_run() {
+    fn calls_cut_by_token_limit_are_not_runnable() {
         for args in [&["{\"a\":"][..], &[""], &["{}", "{\"a\":1"], &["12"]] {
             let answer = ended(Some(("length", FinishKind::TokenLimit)), args);
             assert_eq!(answer.end.outcome, AnswerOutcome::Truncated, "{args:?}");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_never_guessed() {
+    fn broken_arguments_are_never_repaired() {
         let args = |text: &str| parse_arguments(text).map_err(|it| it.text);
         assert_eq!(args(" "), Ok(json!({})));
         assert_eq!(args("null"), Ok(json!({})));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_come_as_a_value() {
+    fn arguments_may_be_json_values() {
         let mut call = PartialCall::new("", "t");
         call.push_arguments(&Json::Null);
         call.push_arguments(&json!({"a": 1}));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_end_is_not_taken_back() {
+    fn refusal_is_not_overridden_by_later_end() {
         let mut draft = AnswerBuilder::default();
         draft.finish("content_filter", FinishKind::Refused);
         draft.finish("stop", FinishKind::Done);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_is_empty_and_an_empty_message_is_not() {
+    fn missing_message_is_empty_but_blank_text_is_ok() {
         let mut draft = AnswerBuilder::default();
         draft.finish("stop", FinishKind::Done);
         assert_eq!(ModelAnswer::from_parts(draft.into_parts()).end.outcome, AnswerOutcome::Empty);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_outweighs_an_end() {
+    fn first_failure_overrides_finish() {
         let mut draft = AnswerBuilder::default();
         draft.begin_call(PartialCall::new("", "t"));
         draft.finish("stop", FinishKind::Done);

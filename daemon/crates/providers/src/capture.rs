@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_its_owner_s_and_goes_after_its_time() {
+    fn captured_reply_is_private_and_expires() {
         let home = tempfile::tempdir().unwrap();
         let capture = ReplyCapture::new(home.path(), Duration::from_hours(1));
         capture.write_reply("house/a b", 200, b"data: {}\n").unwrap();

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_vector_brings_along_is_whole() {
+    fn built_in_catalogue_is_consistent() {
         let catalogue = Catalogue::from_user_file(None).unwrap();
         assert_eq!(catalogue.services[0].name, "anthropic");
         for service in &catalogue.services {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_the_last_word_field_by_field() {
+    fn user_file_overrides_single_fields() {
         let user = r#"
             [models.anthropic."claude-sonnet-4-6"]
             price = { output = 99.0 }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_said() {
+    fn broken_user_file_is_reported() {
         let check = |user: &str, expected: &str| {
             let error = Catalogue::from_user_file(Some(user)).unwrap_err();
             assert!(error.contains(expected), "{error}");
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn max_is_the_last_word_that_a_model_has() {
+    fn max_effort_maps_to_highest_level_of_model() {
         let catalogue = Catalogue::from_user_file(None).unwrap();
         let word = |provider: &str, id: &str, effort| {
             catalogue.find_model(provider, id).effort_name(effort).map(str::to_owned)

@@ -38,7 +38,6 @@ pub enum ValueOrigin {
     Home,
     /// `vector.toml` in the project's folder.
     Project,
-    /// An environment variable.
     Environment,
 }
 
@@ -47,7 +46,6 @@ pub enum ValueOrigin {
 pub enum ModelAction {
     Plan,
     Edit,
-    /// Summarise what happened.
     Summarise,
     /// Review what was done.
     Review,
@@ -58,7 +56,6 @@ pub enum ModelAction {
 pub struct ProviderOverrides {
     pub base_url: Option<String>,
     pub wire: Option<WireFormat>,
-    /// The AWS region.
     pub region: Option<String>,
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::answer::{AnswerOutcome, AnswerPart};
 use super::answer_builder::AnswerBuilder;
+use super::bedrock;
 use super::event_stream::EventStream;
 use super::failure::{self, ResponseHead};
 use super::lines::LineSplitter;

@@ -188,13 +188,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_checksum_is_the_known_one() {
+    fn crc32_matches_known_values() {
         assert_eq!(compute_crc32(b"123456789"), 0xcbf4_3926);
         assert_eq!(compute_crc32(b""), 0);
     }
 
     #[test]
-    fn messages_are_read_however_they_are_split() {
+    fn messages_are_decoded_from_any_chunk_size() {
         let mut bytes = written(&[(":event-type", "a"), (":message-type", "event")], b"{}");
         bytes.extend(written(&[], b""));
         bytes.extend(written(&[(":event-type", "b")], "ü".as_bytes()));
@@ -213,7 +213,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn each_byte_that_is_changed_is_noticed() {
+    fn every_changed_byte_is_detected() {
         let whole = written(&[(":event-type", "a")], b"{\"x\":1}");
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
@@ -225,7 +225,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_came_before_the_damage_is_still_given_and_nothing_after_it() {
+    fn only_messages_before_damage_are_returned() {
         let good = written(&[(":event-type", "a")], b"{}");
         let mut bytes = good.clone();
         bytes.extend(&good);
@@ -238,7 +238,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn headers_of_all_types_are_passed_over() {
+    fn only_string_headers_are_kept() {
         let mut headers = Vec::new();
         for (kind, length) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 8), (8, 8), (9, 16)] {
             headers.extend([1, b'x', kind]);
@@ -251,7 +251,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lengths_and_headers_that_cannot_be_are_refused() {
+    fn invalid_lengths_and_headers_are_refused() {
         let mut long = [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0].to_vec();
         long.extend_from_slice(&compute_crc32(&long).to_be_bytes());
         assert_eq!(EventStream::default().push_bytes(&long).1, Some(StreamError::Length));

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_envelopes_of_all_are_read() {
+    fn error_formats_of_all_providers_are_parsed() {
         let anthropic =
             json!({"type": "error", "error": {"type": "rate_limit_error", "message": "m"}});
         check(429, anthropic, Some("rate_limit_error"), "m", true);
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_a_body_go_by_their_kind() {
+    fn errors_in_successful_responses_are_judged_by_kind() {
         let openai = |kind: &str| json!({"error": {"type": kind, "message": "m"}});
         for kind in ["overloaded_error", "api_error", "server_error", "rate_limit_error"] {
             check(200, openai(kind), Some(kind), "m", true);
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_told_shortly() {
+    fn non_json_body_is_summarised() {
         let page = b"<html><head><style>p{}</style><title>502  Bad\nGateway</title></head></html>";
         let failure = from_response(&head(502, &[]), page);
         assert_eq!((failure.message.as_str(), failure.is_retryable), ("502 Bad Gateway", true));
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_say_itself_whether_to_retry() {
+    fn server_header_decides_whether_to_retry() {
         for (status, said, retryable) in [(500, "false", false), (400, "true", true)] {
             let head = head(status, &[("X-Should-Retry", said)]);
             assert_eq!(from_response(&head, b"{}").is_retryable, retryable);
@@ -496,14 +496,14 @@ mod tests {
     }
 
     #[test]
-    fn aws_names_the_kind_in_a_header() {
+    fn aws_error_kind_is_read_from_header() {
         let header = ("x-amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/coral/");
         let failure = from_response(&head(429, &[header]), b"{\"message\":\"slow\"}");
         assert_eq!(failure.kind.as_deref(), Some("ThrottlingException"));
     }
 
     #[test]
-    fn a_used_up_quota_is_not_retried() {
+    fn exhausted_quota_is_not_retried() {
         let message = |message: &str| json!({"error": {"message": message, "type": "x"}});
         let code = json!({"error": {"message": "m", "code": "insufficient_quota"}});
         for (status, body) in [
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn googles_quotas_come_back_in_a_minute_or_on_another_day() {
+    fn google_minute_quota_is_retried_and_daily_is_not() {
         let body = |quota: &str| {
             json!({"error": {
                 "code": 429,
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_is_too_long_is_recognised() {
+    fn context_overflow_is_recognised() {
         for message in [
             "prompt is too long: 210000 tokens > 200000 maximum",
             "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000",

@@ -9,7 +9,6 @@ use std::fmt;
 
 use super::catalogue::ProviderService;
 use super::config::EnvReader;
-use super::wire::WireFormat;
 
 /// An API key. Only [`SecretKey::expose`] returns its text.
 #[derive(Clone, PartialEq, Eq)]
@@ -92,9 +91,7 @@ impl Credential {
 /// The place a credential was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// An environment variable.
     Variable(String),
-    /// The system's keychain.
     Keychain,
     NotNeeded,
 }
@@ -380,7 +377,7 @@ mod tests {
     const KEY: &str = "sk-very-secret";
 
     #[test]
-    fn a_kept_body_has_no_key_and_is_otherwise_as_it_came() {
+    fn scrubbed_body_loses_only_the_key() {
         let credential = Credential::Key(SecretKey::new("sk-0123456789"));
         let echo = b"{\"error\":\"Authorization: Bearer sk-0123456789\"}".to_vec();
         let kept = String::from_utf8(credential.scrub_bytes(echo)).unwrap();
@@ -390,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_shown() {
+    fn key_is_never_shown() {
         let aws = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", KEY)];
         let aws = [aws.as_slice(), &[("AWS_SESSION_TOKEN", KEY), ("AWS_REGION", "eu-west-1")]];
         for (provider, env) in
@@ -405,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_counts_before_the_keychain() {
+    fn environment_overrides_keychain() {
         let chain = MemoryKeychain::default();
         chain.set("openai", &SecretKey::new("from-chain")).unwrap();
         let (key, found) = of("openai", &[("OPENAI_API_KEY", " from-env\n")], &chain).unwrap();
@@ -424,14 +421,14 @@ mod tests {
     }
 
     #[test]
-    fn a_keychain_that_fails_says_why_and_names_the_variable() {
+    fn failing_keychain_reports_reason_and_variable() {
         let error = of("gemini", &[], &Broken).unwrap_err();
         assert!(error.contains("GEMINI_API_KEY") && error.contains("locked"), "{error}");
         assert!(of("gemini", &[("GOOGLE_API_KEY", KEY)], &Broken).is_ok());
     }
 
     #[test]
-    fn what_runs_on_this_machine_needs_no_key() {
+    fn local_providers_need_no_key() {
         let (key, found) = of("ollama", &[], &Broken).unwrap();
         assert_eq!((key, found), (Credential::None, CredentialSource::NotNeeded));
         let (key, _) = of("lmstudio", &[("VECTOR_LMSTUDIO_API_KEY", KEY)], &Broken).unwrap();
@@ -439,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_aws_signs() {
+    fn aws_credentials_need_secret_and_region() {
         let env = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", KEY)];
         let error = of("bedrock", &env, &MemoryKeychain::default()).unwrap_err();
         assert!(error.contains("AWS_REGION"), "{error}");
@@ -454,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_holds_is_no_key() {
+    fn key_invalid_in_a_header_is_refused() {
         let error = of("openai", &[("OPENAI_API_KEY", "a b\u{e9}")], &Broken).unwrap_err();
         assert!(error.contains("OPENAI_API_KEY") && !error.contains("a b"), "{error}");
     }

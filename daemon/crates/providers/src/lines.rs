@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_in_three_ways_and_are_split_anywhere() {
+    fn all_line_endings_are_split_at_any_chunk_size() {
         let text = "\u{feff}first\nzwei ü\r\n\rvier \u{1f33e}\r\r\nlast";
         let expected = ["first", "zwei ü", "", "vier \u{1f33e}", "", "last"];
         for size in 1..text.len() {
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_do_not_stop_it() {
+    fn invalid_utf8_is_replaced() {
         let mut lines = LineSplitter::default();
         assert_eq!(lines.push_bytes(b"a\xff\xfeb\n").unwrap(), ["a\u{fffd}\u{fffd}b"]);
         assert_eq!(lines.finish(), None);
     }
 
     #[test]
-    fn a_line_without_an_end_is_refused_in_time() {
+    fn endless_line_is_refused() {
         let mut lines = LineSplitter::default();
         let megabyte = vec![b'x'; 1 << 20];
         let fed = (0..40).map(|_| lines.push_bytes(&megabyte)).find(Result::is_err);

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_counts_then_the_route_then_the_setting_then_a_key() {
+    fn model_choice_order_is_request_route_setting_key() {
         let keys = [("OPENAI_API_KEY", "k"), ("GEMINI_API_KEY", "k"), ("NVIDIA_API_KEY", "k")];
         let mut case = Case::new(&keys);
         let first = "openai/gpt-5.2 because it is the first with a key";
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_key_the_planner_answers() {
+    fn offline_planner_is_chosen_without_a_key() {
         let case = Case::new(&[]);
         assert_eq!(case.choose(None, None).unwrap(), "offline because no key is set");
         case.chain.set("anthropic", &SecretKey::new("k")).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_and_cannot_be_used_is_an_error() {
+    fn unusable_chosen_model_is_an_error() {
         let mut case = Case::new(&[("GEMINI_API_KEY", "k")]);
         case.config.model = Some(("openai".to_owned(), ValueOrigin::Home));
         let error = case.choose(None, None).unwrap_err();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_does_not_travel_in_clear() {
+    fn key_is_never_sent_unencrypted_to_remote_hosts() {
         let mut case = Case::new(&[("OPENAI_API_KEY", "k")]);
         let service = case.catalogue.services.iter_mut().find(|it| it.name == "openai").unwrap();
         service.base_url = "http://api.example/v1".to_owned();

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_keys_are_taken_and_none_is_shown() {
+    fn only_provider_keys_are_accepted_and_none_is_shown() {
         let home = tempfile::tempdir().unwrap();
         let models = "[providers.house]\nwire = \"openai_chat\"\nbase_url = \"http://127.0.0.1:1\"\n\
                       keys = [\"VECTOR_TEST_HOUSE_KEY\"]\n";

@@ -442,7 +442,7 @@ fn paths(json: &Json, at: &str, to: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_same_conversation_has_the_same_paths_and_types() {
+fn encoded_requests_match_recorded_paths_and_types() {
     let cases = recorded();
     if cases.is_empty() {
         return;

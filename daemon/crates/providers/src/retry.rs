@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_and_end() {
+    fn retry_pauses_double_up_to_a_limit() {
         let pause =
             |tried, dice| retry_pause(&failed(), tried, 10, FIRST_PAUSE, dice).unwrap().as_millis();
         assert_eq!([pause(1, 0), pause(2, 0), pause(3, 0)], [500, 1_000, 2_000]);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_vain_is_not_tried() {
+    fn hopeless_requests_are_not_retried() {
         let none = |verdict: RetryVerdict, tried| {
             assert_eq!(retry_pause(&verdict, tried, 3, FIRST_PAUSE, 0), None, "{verdict:?}");
         };
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_obeyed_and_never_undercut() {
+    fn retry_after_delay_is_never_undercut() {
         let asked = Duration::from_secs(40);
         let verdict = RetryVerdict { retry_after: Some(asked), ..failed() };
         assert_eq!(retry_pause(&verdict, 1, 3, FIRST_PAUSE, 0), Some(asked));

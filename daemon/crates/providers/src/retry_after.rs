@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_say_how_long_to_wait() {
+    fn delay_is_read_from_retry_after_headers() {
         check(&[], Json::Null, None);
         check(&[("Retry-After", "20")], Json::Null, Some(20_000));
         check(&[("retry-after", "0.5")], Json::Null, Some(500));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_held_against_the_date_of_the_response() {
+    fn retry_dates_are_relative_to_the_response_date() {
         let now = ("date", "Sun, 22 Nov 2026 15:06:22 GMT");
         let retry = |value| [now, ("retry-after", value)];
         check(&retry("Sun, 22 Nov 2026 15:07:00 GMT"), Json::Null, Some(38_000));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_say_when_they_are_filled_again() {
+    fn delay_is_read_from_rate_limit_resets() {
         let used_up = [
             ("x-ratelimit-remaining-requests", "99"),
             ("x-ratelimit-reset-requests", "8h"),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_say_how_long_to_wait() {
+    fn delay_is_read_from_body_fields() {
         let info = |delay: Json| {
             json!({"error": {"details": [
                 {"@type": "type.googleapis.com/google.rpc.Help"},
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_say_how_long_to_wait() {
+    fn delay_is_read_from_error_messages() {
         for (message, expected) in [
             ("Rate limit reached. Please try again in 1.242s. Visit 5 pages.", Some(1_242)),
             ("Please try again in 7m12s.", Some(432_000)),

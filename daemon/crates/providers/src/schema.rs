@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn gemini_reads_a_subset() {
+    fn gemini_schema_is_reduced_to_its_subset() {
         check(
             json!({
                 "$schema": "x",
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_names_itself_has_an_end() {
+    fn recursive_schema_is_expanded_finitely() {
         let schema = json!({
             "type": "object",
             "properties": { "a": { "$ref": "#/$defs/A" } },
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_closed_is_strict() {
+    fn only_closed_schemas_are_strict() {
         let closed = |properties: Json, required: Json| {
             json!({
                 "type": "object",
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn amazon_gets_three_words_at_the_top() {
+    fn minimal_schema_has_three_top_level_keywords() {
         let schema = json!({ "title": "T", "required": [], "additionalProperties": false });
         let expected = json!({ "type": "object", "properties": {}, "required": [] });
         assert_eq!(minimal_schema(&schema), expected);

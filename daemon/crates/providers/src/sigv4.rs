@@ -151,7 +151,7 @@ mod tests {
 
     /// Cases of AWS's own suite, `aws-sig-v4-test-suite`.
     #[test]
-    fn aws_signs_the_same() {
+    fn signatures_match_the_aws_test_suite() {
         assert_eq!(
             signature("GET", &[], "", None),
             "SignedHeaders=host;x-amz-date, Signature=\
@@ -181,7 +181,7 @@ mod tests {
 
     /// The example of AWS's page on deriving a signing key.
     #[test]
-    fn the_key_of_a_day_is_derived_as_aws_does() {
+    fn day_key_matches_the_aws_example() {
         let secret = SecretKey::new(SECRET);
         let (id, region, service) = ("AKIDEXAMPLE", "us-east-1", "iam");
         let key = SigningKey { id, secret: &secret, session: None, region, service };
@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_escaped_again() {
+    fn path_escapes_are_escaped_twice() {
         assert_eq!(escape_segment("us.a-v1:0"), "us.a-v1%3A0");
         assert_eq!(escape_twice("/model/a%3A0/converse-stream"), "/model/a%253A0/converse-stream");
     }
 
     #[test]
-    fn days_are_counted() {
+    fn timestamps_follow_the_calendar() {
         for (at, expected) in [
             (0, "19700101T000000Z"),
             (951_782_400, "20000229T000000Z"),

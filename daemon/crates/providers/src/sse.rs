@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_as_the_standard_has_them() {
+    fn events_are_parsed_per_the_standard() {
         check("data: a\n\ndata: b\n\n", &[("", "a"), ("", "b")]);
         check("event: ping\r\ndata: {}\r\n\r\n", &[("ping", "{}")]);
         check("data: one\rdata: two\r\r", &[("", "one\ntwo")]);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_blank_line_behind_it_comes_at_the_end() {
+    fn unterminated_event_is_returned_at_the_end() {
         check("data: [DONE]\n", &[("", "[DONE]")]);
         check("data: a\n\ndata: [DO", &[("", "a"), ("", "[DO")]);
         check("data: a\n\nevent: err", &[("", "a")]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_field_is_an_event() {
+    fn error_field_becomes_an_event() {
         check("error: {\"code\":500}\n\n", &[("error", "{\"code\":500}")]);
     }
 }

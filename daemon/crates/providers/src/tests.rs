@@ -149,7 +149,7 @@ fn streams() -> [Stream; 6] {
 }
 
 #[test]
-fn a_stream_that_is_cut_anywhere_before_its_end_calls_nothing() {
+fn truncated_stream_has_no_calls() {
     for stream in streams() {
         let (all, Stream { wire, content_type, begun, .. }) = (stream.whole(), stream);
         for cut in 0..=begun.len() {
@@ -183,7 +183,7 @@ impl Chance {
 }
 
 #[test]
-fn no_bytes_make_it_panic_or_call_what_was_cut() {
+fn damaged_streams_neither_panic_nor_run_cut_calls() {
     const TYPES: [&str; 5] = [
         "text/event-stream",
         "application/json",
@@ -222,7 +222,7 @@ fn no_bytes_make_it_panic_or_call_what_was_cut() {
 }
 
 #[test]
-fn bodies_are_read_for_what_they_are_and_not_for_what_they_are_called() {
+fn body_format_is_detected_despite_content_type() {
     let chunk = json!({"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]});
     let body =
         json!({"id": "c", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
@@ -260,7 +260,7 @@ fn bodies_are_read_for_what_they_are_and_not_for_what_they_are_called() {
 }
 
 #[test]
-fn an_error_in_mid_stream_is_told_and_ends_it() {
+fn error_in_mid_stream_fails_the_answer() {
     for Stream { wire, content_type, begun, end } in streams() {
         if wire == WireFormat::Bedrock {
             continue;
@@ -281,7 +281,7 @@ fn an_error_in_mid_stream_is_told_and_ends_it() {
 }
 
 #[test]
-fn it_is_over_as_soon_as_nothing_more_matters() {
+fn decoder_is_over_after_the_end_event() {
     for Stream { wire, content_type, begun, end } in streams() {
         let mut decoder = decoder(wire, content_type);
         decoder.push_bytes(&begun);
@@ -294,7 +294,7 @@ fn it_is_over_as_soon_as_nothing_more_matters() {
 }
 
 #[test]
-fn counts_may_be_as_large_as_they_like() {
+fn huge_token_counts_do_not_overflow() {
     let most = u64::MAX;
     for (wire, body) in [
         (
@@ -336,7 +336,7 @@ fn counts_may_be_as_large_as_they_like() {
 }
 
 #[test]
-fn the_names_of_the_wires_are_read_back() {
+fn wire_format_names_round_trip() {
     for wire in WireFormat::ALL {
         assert_eq!(wire.name().parse(), Ok(wire));
     }

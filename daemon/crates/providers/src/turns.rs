@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn two_messages_of_one_side_are_one() {
+    fn consecutive_messages_of_one_side_are_merged() {
         let prompt = ModelPrompt {
             goal: "g".to_owned(),
             turns: vec![
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_sent_goes_back_to_it_alone() {
+    fn replay_is_sent_only_to_the_same_model() {
         let model = CatalogueModel::new_unlisted("anthropic", "m");
         for (provider, name, goes) in
             [("anthropic", "m", true), ("bedrock", "m", false), ("anthropic", "n", false)]
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_keeps_its_order_and_the_one_call() {
+    fn replay_keeps_block_order_and_only_the_answered_call() {
         let is = ReplayedBlocks {
             is_call: |block| block.get("call").is_some(),
             is_text: |block| block.get("text").is_some(),

@@ -32,7 +32,6 @@ pub(super) struct WireDescriptor {
 /// How a key is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyHeader {
-    /// `Authorization: Bearer …`
     Bearer,
     /// A header of its own.
     Named(&'static str),
@@ -42,7 +41,6 @@ pub(super) enum KeyHeader {
 /// the folder.
 macro_rules! wire_formats {
     ($($(#[doc = $doc:literal])* $wire:ident = $name:literal in $folder:ident,)*) => {
-        /// A wire format.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
         pub enum WireFormat {
             $($(#[doc = $doc])* #[serde(rename = $name)] $wire,)*
@@ -63,17 +61,12 @@ macro_rules! wire_formats {
 }
 
 wire_formats! {
-    /// Anthropic's Messages.
     Anthropic = "anthropic_messages" in anthropic,
     /// OpenAI's Chat Completions, which many other providers use too.
     OpenaiChat = "openai_chat" in openai_chat,
-    /// OpenAI's Responses.
     OpenaiResponses = "openai_responses" in openai_responses,
-    /// Google's Gemini.
     Gemini = "gemini" in gemini,
-    /// AWS Bedrock's Converse.
     Bedrock = "bedrock_converse" in bedrock,
-    /// Ollama's chat.
     Ollama = "ollama_chat" in ollama,
 }
 

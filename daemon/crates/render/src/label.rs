@@ -21,7 +21,6 @@ const LEAST: u32 = 200;
 const ADVANCE: i64 = 6;
 const HEIGHT: i64 = 7;
 
-/// Writes all labels.
 pub(super) fn write_labels(picture: &mut Picture, solids: &SolidSet, camera: &PictureCamera) {
     let side = picture.width.min(picture.height);
     if side < LEAST {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_closed_and_as_large_as_they_are() {
+    fn shape_meshes_enclose_the_expected_volume() {
         let volume = |shape, fineness| volume(&build_mesh(shape, fineness));
         assert!((volume(SolidShape::Block, 0) - 8.0).abs() < 1e-9);
         assert!((volume(SolidShape::Wedge, 0) - 4.0).abs() < 1e-9);

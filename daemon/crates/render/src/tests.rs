@@ -45,7 +45,7 @@ fn drawn(solids: &SolidSet) -> [Picture; 3] {
 }
 
 #[test]
-fn what_is_nowhere_is_left_out_and_said() {
+fn parts_with_invalid_geometry_are_omitted_and_reported() {
     let mut stage = Stage::new();
     stage.part([1.0; 3], [0.0; 3]);
     let alone = drawn(&stage.solids());
@@ -60,7 +60,7 @@ fn what_is_nowhere_is_left_out_and_said() {
 }
 
 #[test]
-fn sizes_and_places_that_nobody_uses_are_drawn_all_the_same() {
+fn extreme_sizes_and_positions_are_drawn() {
     let odd = [0.0, -3.0, 1e-30, 1e-3, 1.0, 2048.0, 1e9, 1e12];
     for size in odd {
         for at in [0.0, -1e9, 1e9, 1e12, 0.1] {
@@ -75,7 +75,7 @@ fn sizes_and_places_that_nobody_uses_are_drawn_all_the_same() {
 }
 
 #[test]
-fn a_rotation_that_is_none_is_drawn_all_the_same() {
+fn invalid_rotations_are_drawn() {
     let turned = |rows: [[f32; 3]; 3]| {
         let mut stage = Stage::new();
         let part = stage.part([4.0, 2.0, 3.0], [0.0; 3]);
@@ -94,7 +94,7 @@ fn a_rotation_that_is_none_is_drawn_all_the_same() {
 }
 
 #[test]
-fn parts_however_deep_are_found() {
+fn deeply_nested_parts_are_found() {
     let mut stage = Stage::new();
     let mut at = stage.workspace;
     for _ in 0..20_000 {
@@ -105,7 +105,7 @@ fn parts_however_deep_are_found() {
 }
 
 #[test]
-fn a_place_shows_its_workspace_and_a_model_all_of_itself() {
+fn place_shows_its_workspace_and_model_file_shows_everything() {
     let mut stage = Stage::new();
     let root = stage.scene.root();
     let storage = stage.scene.create(root, "ReplicatedStorage", "ReplicatedStorage");
@@ -121,7 +121,7 @@ fn a_place_shows_its_workspace_and_a_model_all_of_itself() {
 }
 
 #[test]
-fn what_files_leave_out_is_as_it_is_by_default() {
+fn omitted_properties_take_their_class_defaults() {
     let mut stage = Stage::new();
     for class in ["Part", "WedgePart", "SpawnLocation"] {
         stage.scene.create(stage.workspace, class, class);
@@ -142,7 +142,7 @@ fn what_files_leave_out_is_as_it_is_by_default() {
 }
 
 #[test]
-fn the_ground_and_what_stands_far_away_do_not_make_the_rest_small() {
+fn ground_and_distant_parts_do_not_widen_the_view() {
     let mut stage = Stage::new();
     for at in 0..40_u8 {
         stage.part([4.0; 3], [f32::from(at % 8) * 6.0, 2.0, f32::from(at / 8) * 6.0]);
@@ -164,7 +164,7 @@ fn the_ground_and_what_stands_far_away_do_not_make_the_rest_small() {
 }
 
 #[test]
-fn the_picture_of_the_same_is_the_same_and_a_change_is_seen() {
+fn drawing_is_deterministic_and_shows_changes() {
     let mut stage = Stage::new();
     let part = stage.part([4.0; 3], [0.0; 3]);
     stage.part([4.0; 3], [8.0, 0.0, 0.0]);
@@ -188,7 +188,7 @@ fn the_picture_of_the_same_is_the_same_and_a_change_is_seen() {
 }
 
 #[test]
-fn what_does_not_change_looks_the_same_on_both_sides() {
+fn unchanged_parts_look_the_same_on_both_sides() {
     let mut stage = Stage::new();
     let part = stage.part([4.0; 3], [8.0, 0.0, 0.0]);
     let red = Value::Color3uint8(Color3uint8::new(255, 0, 0));
@@ -212,7 +212,7 @@ fn what_does_not_change_looks_the_same_on_both_sides() {
 }
 
 #[test]
-fn a_png_holds_what_was_drawn() {
+fn png_holds_the_drawn_pixels() {
     let mut stage = Stage::new();
     stage.part([4.0; 3], [0.0; 3]);
     let [picture, ..] = drawn(&stage.solids());

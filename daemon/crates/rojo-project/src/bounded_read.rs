@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_up_to_the_bound() {
+    fn files_are_read_up_to_the_size_limit() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.luau");
         // A sparse file: it takes no space on the disk.

@@ -301,7 +301,7 @@ mod tests {
     const DARKLUA: &str = "darklua (`darklua process`)";
 
     #[test]
-    fn what_tools_write_is_known_by_their_settings() {
+    fn generated_files_are_recognized_from_tool_settings() {
         let ts =
             [("tsconfig.json", TS), ("src/server/main.server.ts", ""), ("src/ui/index.tsx", "")];
         check(&ts, "out/server/main.server.luau", Some((RBXTSC, "src/server/main.server.ts")));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_generated_is_not() {
+    fn files_that_only_look_generated_are_not_reported() {
         check(&[], "Packages/React.lua", None);
         check(&[], "out/main.luau", None);
         check(&[("wally.toml", "")], "src/Packages/React.lua", None);

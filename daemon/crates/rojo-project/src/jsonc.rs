@@ -82,14 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_loose_forms_are_read() {
+    fn comments_and_loose_syntax_are_accepted() {
         let text = "// a\n{ name: \"x\", /* [ */ \"list\": [1, 2,], }";
         let expected = serde_json::json!({ "name": "x", "list": [1, 2] });
         assert_eq!(read_json(text.as_bytes()), Ok(expected));
     }
 
     #[test]
-    fn what_is_no_json_says_why() {
+    fn invalid_json_errors_state_the_reason() {
         for (text, why) in [("{", "line 1"), ("", "no value"), ("[] []", "more than one")] {
             let error = read_json(text.as_bytes()).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_values_are_refused_before_the_parser_sees_them() {
+    fn deep_values_are_refused_before_parsing() {
         let deep = "[".repeat(1_000_000);
         assert!(read_json(deep.as_bytes()).unwrap_err().contains("128"));
         let hidden = format!("// '\n{deep}");

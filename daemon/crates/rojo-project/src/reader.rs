@@ -176,7 +176,6 @@ impl<'a> ProjectReader<'a> {
         read
     }
 
-    /// Resolves a link.
     pub(super) fn follow_link(&mut self, place: &RealPath) -> Option<(RealPath, EntryKind)> {
         let Ok(real) = std::fs::canonicalize(&place.real) else {
             // Rojo ignores dangling links too. The target is still recorded, because it may appear

@@ -79,7 +79,7 @@ fn files_become_instances() {
 }
 
 #[test]
-fn the_scene_has_what_the_files_have() {
+fn scene_has_the_contents_of_the_files() {
     let folder = project(&COMMON);
     let tree = ProjectTree::read(folder.path()).unwrap();
     let (mut scene, nodes) = tree.to_scene();
@@ -106,7 +106,7 @@ fn messages(tree: &ProjectTree) -> String {
 }
 
 #[test]
-fn deep_things_are_told_and_the_rest_is_read() {
+fn too_deep_files_are_reported_and_others_read() {
     let deep_json = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let deep_yaml = "- ".repeat(100_000);
     let items = 20_000;
@@ -141,7 +141,7 @@ fn deep_things_are_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_told_and_the_rest_is_read() {
+fn too_large_files_are_reported_and_others_read() {
     let folder = project(&[SRC, ("src/a.luau", "return 1"), ("src/d.luau", "return 2")]);
     for name in ["b.luau", "c.rbxm", "d.meta.json", "e.json"] {
         // A sparse file: it takes no space on the disk.
@@ -171,7 +171,7 @@ fn a_file_that_is_too_large_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_short_file_that_means_billions_is_refused() {
+fn yaml_alias_bomb_is_refused() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let before = format!("*a{}, ", n - 1).repeat(9);
@@ -185,7 +185,7 @@ fn a_short_file_that_means_billions_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn pipes_and_outside_links_are_not_read() {
     use std::os::unix::fs::symlink;
     let outside = project(&[("secret.luau", "return 1"), ("secret.json", "{}")]);
     let folder = project(&[SRC, ("src/a.luau", ""), ("src/in/b.luau", ""), ("src/p/c.luau", "")]);

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_as_the_histogram_diff_does() {
+    fn result_equals_the_histogram_diff() {
         let mut random = SeededRandom::new(11);
         for round in 0..2_000 {
             let (len, kinds) = (1 + random.below(80), 1 + random.below(60));
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_become_each_other() {
+    fn diff_operations_cover_both_long_lists() {
         let old: Vec<u32> = (0..10_000).collect();
         let second: Vec<u32> =
             (0..10_000).map(|n| if n % 2 == 0 { n } else { n + 20_000 }).collect();

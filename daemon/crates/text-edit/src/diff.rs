@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_whole_lines() {
+    fn edits_replace_whole_lines() {
         check("", "", &[]);
         check("a\n", "a\n", &[]);
         check("", "a\n", &[line_edit(0, 0, 0, 0, "a\n")]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_lines() {
+    fn added_and_removed_lines_are_counted() {
         let counts = |before, after| {
             let counts = line_counts(before, after);
             (counts.added, counts.removed)
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn random_texts_become_each_other() {
+    fn diff_of_random_texts_turns_one_into_the_other() {
         let mut random = SeededRandom::new(3);
         for _ in 0..5_000 {
             let (before, after) = (random.random_text(15), random.random_text(15));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn warns_of_a_passage_that_stands_nearby() {
+    fn inserted_copy_of_a_nearby_passage_is_warned() {
         check(
             SCRIPT,
             &[line_edit(7, 0, 7, 0, "print(1)\nlocal function foo()\n    return a+b\n\nend\n")],
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_over_what_goes_or_is_far_away() {
+    fn copies_of_removed_or_distant_passages_are_ignored() {
         check(
             SCRIPT,
             &[line_edit(3, 0, 7, 0, "local function foo()\n\treturn a + b\nend\nbar()\n")],
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn never_panics() {
+    fn random_edits_never_panic() {
         let mut random = SeededRandom::new(8);
         for _ in 0..3_000 {
             let text = random.random_text(12);

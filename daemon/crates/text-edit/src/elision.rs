@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_what_stands_for_code() {
+    fn elision_comments_are_recognised() {
         for line in [
             "-- ... rest of the code unchanged ...",
             "\t-- ... existing code ...",

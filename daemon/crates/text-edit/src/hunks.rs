@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_lines_with_context() {
+    fn hunks_show_changed_lines_with_context() {
         check("a\n", "a\n", "");
         check("a\nb\nc\nd\n", "a\nb\nC\nd\n", "@2,2| b|-c|+C| d");
         check("", "a\n", "@0,1|+a");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_line_ends_that_differ() {
+    fn hunks_show_differing_line_ends() {
         check("a\nb\n", "a\nb", "@1,1| a|-b|+b \\ No newline at end of file");
         check("a\nb\n", "a\r\nb\n", "@1,1|-a|+a␍| b");
         check("a\r\nb\r\n", "a\nb\r\n", "@1,1|-a|+a␊| b");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_chosen_ones() {
+    fn only_the_chosen_hunks_are_applied() {
         let (before, after) = ("1\n2\n3\n4\n5\n6", "x\n2\n3\n4\n5\n6\n");
         let pick = |keep: &[bool]| pick_hunks(before, after, 1, keep);
         assert_eq!(pick(&[true, true]), after);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn random_hunks_add_up() {
+    fn random_hunk_selections_are_consistent() {
         let mut random = SeededRandom::new(5);
         for _ in 0..3_000 {
             let (before, after) = (random.random_text(15), random.random_text(15));

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_what_agrees() {
+    fn longest_prefixes_match_a_simple_count() {
         let mut random = SeededRandom::new(14);
         for _ in 0..3_000 {
             let (kinds, count) = (1 + random.below(4), random.below(40));

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn makes_one_of_two() {
+    fn two_changes_are_merged_or_conflict() {
         let merged = |ours, theirs| merge_texts("a\nb\nc\nd\n", ours, theirs);
         assert_eq!(
             merged("A\nb\nc\nd\n", "a\nb\nc\nD\n"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_another_merge() {
+    fn merge_agrees_with_a_reference_implementation() {
         let mut random = SeededRandom::new(13);
         let mut texts = 0;
         for _ in 0..5_000 {

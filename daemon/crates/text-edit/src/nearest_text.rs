@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_white_space() {
+    fn white_space_differences_are_named() {
         check(
             "if ready then\n    start()  \n",
             "line 3 is `\tstart()  `, indented with tabs where",
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_first_line_that_differs() {
+    fn first_differing_line_is_named() {
         check("if ready then\n\tstop()\nend", "Line 2 agrees with its first line, but then line 3");
         check(
             "\tstart()\nend\nfoo()",
@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn names_the_nearest_line() {
+    fn nearest_line_is_named() {
         check("local players = game:GetService(\"Players\")", "nearest line is 1: `local Players");
         check("if rdy then", "with `ready` where the search has `rdy`");
         check("zzzzzz\nend", "No line is like its first one, `zzzzzz`");
     }
 
     #[test]
-    fn never_panics() {
+    fn random_searches_never_panic() {
         let mut random = SeededRandom::new(7);
         for _ in 0..3_000 {
             find_nearest(&random.random_text(6), &random.random_text(3));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn replaces_inserts_and_deletes() {
+    fn edits_replace_insert_and_delete_text() {
         check("", &[], "");
         check("", &[line_edit(0, 0, 0, 0, "a\n")], "a\n");
         check("a\nb\n", &[line_edit(2, 0, 2, 0, "c")], "a\nb\nc");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_and_keeps_the_order_of_inserts() {
+    fn edits_are_sorted_and_inserts_keep_their_order() {
         let edits =
             [line_edit(0, 2, 0, 3, "C"), line_edit(0, 1, 0, 1, "1"), line_edit(0, 1, 0, 1, "2")];
         check("abc", &edits, "a12bC");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_line_ends_alone() {
+    fn applied_edits_leave_line_ends_alone() {
         check("a\r\nb\r\n", &[line_edit(0, 1, 0, 1, "x")], "ax\r\nb\r\n");
         check("a\r\nb\r\n", &[line_edit(0, 1, 1, 0, "\n")], "a\nb\r\n");
         check("a\rb\nc", &[line_edit(0, 2, 0, 3, "")], "a\r\nc");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_line_ends_of_the_place() {
+    fn fitted_edits_take_local_line_ends() {
         let check = |text, edits: &[TextEdit], after| {
             assert_eq!(apply_edits(text, &fit_edits(text, edits).unwrap()).unwrap(), after);
         };
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_in_utf16() {
+    fn characters_are_counted_in_utf16() {
         check("😀é\n", &[line_edit(0, 2, 0, 3, "e")], "😀e\n");
         check("a😀", &[line_edit(0, 3, 0, 3, "!")], "a😀!");
         refused("😀é", &[line_edit(0, 1, 0, 2, "")], "Use 0 or 2");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_does_not_fit() {
+    fn invalid_ranges_are_refused() {
         refused("a\nb\n", &[line_edit(3, 0, 3, 0, "x")], "it has 3, so the last one is 2");
         refused(
             "abc\r\nd",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_what_one_call_carries() {
+    fn edit_count_and_inserted_text_are_limited() {
         let one = line_edit(0, 0, 0, 0, "é");
         assert_eq!(check_limits(&vec![one.clone(); MAX_EDITS]), Ok(()));
         assert!(check_limits(&vec![one; MAX_EDITS + 1]).is_err());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn random_edits_are_taken_back_exactly() {
+    fn random_edits_are_reverted_exactly() {
         let mut random = SeededRandom::new(1);
         for _ in 0..5_000 {
             let text = random.random_text(12);

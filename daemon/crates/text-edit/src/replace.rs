@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn replaces_one_place() {
+    fn single_occurrence_is_replaced() {
         check("a\nb\nc\n", &[once("b", "x\ny")], "a\nx\ny\nc\n");
         check("a\nb", &[once("b", "$0 \\1")], "a\n$0 \\1");
         check("😀 a", &[once("😀", "é")], "é a");
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn replaces_in_order() {
+    fn replacements_apply_in_order() {
         check("a\nb\n", &[once("a", "b2"), once("b2\nb", "c")], "c\n");
         let replaced =
             super::apply_replacements("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_line_ends_of_the_place() {
+    fn replacements_take_local_line_ends() {
         check("a\r\nb\r\nc\r\n", &[once("a\nb", "x\ny\nz")], "x\r\ny\r\nz\r\nc\r\n");
         check("a\r\nb\nc", &[once("b\nc", "x\r\ny")], "a\r\nx\ny");
         check("a\r\nb", &[once("b", "x\ny")], "a\r\nx\r\ny");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_clear() {
+    fn ambiguous_or_ineffective_replacements_are_refused() {
         refused("a\nb\na\n", &[once("a", "x")], "several lines of the script: 1, 3. Add lines");
         refused("aaa", &[once("aa", "b")], "several lines of the script: 1.");
         refused(&"a\n".repeat(30), &[once("a", "b")], "12 and more");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_large_ones() {
+    fn oversized_replacements_are_refused() {
         let lines = |count| "x\n".repeat(count);
         check("a\n", &[once("a\n", &lines(120))], &lines(120));
         refused("a\n", &[once("a\n", &lines(121))], "one replacement may change 120");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn random_replacements_agree_with_the_simple_way() {
+    fn random_replacements_agree_with_plain_string_replacement() {
         let mut random = SeededRandom::new(6);
         for _ in 0..5_000 {
             let text = random.random_text(10);

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sees_what_is_seen() {
+    fn invisible_characters_and_extra_blanks_are_removed() {
         assert_eq!(strip_invisible("a\u{200b}b\u{feff}"), "ab");
         assert_eq!(strip_invisible("👩\u{200d}💻"), "👩\u{200d}💻");
         assert_eq!(strip_invisible("a\u{200d}b"), "ab");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_how_lines_are_indented() {
+    fn lines_are_reindented_by_an_inferred_mapping() {
         check(&[("", ""), ("\t", "\t")], "\t\tx", Some("\t\tx"));
         check(&[("    ", "\t"), ("        ", "\t\t")], "            x", Some("\t\t\tx"));
         check(&[("  ", "\t"), ("", "")], "   x", Some("\t x"));

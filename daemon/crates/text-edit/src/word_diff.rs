@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_differ_are_marked() {
+    fn differing_words_are_marked() {
         check(
             " a\n-local x = 10\n+local x = 12 + y\n b",
             "0|0 1|2 3|3",
@@ -312,12 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_have_nothing_in_common_have_no_marks() {
+    fn lines_with_nothing_in_common_have_no_marks() {
         check("-alpha beta\n+gamma(1, 2)", "0|1", &[]);
     }
 
     #[test]
-    fn a_line_stands_beside_the_one_that_it_became() {
+    fn changed_line_is_paired_with_its_new_version() {
         check(
             "-local speed = 10\n+-- how fast\n+-- it is\n+local speed = 20",
             "|1 |2 0|3",
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_stands_somewhere_once() {
+    fn every_line_is_listed_exactly_once() {
         let mut random = SeededRandom::new(7);
         for _ in 0..2_000 {
             let mut lines = Vec::new();
@@ -359,7 +359,7 @@ mod tests {
 
     /// Detects quadratic growth.
     #[test]
-    fn long_and_many_lines_take_no_time() {
+    fn long_and_many_lines_are_compared_in_limited_time() {
         let many = |sign: &str| {
             let lines = (0..20_000).map(|n| format!("{sign}a{n} b c d e f g\n"));
             lines.collect::<Vec<_>>().concat()

@@ -66,7 +66,7 @@ fn check(proposal: &Proposal, card: &str) {
 }
 
 #[test]
-fn what_is_made_is_listed_with_its_properties() {
+fn created_instance_is_listed_with_its_properties() {
     let (command, row) = create(0, "Wall");
     check(
         &proposal(Class::Additive, vec![command], vec![row]),
@@ -84,7 +84,7 @@ fn what_is_made_is_listed_with_its_properties() {
 }
 
 #[test]
-fn operations_are_gathered_by_instance_and_the_class_is_explained() {
+fn operations_are_grouped_by_instance_and_class_is_explained() {
     let wall = "game.Workspace.Wall[1]";
     let delete = Command::Delete { target: target("ref:1", wall), count: 3, expect: None };
     let moved = Command::Move {
@@ -155,7 +155,7 @@ fn edit(before: &str, after: &str) -> Proposal {
 }
 
 #[test]
-fn a_script_s_change_has_line_numbers_and_its_loss_is_said() {
+fn script_change_has_line_numbers_and_removed_line_counts() {
     let proposal = edit("a\nb\nc\nd\ne\nf\ng\n", "a\nB\nd\ne\nf\ng\nh\n");
     check(
         &proposal,
@@ -184,7 +184,7 @@ fn a_script_s_change_has_line_numbers_and_its_loss_is_said() {
 }
 
 #[test]
-fn a_long_card_is_cut_and_the_whole_one_is_not() {
+fn long_card_is_cut_and_full_card_is_not() {
     let (commands, rows): (Vec<_>, Vec<_>) = (0..100).map(|n| create(n, &format!("P{n}"))).unzip();
     let mut long = proposal(Class::Additive, commands, rows);
     long.preview.more_rows = 5;
@@ -200,7 +200,7 @@ fn a_long_card_is_cut_and_the_whole_one_is_not() {
 }
 
 #[test]
-fn values_that_look_the_same_are_told_apart() {
+fn long_values_are_cut_around_their_difference() {
     let long = |end: &str| Value::String(format!("{}{end}", "x".repeat(80)));
     let text = format_value_change(Some(&long("a")), Some(&long("b")), false);
     assert_eq!(text, "…xxxxxxxxxxxxa\" → …xxxxxxxxxxxxb\"");
@@ -213,7 +213,7 @@ const SHOWN: &str =
     "a␛[2J␍␀\\u{9b}1A\\u{202e}b\\u{2066}\\u{200b}\\u{feff}\\u{ad}\\u{e0041}<font size='90'>";
 
 #[test]
-fn nothing_on_a_card_moves_the_cursor_or_hides() {
+fn card_escapes_control_and_invisible_characters() {
     let mut hostile = edit("one\n", &format!("one\n{HOSTILE}\n"));
     hostile.title = HOSTILE.to_owned();
     hostile.warnings = vec![Warning { kind: WarningKind::Name, text: HOSTILE.to_owned() }];

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_addresses() {
+    fn file_paths_become_uris() {
         assert_eq!(file_uri(Path::new("./a b/ä.rbxl")), "a%20b/%C3%A4.rbxl");
         assert_eq!(file_uri(Path::new("a:b%.rbxl")), "a%3Ab%25.rbxl");
         #[cfg(unix)]

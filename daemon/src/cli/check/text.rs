@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caret_stands_below_what_is_meant() {
+    fn carets_mark_the_finding() {
         check(
             "\tlocal a = 1\n\tprint('部品', gone)\n",
             "error[undefined_variable]: `gone` is not defined\n --> game.A:2:14\n  |\n2 |     \
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_shown_around_it() {
+    fn long_lines_are_clipped_around_the_finding() {
         let line = format!("{}meant{}", "a".repeat(500), "b".repeat(500));
         let (code, indent, length) = clip_line(&line, 501, 506);
         let chars: Vec<char> = code.chars().collect();

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_stand_side_by_side() {
+    fn versions_are_shown_side_by_side() {
         let style = TextStyle { colour: false, width: 75 };
         let shown =
             render_columns(["a\n", "a\nb\n", ""], Some([2, 3, 4]), [false, false, true], style);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_them_one_below_the_other() {
+    fn narrow_terminal_stacks_the_versions() {
         let style = TextStyle { colour: false, width: 40 };
         let shown = render_columns(["1", "2\u{1b}", "3"], None, [false; 3], style);
         assert_eq!(shown, "BASE\n  1\nOURS\n  2␛\nTHEIRS\n  3\n");

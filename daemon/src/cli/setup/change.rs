@@ -52,7 +52,6 @@ pub(super) struct ClientTarget<'a> {
     pub(super) missing: Vec<PathBuf>,
     /// The record of the last change by setup.
     pub(super) written: Option<&'a WrittenEntry>,
-    /// The wanted entry.
     pub(super) entry: Json,
     /// Whether a foreign entry may be replaced or removed.
     pub(super) force: bool,
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_and_taken_out_again_leaves_the_same_bytes() {
+    fn install_and_removal_restore_the_same_bytes() {
         for client in McpClient::all() {
             for text in texts(*client) {
                 let put = target(*client, text.as_deref(), None).plan_install().unwrap();
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn another_command_takes_the_place_of_ours() {
+    fn new_command_updates_our_entry() {
         for client in McpClient::all() {
             for text in texts(*client) {
                 let put = target(*client, text.as_deref(), None).plan_install().unwrap();
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_text_that_changed_meanwhile_only_ours_goes() {
+    fn removal_from_a_changed_file_drops_only_our_entry() {
         for client in McpClient::all() {
             for text in texts(*client) {
                 let put = target(*client, text.as_deref(), None).plan_install().unwrap();
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_says_nothing_any_more_goes_if_it_is_ours() {
+    fn empty_file_is_removed_if_install_created_it() {
         let put = target(McpClient::Cursor, None, None).plan_install().unwrap();
         let printed =
             serde_json::from_str::<Json>(put.text.as_deref().unwrap()).unwrap().to_string();
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_somebody_else_is_replaced_by_force_alone_and_put_back() {
+    fn foreign_entry_is_replaced_only_by_force_and_restored() {
         for (client, text) in [
             (
                 McpClient::Cursor,
@@ -347,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_have_added_to_our_entry_stays_as_long_as_it_does() {
+    fn fields_added_to_our_entry_survive_updates_until_removal() {
         let put = target(McpClient::Cursor, Some("{}"), None).plan_install().unwrap();
         let env = "\"env\": {\"A\": \"1\"},\n      \"command\"";
         let changed = put.text.unwrap().replace("\"command\"", env);

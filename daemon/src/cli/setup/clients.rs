@@ -67,7 +67,6 @@ pub(super) enum SystemKind {
 /// The user's folders on this machine.
 pub(super) struct UserMachine<'a> {
     pub(super) system: SystemKind,
-    /// The home folder.
     pub(super) home: PathBuf,
     /// The folder of programs' settings.
     pub(super) config: PathBuf,
@@ -221,14 +220,14 @@ mod tests {
     ];
 
     #[test]
-    fn each_client_has_its_file() {
+    fn each_client_has_its_config_file() {
         for system in [SystemKind::Unix, SystemKind::Mac, SystemKind::Windows] {
             check(system, &|_| None, USUAL);
         }
     }
 
     #[test]
-    fn variables_move_files() {
+    fn variables_relocate_config_files() {
         let root = tempfile::tempdir().unwrap();
         let env = |_: &str| Some(root.path().as_os_str().to_owned());
         let folder = || root.path().join("other");
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_of_windows_has_a_folder_of_its_own() {
+    fn packaged_windows_app_uses_its_own_folder() {
         let root = tempfile::tempdir().unwrap();
         let of_package = root.path().join("Packages/Claude_x/LocalCache/Roaming/Claude");
         fs::create_dir_all(&of_package).unwrap();

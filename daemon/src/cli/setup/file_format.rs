@@ -163,7 +163,7 @@ mod tests {
     const TOML: FileFormat = FileFormat::Toml { servers: "servers" };
 
     #[test]
-    fn what_was_put_in_is_taken_out() {
+    fn inserted_entry_is_removed_without_trace() {
         for (form, text) in [
             (JSON, "{\n  // a\n  \"x\": 1\n}\n"),
             (JSON, "{ \"servers\": { \"x\": {} } }"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn other_fields_of_an_entry_stay() {
+    fn update_keeps_other_fields_of_the_entry() {
         let entry = json!({ "command": "new", "args": ["mcp"] });
         let text = "{\"servers\": {\"vector\": {\"command\": \"old\", \"env\": {}}}}";
         let put = JSON.update_entry(text, &entry).unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_takes_anothers_place_leaves_nothing_of_it() {
+    fn inserted_entry_replaces_existing_one_entirely() {
         let entry = json!({ "command": "new" });
         for (form, text) in [
             (JSON, "{\"servers\": {\"vector\": {\"url\": \"x\", \"command\": \"y\"}}}"),

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_changed_meanwhile_is_not_written_over() {
+    fn concurrently_changed_file_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.json");
         let stored = ConfigFile::read(&file).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_go_when_nothing_is_in_them() {
+    fn created_folders_are_removed_only_when_empty() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("a").join("b").join("c.json");
         let stored = ConfigFile::read(&file).unwrap();

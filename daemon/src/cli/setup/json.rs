@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_value_gets_one() {
+    fn empty_text_gets_a_new_object() {
         let new = "{\n  \"servers\": {\n    \"v\": {\n      \"a\": [\n        1\n      ]\n    }\n  }\n}\n";
         check("", new);
         check("{}", new.trim_end());
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_property_goes_behind_the_others() {
+    fn new_property_is_appended_with_matching_indent() {
         let entry = |indent: &str, unit: &str| {
             let (one, two) = (format!("{indent}{unit}"), format!("{indent}{unit}{unit}"));
             format!("\"v\": {{\n{one}\"a\": [\n{two}1\n{one}]\n{indent}}}")
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_stays_one_line() {
+    fn single_line_object_stays_on_one_line() {
         check("{\"x\":1}", "{\"x\":1,\"servers\":{\"v\":{\"a\":[1]}}}");
         check("{\"servers\":{}}\n", "{\"servers\":{\"v\":{\"a\":[1]}}}\n");
         check("{ \"x\": 1 }", "{ \"x\": 1, \"servers\": { \"v\": { \"a\": [1] } } }");
@@ -402,14 +402,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_replaced_where_it_stands() {
+    fn value_is_replaced_in_place() {
         let text = "{\n  \"servers\": {\"v\": 1, \"v\": {\"a\": 2, \"b\": 3}} // x\n}";
         let put = set_path(text, &["servers", "v", "a"], &json!("\u{e9}\"")).unwrap();
         assert_eq!(put, text.replace('2', "\"\u{e9}\\\"\""));
     }
 
     #[test]
-    fn what_is_no_object_is_not_written_over() {
+    fn non_objects_and_invalid_json_are_refused() {
         let refused = |text: &str| set_path(text, &PATH, &json!(1)).unwrap_err();
         assert_eq!(refused("[]"), "it is not an object");
         assert_eq!(refused("{\"servers\": null}"), "its `servers` is not an object");
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_property_goes_with_its_comma() {
+    fn property_is_removed_with_its_comma() {
         check_removed("{\n  \"v\": 1\n}\n", "{}\n");
         check_removed("{\n  \"v\": 1,\n  \"x\": 2\n}", "{\n  \"x\": 2\n}");
         check_removed("{\n  \"x\": 2, // two\n  \"v\": 1\n}", "{\n  \"x\": 2 // two\n}");
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_comes_out_again() {
+    fn removing_an_added_property_restores_the_text() {
         for text in ["{\n  \"x\": 1 // one\n}\n", "{\"x\":1}", "{\n\t\"x\": [\r\n1,],\n}"] {
             let put = set_path(text, &["v"], &json!({ "a": "b" })).unwrap();
             assert_eq!(remove_path(&put, &["v"]).unwrap(), text);

@@ -19,7 +19,6 @@ const FILE: &str = "setup.json";
 /// The format version. Other versions are not read.
 const FORM: u32 = 1;
 
-/// The recorded changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     form: u32,
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_splice_leads_from_one_text_to_another() {
+    fn splice_turns_one_text_into_another() {
         for (from, to) in [
             ("", ""),
             ("", "a"),

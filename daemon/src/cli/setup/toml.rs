@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_added_at_the_end() {
+    fn table_is_appended_at_the_end() {
         check("", TABLE);
         check("\n", &format!("\n{TABLE}"));
         check("x = 1 # one", &format!("x = 1 # one\n\n{TABLE}"));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_left_to_the_person() {
+    fn entries_not_written_as_tables_are_refused() {
         let refused = |text: &str| add_table(text, "outer", "v", &entry()).unwrap_err();
         assert!(refused("outer = {}").contains("not written as tables"));
         assert!(refused("[[outer]]").contains("not written as tables"));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_changed_where_it_stands() {
+    fn field_is_changed_in_place() {
         let text = "[outer.v] # mine\ncommand = 'old' # old\n\n[outer.v.env]\nA = '1'\n";
         let put = set_field(text, "outer", "v", "command", &json!("a\\b\"")).unwrap();
         assert_eq!(put, text.replace("'old'", "'a\\b\"'"));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_goes_with_those_in_it() {
+    fn table_is_removed_with_its_subtables() {
         let removed = |text: &str| remove_table(text, "outer", "v").unwrap();
         assert_eq!(removed(TABLE), "");
         assert_eq!(removed(&format!("x = 1\n\n{TABLE}")), "x = 1\n");

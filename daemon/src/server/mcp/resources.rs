@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_what_it_was_made_for() {
+    fn resource_uris_round_trip_and_bad_ones_are_rejected() {
         for path in
             ["game", "game.Workspace[\"My.Part / 100%\"].Wall[2]", "game.Workspace[\"é#?\"]"]
         {

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_an_unsettled_result_says_what_to_do_next() {
+    fn unsettled_results_state_the_next_step() {
         let pending = |status| AgentCallOutcome::Pending {
             proposal: Seq(3),
             status,
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_a_refusal_says_the_reason() {
+    fn refused_results_state_the_reason() {
         let lost = Failure {
             kind: FailureKind::Lost,
             message: "The daemon does not answer.".to_owned(),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_told_whole_or_not_at_all() {
+    fn oversized_json_is_refused_instead_of_cut() {
         let short = json!({ "children": ["a"] });
         assert_eq!(answered(short.clone()), (false, short.to_string()));
         let (failed, text) = answered(json!({ "children": ["a".repeat(LONGEST)] }));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_told_as_one_however_large_it_is() {
+    fn picture_of_any_size_becomes_an_image_block() {
         let png = "A".repeat(2 * LONGEST);
         let answer = json!({ "shown": "game", "png": png });
         let content = serde_json::to_value(content_blocks(&answer)).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_stands_in_a_fence_and_is_cut_where_it_is_too_long() {
+    fn text_is_fenced_and_cut_at_the_limit() {
         assert_eq!(answered("a ``` b".into()), (false, "````\na ``` b\n````\n".to_owned()));
         let (failed, text) = answered("é".repeat(LONGEST).into());
         assert!(!failed && text.len() < LONGEST + 200 && text.contains("[cut: "), "{}", text.len());

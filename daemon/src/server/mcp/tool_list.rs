@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_list_is_short_and_whole() {
+    fn tool_list_is_short_and_well_formed() {
         let tools = list_tools();
         let text = serde_json::to_string(&json!({ "tools": tools })).unwrap();
         assert!(text.len() < LONGEST, "{} characters", text.len());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_cannot_call_is_not_listed() {
+    fn tools_that_agents_cannot_call_are_not_listed() {
         let tools = list_tools();
         let has = |name: &str| tools.iter().any(|tool| tool.name == name);
         for name in ["complete", "final_message", "message", "fetch_url", "revert", "start_plan"] {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_say_what_reads_and_what_only_adds() {
+    fn annotations_mark_read_only_and_additive_tools() {
         let tools = list_tools();
         let of = |name: &str| {
             let tool = tools.iter().find(|tool| tool.name == name).unwrap();

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_called_as_its_person_calls_it() {
+    fn place_is_named_after_its_file_or_project() {
         let folder = if cfg!(windows) { r"C:\games\lobby" } else { "/games/lobby" };
         let named = |file: &str| place_name(Path::new(folder).join(file).to_str().unwrap());
         assert_eq!(named("obby.rbxl"), "obby.rbxl");

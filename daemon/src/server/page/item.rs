@@ -58,6 +58,8 @@ fn put_item(key: String, html: Markup) -> PageChange {
 /// Returns the changes that an event makes in the conversation of its task.
 pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
     let (key, task) = (format!("e-{}", record.seq), record.workflow);
+    let notice =
+        |text: &str, lines: &[String]| vec![put_item(key.clone(), notice_item(&key, text, lines))];
     match &record.event {
         Event::Asked { text, driver, attached, .. } => {
             vec![put_item(key.clone(), request_item(&key, record.at, text, Some(driver), attached))]
@@ -107,16 +109,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             put_item(format!("p-{proposal}"), card_placeholder(*proposal, title, *class)),
             PageChange::Waits { text: String::new() },
         ],
-        event => other_changes(record, event, key),
-    }
-}
-
-/// Returns the changes of events other than messages and calls.
-fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageChange> {
-    match event {
-        Event::ContextRequested { what } => {
-            vec![put_item(key.clone(), notice_item(&key, &format!("Looks at {what}"), &[]))]
-        }
+        Event::ContextRequested { what } => notice(&format!("Looks at {what}"), &[]),
         Event::ContextStats { turns: 0, scripts, left, .. } => {
             let text = format!(
                 "Begins with {} that may matter",
@@ -124,13 +117,13 @@ fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageCh
             );
             let left = left.iter().map(|it| format!("left out: {it}"));
             let all: Vec<String> = scripts.iter().cloned().chain(left).collect();
-            vec![put_item(key.clone(), notice_item(&key, &text, &all))]
+            notice(&text, &all)
         }
         Event::ContextSummarised { turns } => {
             let text = format!(
                 "The oldest {turns} messages were summarised so that the model can go on reading"
             );
-            vec![put_item(key.clone(), notice_item(&key, &text, &[]))]
+            notice(&text, &[])
         }
         Event::Retrying { reason, seconds } => {
             let text = format!("{}. The model is asked again in {seconds} s", safe_text(reason));
@@ -138,15 +131,12 @@ fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageCh
         }
         Event::Error { message, hint, retryable, setting, .. } => vec![
             PageChange::Waits { text: String::new() },
-            put_item(
-                key.clone(),
-                failure_item(&key, record.workflow, message, hint, *retryable, *setting),
-            ),
+            put_item(key.clone(), failure_item(&key, task, message, hint, *retryable, *setting)),
         ],
         Event::ClientDisconnected { client } => {
             let text =
                 format!("{} disconnected. What it proposed still waits for you", safe_text(client));
-            vec![put_item(key.clone(), notice_item(&key, &text, &[]))]
+            notice(&text, &[])
         }
         Event::Done { outcome, summary } => vec![
             PageChange::Waits { text: String::new() },

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_again_in_its_place_and_what_goes_is_gone() {
+    fn repeated_key_keeps_position_and_dropped_key_is_removed() {
         let mut log = ConversationLog::default();
         for change in [
             put("a"),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_have_each_part_once() {
+    fn paging_shows_each_item_once() {
         let mut log = ConversationLog::default();
         let all: Vec<String> = (0..PAGE * 2 + 7).map(|n| n.to_string()).collect();
         for key in &all {

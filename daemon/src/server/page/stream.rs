@@ -51,7 +51,6 @@ struct PageMessage {
     changes: Vec<PageChange>,
 }
 
-/// A short notice.
 #[derive(Debug, Serialize)]
 struct PassingNote {
     text: String,
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_that_stands_for_another_says_for_which() {
+    fn mapped_proposal_names_its_original() {
         let title = "T".to_owned();
         let (class, from) = (Class::Additive, Some(Seq(7)));
         let event = Event::ProposalMapped { call: Seq(3), proposal: Seq(9), title, class, from };
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_event_says_is_told_beside_them() {
+    fn changes_without_events_are_signalled_once() {
         let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
         let window = SessionId("window".to_owned());
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_change_all_the_time_are_told_of_now_and_then() {
+    fn frequent_place_changes_are_throttled() {
         let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
         let mut rarely = SideChannel::from_hub(&event_hub, (SOON, SOON));
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_only_grow_are_told_of_more_rarely() {
+    fn size_changes_are_throttled_separately() {
         let (runtime, event_hub) = (runtime(), event_hub());
         let _in = runtime.enter();
         let mut beside = SideChannel::from_hub(&event_hub, (Duration::ZERO, SOON));
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_ends_when_vector_closes() {
+    fn stream_ends_when_the_event_hub_closes() {
         let (runtime, event_hub) = (runtime(), event_hub());
         let body = page_stream(Arc::clone(&event_hub), Seq(0)).into_body();
         event_hub.mark_settings_changed();

@@ -68,7 +68,6 @@ pub struct TypeChecker {
     pub program: PathBuf,
     /// The file with Roblox's types.
     pub definitions: Option<PathBuf>,
-    /// The time limit.
     pub timeout: Duration,
 }
 

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passed_is_a_number() {
+    fn passed_cases_are_only_counted() {
         let failed = case("b", Some("x".to_owned()));
         let specs = [
             spec("game.A", vec![case("a", None), case("b", None)]),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_no_longer_than_a_model_can_read() {
+    fn report_is_limited_in_length() {
         let long = || case(&"ü".repeat(5_000), Some("é".repeat(5_000)));
         let mut specs: Vec<SpecResult> =
             (0..500).map(|at| spec(&format!("game.A{at}"), vec![long(), long()])).collect();

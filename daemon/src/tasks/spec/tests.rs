@@ -65,7 +65,7 @@ fn check_with(modules: &[(&str, &str)], body: &str, expected: &[&str]) {
 }
 
 #[test]
-fn cases_pass_fail_and_are_skipped() {
+fn cases_pass_fail_or_are_skipped() {
     check(
         "describe('a', function()\n\
          it('b', function() expect(1).to.equal(1) end)\n\
@@ -84,7 +84,7 @@ fn cases_pass_fail_and_are_skipped() {
 }
 
 #[test]
-fn what_is_expected_is_said() {
+fn failed_expectations_describe_the_mismatch() {
     check(
         "it('a', function() expect('x').to.be.a('number') end)\n\
          it('b', function() expect(nil).to.be.ok() end)\n\
@@ -138,7 +138,7 @@ fn hooks_run_around_cases() {
 }
 
 #[test]
-fn modules_are_required_over_the_tree() {
+fn modules_are_required_through_the_tree() {
     let modules = [
         ("Add", "return function(a, b) return a + b end"),
         (
@@ -177,7 +177,7 @@ fn modules_are_required_over_the_tree() {
 }
 
 #[test]
-fn the_tree_can_be_read_and_not_written() {
+fn tree_is_readable_and_not_writable() {
     check_with(
         &[("M", "return 1")],
         "local m = game.ReplicatedStorage:FindFirstChild('M')\n\
@@ -210,7 +210,7 @@ fn the_tree_can_be_read_and_not_written() {
 }
 
 #[test]
-fn time_passes_when_it_is_waited_for() {
+fn waiting_advances_simulated_time() {
     check(
         "it('a', function()\n\
          local order = {}\n\
@@ -236,7 +236,7 @@ fn time_passes_when_it_is_waited_for() {
 }
 
 #[test]
-fn what_is_shared_can_be_written_and_names_stand_for_items() {
+fn shared_tables_are_writable_and_enum_items_resolve() {
     check(
         "it('a', function() _G.a = 1 shared.b = 2 end)\n\
          it('b', function() expect(_G.a + shared.b).to.equal(3) end)\n\
@@ -250,7 +250,7 @@ fn what_is_shared_can_be_written_and_names_stand_for_items() {
 }
 
 #[test]
-fn nothing_runs_for_ever() {
+fn endless_specs_time_out() {
     check(
         "it('a', function() while true do end end)\n\
          it('b', function() while true do pcall(function() while true do end end) end end)\n\
@@ -276,7 +276,7 @@ fn nothing_runs_for_ever() {
 }
 
 #[test]
-fn nothing_takes_all_memory_or_the_stack() {
+fn memory_and_stack_of_specs_are_limited() {
     check(
         "it('a', function() local s = 'x' while true do s = s .. s end end)\n\
          it('b', function() string.rep('x', 2^30) end)\n\
@@ -298,7 +298,7 @@ fn nothing_takes_all_memory_or_the_stack() {
 }
 
 #[test]
-fn what_is_said_is_cut() {
+fn names_output_and_failures_are_cut() {
     let source = "return function()\n\
                   it(('n'):rep(9999), function() for i = 1, 1000 do print('ü', ('ü'):rep(9999)) end error(('y'):rep(99999)) end)\n\
                   it('b', function() print('lost') error('z') end)\n\
@@ -318,7 +318,7 @@ fn what_is_said_is_cut() {
 }
 
 #[test]
-fn a_spec_has_so_many_cases_and_all_together_have() {
+fn case_count_is_limited_per_spec_and_in_total() {
     let source = "return function() for i = 1, 10001 do it(tostring(i), function() end) end end";
     let results = run_all(&[("A.spec", source)], quick());
     assert_eq!(results[0].count_outcome(CaseOutcome::Passed), 10_000);
@@ -334,7 +334,7 @@ fn a_spec_has_so_many_cases_and_all_together_have() {
 }
 
 #[test]
-fn a_spec_that_did_not_say_that_it_is_over_has_failed() {
+fn spec_without_a_done_report_has_failed() {
     let case = SpecCase {
         name: "a".to_owned(),
         outcome: CaseOutcome::Passed,
@@ -359,7 +359,7 @@ fn a_spec_that_did_not_say_that_it_is_over_has_failed() {
 }
 
 #[test]
-fn nothing_reaches_outside() {
+fn specs_cannot_leave_the_sandbox() {
     check(
         "it('a', function()\n\
          for _, name in { 'io', 'loadstring', 'dofile', 'load', 'package', 'collectgarbage' } do\n\
@@ -384,7 +384,7 @@ fn nothing_reaches_outside() {
 }
 
 #[test]
-fn what_is_no_spec_says_so() {
+fn invalid_specs_say_why() {
     let all = |source: &str| report_lines(&run_all(&[("A.spec", source)], quick()));
     let long = format!("return function() end --{}", "x".repeat(3 << 20));
     assert!(all(&long)[0].contains("has over 2097152 bytes; split the module"));
@@ -398,7 +398,7 @@ fn what_is_no_spec_says_so() {
 }
 
 #[test]
-fn specs_without_time_say_so() {
+fn specs_out_of_time_are_reported_as_not_run() {
     let slow = "return function() it('a', function() while true do end end) end";
     let limits = SpecLimits { total_time: Duration::from_millis(100), ..quick() };
     let results = run_all(&[("A.spec", slow), ("B.spec", slow)], limits);

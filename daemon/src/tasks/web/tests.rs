@@ -82,7 +82,7 @@ fn web(reach: AddressPolicy) -> PageReader {
 }
 
 #[tokio::test]
-async fn pages_are_read() {
+async fn pages_are_fetched_as_text() {
     let (port, _) = served().await;
     let web = web(AddressPolicy::PublicAndLoopback);
     let read = async |path: &str| {
@@ -105,7 +105,7 @@ async fn pages_are_read() {
 }
 
 #[tokio::test]
-async fn what_is_no_page_is_said() {
+async fn unreadable_pages_are_refused_with_a_reason() {
     let (port, _) = served().await;
     let web = web(AddressPolicy::PublicAndLoopback);
     for (path, part) in [
@@ -130,7 +130,7 @@ async fn what_is_no_page_is_said() {
 }
 
 #[tokio::test]
-async fn only_public_addresses_are_asked() {
+async fn only_public_addresses_are_requested() {
     let (port, asked) = served().await;
     let web = web(AddressPolicy::Public);
     for host in [
@@ -184,7 +184,7 @@ async fn only_public_addresses_are_asked() {
 }
 
 #[test]
-fn public_addresses_are_told_from_others() {
+fn public_addresses_are_distinguished_from_others() {
     for ip in [
         "8.8.8.8",
         "172.15.0.1",
@@ -219,7 +219,7 @@ fn public_addresses_are_told_from_others() {
 }
 
 #[tokio::test]
-async fn it_ends_in_time_or_at_a_word() {
+async fn fetch_ends_on_timeout_or_cancellation() {
     let (port, _) = served().await;
     let address = format!("http://127.0.0.1:{port}/never");
     let quick = Duration::from_millis(50);

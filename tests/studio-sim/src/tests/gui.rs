@@ -50,7 +50,7 @@ fn said(studio: &Studio) -> Vec<String> {
 }
 
 #[test]
-fn buttons_are_clicked() {
+fn buttons_toolbar_and_actions_can_be_triggered() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let studio = studio(signals);
         studio.click_text("Approve").unwrap();
@@ -69,7 +69,7 @@ fn buttons_are_clicked() {
 }
 
 #[test]
-fn the_keyboard_reaches_buttons() {
+fn keyboard_activates_selected_buttons() {
     let studio = studio(Signals::Deferred);
     studio.select(&studio.by_text("Approve").unwrap()).unwrap();
     studio.press_key("Return").unwrap();
@@ -79,7 +79,7 @@ fn the_keyboard_reaches_buttons() {
 }
 
 #[test]
-fn what_a_person_cannot_click_is_an_error() {
+fn clicking_an_unreachable_button_is_an_error() {
     let studio = studio(Signals::Immediate);
     let check = |name: &str, why: &str| {
         let error = studio.click(&studio.by_name(name).unwrap()).unwrap_err();
@@ -97,7 +97,7 @@ fn what_a_person_cannot_click_is_an_error() {
 }
 
 #[test]
-fn texts_are_typed() {
+fn text_boxes_accept_typed_text() {
     let studio = studio(Signals::Deferred);
     let say = studio.by_text("Ask").unwrap();
     studio.type_into(&say, "make ", false).unwrap();
@@ -113,7 +113,7 @@ fn texts_are_typed() {
 }
 
 #[test]
-fn a_widget_is_shown_as_a_page() {
+fn widget_is_rendered_as_html() {
     let studio = studio(Signals::Immediate);
     let html = studio.widget_html("Vector").unwrap();
     assert!(html.contains("Vector &lt;1&gt;") && html.contains("border-radius:4px"), "{html}");
@@ -131,7 +131,7 @@ fn a_widget_is_shown_as_a_page() {
 }
 
 #[test]
-fn white_on_white_is_seen_without_a_picture() {
+fn contrast_is_computed_without_a_picture() {
     let luau = "local info = DockWidgetPluginGuiInfo.new(Enum.InitialDockState.Float, true)
         local W = plugin:CreateDockWidgetPluginGuiAsync('V', info)
         local back = Instance.new('Frame', W) back.Size = UDim2.fromScale(1, 1) back.BackgroundColor3 = Color3.new(1, 1, 1)

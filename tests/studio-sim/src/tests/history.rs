@@ -6,7 +6,7 @@ use crate::{Options, Studio, models};
 const RECORD: &str = "local H = game:GetService('ChangeHistoryService') ";
 
 #[test]
-fn undo_restores_the_tree() {
+fn undo_and_redo_restore_the_tree() {
     let studio = Studio::new(Options::default()).unwrap();
     studio
         .eval(
@@ -41,7 +41,7 @@ fn undo_restores_the_tree() {
 }
 
 #[test]
-fn a_cancelled_recording_leaves_script_text_alone() {
+fn cancelled_recording_keeps_script_text() {
     let studio = Studio::new(Options::default()).unwrap();
     studio
         .eval("local s = Instance.new('ModuleScript') s.Source = 'a' s.Parent = workspace")
@@ -58,7 +58,7 @@ fn a_cancelled_recording_leaves_script_text_alone() {
 }
 
 #[test]
-fn what_was_destroyed_does_not_come_back() {
+fn undo_does_not_restore_destroyed_instances() {
     let studio = Studio::new(Options::default()).unwrap();
     studio.eval("Instance.new('Part', workspace)").unwrap();
     studio.eval("workspace.Part:Destroy()").unwrap();
@@ -69,7 +69,7 @@ fn what_was_destroyed_does_not_come_back() {
 }
 
 #[test]
-fn recordings_are_refused_and_checked() {
+fn overlapping_recordings_and_wrong_ids_are_refused() {
     check_with_fails(&format!(
         "{RECORD}
         local COMMIT = Enum.FinishRecordingOperation.Commit
@@ -95,7 +95,7 @@ fn recordings_are_refused_and_checked() {
 }
 
 #[test]
-fn faults_and_playtests_refuse() {
+fn recordings_are_refused_on_faults_and_during_playtests() {
     let studio = ran(Options::default(), "");
     let begin = "return game:GetService('ChangeHistoryService'):TryBeginRecording('x') == nil";
     studio.refuse_next_recording();
@@ -108,7 +108,7 @@ fn faults_and_playtests_refuse() {
 }
 
 #[test]
-fn every_write_outside_of_a_recording_is_named() {
+fn writes_outside_a_recording_are_listed() {
     let luau = "local p = Instance.new('Part') p.Anchored = true p.Parent = workspace
         p.Name = 'Q' p:SetAttribute('A', 1) p:AddTag('T') p.Parent = nil p.Name = 'free'
         Instance.new('Folder', game:GetService('CoreGui'))
@@ -126,7 +126,7 @@ fn every_write_outside_of_a_recording_is_named() {
 }
 
 #[test]
-fn a_recording_outlives_its_plugin() {
+fn recording_outlives_its_plugin() {
     let studio = ran(
         Options::default(),
         "game:GetService('ChangeHistoryService'):TryBeginRecording('x') workspace.Name = 'Half'",
@@ -142,7 +142,7 @@ fn a_recording_outlives_its_plugin() {
 }
 
 #[test]
-fn a_plugin_dies_between_two_writes() {
+fn killed_plugin_leaves_partial_writes_and_open_recording() {
     let studio = ran(Options::default(), "");
     studio.kill_at_write(2);
     let luau = "local H = game:GetService('ChangeHistoryService')
@@ -156,7 +156,7 @@ fn a_plugin_dies_between_two_writes() {
 }
 
 #[test]
-fn a_handler_of_an_undo_writes_on_its_own_account() {
+fn writes_by_undo_handlers_count_as_unrecorded() {
     let luau = "game:GetService('ChangeHistoryService').OnUndo:Connect(function() workspace.Name = 'Mine' end)
         workspace:GetAttributeChangedSignal('A'):Connect(function() workspace:AddTag('T') end)";
     let studio = ran(Options::default(), luau);
@@ -169,7 +169,7 @@ fn a_handler_of_an_undo_writes_on_its_own_account() {
 }
 
 #[test]
-fn a_cancel_behind_an_undo_takes_everything_back() {
+fn cancel_after_undo_reverts_the_whole_recording() {
     let studio = Studio::new(Options::default()).unwrap();
     studio.eval("local p = Instance.new('Part') p.Name = 'Wall' p.Parent = workspace").unwrap();
     let luau = "local H = game:GetService('ChangeHistoryService')

@@ -75,7 +75,7 @@ fn requests_are_answered() {
 }
 
 #[test]
-fn studio_refuses_what_it_refuses() {
+fn invalid_requests_fail_with_studio_errors() {
     check_with_fails(
         "local H = game:GetService('HttpService')
         local function ask(options) return function() return H:RequestAsync(options) end end
@@ -114,7 +114,7 @@ fn json_has_studios_quirks() {
 }
 
 #[test]
-fn requests_can_be_denied_and_counted() {
+fn requests_can_be_denied_and_are_rate_limited() {
     let (studio, _) = studio(Options { http: Permission::Denied, ..Options::default() });
     let ask = "return _G.H:GetAsync(_G.url)";
     assert!(studio.eval_as_plugin(ask).unwrap_err().contains("denied permission"));
@@ -134,7 +134,7 @@ fn requests_can_be_denied_and_counted() {
 }
 
 #[test]
-fn a_held_request_does_not_race_the_clock() {
+fn clock_does_not_run_ahead_of_a_slow_request() {
     let (studio, _) = studio(Options::default());
     let luau = "local done = false
         task.delay(10, function() done = true end)
@@ -147,7 +147,7 @@ fn a_held_request_does_not_race_the_clock() {
 }
 
 #[test]
-fn answers_are_lost_doubled_and_refused() {
+fn requests_can_be_lost_duplicated_or_refused() {
     let (studio, _) = studio(Options::default());
     let ask = |path: &str| {
         studio.eval_as_plugin(&format!("return #_G.H:GetAsync(_G.url .. '{path}') > 0"))
@@ -166,7 +166,7 @@ fn answers_are_lost_doubled_and_refused() {
 }
 
 #[test]
-fn an_address_elsewhere_is_never_reached() {
+fn remote_addresses_are_never_reached() {
     let (studio, _) = studio(Options::default());
     let error = studio.eval_as_plugin("return _G.H:GetAsync('http://192.0.2.1/')").unwrap_err();
     assert!(error.contains("only this machine"), "{error}");

@@ -22,7 +22,7 @@ fn instances_are_found() {
 }
 
 #[test]
-fn what_does_not_exist_is_an_error_in_the_engines_words() {
+fn unknown_members_and_classes_fail_with_engine_messages() {
     check_with_fails(
         "local part = Instance.new('Part') part.Name = 'P' part.Parent = workspace
         fails('Foo is not a valid member of Part \"Workspace.P\"', function() return part.Foo end)
@@ -55,7 +55,7 @@ fn errors_carry_the_line_of_the_script() {
 }
 
 #[test]
-fn parents_are_checked() {
+fn invalid_parents_are_refused() {
     check_with_fails(
         "local a, b = Instance.new('Folder'), Instance.new('Folder')
         a.Name = 'A' b.Name = 'B' a.Parent = workspace b.Parent = a
@@ -72,7 +72,7 @@ fn parents_are_checked() {
 }
 
 #[test]
-fn destroying_locks_everything_below() {
+fn destroy_locks_all_descendants() {
     check_with_fails(
         "local a = Instance.new('Folder', workspace) local b = Instance.new('Part', a)
         local fired = {}
@@ -87,7 +87,7 @@ fn destroying_locks_everything_below() {
 }
 
 #[test]
-fn clones_keep_references_inside() {
+fn clones_remap_internal_references() {
     check(
         "local m = Instance.new('Model') local p = Instance.new('Part', m) m.PrimaryPart = p
         local o = Instance.new('ObjectValue', m) o.Value = workspace
@@ -102,7 +102,7 @@ fn clones_keep_references_inside() {
 }
 
 #[test]
-fn the_order_of_children_is_kept() {
+fn children_keep_their_order() {
     check(
         "local names = {}
         for i = 1, 3 do local f = Instance.new('Folder') f.Name = 'n' .. i f.Parent = workspace end
@@ -113,7 +113,7 @@ fn the_order_of_children_is_kept() {
 }
 
 #[test]
-fn attributes_and_tags() {
+fn attributes_and_tags_are_stored_and_signaled() {
     check_with_fails(
         "local p = Instance.new('Part', workspace)
         local seen = {}
@@ -143,7 +143,7 @@ fn attributes_and_tags() {
 }
 
 #[test]
-fn children_can_be_waited_for() {
+fn wait_for_child_waits_or_times_out() {
     check(
         "task.delay(1, function() local f = Instance.new('Folder') f.Name = 'Late' f.Parent = workspace end)
         local start = os.clock()
@@ -153,7 +153,7 @@ fn children_can_be_waited_for() {
 }
 
 #[test]
-fn signals_of_the_tree() {
+fn tree_changes_fire_child_and_descendant_signals() {
     check(
         "local log = {}
         workspace.ChildAdded:Connect(function(c) table.insert(log, '+' .. c.Name) end)

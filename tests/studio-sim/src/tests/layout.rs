@@ -30,7 +30,7 @@ fn layout(luau: &str) {
 }
 
 #[test]
-fn sizes_positions_and_anchors() {
+fn sizes_positions_and_anchors_are_resolved() {
     layout(
         "at(make('Frame', {Size = UDim2.fromScale(1, 1)}, W), 0, 0, 360, 600)
         assert(W.AbsoluteSize == Vector2.new(360, 600))
@@ -48,7 +48,7 @@ fn sizes_positions_and_anchors() {
 }
 
 #[test]
-fn lists() {
+fn list_layouts_place_their_children() {
     layout(
         "local l = make('UIListLayout', {Padding = UDim.new(0, 5), SortOrder = 'LayoutOrder'}, F)
         local a, b, c = box(50, 10, {LayoutOrder = 2}), box(30, 20, {LayoutOrder = 1}), box(9, 9, {Visible = false})
@@ -77,7 +77,7 @@ fn lists() {
 }
 
 #[test]
-fn grids() {
+fn grid_layouts_place_children_in_cells() {
     layout(
         "make('UIGridLayout', {CellSize = px(60, 20), CellPadding = px(10, 5), SortOrder = 'LayoutOrder'}, F)
         local a, b, c, d = box(1, 1), box(1, 1), box(1, 1), box(1, 1)
@@ -86,7 +86,7 @@ fn grids() {
 }
 
 #[test]
-fn automatic_sizes() {
+fn automatic_sizes_fit_their_content() {
     layout(
         "local a = box(0, 0, {AutomaticSize = 'XY'})
         make('Frame', {Size = px(30, 40), Position = px(5, 5)}, a)
@@ -111,7 +111,7 @@ fn automatic_sizes() {
 }
 
 #[test]
-fn scrolling() {
+fn scrolling_frames_offset_and_clamp_their_canvas() {
     layout(
         "local s = make('ScrollingFrame', {Size = px(100, 50), CanvasSize = px(0, 0), AutomaticCanvasSize = 'Y'}, F)
         make('UIListLayout', {SortOrder = 'LayoutOrder'}, s)
@@ -125,7 +125,7 @@ fn scrolling() {
 }
 
 #[test]
-fn layout_is_told() {
+fn layout_change_fires_one_signal() {
     layout(
         "local count = 0
         F:GetPropertyChangedSignal('AbsoluteSize'):Connect(function() count += 1 end)

@@ -3,7 +3,7 @@
 use super::{check, check_with_fails};
 
 #[test]
-fn defaults_are_those_of_a_new_instance() {
+fn new_instances_have_engine_defaults() {
     check(
         "local p = Instance.new('Part')
         assert(p.Size == Vector3.new(4, 1.2, 2), tostring(p.Size))
@@ -37,7 +37,7 @@ fn values_are_checked_and_converted() {
 }
 
 #[test]
-fn properties_in_other_words() {
+fn derived_properties_stay_in_sync() {
     check(
         "local p = Instance.new('Part', workspace)
         p.Position = Vector3.new(1, 2, 3)
@@ -66,7 +66,7 @@ fn properties_in_other_words() {
 }
 
 #[test]
-fn changes_are_told() {
+fn property_changes_fire_signals() {
     check(
         "local p = Instance.new('Part', workspace)
         local log = {}

@@ -4,7 +4,7 @@ use super::{check_with_fails, ran};
 use crate::{Options, Permission};
 
 #[test]
-fn texts_are_updated_through_the_editor() {
+fn script_text_is_updated_through_the_editor() {
     check_with_fails(
         "local E = game:GetService('ScriptEditorService')
         local s = Instance.new('Script', workspace) s.Source = 'old'
@@ -25,7 +25,7 @@ fn texts_are_updated_through_the_editor() {
 }
 
 #[test]
-fn documents_are_opened_and_told_of() {
+fn opening_and_closing_documents_fires_signals() {
     check_with_fails(
         "local E = game:GetService('ScriptEditorService')
         local S = game:GetService('StudioService')
@@ -51,7 +51,7 @@ fn documents_are_opened_and_told_of() {
 }
 
 #[test]
-fn the_callback_is_called_again_when_the_editor_moved_on() {
+fn update_callback_runs_again_when_the_text_changed() {
     let studio =
         ran(Options::default(), "local s = Instance.new('Script', workspace) s.Source = 'a'");
     studio.move_editor_on("Workspace.Script", "typed");
@@ -65,7 +65,7 @@ fn the_callback_is_called_again_when_the_editor_moved_on() {
 }
 
 #[test]
-fn drafts_are_what_the_editor_shows() {
+fn editor_source_returns_the_draft() {
     let studio =
         ran(Options::default(), "local s = Instance.new('Script', workspace) s.Source = 'a'");
     studio.edit_script("Workspace.Script", "draft", true);
@@ -75,7 +75,7 @@ fn drafts_are_what_the_editor_shows() {
 }
 
 #[test]
-fn changing_scripts_can_be_denied() {
+fn script_writes_can_be_denied() {
     let options = Options { script_writes: Permission::Denied, ..Options::default() };
     let studio = ran(options, "");
     studio.eval("local s = Instance.new('Script', workspace) s.Source = 'a'").unwrap();

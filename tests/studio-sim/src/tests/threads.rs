@@ -6,7 +6,7 @@ use super::{check, check_with_fails, ran};
 use crate::{Options, Signals, Studio, models};
 
 #[test]
-fn time_moves_only_as_far_as_it_is_waited_for() {
+fn virtual_time_advances_only_as_far_as_waited() {
     check(
         "local start, clock = os.clock(), tick()
         local elapsed = task.wait(600)
@@ -19,7 +19,7 @@ fn time_moves_only_as_far_as_it_is_waited_for() {
 }
 
 #[test]
-fn tasks() {
+fn tasks_run_in_order_and_can_be_cancelled() {
     check_with_fails(
         "local log = {}
         local function say(what) table.insert(log, what) end
@@ -41,7 +41,7 @@ fn tasks() {
 }
 
 #[test]
-fn connections_end() {
+fn disconnected_and_once_handlers_stop_firing() {
     check_with_fails(
         "local e = Instance.new('BindableEvent') local count = 0
         local c = e.Event:Connect(function(n) count += n end)
@@ -61,7 +61,7 @@ fn connections_end() {
 }
 
 #[test]
-fn an_endless_loop_of_events_is_cut() {
+fn endless_event_recursion_is_cut_off() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let studio = ran(
             Options { signals, ..Options::default() },
@@ -73,7 +73,7 @@ fn an_endless_loop_of_events_is_cut() {
 }
 
 #[test]
-fn handlers_run_at_once_or_later_as_the_mode_says() {
+fn signal_mode_decides_when_handlers_run() {
     let order = |signals| {
         let luau = "local e = Instance.new('BindableEvent')
             e.Event:Connect(function() print('handler') end) e:Fire() print('after')";
@@ -85,7 +85,7 @@ fn handlers_run_at_once_or_later_as_the_mode_says() {
 }
 
 #[test]
-fn errors_of_threads_are_collected_with_their_line() {
+fn thread_errors_are_collected_with_their_line() {
     let studio = Studio::new(Options::default()).unwrap();
     let plugin =
         models::plugin("task.delay(1, function()\n\terror('oh')\nend)\nprint('a', 1, nil)", &[]);
@@ -100,7 +100,7 @@ fn errors_of_threads_are_collected_with_their_line() {
 }
 
 #[test]
-fn a_killed_plugin_does_nothing_more() {
+fn unloaded_plugin_does_nothing_more() {
     let studio = Studio::new(Options::default()).unwrap();
     let luau = "local n = 0
         plugin.Unloading:Connect(function() print('bye') end)
@@ -117,14 +117,14 @@ fn a_killed_plugin_does_nothing_more() {
 }
 
 #[test]
-fn what_can_never_happen_is_not_waited_for() {
+fn run_until_fails_when_nothing_is_left_to_run() {
     let studio = Studio::new(Options::default()).unwrap();
     let error = studio.run_until(|_| false, Duration::from_secs(5)).unwrap_err();
     assert!(error.contains("nothing is left that could happen"), "{error}");
 }
 
 #[test]
-fn an_endless_loop_is_stopped_and_long_work_is_measured() {
+fn endless_loop_times_out_and_long_work_is_measured() {
     let options = Options { script_timeout: Duration::from_millis(200), ..Options::default() };
     let studio = ran(options, "pcall(function() while true do end end) print('never')");
     assert!(studio.errors()[0].starts_with("Script timeout: exhausted allowed execution time"));
@@ -138,7 +138,7 @@ fn an_endless_loop_is_stopped_and_long_work_is_measured() {
 }
 
 #[test]
-fn work_is_counted_alike_on_every_machine() {
+fn work_is_counted_in_deterministic_units() {
     let work = |luau: &str| {
         let studio = ran(Options::default(), "task.wait()");
         studio.reset_meter();
@@ -163,7 +163,7 @@ fn work_is_counted_alike_on_every_machine() {
 }
 
 #[test]
-fn the_clock_moves_by_the_work_that_is_done() {
+fn clock_advances_in_proportion_to_work() {
     check(
         "local function took(times) local start = os.clock() for _ = 1, times do end return os.clock() - start end
         local once = took(10000)

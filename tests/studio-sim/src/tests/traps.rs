@@ -7,7 +7,7 @@ use super::{check, check_with_fails, ran};
 use crate::{Options, Signals, Studio, models};
 
 #[test]
-fn members_come_before_children_and_only_strings_name_them() {
+fn members_take_precedence_over_children_and_keys_are_strings() {
     check_with_fails(
         "local f = Instance.new('Folder', workspace) f.Name = 'Name'
         assert(workspace.Name == 'Workspace' and workspace:FindFirstChild('Name') == f)
@@ -19,7 +19,7 @@ fn members_come_before_children_and_only_strings_name_them() {
 }
 
 #[test]
-fn instances_stay_themselves() {
+fn instances_keep_their_identity() {
     check(
         "local H = game:GetService('ChangeHistoryService') local COMMIT = Enum.FinishRecordingOperation.Commit
         local rec = H:TryBeginRecording('made') local p = Instance.new('Part', workspace) H:FinishRecording(rec, COMMIT)
@@ -33,7 +33,7 @@ fn instances_stay_themselves() {
 }
 
 #[test]
-fn errors_are_strings_wherever_they_come_from() {
+fn engine_errors_are_always_strings() {
     check(
         "local acts = {
             function() Instance.new('x') end, function() return Enum.x end, function() Vector3.one() end,
@@ -54,7 +54,7 @@ fn errors_are_strings_wherever_they_come_from() {
 }
 
 #[test]
-fn a_pcall_may_yield_and_so_may_what_it_calls() {
+fn pcall_and_xpcall_may_yield() {
     check(
         "local ok, value = pcall(function() task.wait(1) return 5 end) assert(ok and value == 5)
         local ok, message = pcall(function() task.wait(1) error('late', 0) end) assert(message == 'late')
@@ -67,7 +67,7 @@ fn a_pcall_may_yield_and_so_may_what_it_calls() {
 }
 
 #[test]
-fn threads_wake_in_the_order_in_which_they_are_due() {
+fn threads_wake_in_due_order() {
     check(
         "local log = {}
         task.delay(0.2, table.insert, log, 'b') task.delay(0.1, table.insert, log, 'a')
@@ -77,7 +77,7 @@ fn threads_wake_in_the_order_in_which_they_are_due() {
 }
 
 #[test]
-fn an_error_in_one_handler_does_not_stop_the_others() {
+fn error_in_one_handler_does_not_stop_others() {
     for signals in [Signals::Immediate, Signals::Deferred] {
         let luau = "local e = Instance.new('BindableEvent') local heard = 0
             for i = 1, 3 do e.Event:Connect(function() heard += 1 if i == 2 then error('oh') end end) end
@@ -104,13 +104,13 @@ fn handlers_may_disconnect_and_connect_while_a_signal_fires() {
 }
 
 #[test]
-fn what_is_missing_here_is_remembered_even_when_it_is_caught() {
+fn unsimulated_members_are_recorded_even_when_caught() {
     let studio = ran(Options::default(), "pcall(function() workspace:GetRealPhysicsFPS() end)");
     assert_eq!(studio.not_simulated(), ["Workspace.GetRealPhysicsFPS"]);
 }
 
 #[test]
-fn the_plugin_knows_nothing_of_the_simulator() {
+fn plugin_cannot_see_the_simulator() {
     check(
         "assert(not pcall(function() return native end) or native == nil)
         assert(S == nil and rawget(getfenv(), 'plugin') ~= nil and io == nil and package == nil)
@@ -121,7 +121,7 @@ fn the_plugin_knows_nothing_of_the_simulator() {
 }
 
 #[test]
-fn two_windows_do_not_know_each_other() {
+fn two_windows_share_no_state() {
     let first = ran(Options::default(), "workspace.Name = 'First' _G.x = 1 shared.x = 1");
     let second = ran(Options::default(), "assert(workspace.Name == 'Workspace' and _G.x == nil)");
     assert_eq!(second.errors(), Vec::<String>::new());
@@ -129,7 +129,7 @@ fn two_windows_do_not_know_each_other() {
 }
 
 #[test]
-fn a_timer_far_away_is_reached_at_once() {
+fn distant_timer_is_reached_at_once() {
     let studio = Studio::new(Options::default()).unwrap();
     let luau = "task.delay(3600, function() print('an hour') end)";
     studio.load_plugin(&models::plugin(luau, &[]).unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use super::{check, check_with_fails};
 
 #[test]
-fn vector3_is_luaus_own_vector() {
+fn vector3_is_the_native_luau_vector() {
     check(
         "local v = Vector3.new(1, 2, 2)
         assert(type(v) == 'vector' and typeof(v) == 'Vector3')
@@ -43,7 +43,7 @@ fn datatypes_are_userdata_and_equal_by_value() {
 }
 
 #[test]
-fn colours_convert() {
+fn colors_convert_between_formats() {
     check(
         "local c = Color3.fromRGB(255, 128, 0)
         assert(c:ToHex() == 'ff8000' and Color3.fromHex('#FF8000') == c and Color3.fromHex('f00').R == 1)
@@ -57,7 +57,7 @@ fn colours_convert() {
 }
 
 #[test]
-fn cframes_turn_and_place() {
+fn cframes_rotate_and_translate() {
     check(
         "local quarter = CFrame.Angles(0, math.pi / 2, 0)
         assert((quarter * Vector3.xAxis):FuzzyEq(Vector3.new(0, 0, -1), 1e-5))
@@ -95,7 +95,7 @@ fn enums_are_interned() {
 }
 
 #[test]
-fn sequences_fonts_and_the_rest() {
+fn sequences_fonts_and_other_datatypes_can_be_constructed() {
     check_with_fails(
         "local s = NumberSequence.new({NumberSequenceKeypoint.new(0, 1), NumberSequenceKeypoint.new(1, 2, 0.5)})
         assert(#s.Keypoints == 2 and s.Keypoints[2].Envelope == 0.5 and s ~= NumberSequence.new(1, 2))

@@ -29,7 +29,7 @@ fn modules_are_required_by_path_and_by_instance() {
 }
 
 #[test]
-fn settings_persist_and_their_traps_are_loud() {
+fn settings_persist_and_invalid_keys_or_values_fail() {
     let settings = SharedSettings::default();
     let options = || Options { settings: settings.clone(), ..Options::default() };
     let first = ran(
@@ -48,7 +48,7 @@ fn settings_persist_and_their_traps_are_loud() {
 }
 
 #[test]
-fn selection_and_small_services() {
+fn selection_and_small_services_are_simulated() {
     check_with_fails(
         "local S = game:GetService('Selection') local fired = 0
         S.SelectionChanged:Connect(function() fired += 1 end)
@@ -69,7 +69,7 @@ fn selection_and_small_services() {
 }
 
 #[test]
-fn buttons_and_actions() {
+fn toolbar_buttons_actions_and_widgets_can_be_created() {
     check(
         "local t = plugin:CreateToolbar('T')
         local b = t:CreateButton('id', 'tip', '', 'Text') b.ClickableWhenViewportHidden = true b:SetActive(true)
@@ -83,7 +83,7 @@ fn buttons_and_actions() {
 }
 
 #[test]
-fn themes_have_colours_and_change() {
+fn themes_have_colors_and_can_change() {
     let studio = ran(
         Options { theme: Theme::Light, ..Options::default() },
         "local S = settings().Studio
@@ -97,7 +97,7 @@ fn themes_have_colours_and_change() {
 }
 
 #[test]
-fn files_are_read_and_written() {
+fn instances_survive_a_serialization_round_trip() {
     check(
         "local S = game:GetService('SerializationService')
         local m = Instance.new('Model') m.Name = 'M' local p = Instance.new('Part', m) m.PrimaryPart = p
@@ -116,7 +116,7 @@ fn files_are_read_and_written() {
 }
 
 #[test]
-fn a_place_is_opened_and_saved() {
+fn place_is_saved_and_reopened() {
     let made = Studio::new(Options::default()).unwrap();
     made.eval(
         "local p = Instance.new('Part', workspace) p.Name = 'Wall' p.Anchored = true
@@ -132,7 +132,7 @@ fn a_place_is_opened_and_saved() {
 }
 
 #[test]
-fn assets_and_answers_come_from_the_test() {
+fn registered_assets_and_answers_are_returned() {
     let studio = ran(Options::default(), "");
     let asset = models::plugin("print('a backdoor')", &[]).unwrap();
     studio.register_asset("rbxassetid://5", Ok(&asset));

@@ -46,7 +46,6 @@ pub struct ContextSelection {
     pub bytes: usize,
 }
 
-/// A selected script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedScript {
     pub node: Node,
@@ -124,7 +123,6 @@ type BonusPoints = FxHashMap<Node, Vec<(f64, SelectionReason)>>;
 /// Returns the reasons that a script matters.
 type ReasonFn<'a> = dyn Fn(&RankedScript) -> Vec<SelectionReason> + 'a;
 
-/// A ranked script.
 struct RankedScript {
     node: Node,
     /// Whether it was ranked by its own points.

@@ -18,7 +18,6 @@ pub enum GraphDirection {
     Both,
 }
 
-/// A require graph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequireGraph {
     /// The scripts, nearest first, each with its distance in requires.

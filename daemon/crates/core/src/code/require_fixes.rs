@@ -8,7 +8,6 @@ use vector_place::{Node, Scene};
 use super::position::PositionTracker;
 use super::resolve::resolve_require;
 
-/// A renamed instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenamedInstance {
     pub node: Node,

@@ -130,7 +130,7 @@ fn references_are_exact_in_a_script_and_follow_requires() {
 }
 
 #[test]
-fn a_variable_leads_to_what_was_required_last() {
+fn variable_resolves_to_its_last_required_module() {
     let main = "local Shop = require(script.A)\nShop.open()\n\
         local ok, Shop = pcall(require, script.B)\nShop.open()\n";
     let other = "local Shop = require(script.A)\nlocal ok\n\
@@ -157,7 +157,7 @@ fn a_variable_leads_to_what_was_required_last() {
 }
 
 #[test]
-fn a_variable_that_holds_a_module_or_a_table_is_not_taken_for_either() {
+fn variable_holding_module_or_table_resolves_to_neither() {
     for text in [
         "local Shop = require(script.A)\nif x then Shop = {} end\nShop.open()\n",
         "local Shop = { a = 1 }\nif x then Shop = require(script.A) end\nShop.open()\n",
@@ -177,7 +177,7 @@ fn names(scene: &Scene, nodes: &[Node]) -> Vec<String> {
 }
 
 #[test]
-fn requires_are_followed_as_roblox_does() {
+fn requires_resolve_as_in_roblox() {
     let place = place(&[
         ("ReplicatedStorage/Pkg", "ModuleScript", ""),
         ("ReplicatedStorage/Pkg/A", "ModuleScript", ""),
@@ -220,7 +220,7 @@ fn requires_are_followed_as_roblox_does() {
 }
 
 #[test]
-fn rings_are_named_and_graphs_go_both_ways() {
+fn dependency_graph_lists_cycles_and_follows_both_directions() {
     let scene = place(&[
         ("ReplicatedStorage/A", "ModuleScript", "require(script.Parent.B)"),
         ("ReplicatedStorage/B", "ModuleScript", "require(script.Parent.C)"),
@@ -265,7 +265,7 @@ fn said(index: &CodeIndex, scene: &Scene) -> String {
 }
 
 #[test]
-fn an_index_that_was_kept_says_the_same_as_a_new_one() {
+fn refreshed_index_equals_a_new_index() {
     let mut scene = shop();
     let mut kept = CodeIndex::new(&scene);
     let texts = [SHOP, MAIN, "return require(script.Parent.Items)", "local = (", ""];
@@ -317,7 +317,7 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
 }
 
 #[test]
-fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
+fn reused_node_number_is_not_mistaken_for_former_script() {
     let mut scene = shop();
     let storage = at(&scene, "game.ReplicatedStorage");
     let mark = scene.journal_mark();
@@ -336,7 +336,7 @@ fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
 }
 
 #[test]
-fn more_changes_than_the_log_holds_are_all_seen() {
+fn refresh_sees_all_changes_after_change_log_overflow() {
     let mut scene = shop();
     let mut kept = CodeIndex::new(&scene);
     let [main, other] =
@@ -370,7 +370,7 @@ fn open_place() -> Scene {
 }
 
 #[test]
-fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
+fn studio_sources_are_indexed_and_missing_ones_requested_again() {
     use scene_schemas::InstanceId;
     use scene_schemas::api::{ScenePart, ScriptText};
 
@@ -407,7 +407,7 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
 }
 
 #[test]
-fn a_scene_that_takes_the_place_of_another_has_its_readings() {
+fn index_transferred_to_a_new_scene_keeps_its_summaries() {
     let mut old = shop();
     with_index(&old, |index| assert_eq!(index.texts_read(), 5));
     let mut new = Scene::decode(&old.encode().unwrap()).unwrap();
@@ -423,7 +423,7 @@ fn a_scene_that_takes_the_place_of_another_has_its_readings() {
 }
 
 #[test]
-fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
+fn index_reads_texts_that_external_readers_leave() {
     let mut scene = shop();
     let storage = at(&scene, "game.ReplicatedStorage");
     for at in 0..40 {
@@ -447,7 +447,7 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
 }
 
 #[test]
-fn a_text_that_did_not_change_is_not_read_again() {
+fn unchanged_text_is_not_read_again() {
     let mut scene = shop();
     let mut index = CodeIndex::new(&scene);
     assert_eq!(index.texts_read(), 5);
@@ -464,7 +464,7 @@ fn a_text_that_did_not_change_is_not_read_again() {
 }
 
 #[test]
-fn positions_are_those_of_editors() {
+fn positions_use_editor_lines_and_utf16_characters() {
     let text = "a\r\nö😀b\nc";
     let mut positions = PositionTracker::new(text);
     let b = text.find('b').unwrap() as u32;
@@ -496,7 +496,7 @@ fn chosen(scene: &Scene, asked: &ContextRequest<'_>) -> Vec<String> {
 }
 
 #[test]
-fn scripts_that_matter_are_chosen_with_what_they_require() {
+fn relevant_scripts_are_selected_with_their_required_modules() {
     let scene = shop();
     let asked =
         |words| ContextRequest { words, budget: 4_000, most: 2, ..ContextRequest::default() };

@@ -7,7 +7,6 @@ use vector_place::{Node, Scene};
 
 use super::CodeIndex;
 
-/// Stop words.
 const EMPTY: [&str; 60] = [
     "a", "add", "all", "an", "and", "are", "as", "at", "be", "by", "can", "change", "code",
     "create", "do", "each", "every", "file", "fix", "for", "from", "function", "get", "has",

@@ -1,6 +1,5 @@
 //! Presets for common requests, worded so that models handle them well.
 
-/// A common request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestPreset {
     /// The command name, without the slash.

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_is_named_with_what_is_below_it() {
+    fn deletion_conflicts_with_the_instance_and_its_descendants() {
         let commands = [delete("game.Workspace.Course[2].Hazards")];
         let asked = |path: &str| describe_conflict(&commands, &path.parse().unwrap());
         assert_eq!(asked("game.Workspace.Course[2].Hazards").as_deref(), Some("deletes it"));

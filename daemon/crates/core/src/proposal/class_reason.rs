@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_its_reasons() {
+    fn reason_text_explains_each_class() {
         check(Class::Additive, vec![create()], None, "Nothing is lost: it only adds 1 instance.");
         check(Class::Additive, vec![edit()], Some((3, 0)), "Nothing is lost: it only adds.");
         check(

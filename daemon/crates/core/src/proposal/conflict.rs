@@ -36,7 +36,7 @@ mod tests {
     use super::{LONGEST, MOST, text_conflict};
 
     #[test]
-    fn what_stands_there_is_theirs_and_what_was_wanted_is_ours() {
+    fn current_text_is_theirs_and_proposed_text_is_ours() {
         let MergeResult::Conflicts(found) = merge_texts("a\nb\nc\n", "0\na\nx\nc\n", "a\ny\nc\n")
         else {
             panic!("they do not go together");
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_is_never_longer_than_a_card() {
+    fn conflict_passages_are_limited_in_length_and_number() {
         let text =
             |letter: &str| format!("{}\nsame\n", letter.repeat(LONGEST * 2)).repeat(MOST * 2);
         let MergeResult::Conflicts(found) = merge_texts(&text("a"), &text("b"), &text("c")) else {

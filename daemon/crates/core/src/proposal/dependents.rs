@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_requires_a_renamed_module_is_corrected() {
+    fn requires_of_a_renamed_module_are_updated() {
         let (coins, lib) = ("game.ReplicatedStorage.Lib.Coins", "game.ReplicatedStorage.Lib");
         for (path, name, before, after) in [
             (
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_more_than_another_name_is_warned_of() {
+    fn unresolved_require_is_kept_and_repeated_path_is_updated() {
         let before = "local at = { game.ReplicatedStorage.Lib }\nlocal names = \"Lib\"\n\
                       return require(game.ReplicatedStorage:FindFirstChild(names).Coins), at";
         let (found, warnings) = renamed(before, "game.ReplicatedStorage.Lib", "Kit");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_not_find_a_module_is_named() {
+    fn scripts_losing_a_moved_or_deleted_module_are_named() {
         let coins = "game.ReplicatedStorage.Lib.Coins";
         let both = lost(
             "2 scripts require",
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_together_finds_itself() {
+    fn requires_between_modules_moved_together_get_no_warning() {
         let service = "game.ReplicatedStorage";
         let moved =
             json!({ "path": format!("{service}.Lib"), "parentPath": format!("{service}.Alone") });
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_changed_as_well_is_not_warned_of() {
+    fn scripts_changed_in_the_same_proposal_get_no_warning() {
         let changes = json!({ "title": "Both", "changes": [
             { "tool": "rename_instance", "args": { "path": "game.ReplicatedStorage.Lib", "newName": "Kit" } },
             { "tool": "replace_text", "args": {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_what_a_module_does_not_give_any_more_is_named() {
+    fn scripts_using_a_removed_export_are_named() {
         let coins = "game.ReplicatedStorage.Lib.Coins";
         let edit = |search: &str, replace: &str| {
             let args = json!({ "path": coins, "search": search, "replace": replace });

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_roblox_does_not_take_are_warned_of_once_for_a_class() {
+    fn out_of_range_values_are_warned_once_per_class() {
         let set = |props: Json| {
             warnings("set_properties", &json!({ "selector": "Part", "props": props }))
         };

@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_about_reviews_lists_every_effect() {
+    fn review_page_lists_every_effect() {
         let page = include_str!("../../../../../docs/review.md");
         for EffectRule { classes, what, reach } in &EFFECTS {
             let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_classes_that_there_are() {
+    fn effect_table_names_only_existing_classes() {
         use vector_place::reflection::find_class;
         for EffectRule { classes, reach, .. } in &EFFECTS {
             let parents = match reach {

@@ -20,7 +20,6 @@ type RequirePairs = HashSet<(Node, Node)>;
 /// The scripts that a proposal newly makes reachable.
 #[derive(Default)]
 struct NewlyReached {
-    /// The new requires.
     new: RequirePairs,
     /// Scripts and modules that may be activated.
     nodes: Vec<Node>,
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_script_that_wakes_a_dormant_one_has_its_warning() {
+    fn new_script_activating_a_dormant_script_is_warned() {
         let (off, module) =
             ["game.ServerScriptService.Off", "game.ReplicatedStorage.Old.Mod"].into();
         for (source, path) in [
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_already_is_no_news() {
+    fn new_script_activating_nothing_dormant_gets_no_warning() {
         for source in [
             "require(game.ReplicatedStorage.Live)\n",
             "script.Parent.Running.Enabled = false\n",
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_wakes_a_dormant_script_has_its_warning() {
+    fn edit_activating_a_dormant_script_is_warned() {
         let edit = |replace: &str| {
             let path = "game.ServerScriptService.Main";
             let args = json!({ "path": path, "search": "require(game.ReplicatedStorage.Live)\n", "replace": replace });
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_comes_to_mean_a_flagged_module_has_its_warning() {
+    fn path_newly_resolving_to_a_flagged_module_is_warned() {
         let (first, second) = ("game.ReplicatedStorage.Mod[1]", ["game.ReplicatedStorage.Mod"]);
         assert_eq!(warned("delete_instance", &json!({ "path": first })), second);
         assert_eq!(warned("rename_instance", &json!({ "path": first, "newName": "Mod0" })), second);
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_wakes_a_script_wakes_what_that_requires() {
+    fn activated_script_activates_the_modules_it_requires() {
         let args = json!({ "path": "game.ReplicatedStorage.Old.Link", "newName": "Kit" });
         assert_eq!(warned("rename_instance", &args), ["game.ReplicatedStorage.Old.Mod"]);
     }

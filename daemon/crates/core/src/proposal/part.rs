@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_says_how_much_of_the_whole_it_is() {
+    fn partial_proposal_title_counts_its_parts() {
         let part = "2 of 3 parts of: Set Color";
         check("Set Color", None, 2, 3, part);
         check("Set Color", None, 3, 3, "Set Color");

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_known_by_what_it_does() {
+    fn hunk_key_depends_on_content_and_not_position() {
         let of = |hunks: &[[&str; 2]]| {
             let pieces: Vec<ProposalUnit> =
                 (0..hunks.len()).map(|hunk| ProposalUnit::Hunk { script: 0, hunk }).collect();
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_known_whatever_was_found_there() {
+    fn command_key_ignores_instance_ids_and_expected_state() {
         let mark = |path: &str, id: &str, expect: &str, size: u32| {
             let set = serde_json::from_value(json!({
                 "op": "set", "target": { "id": id, "path": path }, "expect": expect,

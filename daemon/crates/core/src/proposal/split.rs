@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_hold_goes_to_files() {
+    fn changes_to_instances_in_files_go_to_files() {
         let wall = rename("game.Workspace.Wall", "Tower");
         owned(&json!([edit(MAIN), wall]), &[0]);
         owned(&json!([edit("game.Workspace.Alone"), rename(MAIN, "Start")]), &[1]);
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_node_files_hold_what_it_says() {
+    fn files_own_only_properties_their_node_specifies() {
         owned(&json!([set("game.Workspace", json!({ "Gravity": 10 }))]), &[0]);
         owned(&json!([set("game.Workspace", json!({ "FallenPartsDestroyHeight": -9 }))]), &[]);
         let both = json!({ "Gravity": 10, "FallenPartsDestroyHeight": -9 });
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_side_stands_on_the_other() {
+    fn file_and_studio_changes_cannot_depend_on_each_other() {
         let new = json!({ "path": MAIN, "parentPath": "game.Workspace" });
         refused(&json!([change("move_instance", new)]), "is in files and would be in Studio");
         let copy = json!({ "path": MAIN, "parentPath": "game.Workspace" });
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_file_has_below_files_is_loose() {
+    fn studio_only_instances_below_file_instances_are_loose() {
         let loose = part(&json!([rename("game.ServerScriptService.Game.Extra", "More")])).unwrap();
         assert_eq!(loose.owned, Vec::<u32>::new());
         assert_eq!(loose.loose[0].to_string(), "game.ServerScriptService.Game.Extra");

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_an_end_is_marked_on_a_line_of_its_own() {
+    fn missing_final_newline_is_marked_on_a_separate_line() {
         let hunks = vector_text_edit::diff_hunks("a\nb\n", "a\nb", 1);
         let script =
             ScriptDiff { command: 0, path: path("game.Main"), added: 1, removed: 1, hunks };
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn omitted_lines_are_counted() {
         let many = vec![Change::Deleted { count: 1 }; 1_000];
         let said = preview_text(&preview(many, &[]));
         assert!(said.len() < LONGEST + 100, "{}", said.len());

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_what_is_missing() {
+    fn refusal_names_missing_and_misnamed_arguments() {
         let text = refused(json!({ "path": "game.X", "name": "Y" }));
         assert!(text.contains("unknown field `name`"), "{text}");
         assert!(text.ends_with("`newName` is missing; `name` was given instead."), "{text}");

@@ -42,7 +42,7 @@ mod tests {
     use super::{FetchUrlArgs, page_address};
 
     #[test]
-    fn addresses_are_whole() {
+    fn only_complete_http_addresses_are_accepted() {
         let read = |url: &str| page_address(FetchUrlArgs { url: url.to_owned() });
         assert_eq!(read(" HTTPS://a.b/c ").unwrap(), "HTTPS://a.b/c");
         for url in ["", "a.b", "//a.b", "file:///etc/passwd", "httpsé://a"] {

@@ -57,7 +57,7 @@ mod tests {
     use super::{ModelAction, Phase, plan_message};
 
     #[test]
-    fn answers_are_few_and_short() {
+    fn suggested_answers_are_limited_in_number_and_length() {
         let say = |answers: &[&str]| {
             plan_message(
                 "Which?".into(),

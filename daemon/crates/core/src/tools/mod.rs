@@ -188,7 +188,6 @@ pub enum DefaultTarget {
 pub enum ToolAction {
     /// Answers from the scene.
     Read(fn(Json, &Scene) -> Result<Json, Refusal>),
-    /// Drafts a change.
     Change(fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>),
     Fetch(fn(Json, &Scene) -> Result<PluginQuery, Refusal>),
     /// Requests data from the shell that is not in the scene.
@@ -205,9 +204,7 @@ pub enum ModelAction {
     },
     /// Progress on the plan.
     Progress {
-        /// The completed step.
         completed: Option<update_plan::StepName>,
-        /// The next step.
         next: Option<update_plan::StepName>,
         notes: Option<String>,
     },
@@ -220,7 +217,6 @@ pub enum ModelAction {
     /// A question that waits for the user's answer.
     Question {
         question: String,
-        /// The offered answers.
         answers: Vec<String>,
     },
     /// The task is complete.

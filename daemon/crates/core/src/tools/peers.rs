@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_counterpart_is_a_tool_and_no_name_is_one_of_ours() {
+    fn counterparts_map_unique_foreign_names_to_own_tools() {
         let is_ours = |name: &str| {
             OF_THE_SERVER.contains(&name) || TOOLS.iter().any(|tool| tool.name == name)
         };
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_another_server_is_answered_by_meaning() {
+    fn foreign_tool_name_is_answered_with_its_counterpart() {
         let edit = find_counterpart("edit_script", |_| true).unwrap();
         assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
         assert_eq!(find_counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");

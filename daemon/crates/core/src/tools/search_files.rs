@@ -57,7 +57,6 @@ const LINE: usize = 300;
 /// Bytes before the match that are kept of a longer line.
 const BEFORE: usize = 80;
 
-/// A paged search.
 struct FileSearch {
     pattern: RegexMatcher,
     limit: usize,

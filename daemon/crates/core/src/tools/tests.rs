@@ -108,7 +108,7 @@ fn children_are_listed_and_paged() {
 }
 
 #[test]
-fn properties_come_with_defaults_and_the_unknown_is_listed() {
+fn properties_include_defaults_and_unknown_keys_are_listed() {
     let got = answer(
         "get_properties",
         json!({ "path": "game.Workspace.Wall[2]", "keys": ["Position", "Anchored", "Nope", "Material"] }),
@@ -139,7 +139,7 @@ fn scripts_are_read_searched_and_outlined() {
 }
 
 #[test]
-fn an_instance_is_created_with_its_children() {
+fn instance_is_created_with_its_children() {
     let (scene, proposal, answer) = propose(
         "create_instance",
         json!({
@@ -166,7 +166,7 @@ fn an_instance_is_created_with_its_children() {
 }
 
 #[test]
-fn a_missing_parent_below_workspace_is_made_of_models() {
+fn missing_parents_below_workspace_are_created_with_warnings() {
     let (_, proposal, answer) = propose(
         "create_instance",
         json!({ "className": "Part", "parentPath": "game.Workspace.A.B" }),
@@ -182,7 +182,7 @@ fn a_missing_parent_below_workspace_is_made_of_models() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused_with_what_is_near() {
+fn invalid_arguments_are_refused_with_suggestions() {
     let set = |props: Json| json!({ "path": "game.Workspace.House.Door", "props": props });
     refuse("set_property", json!({}), "`set_properties`");
     refuse("set_properties", set(json!({ "Colour": "#fff000" })), "`Color`");
@@ -215,7 +215,7 @@ fn what_does_not_exist_is_refused_with_what_is_near() {
 }
 
 #[test]
-fn one_proposal_changes_all_that_a_selector_fits() {
+fn one_proposal_changes_all_instances_matching_a_selector() {
     let (scene, proposal, answer) = propose(
         "set_properties",
         json!({ "selector": "Part", "props": { "Color": "#ff8800", "Position": [0, 5, 0] } }),
@@ -236,7 +236,7 @@ fn one_proposal_changes_all_that_a_selector_fits() {
 }
 
 #[test]
-fn deleting_says_what_loses_its_reference() {
+fn deletion_warns_of_references_that_are_lost() {
     let (_, proposal, _) =
         propose("delete_instance", json!({ "path": "game.Workspace.House.Door" }));
     assert_eq!(proposal.class, Class::Destructive);
@@ -247,7 +247,7 @@ fn deleting_says_what_loses_its_reference() {
 }
 
 #[test]
-fn texts_are_edited_and_must_compile() {
+fn scripts_are_edited_and_must_compile() {
     let path = "game.ServerScriptService.Main";
     let edit = |text: &str| {
         let at = json!({ "line": 0, "character": 14 });
@@ -271,7 +271,7 @@ fn texts_are_edited_and_must_compile() {
 }
 
 #[test]
-fn patches_fit_or_ask_or_are_refused() {
+fn patches_apply_need_review_or_are_refused() {
     let path = "game.ServerScriptService.Main";
     let patch = |patch: &str| json!({ "path": path, "patch": patch });
     for header in ["", "--- Main\n+++ Main\n", "--- a/ServerScriptService/Main.server.luau\n"] {
@@ -290,7 +290,7 @@ fn patches_fit_or_ask_or_are_refused() {
 }
 
 #[test]
-fn texts_are_meant_as_they_are_sent() {
+fn script_edits_are_checked_for_placeholders_fuzziness_and_lints() {
     let path = "game.ServerScriptService.Main";
     let left_out = "local speed = 20\n-- ... rest of the code ...\n";
     refuse(
@@ -314,7 +314,7 @@ fn texts_are_meant_as_they_are_sent() {
 }
 
 #[test]
-fn several_changes_are_one_proposal_and_later_ones_see_earlier_ones() {
+fn later_changes_of_one_proposal_see_earlier_ones() {
     let script = "game.ServerScriptService.Shop";
     let changes = json!([
         { "tool": "create_instance", "args": { "className": "Folder", "parentPath": "game.ServerScriptService", "props": { "Name": "Shop" } } },
@@ -343,7 +343,7 @@ fn several_changes_are_one_proposal_and_later_ones_see_earlier_ones() {
 }
 
 #[test]
-fn the_same_call_gives_the_same_patch_id() {
+fn same_call_gives_the_same_patch_id() {
     let args = || json!({ "path": "game.Workspace.House", "name": "Second" });
     let (_, first, _) = propose("clone_instance", args());
     let (scene, second, _) = propose("clone_instance", args());
@@ -356,13 +356,13 @@ fn the_same_call_gives_the_same_patch_id() {
 }
 
 #[test]
-fn an_asset_is_not_inserted_into_a_file() {
+fn asset_insertion_into_a_place_file_is_refused() {
     let said = "Only Roblox Studio can load an asset";
     refuse("insert_asset", json!({ "assetId": 5, "parentPath": "game.Workspace" }), said);
 }
 
 #[test]
-fn in_a_file_nothing_is_selected() {
+fn place_file_has_no_selection() {
     for (tool, args) in [
         ("rename_instance", json!({ "newName": "A" })),
         ("delete_instance", json!({})),
@@ -377,7 +377,7 @@ fn in_a_file_nothing_is_selected() {
 }
 
 #[test]
-fn what_gets_another_name_is_called_by_the_one_that_it_has() {
+fn proposal_title_uses_the_name_before_the_rename() {
     let args = json!({
         "path": "game.Workspace.House", "props": { "Name": "Hut", "@Size": 2 },
     });

@@ -33,7 +33,6 @@ pub enum WorkflowInput {
     /// The user starts a task in a place.
     Start {
         place: Place,
-        /// The user's request.
         goal: String,
         /// The driver, which calls the tools.
         driver: String,

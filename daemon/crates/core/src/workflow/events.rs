@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_number_counts_is_said_with_it() {
+    fn numbers_are_shown_with_the_name_of_their_field() {
         assert_eq!(brief_json(&json!({ "steps": 5 })), "steps: 5");
         let listed = json!({ "path": "game.Workspace", "children": [1, 2], "whole": true });
         assert_eq!(brief_json(&listed), "children: 2 · game.Workspace · whole: true");

@@ -52,7 +52,6 @@ pub struct LedgerState {
 #[derive(Debug)]
 pub struct Workflow {
     pub place: Place,
-    /// The user's request.
     pub goal: String,
     /// The driver, which calls the tools.
     pub driver: String,
@@ -150,8 +149,11 @@ impl PendingStatus {
 /// The next work of a workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WantedWork {
-    /// Plan a call.
-    Plan { call: Seq, tool: String, args: Json },
+    Plan {
+        call: Seq,
+        tool: String,
+        args: Json,
+    },
     /// Approve a proposal automatically by the mode.
     ApproveByMode(Seq),
     /// Ask the user to decide on a proposal.

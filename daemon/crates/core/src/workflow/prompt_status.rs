@@ -21,7 +21,6 @@ const FACTS: usize = 28;
 /// Maximum bytes of a call's arguments.
 const BRIEF: usize = 160;
 
-/// A known fact.
 struct KnownFact {
     /// The step that produced it.
     step: usize,

@@ -145,7 +145,7 @@ fn refused(result: Result<Vec<Entry>, String>, said: &str) {
 }
 
 #[test]
-fn only_what_was_seen_is_approved_and_only_once() {
+fn only_the_seen_patch_is_approved_and_only_once() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let seq = run.propose(proposal("a"), &[]);
     assert_eq!(run.wants(), Some(WantedWork::Ask(seq)));
@@ -162,7 +162,7 @@ fn only_what_was_seen_is_approved_and_only_once() {
 }
 
 #[test]
-fn a_warning_that_needs_it_is_confirmed_twice_in_every_mode() {
+fn security_warning_needs_second_confirmation_in_every_mode() {
     for mode in [Mode::Confirm, Mode::Auto, Mode::Dangerous] {
         let mut run = Run::new(CALLS, mode);
         let seq = run.propose(with_warning(WarningKind::Security), &[]);
@@ -173,7 +173,7 @@ fn a_warning_that_needs_it_is_confirmed_twice_in_every_mode() {
 }
 
 #[test]
-fn what_a_person_rejected_is_not_offered_again() {
+fn rejected_proposal_is_not_offered_again() {
     let mut run = Run::new("model", Mode::Confirm);
     let seq = run.propose(proposal("a"), &[]);
     run.input(WorkflowInput::Reject { proposal: seq, reason: Some("ugly".to_owned()) }).unwrap();
@@ -186,7 +186,7 @@ fn what_a_person_rejected_is_not_offered_again() {
 }
 
 #[test]
-fn a_message_is_taken_by_its_first_call() {
+fn only_the_first_call_of_a_message_is_taken() {
     let mut run = Run::new("model", Mode::Confirm);
     let call = |tool: &str| ToolCall::new(tool, Json::Null);
     let calls = vec![call("list_children"), call("delete_instance")];
@@ -205,7 +205,7 @@ fn a_message_is_taken_by_its_first_call() {
 }
 
 #[test]
-fn what_an_applied_change_made_suspicious_is_told() {
+fn applied_change_reports_its_new_lint_findings() {
     let mut run = Run::new("model", Mode::Confirm);
     let text = "game.A: line 2: `x` is not defined (undefined_variable)".to_owned();
     let warnings = vec![Warning { kind: WarningKind::Lint, text: text.clone() }];
@@ -223,7 +223,7 @@ fn what_an_applied_change_made_suspicious_is_told() {
 }
 
 #[test]
-fn what_stood_on_a_rejected_proposal_is_planned_again() {
+fn dependents_of_a_rejected_proposal_are_planned_again() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
     let second = run.propose(proposal("b"), &[first]);
@@ -244,7 +244,7 @@ fn what_stood_on_a_rejected_proposal_is_planned_again() {
 }
 
 #[test]
-fn a_revised_proposal_stands_for_the_old_one() {
+fn revised_proposal_replaces_the_old_one() {
     let mut run = Run::new("model", Mode::Confirm);
     let old = run.propose(proposal("a"), &[]);
     let same = WorkflowInput::Revise { proposal: old, by: Box::new(proposal("a")) };
@@ -259,7 +259,7 @@ fn a_revised_proposal_stands_for_the_old_one() {
 }
 
 #[test]
-fn what_a_no_has_ended_is_not_approved() {
+fn workflow_ended_by_a_rejection_finishes_as_not_approved() {
     let outcome = |end: &dyn Fn(&mut Run, Seq)| {
         let mut run = Run::new("offline", Mode::Confirm);
         let seq = run.propose(proposal("a"), &[]);
@@ -293,7 +293,7 @@ fn what_a_no_has_ended_is_not_approved() {
 }
 
 #[test]
-fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
+fn finished_workflow_withdraws_pending_and_keeps_approved_proposals() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
     let second = run.propose(proposal("b"), &[first]);
@@ -305,7 +305,7 @@ fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
 }
 
 #[test]
-fn the_plan_is_followed() {
+fn progress_marks_plan_steps_as_done() {
     let mut run = Run::new("model", Mode::Confirm);
     let call = |tool: &str| ToolCall::new(tool, Json::Null);
     run.input(WorkflowInput::Called(vec![call("start_plan"), call("update_plan")])).unwrap();
@@ -319,7 +319,7 @@ fn the_plan_is_followed() {
 }
 
 #[test]
-fn a_replay_gives_the_same_state() {
+fn replay_of_records_gives_the_same_state() {
     let mut run = Run::new(CALLS, Mode::Auto);
     let first = run.propose(proposal("a"), &[]);
     assert_eq!(run.wants(), Some(WantedWork::ApproveByMode(first)));
@@ -334,7 +334,7 @@ fn a_replay_gives_the_same_state() {
 }
 
 #[test]
-fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
+fn attachments_are_recorded_and_absent_in_old_ledgers() {
     let path = |text: &str| text.parse().unwrap();
     let id = scene_schemas::InstanceId("studio:2".to_owned());
     let target = scene_schemas::Target { id, path: path("game.Workspace.Wall") };
@@ -408,7 +408,7 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
 }
 
 #[test]
-fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
+fn proposal_depending_on_another_workflows_is_decided_after_it() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
     let second = Seq(102);
@@ -429,7 +429,7 @@ fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
 }
 
 #[test]
-fn what_stood_on_another_workflows_proposal_is_planned_again() {
+fn proposal_depending_on_another_workflows_is_planned_again() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
     let second = Seq(102);
@@ -447,7 +447,7 @@ fn what_stood_on_another_workflows_proposal_is_planned_again() {
 }
 
 #[test]
-fn nobody_goes_further_than_the_person_lets_a_request_go() {
+fn interaction_mode_limits_tools_for_every_driver() {
     let may = |stance, driver: &str, tool: &str, guards: Option<Guards>| {
         let mut run = Run::within(stance, (driver, Mode::Dangerous, "a goal"), guards);
         run.input(WorkflowInput::Called(vec![ToolCall::new(tool, json!({}))])).unwrap();

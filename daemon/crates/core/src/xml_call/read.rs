@@ -10,7 +10,6 @@ use super::arguments::{ArgumentReader, CallFault};
 use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
 use crate::prompt::{PromptTool, ToolCall};
 
-/// A parsed message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParsedMessage {
     /// The text before the call, or the whole text if there is no call.

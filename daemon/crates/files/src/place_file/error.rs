@@ -76,7 +76,6 @@ pub enum PlaceError {
     )]
     MemoryAhead {
         file: String,
-        /// The memory file.
         memory: String,
         /// Why the place was not written.
         error: String,

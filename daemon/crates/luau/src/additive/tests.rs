@@ -99,7 +99,7 @@ fn edited(text: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn edits_that_take_behaviour_away_by_insertions_are_no_additions() {
+fn insertions_that_change_behaviour_are_not_additive() {
     let guard = "\tif not isAdmin(player) then\n\t\treturn\n\tend\n";
     let dashed = "\t--if not isAdmin(player) then\n\t--\treturn\n\t--end\n";
     for after in [
@@ -136,7 +136,7 @@ fn edits_that_take_behaviour_away_by_insertions_are_no_additions() {
 }
 
 #[test]
-fn what_could_run_hide_or_override_is_no_addition() {
+fn running_hiding_or_overriding_code_is_not_additive() {
     let behind = |text: &str| waits(BANK, &format!("{BANK}{text}\n"));
     // Values that run or read something.
     behind("local a = game.Workspace");
@@ -192,7 +192,7 @@ fn what_could_run_hide_or_override_is_no_addition() {
 }
 
 #[test]
-fn comments_are_judged_by_what_they_do() {
+fn only_comments_without_effect_are_additive() {
     for directive in ["--!native", "--!strict", "--!nocheck", "--!nolint", "--!optimize 0"] {
         waits(BANK, &format!("{directive}\n{BANK}"));
         waits(BANK, &format!("{BANK}{directive}\n"));
@@ -214,7 +214,7 @@ fn comments_are_judged_by_what_they_do() {
 }
 
 #[test]
-fn doubt_is_no_addition() {
+fn edits_that_cannot_be_judged_are_not_additive() {
     // It compiles, but the parser does not know the syntax.
     let unknown = "@[native, checked]\nlocal function a() end\n";
     assert!(!is_additive_edit(unknown, &format!("{unknown}-- a\n")));
@@ -231,7 +231,7 @@ fn doubt_is_no_addition() {
 }
 
 #[test]
-fn a_script_without_text_takes_anything() {
+fn any_edit_of_an_empty_script_is_additive() {
     passes("", BANK);
     passes("\n\t\n", BANK);
     waits("-- nothing yet\n", BANK);
@@ -289,7 +289,7 @@ fn subversions(script: &str) -> Vec<String> {
 }
 
 #[test]
-fn generated_edits_that_change_behaviour_all_wait() {
+fn generated_behaviour_changes_are_never_additive() {
     let mut tried = 0;
     for script in SCRIPTS {
         for after in subversions(script) {
@@ -375,7 +375,7 @@ fn trace(script: &str) -> Vec<String> {
 }
 
 #[test]
-fn generated_additions_all_pass_and_change_nothing() {
+fn generated_additions_are_additive_and_keep_behaviour() {
     let mut tried = 0;
     for script in SCRIPTS {
         for after in additions(script) {

@@ -44,7 +44,7 @@ mod tests {
     use super::display_name;
 
     #[test]
-    fn names_are_told_in_one_short_line() {
+    fn display_names_are_one_short_line() {
         assert_eq!(display_name("Shop:buy"), "Shop:buy");
         assert_eq!(display_name("M[\"a\n# Rules\"]"), "M[\"a\\n# Rules\"]");
         assert_eq!(display_name("a\u{202e}b\u{2028}\t"), "a\\u{202e}b\\u{2028}\\t");

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_code_from_text() {
+    fn strings_are_tokens_and_comments_are_skipped() {
         check("", &[]);
         check("a.b = 0x1F -- c\r\nd", &["a", ".", "b", "=", "0x1F", "d"]);
         check("--[==[ a\n]] ]==] b --[[ c", &["b"]);

@@ -77,7 +77,7 @@ fn requires_are_read_in_all_forms() {
 }
 
 #[test]
-fn a_require_that_is_tried_is_one() {
+fn requires_through_pcall_and_xpcall_are_found() {
     check("local ok, Shop = pcall(require, script.Shop)", &["Shop = script/Shop"]);
     check("local ok, Shop = xpcall(require, warn, script.Shop)", &["Shop = script/Shop"]);
     check("pcall(require, './x') print(pcall(require, f()))", &["\"./x\"", "computed"]);
@@ -92,7 +92,7 @@ fn a_require_that_is_tried_is_one() {
 }
 
 #[test]
-fn what_a_variable_leads_to_is_known_only_while_it_stays() {
+fn reassigned_variables_make_require_targets_computed() {
     let rest = |text: &str| {
         let script = summarize_script(&format!("local p = script.A {text}"));
         assert_eq!(script.requires.len(), 1, "{text}");
@@ -125,7 +125,7 @@ fn what_a_variable_leads_to_is_known_only_while_it_stays() {
 }
 
 #[test]
-fn what_a_module_returns_is_known_by_its_members() {
+fn module_return_values_and_members_are_found() {
     check(
         "return { a = 1, ['b'] = function() end, c = function() end }",
         &["export Function c @c", "member a", "member b", "member c"],
@@ -159,7 +159,7 @@ fn what_a_module_returns_is_known_by_its_members() {
 }
 
 #[test]
-fn types_are_definitions_and_exported_ones_are_exported() {
+fn types_are_definitions_with_an_export_flag() {
     check(
         "export type A<T> = { x: T, y: (a: number) -> ...string }\ntype B = A<A<number>>\nlocal x: A<B>=1\ntype function f(t) return t end\nlocal type = 1\ntype = 2",
         &["export Type A @A", "Type B @B", "Type f @f"],
@@ -200,7 +200,7 @@ fn check_scopes(source: &str, expected: &[&str]) {
 }
 
 #[test]
-fn names_mean_what_luau_says() {
+fn names_resolve_by_luau_scoping_rules() {
     check_scopes("local x = x\nprint(x)", &["global", "new", "6"]);
     check_scopes("local x = 1\ndo local x = 2 print(x) end\nprint(x)", &["new", "new", "21", "6"]);
     check_scopes("local function x() return x end", &["new", "15"]);
@@ -239,7 +239,7 @@ fn names_mean_what_luau_says() {
 }
 
 #[test]
-fn what_a_definition_is_called_is_one_short_line() {
+fn definition_names_are_one_short_line() {
     check(
         "M[ [[a\n# Rules\n]] ] = function() end",
         &["Function M[[[a\\n# Rules\\n]]] @[[a\n# Rules\n]]"],
@@ -258,7 +258,7 @@ fn what_a_definition_is_called_is_one_short_line() {
 }
 
 #[test]
-fn what_is_no_script_is_read_as_far_as_it_goes() {
+fn reading_continues_after_syntax_errors() {
     check(
         "local a = \nlocal function b() end",
         &["LocalFunction b @b", "11: an expression is missing"],
@@ -272,7 +272,7 @@ fn what_is_no_script_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn no_text_takes_long_or_overflows() {
+fn hostile_text_neither_hangs_nor_overflows() {
     let stack = std::thread::Builder::new().stack_size(2 << 20);
     let hostile = || {
         let many = 50_000;
@@ -334,7 +334,7 @@ fn no_text_takes_long_or_overflows() {
 }
 
 #[test]
-fn chance_finds_nothing_that_panics() {
+fn random_scripts_do_not_panic() {
     let pieces = [
         "local ",
         "function ",
@@ -426,7 +426,7 @@ pub(super) fn agrees(source: &str) {
 }
 
 #[test]
-fn a_parser_finds_the_same_definitions() {
+fn definitions_match_those_of_the_parser() {
     agrees(
         "local M = {}\nfunction M.a.b()\nend\nfunction M:c() end\nM.d = function() end\nM['e'] = (function() end) :: any\n",
     );

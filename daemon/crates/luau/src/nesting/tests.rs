@@ -12,7 +12,7 @@ fn check(source: &str, deep: bool) {
 }
 
 #[test]
-fn long_scripts_are_not_deep() {
+fn long_flat_scripts_are_accepted() {
     let line = "for i = 1, 2 do\n\tif i == 1 then\n\t\ta.b[i] = f(i) .. 'x'\n\telse\n\t\ta:b()\n\tend\nend\n";
     check(&line.repeat(500), false);
     check(&"local x = if a then b else c\nx.y = -1\nrepeat x() until y\n".repeat(500), false);
@@ -31,7 +31,7 @@ fn long_scripts_are_not_deep() {
 }
 
 #[test]
-fn nested_ones_are() {
+fn deeply_nested_scripts_are_refused() {
     check(&"do ".repeat(60), true);
     check(&"if a then ".repeat(60), true);
     check(&"f(".repeat(60), true);
@@ -48,7 +48,7 @@ fn nested_ones_are() {
 
 /// An operand that contains statements or operators does not hide the operators around it.
 #[test]
-fn operands_hide_no_operators() {
+fn operands_do_not_hide_operators() {
     for operand in [
         "f'a'",
         "f\"a\"",
@@ -92,7 +92,7 @@ fn operands_hide_no_operators() {
 
 /// Text that the parser of the lints reads differently from the compiler hides nothing either.
 #[test]
-fn both_read_the_same_text() {
+fn parser_differences_do_not_hide_nesting() {
     let nested = |open: &str| format!("{open}{}", "(".repeat(60));
     for open in ["x = '\\z\n' .. ", "x = '\\\r\n' .. ", "x = `\\u{41}` .. ", "-- a\r\n f = "] {
         check(&nested(open), true);
@@ -223,18 +223,18 @@ fn all_are_borne(stack: StackSize) {
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_scripts_do_not_overflow_a_usual_stack() {
     all_are_borne(StackSize::Usual);
 }
 
 #[test]
-fn depth_costs_no_large_stack() {
+fn deep_scripts_do_not_overflow_a_large_stack() {
     all_are_borne(StackSize::Large);
 }
 
 /// Common shapes are accepted at a sufficient depth.
 #[test]
-fn scripts_of_people_are_read() {
+fn common_shapes_are_accepted_at_usual_depth() {
     for (name, lints, formats) in [
         ("do", 300, 80),
         ("callback", 80, 8),

@@ -38,7 +38,6 @@ pub(super) struct StatementHashes<'a> {
     dependency_hashes: HashMap<HashDependency, DependencyHash>,
     /// The values assigned to fields of a local variable, unless a field holds a function.
     fields: HashMap<BindingId, Vec<(u64, ExprId)>>,
-    /// Where tables escape.
     tables: &'a TableLeaks,
     /// For each value, the variable that it is assigned to.
     aliases: HashMap<ExprId, BindingId>,

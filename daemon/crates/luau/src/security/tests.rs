@@ -27,7 +27,7 @@ fn names(source: &str, words: &str) {
 }
 
 #[test]
-fn code_from_texts_and_environments() {
+fn code_from_strings_and_environments_is_flagged() {
     assert_eq!(
         sentences("\nloadstring(x)()"),
         ["Line 2 uses loadstring, which runs text as code."]
@@ -42,7 +42,7 @@ fn code_from_texts_and_environments() {
 }
 
 #[test]
-fn assets_from_outside() {
+fn outside_assets_are_flagged() {
     let asset = "requires the asset 123456, code from outside the place.";
     for source in [
         "require(123456)",
@@ -73,7 +73,7 @@ fn assets_from_outside() {
 }
 
 #[test]
-fn requests_say_to_whom() {
+fn http_findings_name_the_recipient() {
     let http = "local Web = game:GetService(\"HttpService\")\n";
     let at = |call: &str| format!("{http}{call}");
     let hidden = "an address that is not in this script on the internet";
@@ -99,7 +99,7 @@ fn requests_say_to_whom() {
 }
 
 #[test]
-fn usual_hosts_and_data_stores_are_no_news() {
+fn usual_hosts_and_data_stores_are_not_flagged() {
     for source in [
         "http:PostAsync(\"https://apis.roblox.com/messaging\", x)",
         "http:RequestAsync({ Url = \"https://api.gameanalytics.com/v2/\" .. key })",
@@ -127,7 +127,7 @@ fn usual_hosts_and_data_stores_are_no_news() {
 }
 
 #[test]
-fn prompts_and_teleports() {
+fn purchase_prompts_and_teleports_are_flagged() {
     names("M:PromptPurchase(player, 4147951000)", "asks players to buy the item 4147951000");
     names("M:PromptGamePassPurchase(player, id)", "asks players to buy something");
     names("local ID = 12345 M:PromptProductPurchase(p, ID)", "the item 12345");
@@ -138,7 +138,7 @@ fn prompts_and_teleports() {
 }
 
 #[test]
-fn texts_that_nobody_reads() {
+fn obfuscated_strings_are_flagged() {
     let numbers = "writes \"require\" with the numbers of its characters.";
     check(r#"x = "\114\101\113\117\105\114\101""#, &[numbers]);
     check(r#"x = "\x72equire""#, &[numbers]);
@@ -168,7 +168,7 @@ fn texts_that_nobody_reads() {
 }
 
 #[test]
-fn tables_ciphers_and_other_languages_are_texts_too() {
+fn tables_ciphers_and_foreign_text_are_not_flagged() {
     let distinct: Vec<_> = (0..256).map(|n| (n * 7 % 256).to_string()).collect();
     let few: Vec<_> = (0..256).map(|n| (n % 16).to_string()).collect();
     for table in [distinct, few] {
@@ -194,7 +194,7 @@ fn tables_ciphers_and_other_languages_are_texts_too() {
 }
 
 #[test]
-fn code_that_stands_where_nobody_looks() {
+fn code_hidden_by_layout_or_lookalike_names_is_flagged() {
     let far = format!("x = 1{}f()", " ".repeat(150));
     names(&far, "has code 150 columns to the right");
     names(&format!("x = 1\n{}f()", "\t".repeat(40)), "160 columns to the right");
@@ -209,7 +209,7 @@ fn code_that_stands_where_nobody_looks() {
 }
 
 #[test]
-fn characters_that_nobody_sees() {
+fn invisible_characters_are_flagged() {
     let said = "Line 2 has the character U+202E, which shows text in another order.";
     assert_eq!(sentences("x = 1\n-- \u{202e}2 = x"), [said]);
     names("x = \"Script\u{200b}\"", "the invisible character U+200B");
@@ -219,7 +219,7 @@ fn characters_that_nobody_sees() {
 }
 
 #[test]
-fn what_sleeps_in_studio_is_said_beside_what_it_does() {
+fn studio_checks_are_flagged_only_beside_other_findings() {
     let source = "if RunService:IsStudio() then return end";
     check(source, &[]);
     let said = said(&format!("{source}\nrequire(123456)"));
@@ -233,7 +233,7 @@ fn check_change(before: &str, after: &str, expected: &[&str]) {
 }
 
 #[test]
-fn only_what_a_change_adds_is_new() {
+fn only_added_findings_are_new() {
     let old = "local env = getfenv()\nprint(1)";
     check_change(old, "\n\nlocal env = getfenv()\nprint(2)", &[]);
     let second = "Line 3 uses getfenv, which reaches into the environment of other code.";
@@ -244,7 +244,7 @@ fn only_what_a_change_adds_is_new() {
 }
 
 #[test]
-fn a_change_within_flagged_code_is_new() {
+fn changes_inside_flagged_code_are_new() {
     let run = "Line 1 uses loadstring, which runs text as code.";
     check_change("loadstring('print(1)')()", "loadstring(game.X.Value)()", &[run]);
     check_change("loadstring('print(1)')()", "loadstring( \"print(1)\" ) (  ) -- a", &[]);
@@ -288,14 +288,14 @@ fn a_change_within_flagged_code_is_new() {
 }
 
 #[test]
-fn a_card_says_how_much_it_leaves_out() {
+fn cards_state_the_number_of_omitted_findings() {
     let said = format_findings(scan_script(&"getfenv()\n".repeat(35)));
     assert_eq!(said.len(), 31);
     assert_eq!(said[30], "5 more places are like these; read all of it.");
 }
 
 #[test]
-fn values_are_followed_to_what_uses_them() {
+fn values_are_traced_to_their_uses() {
     let asset = "requires the asset 8265423423, code from outside the place.";
     for source in [
         "(require)(8265423423)",
@@ -364,7 +364,7 @@ fn values_are_followed_to_what_uses_them() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn deep_or_broken_scripts_are_reported() {
     let deep = format!("return {}1{}", "(".repeat(900), ")".repeat(900));
     names(&deep, "nested too deeply");
     let said = said("loadstring(x)( local");
@@ -375,7 +375,7 @@ fn what_cannot_be_read_is_said() {
 
 /// Every expression is evaluated at most once, regardless of what depends on it.
 #[test]
-fn it_ends_on_all_that_hangs_on_itself() {
+fn scan_terminates_on_self_referential_values() {
     let work = || {
         let lines = |line: fn(usize) -> String| (1..2_000).map(line).collect::<Vec<_>>().concat();
         let chain = lines(|n| format!("local a{n} = a{}\n", n - 1));
@@ -401,7 +401,7 @@ fn it_ends_on_all_that_hangs_on_itself() {
 }
 
 #[test]
-fn names_that_look_like_services() {
+fn imitated_service_names_are_found() {
     for (name, known) in [
         ("ReplicatedStorgae", "ReplicatedStorage"),
         ("ReplicatedStorge", "ReplicatedStorage"),
@@ -453,7 +453,7 @@ fn names_that_look_like_services() {
 }
 
 #[test]
-fn what_it_looks_through_has_no_end_in_any_shape() {
+fn random_scripts_do_not_panic() {
     let pieces = [
         "require",
         "(",

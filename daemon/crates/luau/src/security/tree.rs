@@ -131,7 +131,6 @@ pub(super) struct TreeBinding {
     pub(super) name: Rc<str>,
     pub(super) is_global: bool,
     pub(super) definitions: Vec<BindingSource>,
-    /// Number of reads.
     pub(super) read_count: u32,
 }
 

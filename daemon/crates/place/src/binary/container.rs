@@ -151,7 +151,6 @@ pub(super) enum ChunkPacking {
     Stored,
     /// A single LZ4 block, without a frame.
     Lz4,
-    /// A zstd frame.
     Zstd,
 }
 

@@ -162,7 +162,6 @@ impl VariableItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
     None,
-    /// A URI.
     Uri,
     Object,
 }

@@ -90,7 +90,7 @@ fn delete(scene: &mut Scene, path: &str) {
 }
 
 #[test]
-fn instances_come_and_go() {
+fn added_and_removed_instances_are_reported() {
     check(|_| {}, &[]);
     check(
         |b| {
@@ -114,7 +114,7 @@ fn instances_come_and_go() {
 }
 
 #[test]
-fn properties_and_texts() {
+fn property_and_text_changes_are_reported() {
     check(
         |b| {
             set_at(
@@ -160,7 +160,7 @@ fn properties_and_texts() {
 }
 
 #[test]
-fn what_says_the_same_is_no_difference() {
+fn equivalent_values_are_not_a_difference() {
     let trunk = "Workspace.Tree.Trunk";
     check(|b| set_at(b, trunk, "Transparency", Value::Float32(0.0)), &[]);
     check(|b| set_at(b, trunk, "Transparency", Value::Float32(-0.0)), &[]);
@@ -191,7 +191,7 @@ fn id(n: u32) -> Value {
 }
 
 #[test]
-fn unique_ids_find_what_moved_and_was_renamed() {
+fn unique_ids_identify_moved_and_renamed_instances() {
     let (mut a, mut b) = (place(), place());
     for scene in [&mut a, &mut b] {
         set_at(scene, "Workspace.Tree.Trunk", "UniqueId", id(1));
@@ -225,7 +225,7 @@ fn unique_ids_find_what_moved_and_was_renamed() {
 }
 
 #[test]
-fn a_file_says_the_same_as_the_scene() {
+fn encoded_file_equals_its_scene() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let mut a = place().convert_to(format).unwrap();
         set_at(&mut a, "Workspace.Tree.Leaf[1]", "@Text", Value::String("x".to_owned()));
@@ -237,7 +237,7 @@ fn a_file_says_the_same_as_the_scene() {
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_trees_do_not_overflow_the_stack() {
     let build = |last: &str| {
         let mut scene = Scene::empty(FileFormat::Binary);
         let mut at = scene.root();
@@ -252,7 +252,7 @@ fn depth_costs_no_stack() {
 }
 
 #[test]
-fn equal_places_with_doubled_unique_ids_are_equal() {
+fn equal_places_with_duplicate_unique_ids_are_equal() {
     let build = || {
         let mut scene = Scene::empty(FileFormat::Binary);
         for name in ["A", "B"] {

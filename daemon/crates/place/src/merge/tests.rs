@@ -79,7 +79,7 @@ fn told(conflict: &MergeConflict) -> String {
 }
 
 #[test]
-fn what_one_side_did_is_done() {
+fn changes_of_one_side_are_applied() {
     let change = |scene: &mut Scene| {
         set(scene, "House.Door", "Anchored", Value::Bool(true));
         set(scene, "House.Door", "Name", string("Gate"));
@@ -107,7 +107,7 @@ fn what_one_side_did_is_done() {
 }
 
 #[test]
-fn what_one_side_added_has_its_properties() {
+fn added_instances_keep_their_properties() {
     // Files number instances by class, so these are not numbered in tree order.
     let add = |scene: &mut Scene| {
         let workspace = at_workspace(scene);
@@ -128,7 +128,7 @@ fn what_one_side_added_has_its_properties() {
 }
 
 #[test]
-fn the_order_of_siblings_is_that_of_the_side_that_changed_it() {
+fn sibling_order_follows_the_side_that_changed_it() {
     let names = |scene: &Scene| -> Vec<String> {
         let house = at(scene, "House");
         scene.children(house).map(|child| scene.name(child).to_owned()).collect()
@@ -155,7 +155,7 @@ fn the_order_of_siblings_is_that_of_the_side_that_changed_it() {
 }
 
 #[test]
-fn a_move_of_what_the_other_side_deleted_waits_for_a_person() {
+fn move_of_a_deleted_instance_is_a_conflict() {
     let give_id = |scene: &mut Scene| {
         let id = Value::UniqueId(UniqueId::new(9, 1, 1));
         let door = at(scene, "House.Door");
@@ -182,7 +182,7 @@ fn a_move_of_what_the_other_side_deleted_waits_for_a_person() {
 }
 
 #[test]
-fn what_both_sides_did_goes_together() {
+fn compatible_changes_of_both_sides_are_combined() {
     let (scene, conflicts) = merged(
         |scene| {
             set(scene, "House.Door", "Anchored", Value::Bool(true));
@@ -211,7 +211,7 @@ fn what_both_sides_did_goes_together() {
 }
 
 #[test]
-fn what_does_not_go_together_is_said_and_ours_stays() {
+fn incompatible_changes_are_conflicts_and_ours_is_kept() {
     let (scene, conflicts) = merged(
         |scene| {
             set(scene, "House.Door", "Name", string("Gate"));
@@ -247,7 +247,7 @@ fn what_does_not_go_together_is_said_and_ours_stays() {
 }
 
 #[test]
-fn a_deletion_of_what_the_other_side_changed_waits_for_a_person() {
+fn deletion_of_a_changed_instance_is_a_conflict() {
     let delete = |scene: &mut Scene| scene.delete(at(scene, "House"));
     let change = |scene: &mut Scene| set(scene, "House.Door", "Anchored", Value::Bool(true));
     let (scene, conflicts) = merged(change, delete);
@@ -259,7 +259,7 @@ fn a_deletion_of_what_the_other_side_changed_waits_for_a_person() {
 }
 
 #[test]
-fn deciding_all_conflicts_for_a_side_gives_that_side() {
+fn resolving_all_conflicts_for_one_side_yields_that_side() {
     let read = |format| {
         let mut scene = Scene::decode(&base(format)).unwrap();
         scene.create(at_workspace(&scene), "Folder", "Spare");
@@ -384,7 +384,7 @@ fn opposed(
 }
 
 #[test]
-fn a_reference_to_what_the_other_side_deleted_waits_for_a_person() {
+fn reference_to_a_deleted_instance_is_a_conflict() {
     for (holder, property) in [("O", "Value"), ("M", "PrimaryPart")] {
         let refer = |scene: &mut Scene| point(scene, holder, property, "A");
         let delete = |scene: &mut Scene| delete_at(scene, "A");
@@ -399,7 +399,7 @@ fn a_reference_to_what_the_other_side_deleted_waits_for_a_person() {
 }
 
 #[test]
-fn a_reference_of_a_new_instance_counts_too() {
+fn new_instance_referencing_a_deleted_one_is_a_conflict() {
     let add = |scene: &mut Scene| {
         let new = scene.create(at_workspace(scene), "ObjectValue", "New");
         let target = scene.target(at(scene, "A"));
@@ -424,7 +424,7 @@ fn a_reference_of_a_new_instance_counts_too() {
 }
 
 #[test]
-fn a_reference_that_nobody_set_is_no_conflict() {
+fn unchanged_reference_is_not_a_conflict() {
     let linked = |scene: &mut Scene| point(scene, "O", "Value", "A");
     let delete = |scene: &mut Scene| delete_at(scene, "A");
     let delete_both = |scene: &mut Scene| {
@@ -448,7 +448,7 @@ fn a_reference_that_nobody_set_is_no_conflict() {
 }
 
 #[test]
-fn what_points_and_what_it_points_to_come_back_together() {
+fn deleted_holder_and_target_are_restored_together() {
     let refer = |scene: &mut Scene| point(scene, "O", "Value", "A");
     let delete_both = |scene: &mut Scene| {
         delete_at(scene, "A");
@@ -460,7 +460,7 @@ fn what_points_and_what_it_points_to_come_back_together() {
 }
 
 #[test]
-fn a_move_into_what_the_other_side_deleted_waits_for_a_person() {
+fn move_into_a_deleted_instance_is_a_conflict() {
     let enter = |scene: &mut Scene| move_at(scene, "B", "A");
     let delete = |scene: &mut Scene| delete_at(scene, "A");
     assert_eq!(opposed(|_| {}, delete, enter), ["game.Workspace.A: deleted by ours"]);
@@ -474,7 +474,7 @@ fn a_move_into_what_the_other_side_deleted_waits_for_a_person() {
 }
 
 #[test]
-fn either_choice_of_a_cycle_is_a_tree() {
+fn either_choice_for_a_move_cycle_yields_a_tree() {
     let first = |scene: &mut Scene| move_at(scene, "B", "A");
     let second = |scene: &mut Scene| move_at(scene, "A", "B");
     assert_eq!(opposed(|_| {}, first, second), ["game.Workspace.A: is game.Workspace.B.A"]);
@@ -498,7 +498,7 @@ fn either_choice_of_a_cycle_is_a_tree() {
 }
 
 #[test]
-fn hunks_of_a_script_are_decided_one_by_one() {
+fn script_hunks_are_resolved_one_by_one() {
     let parts =
         vector_text_edit::merge_parts("1\n2\n3\n4\n5\n", "a\n2\n3\n4\nb\n", "x\n2\n3\n4\ny\n");
     let text = |choices: &[HunkChoice]| resolved_text(&parts, choices);

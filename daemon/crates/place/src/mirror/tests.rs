@@ -40,7 +40,7 @@ fn node(scene: &Scene, path: &str) -> Node {
 }
 
 #[test]
-fn a_snapshot_becomes_a_tree() {
+fn snapshot_becomes_a_tree() {
     let scene = place();
     assert!(scene.is_tree_complete() && scene.is_open_in_studio() && scene.is_place());
     assert_eq!((scene.mirrored_count(), scene.len()), (4, 4));
@@ -50,7 +50,7 @@ fn a_snapshot_becomes_a_tree() {
 }
 
 #[test]
-fn what_is_not_known_is_asked_once() {
+fn missing_facts_are_requested_once() {
     let mut scene = place();
     let part = node(&scene, "game.Workspace.Part[1]");
     scene.fingerprint(part, ["Transparency", "Material", "@Speed"]);
@@ -77,7 +77,7 @@ fn what_is_not_known_is_asked_once() {
 }
 
 #[test]
-fn changes_of_the_tree_are_heard() {
+fn tree_changes_update_the_mirror() {
     let mut scene = place();
     let added = |text: &str, parent: &str, name: &str| ScenePart::Added {
         id: id(text),
@@ -106,7 +106,7 @@ fn changes_of_the_tree_are_heard() {
 }
 
 #[test]
-fn what_is_on_trial_goes_first() {
+fn updates_are_refused_until_trial_edits_are_rolled_back() {
     let mut scene = place();
     let start: JournalMark = scene.journal_mark();
     let part = node(&scene, "game.Workspace.Part[1]");
@@ -125,7 +125,7 @@ fn what_is_on_trial_goes_first() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_updates_are_refused_and_tree_stays_complete() {
     let mut scene = place();
     assert!(scene.update_mirror(&nodes(&[])).is_err());
     assert!(scene.update_mirror(&ScenePart::End {}).is_err());

@@ -36,7 +36,7 @@ fn same(class: &str, property: &str, forms: &[Json]) {
 }
 
 #[test]
-fn typed_items_frames_and_references_mean_what_the_short_forms_mean() {
+fn typed_enums_cframes_and_references_equal_short_forms() {
     same(
         "Part",
         "Material",
@@ -86,7 +86,7 @@ fn typed_items_frames_and_references_mean_what_the_short_forms_mean() {
 }
 
 #[test]
-fn typed_vectors_and_colours_mean_what_the_short_forms_mean() {
+fn typed_vectors_and_colours_equal_short_forms() {
     same(
         "Part",
         "Size",
@@ -121,7 +121,7 @@ fn typed_vectors_and_colours_mean_what_the_short_forms_mean() {
 }
 
 #[test]
-fn typed_dimensions_numbers_and_texts_mean_what_the_short_forms_mean() {
+fn typed_dimensions_numbers_and_texts_equal_short_forms() {
     same(
         "UIPadding",
         "PaddingTop",
@@ -173,7 +173,7 @@ fn typed_dimensions_numbers_and_texts_mean_what_the_short_forms_mean() {
 }
 
 #[test]
-fn a_typed_form_of_another_type_is_refused() {
+fn typed_forms_of_another_type_are_refused() {
     for (class, property, value, said) in [
         (
             "Part",
@@ -198,7 +198,7 @@ fn a_typed_form_of_another_type_is_refused() {
 }
 
 #[test]
-fn attributes_take_the_same_typed_forms() {
+fn attributes_accept_the_same_typed_forms() {
     let at = CFrame::new(Vector3::new(1.0, 5.0, 2.0), Matrix3::identity());
     for (value, expected) in [
         (

@@ -90,7 +90,7 @@ const RED: &str = "O.Tree[1].Leaf[2]";
 const WEDGE: &str = "O.Tree[2][\"My Part\"]";
 
 #[test]
-fn simple_selectors() {
+fn simple_selectors_find_instances() {
     // Workspace is a Model too.
     check("Model", &["W", "O", A, B]);
     check("BasePart", &[TRUNK, LEAF, RED, WEDGE, "W.Trunk"]);
@@ -123,7 +123,7 @@ fn properties_are_compared_in_their_own_type() {
 }
 
 #[test]
-fn steps_are_taken_from_the_root() {
+fn combinators_match_below_the_search_root() {
     check("> Instance", &["W", "ServerStorage"]);
     check(">> Folder", &["ServerStorage.Empty"]);
     check("Model.Apple > Part", &[TRUNK, RED]);
@@ -143,7 +143,7 @@ fn steps_are_taken_from_the_root() {
 }
 
 #[test]
-fn not_and_has() {
+fn not_and_has_filter_instances() {
     check("Model:not(.Apple, [$OnFire], Workspace)", &["O"]);
     check("BasePart:not(Model.Apple > Part)", &[LEAF, WEDGE, "W.Trunk"]);
     check("Model:has(Texture)", &["W", "O", A]);
@@ -166,7 +166,7 @@ fn prints(text: &str, canonical: &str) {
 }
 
 #[test]
-fn the_canonical_text() {
+fn selectors_print_as_canonical_text() {
     prints(" Part ,Model>#A>>.B ", "Part, Model > #A >> .B");
     prints(">> Part", "Part");
     prints(">Part", "> Part");
@@ -187,7 +187,7 @@ fn refuse(text: &str, said: &str) {
 }
 
 #[test]
-fn what_is_no_selector_is_refused_with_the_place() {
+fn invalid_selectors_are_refused_with_the_position() {
     refuse("", "at character 1: a class");
     refuse("Model Part", "at character 7: white space alone");
     refuse("Part,", "at character 6");
@@ -216,7 +216,7 @@ fn what_is_no_selector_is_refused_with_the_place() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused_with_what_is_near() {
+fn unknown_names_are_refused_with_suggestions() {
     refuse("Prat", "Did you mean `Part`");
     refuse("Model:not(:has(Prat))", "Did you mean `Part`");
     refuse("Part[Anchord = true]", "Did you mean `Anchored`");
@@ -230,7 +230,7 @@ fn what_does_not_exist_is_refused_with_what_is_near() {
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_trees_do_not_overflow_the_stack() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let mut at = scene.root();
     for _ in 0..50_000 {

@@ -56,7 +56,6 @@ pub(super) enum ScanEvent<'a> {
 pub(super) struct ItemStart<'a> {
     /// The number of the enclosing item.
     pub(super) parent: Option<u32>,
-    /// The class, unescaped.
     pub(super) class: Cow<'a, str>,
     /// Range of the raw value of the `referent` attribute.
     pub(super) referent: Option<Range<u32>>,

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_put_together_by_their_index() {
+    fn content_blocks_are_joined_by_index() {
         let middle = [
             start(0, json!({"type": "text", "text": ""})),
             delta(0, json!({"type": "text_delta", "text": "Hi"})),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_replayed_as_they_came() {
+    fn thinking_blocks_are_replayed_unchanged() {
         let middle = [
             start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
             delta(0, json!({"type": "thinking_delta", "thinking": "Hm"})),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn stop_reasons_map_to_outcomes() {
         let middle = [start(0, tool("a")), input(0, "{\"x\":")];
         for (stop, outcome) in [
             ("tool_use", AnswerOutcome::Ok),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_index_is_the_last_block() {
+    fn delta_without_index_extends_last_block() {
         let middle = [
             start(0, tool("a")),
             json!({"type": "content_block_delta",
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_message_is_read_too() {
+    fn unstreamed_message_is_decoded() {
         let body = json!({"type": "message", "content": [
             {"type": "thinking", "thinking": "Hm", "signature": "c2ln"},
             {"type": "text", "text": "Hi"},

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_put_together_and_replayed() {
+    fn content_blocks_are_joined_and_replayed() {
         let usage =
             json!({"usage": {"inputTokens": 5, "outputTokens": 7, "cacheReadInputTokens": 3}});
         let answer = stream(&[stopped("tool_use"), event("metadata", usage)]);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn stop_reasons_map_to_outcomes() {
         for (stop, outcome) in [
             ("tool_use", AnswerOutcome::Ok),
             ("max_tokens", AnswerOutcome::Ok),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_and_damage_are_errors() {
+    fn exceptions_and_damaged_messages_are_errors() {
         for (kind, retryable) in [
             ("throttlingException", true),
             ("internalServerException", true),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_is_read_too() {
+    fn unstreamed_answer_is_decoded() {
         let body = json!({"output": {"message": {"role": "assistant", "content": [
             {"text": "Hi"}, {"toolUse": {"toolUseId": "a", "name": "t", "input": {"x": 1}}}]}},
             "stopReason": "tool_use", "usage": {"inputTokens": 5, "outputTokens": 7}});

@@ -19,7 +19,7 @@ fn loaded(
 }
 
 #[test]
-fn what_comes_later_counts() {
+fn later_sources_override_earlier_ones() {
     let (_, config) = loaded("", "", &[]).unwrap();
     assert_eq!(config.first_byte_timeout, Duration::from_secs(30));
     assert_eq!((config.retries, config.model), (3, None));
@@ -33,7 +33,7 @@ fn what_comes_later_counts() {
 }
 
 #[test]
-fn every_setting_can_be_set_by_its_file_and_by_its_variable() {
+fn every_setting_is_read_from_file_and_variable() {
     for setting in &SETTINGS {
         let (text, quoted) = match setting.writer {
             SettingWriter::Number(least, ..) => ((least + 1).to_string(), (least + 1).to_string()),
@@ -59,7 +59,7 @@ fn every_setting_can_be_set_by_its_file_and_by_its_variable() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused_with_the_nearest_name() {
+fn invalid_settings_are_refused_with_a_hint() {
     let check = |home: &str, expected: &[&str]| {
         let error = loaded(home, "", &[]).unwrap_err();
         assert!(expected.iter().all(|part| error.contains(part)), "{error}");
@@ -81,7 +81,7 @@ fn what_does_not_exist_is_refused_with_the_nearest_name() {
 }
 
 #[test]
-fn a_project_cannot_send_keys_elsewhere_nor_raise_a_cap() {
+fn project_cannot_redirect_keys_or_raise_caps() {
     let elsewhere = "[providers.openai]\nbase_url = \"https://thief.example\"";
     let error = loaded("", elsewhere, &[]).unwrap_err();
     assert!(error.contains("not taken from a project"), "{error}");
@@ -93,7 +93,7 @@ fn a_project_cannot_send_keys_elsewhere_nor_raise_a_cap() {
 }
 
 #[test]
-fn a_project_only_narrows_the_scope() {
+fn project_only_narrows_scope() {
     let scope = |home: &str, project: &str| loaded(home, project, &[]).unwrap().1.scope_limit;
     assert_eq!(scope("", "[guards]\nscope = 100000"), 8, "a project does not widen it");
     assert_eq!(scope("", "[guards]\nscope = 3"), 3, "a project narrows it");
@@ -103,7 +103,7 @@ fn a_project_only_narrows_the_scope() {
 }
 
 #[test]
-fn providers_are_where_it_is_said() {
+fn provider_settings_change_address_and_wire_format() {
     let home = "[providers.lmstudio]\nbase_url = \"http://10.0.0.2:1234/v1/\"";
     let env = [("VECTOR_OPENAI_WIRE", "openai_chat"), ("AWS_REGION", "eu-west-1")];
     let (catalogue, _) = loaded(home, "", &env).unwrap();
@@ -114,7 +114,7 @@ fn providers_are_where_it_is_said() {
 }
 
 #[test]
-fn the_page_has_every_setting_and_every_variable() {
+fn docs_list_every_setting_and_variable() {
     let page = include_str!("../../../../../docs/models.md");
     let row = |setting: &SettingSpec| {
         let SettingSpec { key, env, default, description: about, .. } = setting;

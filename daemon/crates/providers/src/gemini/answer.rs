@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_and_replayed_in_their_order() {
+    fn parts_are_decoded_and_replayed_in_order() {
         let answer = stream(&[
             chunk(json!([{"text": "H", "thought": true}]), ""),
             chunk(json!([{"text": "m", "thought": true}]), ""),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn finish_reasons_map_to_outcomes() {
         let call = json!([{"functionCall": {"name": "t", "args": {}}}]);
         for (stop, outcome) in [
             ("STOP", AnswerOutcome::Ok),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_answers_and_lists_of_chunks_are_read_too() {
+    fn unstreamed_answers_and_chunk_lists_are_decoded() {
         let body = json!({"candidates": [{"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}],
             "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 7,
                 "thoughtsTokenCount": 11, "cachedContentTokenCount": 3}});

@@ -144,7 +144,7 @@ fn sent(url: &str) -> Ran {
 }
 
 #[test]
-fn a_request_goes_with_its_key_and_comes_back() {
+fn request_is_sent_with_key_and_answered() {
     let (url, told) = server(vec![answer(OK)]);
     let answered = sent(&url).result.unwrap();
     assert!(answered.verdict.is_ok && answered.attempts == 1, "{answered:?}");
@@ -157,7 +157,7 @@ fn a_request_goes_with_its_key_and_comes_back() {
 }
 
 #[test]
-fn silence_before_the_first_byte_is_ended_and_tried_again() {
+fn silence_before_first_byte_times_out_and_is_retried() {
     let (url, _told) = server(vec![hold(""), answer(OK)]);
     let waits = WaitLimits { first_byte: Duration::from_millis(300), ..SHORT };
     let ran = run(&url, &waits, &CancelSwitch::new(), None);
@@ -175,7 +175,7 @@ fn silence_before_the_first_byte_is_ended_and_tried_again() {
 }
 
 #[test]
-fn a_hint_is_obeyed() {
+fn retry_after_delay_is_obeyed() {
     let busy = "HTTP/1.1 529 Busy\r\nretry-after-ms: 400\r\nContent-Length: 4\r\n\
                 Connection: close\r\n\r\nbusy";
     let (url, _told) = server(vec![answer(busy), answer(OK)]);
@@ -191,7 +191,7 @@ fn a_hint_is_obeyed() {
 }
 
 #[test]
-fn tries_come_to_an_end_with_the_last_reason() {
+fn exhausted_retries_report_last_reason() {
     let busy = "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbusy";
     let (url, told) = server((0..4).map(|_| answer(busy)).collect());
     let ran = sent(&url);
@@ -201,7 +201,7 @@ fn tries_come_to_an_end_with_the_last_reason() {
 }
 
 #[test]
-fn what_is_too_long_is_not_sent_again() {
+fn context_overflow_is_not_retried() {
     let long = "HTTP/1.1 400 Bad\r\nContent-Length: 4\r\nConnection: close\r\n\r\nlong";
     let (url, _told) = server(vec![answer(long)]);
     let answered = sent(&url).result.unwrap();
@@ -209,7 +209,7 @@ fn what_is_too_long_is_not_sent_again() {
 }
 
 #[test]
-fn a_connection_that_breaks_in_the_middle_is_an_end_of_its_own() {
+fn broken_connection_is_retried_with_a_new_reader() {
     let (url, _told) = server(vec![answer(BEGUN), answer(OK)]);
     let ran = sent(&url);
     let [HttpNotice::Retrying { reason, .. }] = &ran.notices[..] else {
@@ -222,7 +222,7 @@ fn a_connection_that_breaks_in_the_middle_is_an_end_of_its_own() {
 }
 
 #[test]
-fn a_pause_is_told_and_then_ended() {
+fn stall_is_announced_and_then_times_out() {
     let (url, _told) = server(vec![hold(BEGUN)]);
     let (first, second) = (Duration::from_millis(50), Duration::from_millis(100));
     let stall = Duration::from_millis(300);
@@ -235,7 +235,7 @@ fn a_pause_is_told_and_then_ended() {
 }
 
 #[test]
-fn it_can_be_ended_at_any_moment() {
+fn request_can_be_cancelled_at_any_time() {
     // Before the request, while the server is silent, within an answer, and in a retry pause.
     let cancel = CancelSwitch::new();
     cancel.cancel();
@@ -264,7 +264,7 @@ fn it_can_be_ended_at_any_moment() {
 }
 
 #[test]
-fn nobody_is_followed_elsewhere() {
+fn redirects_are_not_followed() {
     let (thief, seen) = server(vec![answer(OK)]);
     let text = format!("HTTP/1.1 307 Moved\r\nLocation: {thief}/v1\r\nContent-Length: 0\r\n\r\n");
     let (url, _told) = server(vec![answer(text.leak())]);
@@ -275,7 +275,7 @@ fn nobody_is_followed_elsewhere() {
 }
 
 #[test]
-fn who_is_not_there_is_named_once() {
+fn refused_connection_names_the_address_without_retry() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -286,7 +286,7 @@ fn who_is_not_there_is_named_once() {
 }
 
 #[test]
-fn no_text_of_an_error_holds_the_key() {
+fn error_texts_never_contain_the_key() {
     let echo = format!(
         "HTTP/1.1 401 No\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         14 + KEY.len()

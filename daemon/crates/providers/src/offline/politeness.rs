@@ -79,7 +79,7 @@ mod tests {
     use super::strip_politeness;
 
     #[test]
-    fn only_what_is_polite_is_left_out() {
+    fn only_polite_words_are_stripped() {
         for (text, expected) in [
             ("Please add a part", "add a part"),
             ("Could you please add a part, please?", "add a part"),

@@ -66,7 +66,7 @@ fn check(goal: &str, expected: Json) {
 }
 
 #[test]
-fn requests_that_rename_and_set() {
+fn rename_and_set_requests_are_parsed() {
     check(
         "rename game.Workspace.Part to Wall",
         json!([["rename_instance", {"path": "game.Workspace.Part", "newName": "Wall"}]]),
@@ -94,7 +94,7 @@ fn requests_that_rename_and_set() {
 }
 
 #[test]
-fn requests_about_scripts() {
+fn script_requests_are_parsed() {
     let main = "game.ServerScriptService.Main";
     let edits = |text: &str| {
         let start = json!({"line": 0, "character": 0});
@@ -122,7 +122,7 @@ fn requests_about_scripts() {
 }
 
 #[test]
-fn requests_that_delete_move_and_clone() {
+fn delete_move_and_clone_requests_are_parsed() {
     check(
         "delete Part[Name = \"a to b\"], .Old:not(Model)",
         json!([["delete_instance", {"selector": "Part[Name = \"a to b\"], .Old:not(Model)"}]]),
@@ -141,7 +141,7 @@ fn requests_that_delete_move_and_clone() {
 }
 
 #[test]
-fn requests_are_joined() {
+fn requests_can_be_chained() {
     check(
         "delete .A; delete .B\ndelete .C, then delete .D",
         json!([
@@ -157,7 +157,7 @@ fn requests_are_joined() {
 }
 
 #[test]
-fn a_small_grid_is_a_model_and_a_part_for_each_cell() {
+fn small_grid_is_one_model_with_part_per_cell() {
     let calls = steps("grid 3x3 of red neon parts named Lights spacing 6 at 0,5,0");
     assert_eq!(calls.len(), 10);
     assert!(calls.iter().all(|call| call.tool == "create_instance"));
@@ -196,7 +196,7 @@ fn a_small_grid_is_a_model_and_a_part_for_each_cell() {
 }
 
 #[test]
-fn a_large_grid_is_created_row_by_row() {
+fn large_grid_is_created_row_by_row() {
     let calls = steps("grid 5x20 of parts size 1.5x1x1.5 in game.Workspace[\"a b\"]");
     assert_eq!(calls.len(), 6);
     assert_eq!(calls[1].args["parentPath"], "game.Workspace[\"a b\"].Grid");
@@ -210,7 +210,7 @@ fn a_large_grid_is_created_row_by_row() {
 }
 
 #[test]
-fn a_farm_has_soil_a_fence_and_scripts() {
+fn farm_has_soil_fence_and_scripts() {
     let calls = steps("farm 10x10");
     assert_eq!(calls.len(), 20);
     let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
@@ -230,7 +230,7 @@ fn a_farm_has_soil_a_fence_and_scripts() {
 }
 
 #[test]
-fn the_sources_of_the_farm_compile() {
+fn farm_scripts_compile() {
     for source in [farm::CROP, farm::FARM_SERVER] {
         assert!(source.starts_with("--!strict\n"));
         mlua::chunk::Compiler::new().compile(source).unwrap();
@@ -239,7 +239,7 @@ fn the_sources_of_the_farm_compile() {
 }
 
 #[test]
-fn later_steps_work_where_the_tool_says_that_it_created() {
+fn later_steps_use_the_path_of_the_created_instance() {
     let (calls, _) = drive("farm 2x2", |_, call| match call.tool.as_str() {
         "create_instance" if call.args["props"]["Name"] == "Farm" => {
             CallOutcome::Done(json!({"path": "game.Workspace.Farm[2]"}))
@@ -252,7 +252,7 @@ fn later_steps_work_where_the_tool_says_that_it_created() {
 }
 
 #[test]
-fn a_refusal_ends_the_work_without_completing_it() {
+fn refusal_stops_the_plan_without_completing() {
     let refuse = |stop: usize| {
         let (calls, text) = drive("delete .A; delete .B; delete .C", |at, call| {
             if at == stop {
@@ -275,7 +275,7 @@ fn a_refusal_ends_the_work_without_completing_it() {
 }
 
 #[test]
-fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
+fn ask_mode_only_describes_the_steps() {
     for (goal, says) in [
         ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
         ("grid 50x50", "- and 31 more\nNothing was changed"),
@@ -292,7 +292,7 @@ fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
 }
 
 #[test]
-fn a_plan_is_made_and_built_when_that_is_asked_for() {
+fn plan_is_made_first_and_built_on_request() {
     for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
         let planning = ModelPrompt { stance: InteractionMode::Plan, ..prompt(goal, &[]) };
         let message = next_message(&planning);
@@ -324,7 +324,7 @@ fn a_plan_is_made_and_built_when_that_is_asked_for() {
 }
 
 #[test]
-fn calls_that_it_did_not_make_stop_it() {
+fn foreign_calls_stop_the_planner() {
     let turns = [PromptTurn::Called {
         id: None,
         tool: "read_script".to_owned(),
@@ -338,14 +338,14 @@ fn calls_that_it_did_not_make_stop_it() {
 }
 
 #[test]
-fn the_first_message_says_that_it_is_no_model() {
+fn first_message_denies_being_a_model() {
     for goal in ["delete .A", "farm 3x3"] {
         assert!(next_message(&prompt(goal, &[])).text.unwrap().contains("not a model"));
     }
 }
 
 #[test]
-fn every_example_of_the_help_is_understood() {
+fn every_help_example_is_understood() {
     let help = language_help();
     for form in FORMS {
         let syntax = wrap_text(form.syntax, "  ");

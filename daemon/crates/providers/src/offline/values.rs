@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_short_forms_of_the_tools() {
+    fn values_are_parsed_into_short_forms_of_the_tools() {
         check("Size = 1, 2.5,3", json!({"Size": [1, 2.5, 3]}));
         check(
             "Anchored=TRUE, Material = Enum.Material.Neon, Name = \"a, b = c\"",
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_assignments_are_refused() {
         for text in [
             "",
             "Size",
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn every_material_is_an_item_of_the_enum() {
+    fn every_material_is_in_the_enum() {
         let database = rbx_reflection_database::get().unwrap();
         let items = &database.enums["Material"].items;
         for material in MATERIALS {

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_are_cut_outside_quotes() {
+    fn sentences_are_split_outside_quotes() {
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
             let got = split_sentences(text).unwrap();
@@ -339,13 +339,13 @@ mod tests {
     }
 
     #[test]
-    fn brackets_hold_words_together() {
+    fn brackets_keep_words_together() {
         assert_eq!(split_words(r#"a game["x y"] [Size = 1] c"#).len(), 4);
         assert_eq!(split_commas("1, [2, 3], \"4,5\""), ["1", "[2, 3]", "\"4,5\""]);
     }
 
     #[test]
-    fn sizes() {
+    fn grid_sizes_are_parsed() {
         assert_eq!(take_size("3x4 of"), Some(((3, 4), "of")));
         assert_eq!(take_size("3 by 4"), Some(((3, 4), "")));
         assert_eq!(take_size("3 × 4"), Some(((3, 4), "")));
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_finite() {
+    fn only_finite_numbers_are_parsed() {
         assert_eq!(parse_finite_number("-1.5e3"), Some(-1500.0));
         for no in ["nan", "inf", "-inf", "1e999", "", "-", "0x10"] {
             assert_eq!(parse_finite_number(no), None, "{no}");

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_put_together() {
+    fn stream_lines_are_joined() {
         let answer = stream(&[
             said(json!({"content": "", "thinking": "Hm"})),
             said(json!({"content": "H"})),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn done_reasons_map_to_outcomes() {
         let call = said(json!({"tool_calls": [{"function": {"name": "t", "arguments": {}}}]}));
         let outcome = |lines: &[Json]| stream(lines).end.outcome;
         assert_eq!(outcome(std::slice::from_ref(&call)), AnswerOutcome::Incomplete);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_is_read_too_and_a_stream_under_its_name() {
+    fn unstreamed_answer_and_stream_labelled_json_are_decoded() {
         let body = json!({"message": {"content": "Hi"}, "done": true, "done_reason": "stop"});
         assert_eq!(whole(WireFormat::Ollama, &body).text, "Hi");
         let lines = format!("{}\n{}\n", said(json!({"content": "Hi"})), done("stop"));

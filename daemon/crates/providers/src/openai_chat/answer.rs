@@ -251,7 +251,7 @@ mod tests {
     /// Each fragment is searched for among the earlier calls. Without a limit, that takes quadratic
     /// time.
     #[test]
-    fn more_calls_than_a_message_may_have_end_it() {
+    fn too_many_tool_calls_fail_the_answer() {
         for count in [MAX_CALLS, MAX_CALLS + 1, 100_000] {
             let call = |at: usize| json!({"tool_calls": [{"index": at, "id": format!("c{at}"), "function": {"name": "t", "arguments": "{}"}}]});
             let deltas: Vec<Json> = (0..count).map(call).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_ids_that_change_without_need_do_not_split_a_call() {
+    fn changing_names_and_ids_do_not_split_calls() {
         let repeated = [
             json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"p\""}}),
             json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": ":1}"}}),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn two_calls_with_one_id_stay_two() {
+    fn calls_that_share_an_id_are_kept_apart() {
         let fragments = [
             json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}),
             json!({"index": 1, "id": "a", "function": {"name": "y", "arguments": "{}"}}),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_be_an_object_and_calls_of_the_old_kind() {
+    fn object_arguments_and_legacy_function_calls_are_read() {
         let fragments = [json!({"index": 0, "function": {"name": "x", "arguments": {"p": 1}}})];
         check(&fragments, &[("", "x", "{\"p\":1}")]);
         let old = [
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn finish_reasons_map_to_outcomes() {
         let open = json!({"tool_calls": [{"index": 0, "id": "a",
             "function": {"name": "x", "arguments": "{\"p\""}}]});
         for (stop, outcome) in [
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_stand_apart_from_the_text() {
+    fn refusal_is_kept_apart_from_text() {
         let answer = stream(&[json!({"refusal": "I can"}), json!({"refusal": "not."})], "stop");
         assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
         assert_eq!(answer.end.refusal.as_deref(), Some("I cannot."));
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_mid_stream_are_seen() {
+    fn errors_within_choices_and_chunks_are_detected() {
         let chunk = json!({"id": "c", "error": {"code": 502, "message": "m"}, "choices": [
             {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]});
         let answer = sse(WireFormat::OpenaiChat, &[chunk]);
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_is_told_once_and_replayed() {
+    fn reasoning_is_reported_once_and_replayed() {
         let both = json!({"reasoning_content": "Hm", "reasoning": "Hm", "content": "Hi"});
         let answer = stream(std::slice::from_ref(&both), "stop");
         assert_eq!((answer.reasoning.as_str(), answer.text.as_str()), ("Hm", "Hi"));
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_comes_where_it_likes() {
+    fn usage_is_read_from_either_place() {
         let usage = json!({"prompt_tokens": 5, "completion_tokens": 7,
             "prompt_tokens_details": {"cached_tokens": 3},
             "completion_tokens_details": {"reasoning_tokens": 2}});
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_beside_a_fragment_is_not_told_twice() {
+    fn message_beside_a_delta_is_not_duplicated() {
         let choice = |delta: &str, message: &str| {
             json!({"object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop",
                 "delta": {"content": delta}, "message": {"content": message}}]})
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn no_choice_at_all_is_empty() {
+    fn answer_without_choices_is_empty() {
         let body = json!({"id": "c", "choices": []});
         assert_eq!(whole(WireFormat::OpenaiChat, &body).end.outcome, AnswerOutcome::Empty);
         assert_eq!(

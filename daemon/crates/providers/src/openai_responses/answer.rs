@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_event_is_believed_and_what_came_before_it_where_it_is_silent() {
+    fn empty_final_output_falls_back_to_earlier_events() {
         for output in [
             json!([]),
             json!([
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_kept_apart_by_what_is_given() {
+    fn output_items_are_kept_apart_by_index_or_id() {
         let added = |index: Option<u64>, id: &str, call: &str| {
             let item = json!({"type": "function_call", "id": id, "call_id": call, "name": "t",
                 "arguments": ""});
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn response_statuses_map_to_outcomes() {
         assert_eq!(sse(WIRE, &stream()).end.outcome, AnswerOutcome::Incomplete);
         let cancelled = end("cancelled", json!({"status": "cancelled"}));
         assert_eq!(sse(WIRE, &cancelled).end.outcome, AnswerOutcome::Incomplete);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_response_is_read_too() {
+    fn unstreamed_response_is_decoded() {
         let message = |part: Json| {
             json!({"status": "completed", "error": null,
             "output": [{"type": "message", "content": [part]}]})

@@ -56,7 +56,7 @@ fn holds(body: &Json, expected: &[(&str, Json)]) {
 }
 
 #[test]
-fn anthropic_is_told_what_to_keep_and_to_call_one_tool() {
+fn anthropic_request_sets_cache_points_and_single_tool_calls() {
     let body = said("anthropic", "claude-sonnet-4-6", None);
     let kept = json!({ "type": "ephemeral" });
     holds(
@@ -78,7 +78,7 @@ fn anthropic_is_told_what_to_keep_and_to_call_one_tool() {
 }
 
 #[test]
-fn anthropic_sees_its_thoughts_again_and_thinks_only_where_it_may() {
+fn anthropic_request_replays_thinking_and_thinks_only_if_allowed() {
     let thought = json!({ "type": "thinking", "thinking": "t", "signature": "s" });
     let call = json!({ "type": "tool_use", "id": "c1", "name": "look", "input": {} });
     let other = json!({ "type": "tool_use", "id": "c2", "name": "look", "input": {} });
@@ -93,7 +93,7 @@ fn anthropic_sees_its_thoughts_again_and_thinks_only_where_it_may() {
 }
 
 #[test]
-fn chat_has_accents() {
+fn chat_requests_follow_provider_dialects() {
     let body = said("openrouter", "openai/gpt-5.2", None);
     holds(
         &body,
@@ -129,7 +129,7 @@ fn chat_has_accents() {
 }
 
 #[test]
-fn responses_are_sealed_and_stored_nowhere() {
+fn responses_request_asks_for_encrypted_reasoning_and_no_storage() {
     let reasoning =
         json!({ "type": "reasoning", "id": "r", "encrypted_content": "e", "summary": [] });
     let body = said("openai", "gpt-5.2", Some(json!([reasoning])));
@@ -152,7 +152,7 @@ fn responses_are_sealed_and_stored_nowhere() {
 }
 
 #[test]
-fn gemini_gets_its_signatures_back() {
+fn gemini_request_replays_thought_signatures() {
     let call = json!({ "name": "look", "args": {}, "id": "g1" });
     let part = json!({ "functionCall": call, "thoughtSignature": "s" });
     let thought = json!({ "text": "hm", "thought": true });
@@ -186,7 +186,7 @@ fn gemini_gets_its_signatures_back() {
 }
 
 #[test]
-fn bedrock_is_told_what_to_keep() {
+fn bedrock_request_sets_cache_points_where_supported() {
     let reasoning =
         json!({ "reasoningContent": { "reasoningText": { "text": "t", "signature": "s" } } });
     let id = "us.anthropic.claude-haiku-4-5-20251001-v1:0";
@@ -210,7 +210,7 @@ fn bedrock_is_told_what_to_keep() {
 }
 
 #[test]
-fn ollama_is_told_how_much_it_has_to_hold() {
+fn ollama_request_sets_context_size() {
     let body = said("ollama", "m", Some(json!({ "thinking": "t" })));
     holds(
         &body,
@@ -237,7 +237,7 @@ fn request(provider: &str, id: &str, credential: Credential) -> ModelHttpRequest
 }
 
 #[test]
-fn each_wire_has_its_address_and_its_header() {
+fn each_wire_format_has_its_url_and_key_header() {
     let key = || Credential::Key(SecretKey::new("sk-secret"));
     for (provider, id, url, header) in [
         ("anthropic", "m", "https://api.anthropic.com/v1/messages", "x-api-key: sk-secret"),
@@ -276,7 +276,7 @@ fn each_wire_has_its_address_and_its_header() {
 }
 
 #[test]
-fn a_key_of_aws_is_not_sent() {
+fn aws_request_is_signed_without_sending_the_secret() {
     let secret = SecretKey::new("sk-secret");
     let (id, region) = ("AKID".to_owned(), "eu-west-1".to_owned());
     let credential = Credential::Aws { id, secret, session: None, region };
@@ -304,7 +304,7 @@ fn shown(provider: &str, id: &str) -> Json {
 }
 
 #[test]
-fn who_sees_is_sent_the_last_picture_and_nobody_reads_one_as_text() {
+fn last_picture_is_sent_only_to_models_with_vision() {
     let url = "data:image/png;base64,bGFzdA==";
     let source = json!({ "type": "base64", "media_type": "image/png", "data": "bGFzdA==" });
     let inline = json!({ "mimeType": "image/png", "data": "bGFzdA==" });

@@ -43,7 +43,7 @@ fn expected() -> RojoServer {
 }
 
 #[test]
-fn rojo_answers_in_message_pack() {
+fn message_pack_response_of_rojo_is_parsed() {
     let mut body = vec![0x86];
     body.extend([text("sessionId"), text("abc"), text("serverVersion"), text("7.7.1")].concat());
     body.extend([text("protocolVersion"), vec![5]].concat());
@@ -60,14 +60,14 @@ fn serving_of(answer: &[u8]) -> Option<RojoServer> {
 }
 
 #[test]
-fn older_ones_answer_in_json() {
+fn json_response_of_older_rojo_is_parsed() {
     let body = br#"{"sessionId":"abc","serverVersion":"7.7.1","protocolVersion":5,
         "projectName":"Game","expectedPlaceIds":[1,70000]}"#;
     assert_eq!(find_server(server(answer("application/json", body))), Some(expected()));
 }
 
 #[test]
-fn what_is_not_rojo_is_nothing() {
+fn responses_of_other_servers_are_ignored() {
     assert_eq!(find_server(server(answer("application/json", b"{\"name\":1}"))), None);
     assert_eq!(find_server(server(answer("text/html", b"<html>"))), None);
     assert_eq!(find_server(server(b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec())), None);
@@ -80,7 +80,7 @@ fn what_is_not_rojo_is_nothing() {
 }
 
 #[test]
-fn one_that_says_nothing_is_not_waited_for() {
+fn silent_server_is_not_waited_for() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let start = Instant::now();
     assert_eq!(find_server(listener.local_addr().unwrap().port()), None);
@@ -88,7 +88,7 @@ fn one_that_says_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn what_the_plugin_leaves_in_a_place_is_seen() {
+fn rojo_plugin_traces_in_a_place_are_found() {
     let mut scene = Scene::empty(FileFormat::Xml);
     let root = scene.root();
     assert_eq!(find_sync_state(&scene), None);

@@ -64,7 +64,7 @@ fn other() -> Scene {
 }
 
 #[test]
-fn what_somebody_saved_meanwhile_is_named_and_stays() {
+fn files_saved_meanwhile_are_named_and_kept() {
     let mut bench = Bench::new();
     let done = bench.prepared().unwrap().perform().unwrap();
     fs::write(bench.file("b.luau"), "return 'mine'\n").unwrap();
@@ -78,7 +78,7 @@ fn what_somebody_saved_meanwhile_is_named_and_stays() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
+fn incomplete_rollback_is_retried_before_other_work() {
     let mut bench = Bench::new();
     let done = bench.prepared().unwrap().perform().unwrap();
     // A file cannot replace a folder.

@@ -67,7 +67,7 @@ impl Bench {
 }
 
 #[test]
-fn what_changes_is_told_and_reading_is_not() {
+fn changes_are_reported_and_reads_are_not() {
     let bench = Bench::new();
     fs::read(bench.src.join("Two.luau")).unwrap();
     bench.write("One.luau", "return 11\n");
@@ -76,7 +76,7 @@ fn what_changes_is_told_and_reading_is_not() {
 }
 
 #[test]
-fn who_saves_by_renaming_has_changed_the_file() {
+fn saving_by_rename_is_reported_as_a_change() {
     let bench = Bench::new();
     let one = bench.src.join("One.luau");
     fs::write(bench.src.join(".One.swp"), "return 12\n").unwrap();
@@ -89,7 +89,7 @@ fn who_saves_by_renaming_has_changed_the_file() {
 }
 
 #[test]
-fn a_project_file_that_is_replaced_is_still_followed() {
+fn replaced_project_file_is_still_watched() {
     let bench = Bench::new();
     let project = bench.src.parent().unwrap().join("default.project.json");
     for text in ["{ }", "{  }"] {
@@ -101,7 +101,7 @@ fn a_project_file_that_is_replaced_is_still_followed() {
 }
 
 #[test]
-fn what_vector_writes_on_the_way_is_not_told() {
+fn temporary_files_of_vector_are_not_reported() {
     let bench = Bench::new();
     bench.write(".vector-123.tmp", "return 3\n");
     let one = bench.src.join("One.luau");
@@ -110,7 +110,7 @@ fn what_vector_writes_on_the_way_is_not_told() {
 }
 
 #[test]
-fn names_that_differ_in_case_and_new_folders_are_told() {
+fn case_renames_and_new_folders_are_reported() {
     let bench = Bench::new();
     fs::rename(bench.src.join("One.luau"), bench.src.join("ONE.luau")).unwrap();
     bench.until(&bench.src.join("ONE.luau"));
@@ -127,7 +127,7 @@ fn written(path: PathBuf) -> Event {
 }
 
 #[test]
-fn a_storm_is_told_once() {
+fn event_storm_is_reported_once() {
     let (say, said) = channel();
     let root = PathBuf::from("/project/src");
     let file = |at: usize| root.join(format!("Storm{at}.luau"));
@@ -150,7 +150,7 @@ fn a_storm_is_told_once() {
 }
 
 #[test]
-fn nothing_of_a_storm_is_lost() {
+fn event_storm_loses_no_changes() {
     let bench = Bench::new();
     for at in 0..MAX_PATHS * 4 {
         bench.write(&format!("Storm{at}.luau"), "return 5\n");
@@ -170,7 +170,7 @@ fn nothing_of_a_storm_is_lost() {
 }
 
 #[test]
-fn a_folder_that_goes_and_comes_back_is_followed() {
+fn recreated_folder_is_watched_again() {
     let bench = Bench::new();
     fs::remove_dir_all(&bench.src).unwrap();
     bench.until_all();
@@ -181,7 +181,7 @@ fn a_folder_that_goes_and_comes_back_is_followed() {
 }
 
 #[test]
-fn it_ends_when_nobody_follows() {
+fn watch_thread_ends_when_the_watch_is_dropped() {
     let Bench { watch, heard, _folder, src } = Bench::new();
     drop(watch);
     // The thread drops its sender, and nothing more is reported.
@@ -191,7 +191,7 @@ fn it_ends_when_nobody_follows() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_out_of_the_project_is_not_followed() {
+fn links_out_of_the_project_are_not_followed() {
     let bench = Bench::new();
     let outside = tempfile::tempdir().unwrap();
     let link = bench.src.join("Link");

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_one_of_two_names() {
+    fn only_the_listed_case_variant_exists() {
         let twins = twins(&["src/a.luau", "src/A.luau", "src/b.luau"]);
         for (there, other) in [("src/a.luau", "src/A.luau"), ("src/A.luau", "src/a.luau")] {
             let disk = [there, "src/B.luau"];
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_folder_goes_by_its_name() {
+    fn files_match_by_the_case_of_their_folder() {
         let twins = twins(&["src/box/b.luau", "src/Box/b.luau"]);
         let disk = ["src/box", "src/box/b.luau"];
         for (path, is_so) in
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_by_case_is_looked_at() {
+    fn only_paths_differing_by_case_are_variants() {
         assert_eq!(twins(&["src/a", "src/b", "src/a", "SRC2/a"]).0, BTreeSet::new());
         let found = twins(&["src/Ä.luau", "src/ä.luau"]).0;
         assert_eq!(found, ["src/Ä.luau", "src/ä.luau"].map(PathBuf::from).into());

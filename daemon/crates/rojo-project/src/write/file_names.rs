@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_some_system_cannot_hold_are_refused() {
+    fn names_invalid_on_any_system_are_refused() {
         for name in
             ["", "a/b", "a:b", "a.", " a", "CON", "nul.server", "com1", "a\n", &"a".repeat(300)]
         {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_called_by_what_they_are() {
+    fn script_kind_follows_class_and_run_context() {
         let check = |class: &str, run_context, legacy, expected: Option<ScriptKind>| {
             assert_eq!(
                 script_kind(class, run_context, legacy),

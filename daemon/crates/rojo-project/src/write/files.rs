@@ -127,12 +127,10 @@ impl PlannedFiles {
         self.new_folders.insert(to);
     }
 
-    /// Moves a file.
     pub(super) fn move_file(&mut self, file: &Path, to: PathBuf) {
         self.slot_mut(file).fate = FileFate::Move(to);
     }
 
-    /// Removes a file.
     pub(super) fn remove_file(&mut self, file: &Path) {
         self.slot_mut(file).fate = FileFate::Remove;
     }

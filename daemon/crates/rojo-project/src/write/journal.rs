@@ -70,7 +70,6 @@ pub struct JournalFile {
 #[serde(deny_unknown_fields)]
 pub struct StoredContent {
     pub hash: Fingerprint,
-    /// The Unix permissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
 }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_changed_keeps_its_bytes() {
+    fn unchanged_json_keeps_its_bytes() {
         let text = "{\n\t// why\n\t\"properties\": {\n\t\t\"Disabled\": true, // now\n\t\t\"X\": [1,2]\n\t},\n\t\"id\":\"a\"\n}\n";
         let set_disabled = |object: &CstObject| {
             set_value(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_in_one_line_stays_there() {
+    fn single_line_object_stays_on_one_line() {
         let flat = |text: &str| {
             edited(text, |object| {
                 set_value(&object_or_create(object, "p").unwrap(), "b", Some(&json!([1, 2])));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_indented_by_two() {
+    fn new_file_is_indented_by_two_spaces() {
         let text =
             String::from_utf8(format_file(to_input(&json!({ "properties": { "A": true } }))))
                 .unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn non_object_json_is_refused() {
         for text in ["[]", "{", "1", &"[".repeat(100_000)] {
             assert!(JsonDocument::from_bytes(text.as_bytes()).is_err(), "{text:.20}");
         }

@@ -68,7 +68,7 @@ fn prepared() -> (TempDir, PlannedChanges, Vec<(String, Option<String>)>) {
 }
 
 #[test]
-fn a_step_is_done_and_taken_back() {
+fn step_is_performed_and_rolled_back() {
     let (folder, changes, before) = prepared();
     let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     assert_eq!(ready.first_changed_file(), None);
@@ -191,7 +191,7 @@ fn recover(journal: &StepJournal) -> StepProgress {
 }
 
 #[test]
-fn a_step_that_was_cut_off_anywhere_is_taken_back() {
+fn step_interrupted_after_any_action_is_rolled_back() {
     for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds, spelled] {
         let whole = tempfile::tempdir().unwrap();
         let ready = ReadyStep::store_temporary(plan(whole.path()), "1-").unwrap();
@@ -242,7 +242,7 @@ fn mix(journal: &StepJournal, chosen: usize, folders: bool, after: &[FileChange]
 
 /// The result is all or nothing, whichever files and folders are done in whatever order.
 #[test]
-fn a_step_that_is_done_in_any_part_is_taken_back() {
+fn any_partly_performed_step_is_rolled_back() {
     let mut mixed = 0;
     for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds] {
         let files = plan(tempfile::tempdir().unwrap().path()).files.len();
@@ -272,7 +272,7 @@ fn a_step_that_is_done_in_any_part_is_taken_back() {
 
 /// Another process saves files after the step wrote them and before the step is rolled back.
 #[test]
-fn what_somebody_saves_in_between_is_not_written_over() {
+fn rollback_keeps_files_saved_after_the_step() {
     let (folder, changes, _) = prepared();
     let done = ReadyStep::store_temporary(changes, "1-").unwrap().perform().unwrap();
     let theirs = ["changed", "gone", "made"].map(|name| folder.path().join(name));
@@ -291,7 +291,7 @@ fn what_somebody_saves_in_between_is_not_written_over() {
 
 /// One file that cannot be restored does not prevent the others from being restored.
 #[test]
-fn everything_that_can_be_taken_back_is() {
+fn rollback_restores_the_rest_when_one_file_fails() {
     let (folder, changes, before) = prepared();
     let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     let journal = ready.journal.step.clone();
@@ -310,7 +310,7 @@ fn everything_that_can_be_taken_back_is() {
 
 /// A folder of the step stays if another process has put a file into it.
 #[test]
-fn what_somebody_puts_into_a_new_folder_stays() {
+fn rollback_keeps_foreign_files_in_new_folders() {
     let (folder, changes, _) = prepared();
     let done = ReadyStep::store_temporary(changes, "1-").unwrap().perform().unwrap();
     fs::write(folder.path().join("to/deep/theirs"), "theirs").unwrap();
@@ -323,7 +323,7 @@ fn what_somebody_puts_into_a_new_folder_stays() {
 /// Without a record, a step could not be reverted.
 #[cfg(unix)]
 #[test]
-fn a_step_without_a_record_is_not_begun() {
+fn step_that_cannot_be_recorded_is_not_started() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
@@ -334,7 +334,7 @@ fn a_step_without_a_record_is_not_begun() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_left_alone() {
+fn foreign_edit_before_the_step_is_reported_as_diverged() {
     let (folder, changes, _) = prepared();
     let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     fs::write(folder.path().join("gone"), "mine").unwrap();
@@ -352,7 +352,7 @@ fn what_somebody_else_changed_is_left_alone() {
 
 #[cfg(unix)]
 #[test]
-fn a_step_that_cannot_be_done_leaves_everything() {
+fn failed_step_leaves_all_files_unchanged() {
     let (folder, mut changes, before) = prepared();
     let path = folder.path().join("gone/below");
     changes.files.push(FileChange { path, before: None, after: Some(content("x")) });

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_line_ends() {
+    fn line_endings_of_a_file_are_kept() {
         check("a\nb\n", "a\nc\n", "a\nc\n");
         check("a\r\nb\r\n", "a\nc\nd\n", "a\r\nc\r\nd\r\n");
         check("a\r\nb", "a\nb\nc", "a\r\nb\r\nc");
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_stay_keep_their_bytes() {
+    fn unchanged_lines_keep_their_bytes() {
         check("a\r\nb\nc\r\nd\r\n", "a\nb\nC\nd\n", "a\r\nb\nC\r\nd\r\n");
         check("a\nb\r\nc\n", "a\nb\nc\nd\n", "a\nb\r\nc\nd\n");
         check("a\rb\r\nc\r\n", "a\rb\nC\n", "a\rb\r\nC\r\n");

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_written_as_briefly_as_it_can_be_read() {
+    fn values_are_written_in_the_shortest_readable_form() {
         check("Part", "Anchored", true, "true");
         check("Part", "Transparency", 0.1_f32, "0.1");
         check("Part", "Size", Vector3::new(4.0, 0.5, 2.0), "[4,0.5,2]");
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_hold_is_refused() {
+    fn values_without_a_json_form_are_refused() {
         assert!(property_json("Part", "Transparency", &f32::NAN.into()).is_err());
         assert!(property_json("ObjectValue", "Value", &rbx_types::Ref::none().into()).is_err());
     }
 
     #[test]
-    fn attributes_are_short_where_their_type_is_clear() {
+    fn attributes_of_unambiguous_type_use_the_short_form() {
         assert_eq!(attribute_json("A", &5.0_f64.into()).unwrap().to_string(), "5");
         assert_eq!(attribute_json("A", &"x".into()).unwrap().to_string(), r#""x""#);
         let full = attribute_json("A", &Vector3::new(1.0, 2.0, 3.0).into()).unwrap().to_string();

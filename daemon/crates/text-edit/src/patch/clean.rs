@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_fences_away() {
+    fn fences_are_removed() {
         check("@@\n-a\n+b", &["@@", "-a", "+b"], true);
         check("Sure:\n```diff\n@@\r\n-a\n```\nDone.\n", &["@@", "-a"], false);
         check("```\nx\n```\n~~~\n```diff\n@@\n-a\n", &["@@", "-a"], true);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_indentation_away() {
+    fn indentation_is_removed() {
         check("  @@\n  -a\n\n   b\n", &["@@", "-a", "", " b"], false);
         check("\t--- a\n\t+++ b\n\t@@\n\t-a\n", &["--- a", "+++ b", "@@", "-a"], false);
         check("   a\n  -b\n  +c\n", &[" a", "-b", "+c"], false);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_single_line() {
+    fn escaped_single_line_patch_is_refused() {
         assert!(matches!(clean_patch("@@\\n-a\\n+b\\n"), Err(PatchError::EscapedTwice)));
     }
 }

@@ -46,7 +46,7 @@ fn with(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn applies_what_git_writes() {
+fn git_patches_apply() {
     let patch = "diff --git a/Main.luau b/Main.luau\nindex 1..2 100644\n--- a/Main.luau\n+++ b/Main.luau\n\
                  @@ -2,5 +2,5 @@ local a\n local b = 2\n \n local function add()\n-\treturn a + b\n+\treturn b + a\n end\n";
     check(SCRIPT, patch, &with("a + b", "b + a"));
@@ -57,7 +57,7 @@ fn applies_what_git_writes() {
 }
 
 #[test]
-fn forgives_what_models_write() {
+fn loosely_formatted_model_patches_apply_exactly() {
     let after = with("return a + b", "return b + a");
     let body = " local function add()\n-\treturn a + b\n+\treturn b + a\n end\n";
     for patch in [
@@ -88,7 +88,7 @@ fn forgives_what_models_write() {
 }
 
 #[test]
-fn removes_comments_that_look_like_headers() {
+fn removed_comment_lines_are_not_read_as_headers() {
     check("-- a\nb\n", "@@ -1,2 +1 @@\n--- a\n b\n", "b\n");
     check("-- a\nb\n", "@@\n--- a\n+++ c\n b\n", "++ c\nb\n");
     check("x\n-- a\n", "@@\n x\n--- a\n", "x\n");
@@ -97,7 +97,7 @@ fn removes_comments_that_look_like_headers() {
 }
 
 #[test]
-fn places_by_number_or_by_being_the_only_one() {
+fn hunk_is_placed_by_line_number_or_only_match() {
     let text = "a\nx\nb\na\nx\nb\n";
     let hunk = " a\n-x\n+y\n b\n";
     check(text, &format!("@@ -1,3 +1,3 @@\n{hunk}"), "a\ny\nb\na\nx\nb\n");
@@ -113,7 +113,7 @@ fn places_by_number_or_by_being_the_only_one() {
 }
 
 #[test]
-fn numbers_may_be_anything() {
+fn arbitrary_line_numbers_do_not_panic() {
     for number in ["0", "4294967295", "18446744073709551615", "99999999999999999999", "-1"] {
         let patch = format!("@@ -{number},{number} +{number},{number} @@\n-a\n+b\n c\n c\n c\n");
         let _ = super::apply_patch("a\nc\nc\nc\n", &patch, &[]);
@@ -122,7 +122,7 @@ fn numbers_may_be_anything() {
 }
 
 #[test]
-fn anchors_choose_among_places() {
+fn anchor_chooses_among_several_matches() {
     let text = "function a()\n\tx()\nend\nfunction b()\n\tx()\nend\nfunction c()\n\tx()\nend\n";
     let patch = "*** Begin Patch\n*** Update File: Main.luau\n@@ function b()\n-\tx()\n+\ty()\n*** End Patch\n";
     check(
@@ -134,7 +134,7 @@ fn anchors_choose_among_places() {
 }
 
 #[test]
-fn measures_how_far_it_is() {
+fn distant_matches_need_review_or_are_refused() {
     let text = format!("{}b\n", "a\n".repeat(60));
     let (_, patched) = patched(&text, "@@ -53 +53 @@\n-b\n+c\n");
     assert_eq!((patched.offset, patched.should_review), (8, false));
@@ -144,7 +144,7 @@ fn measures_how_far_it_is() {
 }
 
 #[test]
-fn forgives_white_space_and_context_with_a_second_look() {
+fn white_space_and_context_mismatches_apply_with_review() {
     let spaces = "@@\n local function add()\n-    return a + b\n+    if a then\n+        return b\n+    end\n end\n";
     doubted(
         SCRIPT,
@@ -174,14 +174,14 @@ fn forgives_white_space_and_context_with_a_second_look() {
 }
 
 #[test]
-fn lines_without_a_sign_are_lines_that_stay() {
+fn lines_without_a_sign_are_context() {
     let patch = "@@\nlocal function add()\n-\treturn a + b\n+\treturn b\nend\n";
     doubted(SCRIPT, patch, &with("return a + b", "return b"), MatchStage::Exact);
     refused(SCRIPT, &patch.replace("local f", "lokal f"), "Line 2 of the patch, `lokal function");
 }
 
 #[test]
-fn refuses_what_is_no_patch_of_this_text() {
+fn invalid_or_unrelated_patches_are_refused() {
     refused(SCRIPT, "I did it.", "There is no patch in it");
     refused(SCRIPT, "--- a/Main.luau\n+++ b/Main.luau\n", "no hunks");
     refused(SCRIPT, "*** Begin Patch\n*** End Patch\n", "no hunks");
@@ -222,7 +222,7 @@ fn refuses_what_is_no_patch_of_this_text() {
 }
 
 #[test]
-fn refuses_what_is_done_or_reversed() {
+fn already_applied_or_reversed_patches_are_refused() {
     let after = with("local b = 2", "local b = 3");
     let patch = "@@ -1,3 +1,3 @@\n local a = 1\n-local b = 2\n+local b = 3\n \n";
     check(SCRIPT, patch, &after);
@@ -233,7 +233,7 @@ fn refuses_what_is_done_or_reversed() {
 }
 
 #[test]
-fn refuses_what_is_cut_off() {
+fn truncated_patches_are_refused() {
     refused(
         SCRIPT,
         "@@ -1,3 +1,3 @@\n local a = 1\n-local b = 2\n+local b",
@@ -275,7 +275,7 @@ fn blank_lines_with_signs_count() {
 }
 
 #[test]
-fn what_was_applied_is_not_applied_to_its_like() {
+fn applied_hunk_is_not_applied_to_similar_lines() {
     refused("\tend\n b\n", "@@ -1 +1,2 @@\n+\tend\n  b\n", "in the script already");
     refused("end\nend\n", "@@ -1,3 +1,2 @@\n end\n end\n-end\n", "in the script already");
     refused("x\na\n}\n\tb\n", "@@ -1,2 +1 @@\n-}\n \n", "does not fit");
@@ -286,7 +286,7 @@ fn what_was_applied_is_not_applied_to_its_like() {
 }
 
 #[test]
-fn indentation_that_can_mean_two_things_is_refused() {
+fn ambiguous_indentation_is_refused() {
     refused("end\n\t\tx\n", "@@\n     x\n+y\n", "cannot be carried over");
     // For a line that lost its sign, the first space of its indentation counts as the sign.
     doubted(
@@ -298,7 +298,7 @@ fn indentation_that_can_mean_two_things_is_refused() {
 }
 
 #[test]
-fn refuses_hunks_that_meet() {
+fn hunks_changing_the_same_lines_are_refused() {
     let hunk = "@@ -1 +1 @@\n-local a = 1\n+local a = 2\n";
     refused(SCRIPT, &format!("{hunk}{hunk}"), "Hunks 1 and 2 change the same lines, at line 1");
     refused(
@@ -311,7 +311,7 @@ fn refuses_hunks_that_meet() {
 }
 
 #[test]
-fn keeps_line_ends() {
+fn patch_keeps_line_ends_and_byte_order_mark() {
     check("a\r\nb\nc\r\n", "@@\n a\n-b\n+x\n+y\n c\n", "a\r\nx\ny\nc\r\n");
     check("a\r\nb\r\n", "@@\n-a\n+x\n+y\n b\n", "x\r\ny\r\nb\r\n");
     check("a\r\n", "@@\n a\n+b\n", "a\r\nb\r\n");
@@ -330,7 +330,7 @@ fn keeps_line_ends() {
 }
 
 #[test]
-fn changes_several_files_or_none() {
+fn patch_changes_several_files_or_none() {
     let file = |text: &str| text.to_owned();
     let files = BTreeMap::from([(file("a"), file("1\n")), (file("b"), file("2\n"))]);
     let apply =
@@ -359,7 +359,7 @@ fn changes_several_files_or_none() {
 }
 
 #[test]
-fn a_later_hunk_follows_the_drift_though_it_fits_at_its_number() {
+fn later_hunk_follows_drift_over_its_line_number() {
     let steps = "if a then\n\tstep()\nend\n".repeat(5);
     let text = format!("anchor\n{steps}");
     let second = "@@ -8,3 +8,3 @@\n if a then\n-\tstep()\n+\tstop()\n end\n";
@@ -383,7 +383,7 @@ fn a_later_hunk_follows_the_drift_though_it_fits_at_its_number() {
 }
 
 #[test]
-fn a_later_hunk_is_below_the_one_before_it() {
+fn later_hunk_is_placed_below_the_previous_one() {
     let text = "x\nend\n0\n0\nanchor\n0\nx\nend\n";
     let second = "@@ -5,2 +5,2 @@\n-x\n+y\n end\n";
     refused(text, second, "fits in several places, from lines 1, 7");
@@ -396,7 +396,7 @@ fn a_later_hunk_is_below_the_one_before_it() {
 }
 
 #[test]
-fn a_mark_of_the_last_line_that_contradicts_the_text_needs_a_look() {
+fn no_newline_marker_contradicting_the_text_needs_review() {
     let mark = "\\ No newline at end of file\n";
     let text = "foo\nbar\nbaz\nbanana\n";
     let patch = format!("@@ -2,3 +2,3 @@\n bar\n baz\n-banana\n{mark}+babaco\n{mark}");
@@ -414,7 +414,7 @@ fn a_mark_of_the_last_line_that_contradicts_the_text_needs_a_look() {
 }
 
 #[test]
-fn an_indented_patch_fits_an_empty_text() {
+fn indented_patch_applies_to_empty_text() {
     let patch =
         "\n    --- a/Main.luau\n    +++ b/Main.luau\n    @@ -0,0 +1,2 @@\n    +foo\n    +bar\n    ";
     check("", patch, "foo\nbar\n");
@@ -423,7 +423,7 @@ fn an_indented_patch_fits_an_empty_text() {
 }
 
 #[test]
-fn entities_that_fit_as_they_are_need_a_look() {
+fn xml_entities_that_fit_verbatim_need_review() {
     let text = "if a < b then\n\tf()\nend\n";
     let patch = "@@ -2,2 +2,2 @@\n-\tf()\n+\tf(\"&lt;cyclic&gt;\")\n end\n";
     doubted(text, patch, "if a < b then\n\tf(\"&lt;cyclic&gt;\")\nend\n", MatchStage::Exact);

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_columns_say_who_changed_what() {
+    fn conflict_columns_mark_changes_of_each_side() {
         let passage = Passage {
             line: 8,
             base: "local x = 10\n".to_owned(),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_may_be_empty() {
+    fn empty_passage_is_shown_as_nothing() {
         let none = Passage { line: 1, base: "a".into(), theirs: String::new(), ours: "b".into() };
         let path = "game.Workspace.Main".parse().unwrap();
         let html = super::conflict_view("c", &Conflict { path, passages: vec![none], more: 0 });

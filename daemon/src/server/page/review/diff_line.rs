@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_and_words_that_differ_may_overlap() {
+    fn highlighted_pieces_and_changed_words_may_overlap() {
         let text = "local x = \"<b>\"";
         let pieces = vec![(0..5, HighlightKind::Keyword), (10..15, HighlightKind::Text)];
         assert_eq!(
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_is_shown() {
+    fn invisible_characters_are_escaped() {
         let shown = line_view("a\u{202e}\u{200b}<\x1b", &Vec::new(), &[]).into_string();
         assert_eq!(shown, "a\\u{202e}\\u{200b}&lt;␛");
     }
 
     #[test]
-    fn a_long_line_is_a_press_away() {
+    fn rest_of_a_long_line_is_collapsed() {
         let text = format!("{}é{}", "x".repeat(LONGEST - 1), "y".repeat(50));
         let shown =
             line_view(&text, &vec![(0..LONGEST + 20, HighlightKind::Comment)], &[]).into_string();

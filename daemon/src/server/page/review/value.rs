@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_is_seen() {
+    fn colour_is_shown_with_a_swatch() {
         let orange = Value::Color3(rbx_types::Color3::new(1.0, 0.5, 0.0));
         assert!(made(&orange).contains("fill=\"#ff8000\""), "{}", made(&orange));
         assert!(made(&orange).ends_with(" #ff8000"), "{}", made(&orange));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_a_press_away_and_what_is_not_is_not() {
+    fn only_cut_values_are_expandable() {
         assert_eq!(made(&Value::String("<a>".to_owned())), "&quot;&lt;a&gt;&quot;");
         let long = made(&Value::String(format!("{}\nb\u{202e}", "a".repeat(70))));
         assert!(long.starts_with("<details class=\"whole\"><summary>&quot;aaa"), "{long}");

@@ -8,7 +8,7 @@ fn script(path: &str, text: &str) -> CheckedScript {
 }
 
 #[test]
-fn lines_of_both_forms_are_read() {
+fn both_report_line_formats_are_parsed() {
     let read = |line: &str| {
         parse_report_line(line)
             .map(|it| (it.file.to_owned(), it.at.line, it.at.column, it.message.to_owned()))
@@ -27,7 +27,7 @@ fn lines_of_both_forms_are_read() {
 }
 
 #[test]
-fn siblings_of_one_name_are_two_in_the_map() {
+fn siblings_with_one_name_stay_separate_in_the_sourcemap() {
     let scripts = [script("game.A.B[1]", ""), script("game.A.B[2]", "")];
     let map = build_sourcemap(&scripts, &[0, 1]);
     let names: Vec<&str> = map["children"][0]["children"]
@@ -40,7 +40,7 @@ fn siblings_of_one_name_are_two_in_the_map() {
 }
 
 #[test]
-fn a_command_line_is_never_too_long() {
+fn command_lines_stay_below_the_limit() {
     let files: Vec<usize> = (0..10_000).collect();
     let base = ["analyze", "--formatter=plain"].map(OsString::from);
     let batches = batch_files(Path::new("/opt/luau-lsp"), &base, &files);
@@ -69,7 +69,7 @@ mod programs {
     }
 
     #[test]
-    fn what_is_printed_is_read_and_never_trusted() {
+    fn checker_output_is_parsed_but_not_trusted() {
         let home = tempfile::tempdir().unwrap();
         let body = "cat <<'END'\n\
             1.luau:1:7-9: (W0) TypeError: Type 'string' could not be converted into 'number'\n\
@@ -94,7 +94,7 @@ mod programs {
     }
 
     #[test]
-    fn an_lsp_has_the_map_and_the_texts() {
+    fn luau_lsp_gets_sourcemap_and_script_texts() {
         let home = tempfile::tempdir().unwrap();
         let body = "grep -q '\"filePaths\":\\[\"0.luau\"\\]' sourcemap.json || exit 9\n\
             grep -q hello 0.luau || exit 8\n[ \"$1\" = analyze ] || exit 7";
@@ -105,7 +105,7 @@ mod programs {
 
     /// A recursion over 10,000 levels would overflow the stack of a test.
     #[test]
-    fn a_place_may_be_as_deep_as_it_likes() {
+    fn too_deep_scripts_are_reported_as_not_typed() {
         let home = tempfile::tempdir().unwrap();
         let checker = checker(home.path(), "luau-lsp", "[ ! -e 0.luau ] && [ -e 1.luau ]");
         let path = |n: usize| format!("game{}", ".A".repeat(n));
@@ -116,7 +116,7 @@ mod programs {
     }
 
     #[test]
-    fn it_is_given_files_in_order_and_little_else() {
+    fn checker_gets_files_in_order_and_a_minimal_environment() {
         let home = tempfile::tempdir().unwrap();
         let body = format!(
             "echo \"$@\" >> {0}/given\necho \"$CARGO_MANIFEST_DIR|$(echo $PATH | head -c 1)\" >> {0}/env",
@@ -138,7 +138,7 @@ mod programs {
     }
 
     #[test]
-    fn a_thousand_messages_are_told_of_each() {
+    fn findings_are_limited_to_a_thousand_per_script() {
         let home = tempfile::tempdir().unwrap();
         let body = "i=1; while [ $i -le 1500 ]; do echo \"0.luau:$i:1-2: (W0) TypeError: m$i\"; \
             i=$((i+1)); done; exit 1";
@@ -152,7 +152,7 @@ mod programs {
     }
 
     #[test]
-    fn one_that_fails_or_hangs_is_said() {
+    fn failing_or_hanging_checker_is_reported() {
         let home = tempfile::tempdir().unwrap();
         let scripts = [script("game.A", "")];
         let broken = checker(home.path(), "luau-lsp", "echo 'no such option' >&2; exit 3");

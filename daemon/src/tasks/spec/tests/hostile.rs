@@ -76,7 +76,7 @@ const CASES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn the_library_ends_in_time() {
+fn library_functions_end_in_time() {
     let works = [
         "string.find(('a'):rep(2^23), ('a'):rep(2^22) .. 'b', 1, true)",
         "string.split(('a'):rep(2^23), ('a'):rep(2^22) .. 'b')",
@@ -130,7 +130,7 @@ fn the_library_ends_in_time() {
 }
 
 #[test]
-fn no_error_that_a_spec_can_keep_is_of_rust() {
+fn caught_errors_are_short_strings() {
     check(
         "local calls = {\n\
          function() return game.Nope end, function() game.Name = 1 end, function() return game[nil] end,\n\
@@ -207,7 +207,7 @@ fn hostile_plans_end_and_say_why() {
 }
 
 #[test]
-fn modules_that_require_each_other_for_long_end() {
+fn long_require_cycle_ends_in_time() {
     let modules: Vec<(String, String)> = (0..2_000)
         .map(|at| (format!("M{at}"), format!("return require('./M{}')", (at + 1) % 2_000)))
         .collect();

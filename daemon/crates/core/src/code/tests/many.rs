@@ -63,7 +63,7 @@ fn many_uses_in_one_script_are_found() {
 }
 
 #[test]
-fn many_scripts_that_require_one_are_found() {
+fn many_scripts_requiring_one_module_are_found() {
     let many = 5_000;
     let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
@@ -86,7 +86,7 @@ fn many_scripts_that_require_one_are_found() {
 }
 
 #[test]
-fn rings_of_many_scripts_and_chains_of_many_are_followed() {
+fn long_require_cycles_and_reexport_chains_are_followed() {
     let many = 20_000;
     let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
@@ -104,7 +104,7 @@ fn rings_of_many_scripts_and_chains_of_many_are_followed() {
 }
 
 #[test]
-fn one_script_may_require_very_often() {
+fn one_script_may_have_very_many_requires() {
     let many = 100_000;
     let name = "n".repeat(900);
     let mut text = format!("local p = script.{name}\n");
@@ -146,7 +146,7 @@ fn one_script_may_require_very_often() {
 }
 
 #[test]
-fn texts_that_nobody_writes_are_answered_for() {
+fn queries_succeed_on_pathological_sources() {
     let long = "a".repeat(1 << 20);
     let locals: String = (0..200_000).fold(String::new(), |mut text, number| {
         let _ = writeln!(text, "local a{number} = {{ a = a{number} }}");
@@ -180,7 +180,7 @@ fn texts_that_nobody_writes_are_answered_for() {
 }
 
 #[test]
-fn readings_that_no_script_has_are_forgotten() {
+fn summaries_without_a_script_are_evicted() {
     let mut scene = place(&[("ReplicatedStorage/Main", "ModuleScript", "")]);
     let main = at(&scene, "game.ReplicatedStorage.Main");
     let mut index = CodeIndex::new(&scene);

@@ -51,7 +51,7 @@ fn made(class: &str, parent: &str, props: Json, expected: Class) {
 }
 
 #[test]
-fn new_instances_that_change_what_was_there_are_modifying() {
+fn new_instances_affecting_existing_ones_are_modifying() {
     use Class::Modifying;
     let scripts = "game.StarterPlayer.StarterPlayerScripts";
     for name in ["PlayerModule", "PlayerScriptsLoader", "RbxCharacterSounds"] {
@@ -91,7 +91,7 @@ fn new_instances_that_change_what_was_there_are_modifying() {
 }
 
 #[test]
-fn new_instances_that_change_nothing_are_additive() {
+fn new_instances_affecting_nothing_existing_are_additive() {
     use Class::Additive;
     made("Part", "game.Workspace", json!({}), Additive);
     made("Part", "game.Workspace.House", json!({ "Name": "Roof" }), Additive);
@@ -116,7 +116,7 @@ fn new_instances_that_change_nothing_are_additive() {
 }
 
 #[test]
-fn what_is_judged_is_where_it_lies_in_the_end() {
+fn class_is_judged_by_the_final_name_and_parent() {
     let change = |tool: &str, args: Json| json!({ "tool": tool, "args": args });
     let all = |changes: Vec<Json>| json!({ "title": "Tidy", "changes": changes });
     let folder = "game.ReplicatedStorage.New";
@@ -148,7 +148,7 @@ fn what_is_judged_is_where_it_lies_in_the_end() {
 }
 
 #[test]
-fn joints_between_what_was_there_are_modifying() {
+fn joints_between_existing_instances_are_modifying() {
     let mut scene = yard();
     let (wall, door) =
         (at(&scene, "game.Workspace.House.Wall"), at(&scene, "game.Workspace.House.Door"));
@@ -167,7 +167,7 @@ fn joints_between_what_was_there_are_modifying() {
 }
 
 #[test]
-fn a_reference_to_what_was_there_is_modifying_whatever_the_class() {
+fn reference_to_existing_instance_is_modifying_for_any_class() {
     let wall = "game.Workspace.House.Wall";
     for (class, parent, property) in [
         ("Highlight", "game.StarterGui", "Adornee"),
@@ -194,7 +194,7 @@ fn a_reference_to_what_was_there_is_modifying_whatever_the_class() {
 }
 
 #[test]
-fn references_within_what_is_new_are_additive() {
+fn references_among_new_instances_are_additive() {
     let mut scene = yard();
     let workspace = at(&scene, "game.Workspace");
     let blobs = BlobStore::new();
@@ -207,7 +207,7 @@ fn references_within_what_is_new_are_additive() {
 }
 
 #[test]
-fn edits_of_scripts_are_classed_by_their_tree() {
+fn script_edits_are_classified_by_syntax_tree() {
     let path = "game.ServerScriptService.Main";
     let edit = |search: &str, replace: &str| {
         let args = json!({ "path": path, "search": search, "replace": replace });
@@ -225,7 +225,7 @@ fn edits_of_scripts_are_classed_by_their_tree() {
 }
 
 #[test]
-fn a_list_says_how_to_call_what_changes_nothing() {
+fn change_list_explains_how_to_call_read_only_tools() {
     let list =
         json!({ "title": "x", "changes": [{ "tool": "get_diagnostics", "args": {}, "line": 1 }] });
     refuse("propose_changes", list, "--keep-going");
@@ -234,7 +234,7 @@ fn a_list_says_how_to_call_what_changes_nothing() {
 }
 
 #[test]
-fn what_needs_studio_says_so_whatever_is_left_out() {
+fn studio_only_tool_says_so_despite_missing_arguments() {
     let mut project = Scene::empty(FileFormat::Binary);
     let game = project.root();
     project.create(game, "ServerScriptService", "ServerScriptService");

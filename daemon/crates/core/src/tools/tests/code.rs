@@ -52,7 +52,7 @@ const MAIN: &str = "game.ServerScriptService.Main";
 const SHOP: &str = "game.ReplicatedStorage.Shops.Shop";
 
 #[test]
-fn a_definition_is_found_by_its_place_and_by_its_name() {
+fn definition_is_found_by_position_and_by_name() {
     let place = json!({ "line": 1, "character": 16 });
     let found = answer("find_definition", json!({ "path": MAIN, "position": place }));
     let expected = json!({ "definitions": [{
@@ -76,7 +76,7 @@ fn a_definition_is_found_by_its_place_and_by_its_name() {
 }
 
 #[test]
-fn references_come_with_their_lines_and_in_pages() {
+fn references_include_line_text_and_are_paged() {
     let found = answer("find_references", json!({ "path": SHOP, "name": "open" }));
     assert_eq!((&found["total"], &found["certain"]), (&json!(3), &json!(3)));
     let first =
@@ -95,7 +95,7 @@ fn references_come_with_their_lines_and_in_pages() {
 }
 
 #[test]
-fn the_graph_names_what_leads_nowhere() {
+fn dependency_graph_lists_unresolved_requires() {
     let graph = answer("get_dependency_graph", json!({ "path": MAIN, "direction": "requires" }));
     assert_eq!(graph["total"], 2);
     assert_eq!(graph["scripts"][0]["requires"], json!([SHOP]));
@@ -109,7 +109,7 @@ fn the_graph_names_what_leads_nowhere() {
 }
 
 #[test]
-fn a_proposal_on_trial_counts() {
+fn dependency_graph_reflects_a_proposal_on_trial() {
     let mut scene = place();
     let args = json!({ "path": SHOP, "parentPath": "game.ReplicatedStorage" });
     assert!(matches!(call(&mut scene, "move_instance", args), Ok(Plan::Propose(..))));
@@ -120,7 +120,7 @@ fn a_proposal_on_trial_counts() {
 }
 
 #[test]
-fn searches_are_narrowed() {
+fn searches_are_narrowed_by_glob_whole_word_and_regex() {
     let found = |args: Json| {
         let found = answer("search_files", args);
         let of = |it: &Json| format!("{}:{}", it["path"].as_str().unwrap(), it["line"]);
@@ -151,7 +151,7 @@ fn searches_are_narrowed() {
 }
 
 #[test]
-fn long_lines_are_cut_around_what_was_found() {
+fn long_lines_are_cut_around_the_match() {
     let mut scene = place();
     let main = scene.resolve(&MAIN.parse().unwrap()).unwrap();
     scene.set_source(main, format!("--{}needle{}", "é".repeat(500_000), "x".repeat(500_000)));
@@ -162,7 +162,7 @@ fn long_lines_are_cut_around_what_was_found() {
 }
 
 #[test]
-fn a_cursor_that_no_page_gave_is_refused_by_every_tool_that_takes_one() {
+fn invalid_cursor_is_refused_by_every_paged_tool() {
     let args = |tool: &str| match tool {
         "list_children" => json!({ "parentPath": "game" }),
         "find_instances" => json!({ "selector": "Script" }),
@@ -234,7 +234,7 @@ fn pages(
 }
 
 #[test]
-fn answers_stay_short_and_their_pages_leave_nothing_out() {
+fn paged_answers_stay_short_and_omit_nothing() {
     let list = |it: &Json| it.as_array().map_or(0, Vec::len);
     let long = "é\u{1}".repeat(3_000);
     for line in ["", &format!("--[[{long}]]")] {
@@ -270,7 +270,7 @@ fn answers_stay_short_and_their_pages_leave_nothing_out() {
 }
 
 #[test]
-fn rings_and_paths_of_an_answer_are_cut() {
+fn cycles_and_paths_in_an_answer_are_cut() {
     let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let folder = scene.create(storage, "Folder", &"\u{1}".repeat(100_000));

@@ -27,7 +27,7 @@ fn as_listed(tool: &AgentTool) -> Json {
 }
 
 #[test]
-fn the_list_is_short() {
+fn agent_tool_list_is_short() {
     let listed: Vec<Json> = agent_tools().iter().map(as_listed).collect();
     let size = |json: &Json| json.to_string().chars().count();
     let whole = size(&Json::from(listed.clone()));
@@ -40,7 +40,7 @@ fn the_list_is_short() {
 /// Checks the clients' rules: no references and no top-level forms (Anthropic), short names and
 /// descriptions (OpenAI, Cursor), arrays with an item type (Gemini, VS Code).
 #[test]
-fn every_schema_is_sound() {
+fn every_tool_schema_follows_the_clients_rules() {
     let own = tool_list().as_array().cloned().unwrap();
     let others = agent_tools().iter().map(as_listed).collect::<Vec<_>>();
     for tool in own.iter().chain(&others) {
@@ -83,7 +83,7 @@ fn sound(at: &str, schema: &Map<String, Json>) {
 }
 
 #[test]
-fn others_are_offered_all_but_talk_and_the_web() {
+fn agents_get_all_tools_except_talk_and_fetch_url() {
     let names: Vec<_> = agent_tools().iter().map(|tool| tool.name).collect();
     for tool in TOOLS {
         let is_own = matches!(tool.run, ToolAction::Talk(_)) || tool.name == "fetch_url";
@@ -101,7 +101,7 @@ fn others_are_offered_all_but_talk_and_the_web() {
 }
 
 #[test]
-fn what_destroys_nothing_only_adds() {
+fn non_destructive_tools_make_additive_proposals() {
     let calls = [
         ("open_or_create_script", json!({ "path": "game.Workspace.New" })),
         ("create_instance", json!({ "className": "Part", "parentPath": "game.Workspace.A" })),
@@ -117,7 +117,7 @@ fn what_destroys_nothing_only_adds() {
 }
 
 #[test]
-fn a_number_that_is_left_out_or_null_is_the_usual_one() {
+fn omitted_or_null_number_takes_its_default() {
     let schema = (crate::tools::find_tool("find_instances").unwrap().schema)().to_value();
     let limit = json!({ "type": "integer", "maximum": 1000, "default": 100 });
     assert_eq!(schema["properties"]["limit"], limit);
@@ -131,7 +131,7 @@ fn a_number_that_is_left_out_or_null_is_the_usual_one() {
 
 /// Schemas omit `additionalProperties: false`, because deserialization rejects unknown fields.
 #[test]
-fn what_no_schema_names_is_refused() {
+fn unknown_arguments_are_refused_by_every_tool() {
     for tool in TOOLS {
         let schema = (tool.schema)();
         assert!(!schema.as_value().to_string().contains("\"additionalProperties\":false"));
@@ -143,7 +143,7 @@ fn what_no_schema_names_is_refused() {
 
 /// Models send null for omitted arguments, although the schemas do not allow it.
 #[test]
-fn null_counts_as_left_out() {
+fn null_arguments_count_as_omitted() {
     for tool in TOOLS {
         let schema = (tool.schema)().to_value();
         let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -163,7 +163,7 @@ fn check(schema: Json, expected: Json) {
 }
 
 #[test]
-fn a_lean_schema_says_what_matters() {
+fn lean_schema_keeps_only_types_and_bounds() {
     let maybe = |kind: &str| json!({ "type": [kind, "null"], "description": "d" });
     check(maybe("string"), json!({ "type": "string", "description": "d" }));
     check(json!({ "type": ["integer", "string"] }), json!({ "type": ["integer", "string"] }));

@@ -54,7 +54,7 @@ fn insert(scene: &mut Scene, args: Json) -> Result<(Proposal, Json), String> {
 }
 
 #[test]
-fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
+fn asset_is_requested_then_previewed_with_its_scripts() {
     let mut scene = place();
     let args = json!({ "assetId": 5, "parentPath": "game.Workspace.House" });
     assert!(insert(&mut scene, args.clone()).is_err());
@@ -87,7 +87,7 @@ fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
 }
 
 #[test]
-fn what_an_asset_brings_has_properties_that_nobody_knows() {
+fn properties_of_instances_from_an_asset_are_unknown() {
     let mut scene = place();
     scene.set_asset_contents(5, Ok(asset()));
     insert(&mut scene, json!({ "assetId": 5 })).unwrap();
@@ -106,7 +106,7 @@ fn what_an_asset_brings_has_properties_that_nobody_knows() {
 }
 
 #[test]
-fn the_roots_of_an_asset_go_again_the_last_first() {
+fn revert_deletes_asset_roots_last_first() {
     let mut scene = place();
     let mut holds = asset();
     holds.names[3] = "Tree".to_owned();
@@ -128,7 +128,7 @@ fn the_roots_of_an_asset_go_again_the_last_first() {
 }
 
 #[test]
-fn an_asset_that_cannot_be_had_is_refused_in_studios_words() {
+fn unavailable_asset_is_refused_with_studios_message() {
     let mut scene = place();
     scene
         .set_asset_contents(6, Err("Studio could not load the asset 6: it is private.".to_owned()));
@@ -165,7 +165,7 @@ fn proposed(plan: Result<Plan, String>) -> Proposal {
 }
 
 #[test]
-fn a_call_without_a_path_means_the_selected_instance() {
+fn call_without_a_path_targets_the_selected_instance() {
     let mut scene = place();
     let rename = json!({ "newName": "Tower" });
     let proposal = proposed(call_with(&mut scene, &["studio:2"], "rename_instance", rename));
@@ -184,7 +184,7 @@ fn a_call_without_a_path_means_the_selected_instance() {
 }
 
 #[test]
-fn without_one_selected_instance_only_what_is_made_has_a_place() {
+fn only_new_instances_need_no_single_selection() {
     for selected in [&[][..], &["studio:2", "studio:3"]] {
         let mut scene = place();
         let refused = call_with(&mut scene, selected, "rename_instance", json!({ "newName": "A" }));
@@ -199,7 +199,7 @@ fn without_one_selected_instance_only_what_is_made_has_a_place() {
 }
 
 #[test]
-fn what_names_its_instances_asks_for_no_selection() {
+fn calls_naming_their_instances_request_no_selection() {
     let mut scene = place();
     for args in [
         json!({ "path": "game.Workspace.Wall" }),
@@ -215,7 +215,7 @@ fn what_names_its_instances_asks_for_no_selection() {
 }
 
 #[test]
-fn what_was_meant_once_is_meant_again() {
+fn recorded_implicit_target_is_used_again() {
     let mut scene = place();
     let delete = |scene: &mut Scene| call(scene, "delete_instance", json!({}));
     let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
@@ -230,7 +230,7 @@ fn what_was_meant_once_is_meant_again() {
 }
 
 #[test]
-fn the_calls_of_one_proposal_mean_the_same_instance() {
+fn calls_of_one_proposal_share_the_implicit_target() {
     let mut scene = place();
     let changes = json!({ "title": "both", "changes": [
         { "tool": "rename_instance", "args": { "newName": "Tower" } },
@@ -243,7 +243,7 @@ fn the_calls_of_one_proposal_mean_the_same_instance() {
 }
 
 #[test]
-fn schemas_say_what_may_be_left_out() {
+fn schemas_describe_defaults_of_optional_targets() {
     let printed = super::super::tool_list();
     let tool = |name: &str| {
         let all = printed.as_array().unwrap();
@@ -260,7 +260,7 @@ fn schemas_say_what_may_be_left_out() {
 }
 
 #[test]
-fn all_that_is_suspicious_in_an_asset_waits_for_two_yeses() {
+fn suspicious_asset_content_is_never_auto_approved() {
     let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
     for (text, said) in [
         ("require(123456)", "requires the asset 123456"),

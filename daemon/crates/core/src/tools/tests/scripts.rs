@@ -11,7 +11,7 @@ use crate::tools::FetchRequest;
 const MAIN_PATH: &str = "game.ServerScriptService.Main";
 
 #[test]
-fn syntax_is_the_compilers() {
+fn syntax_validation_uses_the_compiler() {
     let good = answer("validate_syntax", json!({ "path": MAIN_PATH }));
     assert_eq!(good, json!({ "compiles": true, "errors": [] }));
     let bad = answer("validate_syntax", json!({ "text": "local a = 1\nlocal =" }));
@@ -21,7 +21,7 @@ fn syntax_is_the_compilers() {
 }
 
 #[test]
-fn a_script_is_formatted_by_the_projects_settings() {
+fn script_is_formatted_with_the_project_settings() {
     let mut scene = place();
     let text = Ok("indent_type = \"Spaces\"\nindent_width = 2".to_owned());
     scene.set_style(Some(StyleFile { file: "stylua.toml".to_owned(), text }));
@@ -40,7 +40,7 @@ fn a_script_is_formatted_by_the_projects_settings() {
 }
 
 #[test]
-fn only_the_lines_that_are_meant_are_formatted() {
+fn only_the_requested_lines_are_formatted() {
     let mut scene = place();
     let main = at(&scene, MAIN_PATH);
     scene.set_source(main, "local  a = 1\nlocal  b = 2\nlocal  c = 3\n".to_owned());
@@ -60,7 +60,7 @@ fn only_the_lines_that_are_meant_are_formatted() {
 }
 
 #[test]
-fn what_is_to_be_checked_is_told_to_the_shell() {
+fn diagnostics_request_lists_the_scripts_to_check() {
     let wanted = |args: Json| match call(&mut place(), "get_diagnostics", args) {
         Ok(Plan::Look(look)) => match &*look {
             FetchRequest::Diagnostics(wanted) => wanted.scripts.len(),
@@ -78,7 +78,7 @@ fn what_is_to_be_checked_is_told_to_the_shell() {
 }
 
 #[test]
-fn an_edit_warns_of_what_it_adds_and_not_of_what_was_there() {
+fn edit_warns_only_of_suspicious_code_it_adds() {
     let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
     let edited = |before: &str, search: &str, replace: &str| {
         let mut scene = place();
@@ -105,7 +105,7 @@ fn an_edit_warns_of_what_it_adds_and_not_of_what_was_there() {
 }
 
 #[test]
-fn names_like_a_services_and_switches_that_open_a_game_wait_for_two_yeses() {
+fn service_lookalike_names_and_http_switch_need_second_confirmation() {
     let said = |tool: &str, args: Json| {
         let (_, proposal, _) = propose(tool, args);
         let security = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
@@ -155,7 +155,7 @@ fn dormant() -> Scene {
 }
 
 #[test]
-fn what_is_brought_to_life_is_scanned_like_new_text() {
+fn activated_scripts_are_scanned_like_new_text() {
     let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
     let warned = |tool: &str, args: Json| {
         let mut scene = dormant();
@@ -209,7 +209,7 @@ fn what_is_brought_to_life_is_scanned_like_new_text() {
 }
 
 #[test]
-fn a_script_whose_text_is_linked_needs_two_yeses() {
+fn script_with_linked_source_needs_second_confirmation() {
     let link = json!({ "className": "Script", "parentPath": "game.Workspace",
         "props": { "Name": "Linked", "LinkedSource": "rbxassetid://7712345678" } });
     let (_, proposal, _) = propose("create_instance", link);

@@ -128,7 +128,7 @@ fn is_refused(entry: &Entry, words: &str) {
 }
 
 #[test]
-fn the_first_change_without_a_plan_is_refused_once() {
+fn first_change_without_a_plan_is_refused_once() {
     let mut run = run();
     let change = || Ok(of("a", vec![part()]));
     is_refused(&run.called("create_instance", json!({ "n": 1 }), change()), "start_plan");
@@ -137,7 +137,7 @@ fn the_first_change_without_a_plan_is_refused_once() {
 }
 
 #[test]
-fn an_unread_script_is_not_edited() {
+fn edit_of_an_unread_script_is_refused() {
     let mut run = run();
     run.plans();
     let change = || Ok(of("a", vec![edit("game.ServerScriptService.Main")]));
@@ -163,7 +163,7 @@ fn rewrite(path: &str, before: &str, after: &str) -> Plan {
 }
 
 #[test]
-fn only_lines_that_were_read_are_overwritten() {
+fn only_lines_the_model_has_read_may_be_overwritten() {
     let path = "game.ServerScriptService.Main";
     let lines: Vec<String> = (1..=26).map(|n| format!("line{n} = {n}\n")).collect();
     let text = lines.concat();
@@ -203,7 +203,7 @@ fn only_lines_that_were_read_are_overwritten() {
 }
 
 #[test]
-fn a_script_about_something_else_does_not_make_parts_behave() {
+fn unrelated_script_does_not_count_for_created_parts() {
     let done = || Ok(Plan::Talk(ModelAction::Done { summary: None }));
     let about = |path: &str, text: &str| {
         let mut run = run();
@@ -231,7 +231,7 @@ fn a_script_about_something_else_does_not_make_parts_behave() {
 }
 
 #[test]
-fn a_plan_is_done_when_its_task_is_complete() {
+fn completion_marks_all_plan_steps_as_done() {
     let mut run = run();
     run.plans();
     run.called("complete", json!({}), Ok(Plan::Talk(ModelAction::Done { summary: None })));
@@ -240,7 +240,7 @@ fn a_plan_is_done_when_its_task_is_complete() {
 }
 
 #[test]
-fn what_reaches_far_is_confirmed_first() {
+fn wide_reaching_changes_need_user_confirmation_first() {
     let mut run = run();
     run.plans();
     let paths = ["game.A", "game.B", "game.C"];
@@ -259,7 +259,7 @@ fn what_reaches_far_is_confirmed_first() {
 }
 
 #[test]
-fn the_person_is_asked_twice_at_most() {
+fn user_is_asked_at_most_twice() {
     let mut run = run();
     for n in 1..=3 {
         let question = ModelAction::Question { question: "Which?".to_owned(), answers: Vec::new() };
@@ -272,7 +272,7 @@ fn the_person_is_asked_twice_at_most() {
 }
 
 #[test]
-fn only_sites_that_the_person_named_are_read() {
+fn only_user_named_and_roblox_docs_sites_are_fetched() {
     let goal = "do as https://Docs.Example.org/x says";
     let mut run = Run::held_to("maker/model", Mode::Confirm, goal, Some(GUARDS));
     let mut fetch = |url: &str| {
@@ -288,7 +288,7 @@ fn only_sites_that_the_person_named_are_read() {
 }
 
 #[test]
-fn parts_without_a_script_are_not_complete() {
+fn task_with_parts_but_no_script_is_not_complete() {
     let mut run = run();
     run.plans();
     run.called("create_instance", json!({}), Ok(of("a", vec![part()])));
@@ -303,7 +303,7 @@ fn parts_without_a_script_are_not_complete() {
 }
 
 #[test]
-fn a_person_can_opt_out_of_scripts() {
+fn user_can_opt_out_of_scripts() {
     let goal = "Ten red parts, geometry only";
     let mut run = Run::held_to("maker/model", Mode::Confirm, goal, Some(GUARDS));
     run.plans();
@@ -316,7 +316,7 @@ fn a_person_can_opt_out_of_scripts() {
 }
 
 #[test]
-fn three_refusals_in_a_row_ask_for_another_way_and_nine_end_it() {
+fn three_refusals_ask_for_another_way_nine_pause_workflow() {
     let mut run = run();
     for n in 1..=9 {
         run.called("read_script", json!({ "n": n }), refuse("There is no such path."));
@@ -333,7 +333,7 @@ fn refuse(reason: &str) -> Result<Plan, Refusal> {
 }
 
 #[test]
-fn the_same_call_again_and_again_is_stopped() {
+fn repeated_identical_calls_are_stopped() {
     let mut run = run();
     let answer = || Ok(Plan::Answer(json!({ "children": ["a"] })));
     let args = || json!({ "parentPath": "game" });
@@ -353,7 +353,7 @@ fn the_same_call_again_and_again_is_stopped() {
 }
 
 #[test]
-fn what_is_said_meanwhile_is_read_with_the_next_request() {
+fn user_message_during_a_request_joins_the_next() {
     let mut run = run();
     run.requested(4_000);
     run.input(WorkflowInput::Asked { text: "And red.".to_owned(), attached: Vec::new() }).unwrap();
@@ -371,7 +371,7 @@ fn what_is_said_meanwhile_is_read_with_the_next_request() {
 }
 
 #[test]
-fn what_is_of_no_use_goes_back_and_ends_after_three() {
+fn flawed_messages_are_returned_and_stop_after_three() {
     let mut run = run();
     for n in 1..=3 {
         let flaw = Some("Your message was empty.".to_owned());
@@ -382,7 +382,7 @@ fn what_is_of_no_use_goes_back_and_ends_after_three() {
 }
 
 #[test]
-fn a_failure_waits_for_a_person() {
+fn provider_failure_waits_for_the_user() {
     let mut run = run();
     run.requested(4_000);
     let trouble = ModelTrouble {
@@ -399,7 +399,7 @@ fn a_failure_waits_for_a_person() {
 }
 
 #[test]
-fn a_flawed_call_is_refused_and_never_planned() {
+fn flawed_call_is_refused_and_never_planned() {
     let mut run = run();
     let call =
         ToolCall { flaw: Some("It was cut.".to_owned()), ..ToolCall::new("delete", json!({})) };
@@ -409,7 +409,7 @@ fn a_flawed_call_is_refused_and_never_planned() {
 }
 
 #[test]
-fn a_long_talk_is_summed_up_and_what_was_decided_stays() {
+fn summary_of_a_long_conversation_keeps_decisions() {
     let mut run = run();
     run.plans();
     for n in 0..60 {

@@ -4,7 +4,7 @@ use super::{check, names, said, scan_change};
 
 /// Changes elsewhere that affect a flagged statement: writes to what it uses, aliases, early exits.
 #[test]
-fn a_change_around_flagged_code_is_new() {
+fn changes_affecting_flagged_code_are_new() {
     let is_new = |before: &str, after: &str| {
         assert!(!scan_change(before, after).is_empty(), "{before} -> {after}");
         assert_eq!(scan_change(before, &format!("print(1)\n{before}")), [], "{before}");
@@ -41,7 +41,7 @@ fn a_change_around_flagged_code_is_new() {
 
 /// A require of a possible instance of the place is not reported; one that may be a number is.
 #[test]
-fn what_is_required_is_shown_to_be_a_module() {
+fn requires_not_shown_to_be_modules_are_flagged() {
     for source in [
         "local S = game:GetService(\"ReplicatedStorage\") require(S.Packages.red)",
         "require(game.ReplicatedStorage:WaitForChild(\"A\"))",
@@ -79,7 +79,7 @@ fn what_is_required_is_shown_to_be_a_module() {
 
 /// A text is known only if it is folded exactly as in Luau and all its possible values are known.
 #[test]
-fn folds_are_right_or_unknown() {
+fn folded_strings_are_exact_or_unknown() {
     let sent = |source: &str| {
         let found = said(&format!("local host = \"roblox.com\"\n{source}"));
         found.into_iter().find(|it| it.contains("on the internet"))

@@ -26,7 +26,7 @@ pub(super) fn places() -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn chunks_are_packed_and_unpacked_again() {
+fn chunks_round_trip_through_packing() {
     let mut packings = BTreeMap::new();
     for (path, file) in places() {
         let all = read_chunks(&file).unwrap();
@@ -56,7 +56,7 @@ fn chunks_are_packed_and_unpacked_again() {
 }
 
 #[test]
-fn columns_are_made_again_of_their_cells() {
+fn columns_are_rebuilt_from_their_cells() {
     let mut chance = Chance(7);
     let (mut read, mut opaque) = (0, BTreeMap::new());
     for (path, file) in places() {
@@ -77,7 +77,7 @@ fn columns_are_made_again_of_their_cells() {
 }
 
 #[test]
-fn cells_are_values_and_are_written_again() {
+fn cell_values_can_be_written_again() {
     let (mut cells, mut without, mut changed) = (0, BTreeMap::new(), BTreeMap::new());
     for (_, file) in places() {
         let count = FileHeader::parse(&file).unwrap().instances as usize;

@@ -46,7 +46,7 @@ fn bend(bytes: &mut Vec<u8>, from: usize, chance: &mut Chance) {
 }
 
 #[test]
-fn bent_columns_are_opaque_or_kept() {
+fn malformed_columns_are_opaque_or_rewritten_unchanged() {
     let mut chance = Chance(8);
     for (bytes, offset, rows) in columns() {
         for _ in 0..12 {
@@ -62,7 +62,7 @@ fn bent_columns_are_opaque_or_kept() {
 }
 
 #[test]
-fn bent_files_never_panic() {
+fn malformed_files_never_panic() {
     let mut chance = Chance(9);
     for (_, file) in places() {
         for _ in 0..40 {
@@ -81,7 +81,7 @@ fn bent_files_never_panic() {
 }
 
 #[test]
-fn opaque_columns_say_why() {
+fn opaque_columns_state_the_reason() {
     let read = |bytes: &[u8], rows| {
         PropertyColumn::parse(bytes.to_vec(), 0, rows).map(|_| ()).unwrap_err()
     };
@@ -117,7 +117,7 @@ fn opaque_columns_say_why() {
 }
 
 #[test]
-fn rows_are_told_by_their_type() {
+fn rows_are_read_by_column_type() {
     let text = PropertyColumn::parse(b"\x01\x02\0\0\0ab\0\0\0\0".to_vec(), 0, 2).unwrap();
     assert_eq!((text.text_at(0), text.text_at(1)), (Some(&b"ab"[..]), Some(&b""[..])));
     assert_eq!((text.text_at(2), text.reference_at(0)), (None, None));

@@ -40,7 +40,7 @@ fn content(chance: &mut Chance) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_packed_is_unpacked_again_and_seen_from_the_front() {
+fn packed_chunks_unpack_whole_and_from_the_front() {
     let mut chance = Chance(1);
     for _ in 0..300 {
         let content = content(&mut chance);
@@ -58,7 +58,7 @@ fn what_is_packed_is_unpacked_again_and_seen_from_the_front() {
 }
 
 #[test]
-fn chunks_end_where_the_file_does() {
+fn chunks_stop_at_end_chunk_and_truncation_fails() {
     let mut bytes =
         file(&[(b"META", b"abc", ChunkPacking::Lz4), (b"PRNT", b"", ChunkPacking::Zstd)]);
     let end = bytes.len();
@@ -73,7 +73,7 @@ fn chunks_end_where_the_file_does() {
 }
 
 #[test]
-fn the_head_is_printed_as_it_was() {
+fn file_header_round_trips() {
     let mut bytes = file(&[]);
     bytes[24..32].copy_from_slice(b"whatever");
     let mut header = FileHeader::parse(&bytes).unwrap();
@@ -88,7 +88,7 @@ fn the_head_is_printed_as_it_was() {
 }
 
 #[test]
-fn content_that_is_far_larger_than_its_packing_is_unpacked() {
+fn highly_compressed_content_is_unpacked() {
     let content = vec![7; 40_000_000];
     for packing in PACKINGS {
         let file = file(&[(b"PROP", &content, packing)]);
@@ -99,7 +99,7 @@ fn content_that_is_far_larger_than_its_packing_is_unpacked() {
 }
 
 #[test]
-fn a_size_that_is_not_true_is_damage() {
+fn wrong_chunk_size_is_an_error() {
     let mut chance = Chance(2);
     for packing in PACKINGS {
         let bytes = file(&[(b"PROP", &chance.bytes(1000), packing)]);
@@ -113,7 +113,7 @@ fn a_size_that_is_not_true_is_damage() {
 }
 
 #[test]
-fn bent_bodies_never_panic() {
+fn malformed_chunk_bodies_never_panic() {
     let mut chance = Chance(3);
     for round in 0..6000 {
         let content = content(&mut chance);

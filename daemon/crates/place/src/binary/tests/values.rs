@@ -120,7 +120,7 @@ fn is_lost(value: &Variant, links: &Table) -> bool {
 }
 
 #[test]
-fn every_kind_is_read_and_written_as_rbx_binary_does() {
+fn every_kind_is_read_and_written_like_rbx_binary() {
     let mut chance = Chance(4);
     for kind in KINDS {
         for rows in [1, 2, 100] {
@@ -155,7 +155,7 @@ fn columns_without_rows_are_read_and_written() {
 }
 
 #[test]
-fn a_blank_is_what_rbx_binary_stores() {
+fn blank_values_match_rbx_binary() {
     let mut chance = Chance(6);
     for kind in KINDS.into_iter().filter(|kind| *kind != VariantType::Attributes) {
         let mut dom = WeakDom::new(InstanceBuilder::new("DataModel"));
@@ -185,7 +185,7 @@ fn written(ty: u8, value: impl Into<Variant>) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_type_takes_what_means_the_same_in_it() {
+fn types_accept_equivalent_values() {
     assert_eq!(written(ty::FLOAT64, 0.5_f32), written(ty::FLOAT64, 0.5_f64));
     assert_eq!(written(ty::INT64, -7_i32), written(ty::INT64, -7_i64));
     let (bytes, color) = (Color3uint8::new(255, 0, 255), Color3::new(1.0, 0.0, 1.0));
@@ -235,7 +235,7 @@ fn rotations_are_never_snapped() {
 }
 
 #[test]
-fn bytes_without_a_meaning_are_no_value() {
+fn invalid_bytes_give_no_value() {
     let read = |ty, cell: &[u8]| cell::read_cell(ty, cell, &Table::default());
     assert_eq!(read(ty::FACES, &[64]), None);
     assert_eq!(read(ty::AXES, &[8]), None);

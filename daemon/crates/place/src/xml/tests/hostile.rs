@@ -88,7 +88,7 @@ fn damage(seed: &mut Random, file: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn broken_files_do_no_harm() {
+fn damaged_files_do_not_panic() {
     let mut seed = Random::new(6);
     let small: &[u8] = b"<?xml version='1.0'?><roblox version='4'><Item class='A' referent='R'>\
 <Properties><string name='Name'>a&amp;\r\n<![CDATA[<b>]]>c</string><Vector3 name='S'><X>1</X>\

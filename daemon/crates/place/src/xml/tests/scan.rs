@@ -50,7 +50,7 @@ fn slice<'a>(file: &'a [u8], range: &Range<u32>) -> &'a str {
 }
 
 #[test]
-fn everything_is_where_it_is_said_to_be() {
+fn scan_reports_correct_positions() {
     let file = b"\xef\xbb\xbf<?xml version='1.0' encoding=\"utf-8\"?>\n<!-- <Item> -->\r\n\
 <roblox xmlns:xmime=\"x\" version = '4' >\n<External>null</External><Meta name=\"a\">\xff</Meta>\
 <New><Item class='no'/></New>\n<Item referent='R&amp;1'\n class = \"A&lt;B\" ><!-- > -->\n\
@@ -83,7 +83,7 @@ md5='k'>YQ==</SharedString></SharedStrings></roblox>\n junk <";
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_state_their_position() {
     let cases: &[(&str, &str)] = &[
         ("", "no `<roblox"),
         ("<html></html>", "`<html>`"),
@@ -110,7 +110,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn a_million_nested_items_need_no_stack() {
+fn million_nested_items_do_not_overflow_the_stack() {
     const DEPTH: u32 = 1_000_000;
     let one = "<Item class=\"Folder\"><Properties><string name=\"Name\">a</string></Properties>";
     let mut file = format!("<roblox version=\"4\">{}", one.repeat(DEPTH as usize));
@@ -135,7 +135,7 @@ fn a_million_nested_items_need_no_stack() {
 }
 
 #[test]
-fn real_files_are_read_as_rbx_xml_reads_them() {
+fn real_files_are_read_like_rbx_xml() {
     for (path, file) in places() {
         let dom = reference(&file).unwrap();
         let (document, items) = index(&file).unwrap();

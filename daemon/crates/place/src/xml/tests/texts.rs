@@ -86,7 +86,7 @@ fn random(random: &mut Random, pieces: &[&str], most: usize) -> String {
 }
 
 #[test]
-fn texts_are_read_as_rbx_xml_reads_them() {
+fn texts_are_decoded_like_rbx_xml() {
     let mut seed = Random::new(1);
     let mut taken = 0;
     for _ in 0..30_000 {
@@ -101,7 +101,7 @@ fn texts_are_read_as_rbx_xml_reads_them() {
 }
 
 #[test]
-fn what_is_written_is_read_again_by_rbx_xml_too() {
+fn encoded_texts_are_read_back_by_rbx_xml() {
     let mut seed = Random::new(2);
     for _ in 0..30_000 {
         let text = random(&mut seed, TEXT, 12);
@@ -117,7 +117,7 @@ fn what_is_written_is_read_again_by_rbx_xml_too() {
 }
 
 #[test]
-fn replacing_gives_the_new_text_always() {
+fn replacing_always_yields_the_new_text() {
     let mut seed = Random::new(3);
     for _ in 0..100_000 {
         let inside = random(&mut seed, RAW, 14);
@@ -150,7 +150,7 @@ fn edited(seed: &mut Random, old: &str) -> String {
 }
 
 #[test]
-fn lines_that_stay_keep_their_bytes() {
+fn unchanged_lines_keep_their_bytes() {
     let cases: &[(&str, &str, &str)] = &[
         // Raw text, new text, new raw text.
         ("<![CDATA[a\r\nb\r\nc]]>", "a\nX\nY\nc", "<![CDATA[a\r\nX\r\nY\r\nc]]>"),
@@ -179,7 +179,7 @@ fn lines_that_stay_keep_their_bytes() {
 }
 
 #[test]
-fn what_needs_no_work_is_borrowed() {
+fn plain_texts_are_decoded_without_copying() {
     use std::borrow::Cow::Borrowed;
     for (inside, text) in
         [("", ""), ("abc\n d ", "abc\n d "), (" \n", ""), ("<![CDATA[ <&]]>", " <&")]

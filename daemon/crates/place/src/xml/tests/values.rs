@@ -179,7 +179,7 @@ fn wrapped(element: &[u8], table: &Table) -> Vec<u8> {
 }
 
 #[test]
-fn values_are_read_and_written_as_rbx_xml_does() {
+fn values_are_read_and_written_like_rbx_xml() {
     let mut seed = Random::new(4);
     for _ in 0..300 {
         let mut values = plain_values(&mut seed);
@@ -215,7 +215,7 @@ fn blobs_become_binary_strings() {
 }
 
 #[test]
-fn what_is_not_a_number_is_kept() {
+fn nan_values_are_kept() {
     let written = write_value("p", &f32::NAN.into(), &mut Table::default()).unwrap();
     assert_eq!(written, b"<float name=\"p\">NAN</float>");
     let read = |text: &[u8]| read_value(text, &|_| None, &|_| Ref::none());
@@ -287,7 +287,7 @@ const PIECES: &[&str] = &[
 ];
 
 #[test]
-fn odd_elements_are_read_as_rbx_xml_reads_them() {
+fn odd_elements_are_read_like_rbx_xml() {
     let (mut seed, mut read_any) = (Random::new(5), 0);
     for _ in 0..20_000 {
         let tag = seed.pick(TAGS);
@@ -310,7 +310,7 @@ fn odd_elements_are_read_as_rbx_xml_reads_them() {
 }
 
 #[test]
-fn links_are_followed() {
+fn references_are_resolved() {
     let target = Ref::new();
     let instance = |text: &str| if text == "R<1>" { target } else { Ref::none() };
     let values = [
@@ -335,7 +335,7 @@ fn links_are_followed() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused() {
+fn unwritable_values_are_refused() {
     let refused = |value: Variant| write_value("p", &value, &mut Table::default()).unwrap_err();
     assert!(refused("a\0".into()).contains("U+0000"));
     assert!(refused(" \r".into()).contains("whitespace"));
@@ -354,7 +354,7 @@ fn what_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn all_types_that_rbx_xml_knows_are_read() {
+fn every_listed_type_is_known_to_rbx_xml() {
     for tag in super::super::value::TYPES {
         let known = format!(
             "<roblox version=\"4\"><Item class=\"Folder\"><Properties><{tag} name=\"a\"/></Properties></Item></roblox>"

@@ -12,7 +12,7 @@ fn refuse(goal: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_whole() {
+fn partly_understood_request_is_refused_as_a_whole() {
     refuse("", "I understand grid, farm, create");
     refuse(" ;\n; ", "Nothing was asked");
     refuse("delete .A; dance", "`dance`");

@@ -38,7 +38,7 @@ fn played(request: &str) -> String {
 }
 
 #[test]
-fn requests_as_people_write_them() {
+fn everyday_requests_match_the_recorded_answers() {
     let kept = fs::read_to_string(FILE).unwrap();
     let requests: Vec<&str> = kept.lines().filter_map(|line| line.strip_prefix("> ")).collect();
     assert!(requests.len() > 40, "{}", requests.len());
@@ -53,7 +53,7 @@ fn requests_as_people_write_them() {
 }
 
 #[test]
-fn a_refusal_is_three_lines() {
+fn refusal_has_three_lines() {
     for request in
         ["make me a nice castle", "dance", "set x", "grid", "add", "delete all the red bricks"]
     {
