@@ -12,7 +12,7 @@ use vector_providers::config::{FILE, SpendingCaps};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageUsage {
-    /// Milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub at: u64,
     pub workflow: Seq,
     /// The project that pays for it: the folder of a file or project, or the open place.

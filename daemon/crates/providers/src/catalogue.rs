@@ -92,7 +92,7 @@ pub struct CatalogueModel {
     pub window: u32,
     /// The token limit of the answer.
     pub output: u32,
-    /// None if unknown.
+    /// None if the price is unknown.
     pub price: Option<ModelPrice>,
     pub thinking: ThinkingStyle,
     /// The names of its effort levels, from the lowest to the highest.

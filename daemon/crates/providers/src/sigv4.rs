@@ -18,7 +18,7 @@ pub(super) struct SigningRequest<'a> {
     pub(super) method: &'a str,
     /// As in the `Host` header.
     pub(super) host: &'a str,
-    /// As sent, percent-encoded.
+    /// The path as it is sent, percent-encoded.
     pub(super) path: &'a str,
     /// Other headers to sign: lower-case names, sorted.
     pub(super) headers: &'a [(&'a str, &'a str)],

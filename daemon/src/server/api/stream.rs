@@ -17,7 +17,7 @@ use crate::event_hub::EventHub;
 #[derive(Debug)]
 pub(in super::super) struct StreamQuery {
     cursor: Option<Seq>,
-    /// In seconds.
+    /// The time limit of a held response, in seconds.
     hold: u64,
 }
 

@@ -6,7 +6,7 @@ use vector_luau::index::ByteSpan;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct TextPosition {
-    /// Starts at 0.
+    /// The line number, starting at 0.
     pub line: u32,
     /// UTF-16 units before it in its line.
     pub character: u32,

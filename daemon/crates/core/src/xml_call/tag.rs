@@ -11,7 +11,7 @@ pub(super) struct XmlTag<'a> {
     pub(super) is_empty: bool,
     /// The attributes, with values without quotes.
     pub(super) attributes: Vec<(&'a str, &'a str)>,
-    /// Length in bytes.
+    /// The length of the tag in bytes.
     pub(super) length: usize,
 }
 

@@ -42,19 +42,14 @@ pub(crate) enum TokenKind {
     TextEnd,
     /// A symbol of one byte.
     Symbol(u8),
-    /// `->`
     Arrow,
-    /// `::`
     TypeCast,
-    /// `..`
     Concat,
-    /// `...`
     Ellipsis,
     /// `==`, `~=`, `<=`.
     Comparison,
     /// `>=`, which counts as two symbols at the end of type arguments.
     GreaterOrEqual,
-    /// `//`
     FloorDivide,
     /// `+=` and similar.
     CompoundAssign,

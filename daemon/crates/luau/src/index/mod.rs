@@ -33,7 +33,7 @@ pub use self::words::{split_words, word_hash, word_hashes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSpan {
     pub start: u32,
-    /// Exclusive.
+    /// The end of the range, exclusive.
     pub end: u32,
 }
 

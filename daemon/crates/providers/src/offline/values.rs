@@ -87,7 +87,7 @@ pub(super) const MATERIALS: &[&str] = &[
 /// The colour and material of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PartLook {
-    /// As `#rrggbb`.
+    /// The colour, written as `#rrggbb`.
     pub(super) colour: Option<String>,
     /// An item of Enum.Material.
     pub(super) material: Option<&'static str>,
