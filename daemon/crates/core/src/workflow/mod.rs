@@ -1,6 +1,6 @@
 //! Workflows: one task in one place, as state derived from the ledger.
 //!
-//! There are three pure functions: [`decide`] turns an input into entries,
+//! There are three pure functions: [`decide()`] turns an input into entries,
 //! [`LedgerState::apply_record`] applies an entry to the state, and [`Workflow::wants`] returns the
 //! next work. The shell acts on entries only after they are durable, and drops work that is no
 //! longer wanted. Scenes are caches of the shell and not part of this state.

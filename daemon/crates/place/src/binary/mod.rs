@@ -1,6 +1,6 @@
 //! A binary file as read: its chunks, an index of its tree, and property columns decoded on demand.
 //!
-//! The file that was read is never modified; [`write`] builds a new one from it and the edits.
+//! The file that was read is never modified; [`mod@write`] builds a new one from it and the edits.
 
 mod cell;
 mod cell_read;

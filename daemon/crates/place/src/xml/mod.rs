@@ -1,6 +1,6 @@
 //! An XML file as read: the byte ranges of its items, and properties that are decoded on demand.
 //!
-//! The file that was read is never modified; [`write`] builds a new one from it and the edits, so
+//! The file that was read is never modified; [`mod@write`] builds a new one from it and the edits, so
 //! that all unaffected bytes stay as they are.
 
 mod components;
