@@ -15,8 +15,8 @@ pub fn read_home_variable() -> Option<PathBuf> {
 }
 
 /// The ledger's folder: the given one, the one from the environment, or the user's data directory.
-pub fn resolve_data_folder(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    if let Some(home) = said.or_else(read_home_variable) {
+pub fn resolve_data_folder(requested: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(home) = requested.or_else(read_home_variable) {
         return Ok(home);
     }
     let folders = directories::ProjectDirs::from("", "", "vector")

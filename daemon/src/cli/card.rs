@@ -38,8 +38,8 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
         lines.push(style.paint(PaintKind::Bold, line));
     }
     lines.extend(wrap_words(&terminal_line(&class_reason(proposal)), inner.width));
-    if let Some(meant) = &proposal.meant {
-        lines.extend(wrap_words(&terminal_line(&meant.describe()), inner.width));
+    if let Some(implicit_target) = &proposal.meant {
+        lines.extend(wrap_words(&terminal_line(&implicit_target.describe()), inner.width));
     }
     if let Some(files) = proposal.describe_files() {
         lines.extend(wrap_words(&terminal_line(&files), inner.width));

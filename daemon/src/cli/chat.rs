@@ -122,8 +122,8 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
     interrupt::install_handler();
     let ledger = Arc::new(Ledger::open(home)?);
     let terminal = Terminal::for_command(args.decide.json);
-    let mut said = args.model.clone();
-    let mut driver = model::choose_driver(home, at.settings_folder(), said.as_deref())?;
+    let mut requested_model = args.model.clone();
+    let mut driver = model::choose_driver(home, at.settings_folder(), requested_model.as_deref())?;
     let target = at.open_target(&terminal, None, false)?.0.place();
     if args.new {
         conversation::clear_conversation(&ledger, &target, model_request::unix_millis())?;
@@ -153,7 +153,7 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
                 match model::choose_driver(home, at.settings_folder(), Some(&name)) {
                     Ok(new) => {
                         driver = new;
-                        said = Some(name);
+                        requested_model = Some(name);
                         print_status(&format!("{} answers from now on.", driver.name()));
                     }
                     Err(error) => print_status(&format!("error: {error:#}")),
@@ -164,7 +164,8 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
                 if let Err(error) = task.run(&ledger, driver, &terminal) {
                     print_status(&format!("error: {error:#}"));
                 }
-                driver = model::choose_driver(home, at.settings_folder(), said.as_deref())?;
+                driver =
+                    model::choose_driver(home, at.settings_folder(), requested_model.as_deref())?;
             }
         }
     }
@@ -197,14 +198,16 @@ impl ChatTask<'_> {
             _ => conversation::find_plan(ledger, &place, &goal, stance)?,
         };
         let attached = read_mentions(&goal, &scene, at.settings_folder())?;
-        let asked = UserRequest { goal, attached, stance, follows };
+        let user_request = UserRequest { goal, attached, stance, follows };
         if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-            model_request::check_first_message(models, &asked).map_err(anyhow::Error::msg)?;
+            model_request::check_first_message(models, &user_request)
+                .map_err(anyhow::Error::msg)?;
         }
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();
         let listener = entry_listener(json, &calls);
-        let mut engine = Engine::start(ledger, (target, scene), asked, driver, mode, listener)?;
+        let mut engine =
+            Engine::start(ledger, (target, scene), user_request, driver, mode, listener)?;
         decide_all(&mut engine, &args.decide, terminal, &calls, false)?;
         Ok(())
     }

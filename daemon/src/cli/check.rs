@@ -147,9 +147,9 @@ fn build_report(args: &CheckArgs) -> anyhow::Result<CheckReport<'_>> {
     };
     let scripts = check::collect_scripts(&scene, &roots, |node| files.get(&node).cloned());
     let found = settings::find_selene_settings(&folder)?;
-    let (linters, wrong) =
+    let (linters, setting_findings) =
         ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
-    let settings = found.map(|found| (found.file, found.settings.text, wrong));
+    let settings = found.map(|found| (found.file, found.settings.text, setting_findings));
     let mut found = check::check_scripts(&scripts, &linters, &|| false);
     let untyped =
         if args.no_types { None } else { check::add_types(&scripts, &mut found, &|| false).err() };

@@ -66,9 +66,9 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     if args.list {
         let Checkpoints { checkpoints } = daemon.call("GET", "/api/checkpoints", &EmptyBody {})?;
         for session in sessions {
-            let away = if session.connected { "" } else { " (away)" };
+            let presence = if session.connected { "" } else { " (away)" };
             print_line(&format!(
-                "{}  {}{away}",
+                "{}  {}{presence}",
                 session.session,
                 terminal_line(&session.place.name)
             ));

@@ -91,9 +91,9 @@ impl DaemonClient {
             }
             Err(error) => return Err(error).context("the daemon's token cannot be read"),
         };
-        let mut words = text.split_whitespace();
-        let port = words.next().and_then(|port| port.parse().ok());
-        let (Some(port), Some(token)) = (port, words.next()) else {
+        let mut fields = text.split_whitespace();
+        let port = fields.next().and_then(|port| port.parse().ok());
+        let (Some(port), Some(token)) = (port, fields.next()) else {
             bail!("{} is not what `vector serve` writes; restart it", home.join(TOKEN).display())
         };
         Ok(Self { port, token: token.to_owned(), is_started_here: false })
@@ -171,8 +171,9 @@ impl DaemonClient {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
-        let away = || format!("no answer on port {}; restart `vector serve`", self.port);
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).with_context(away)?;
+        let no_answer = || format!("no answer on port {}; restart `vector serve`", self.port);
+        let mut stream =
+            TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).with_context(no_answer)?;
         stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
         let body = if method == "GET" { String::new() } else { serde_json::to_string(body)? };
         let head = format!(
@@ -191,15 +192,15 @@ impl DaemonClient {
                 self.port,
                 REQUEST_TIMEOUT.as_secs()
             ),
-            _ => anyhow!(why).context(away()),
+            _ => anyhow!(why).context(no_answer()),
         })?;
-        let (head, body) = answer.split_once("\r\n\r\n").with_context(away)?;
+        let (head, body) = answer.split_once("\r\n\r\n").with_context(no_answer)?;
         if head.split(' ').nth(1) == Some("200") {
             return serde_json::from_str(body).context("the daemon is of another version");
         }
         match serde_json::from_str::<Failure>(body) {
             Ok(failure) => bail!("{} {}", failure.message, failure.hint),
-            Err(_) => bail!(away()),
+            Err(_) => bail!(no_answer()),
         }
     }
 }

@@ -198,7 +198,7 @@ fn response_head(recorded: &RecordedResponse) -> ResponseHead {
 fn answer_json(id: Json, wire: WireFormat, answer: &ModelAnswer) -> Json {
     let end = &answer.end;
     let failure = end.failure.clone().unwrap_or_default();
-    let mut shown = json!({
+    let mut object = json!({
         "id": id,
         "outcome": end.outcome.name(),
         "text": answer.text,
@@ -213,30 +213,30 @@ fn answer_json(id: Json, wire: WireFormat, answer: &ModelAnswer) -> Json {
         "retry_after_ms": failure.retry_after.map(|it| it.as_millis() as u64),
         "context_overflow": failure.is_context_overflow,
     });
-    let besides = [
+    let optional_fields = [
         ("message", (!failure.message.is_empty()).then(|| json!(failure.message))),
         ("refusal", end.refusal.as_ref().map(|it| json!(it))),
         ("reasoning", (!answer.reasoning.is_empty()).then(|| json!(answer.reasoning))),
         ("usage_details", answer.usage.and_then(token_details)),
     ];
-    for (name, value) in besides {
+    for (name, value) in optional_fields {
         if let Some(value) = value {
-            shown[name] = value;
+            object[name] = value;
         }
     }
-    shown
+    object
 }
 
 fn call_json(call: &CalledTool) -> Json {
-    let mut shown = json!({ "id": call.id, "name": call.name });
+    let mut object = json!({ "id": call.id, "name": call.name });
     match &call.args {
-        Ok(args) => shown["args"] = args.clone(),
-        Err(malformed) => shown["args_invalid"] = json!(malformed.text),
+        Ok(args) => object["args"] = args.clone(),
+        Err(malformed) => object["args_invalid"] = json!(malformed.text),
     }
     if call.is_signed {
-        shown["thought_signature"] = json!(true);
+        object["thought_signature"] = json!(true);
     }
-    shown
+    object
 }
 
 /// The token counts in the terms of the wire format. Anthropic counts cached tokens apart from the

@@ -44,13 +44,13 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let project = RojoProject::find_project_file(&args.project)?;
     let ledger = Ledger::open(home)?;
     let (branch, message) = (args.branch.as_deref(), args.message.as_deref());
-    let mut tell = |told: DeployProgress<'_>| {
-        if let DeployProgress::Skipped(name, why) = told {
+    let mut on_progress = |progress: DeployProgress<'_>| {
+        if let DeployProgress::Skipped(name, why) = progress {
             print_status(&format!("note: {} {why}", terminal_line(name)));
         }
     };
     let wanted = DeployOptions { project: &project, branch, message, is_dry_run: args.dry_run };
-    let ready = prepare_deploy(&ledger, wanted, &mut tell)?;
+    let ready = prepare_deploy(&ledger, wanted, &mut on_progress)?;
     if ready.files.is_empty() {
         print_status(
             "Nothing is to be committed: the accepted changes are already committed or reverted.",
@@ -64,7 +64,7 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         print_stdout(&format!("On {branch}:\n{list}\n\n{}", ready.message))?;
         return Ok(ExitStatus::Done);
     }
-    let DeployCommit { commit, note } = ready.commit(&mut tell)?;
+    let DeployCommit { commit, note } = ready.commit(&mut on_progress)?;
     if let Some(note) = note {
         print_status(&format!("note: {note}"));
     }

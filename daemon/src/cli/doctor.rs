@@ -142,13 +142,13 @@ fn render_group(group: &str, findings: &[DoctorFinding], style: TextStyle) -> St
     let indent = 2 + STATE + NAME;
     let mut text = format!("{}\n", style.paint(PaintKind::Bold, group));
     for finding in findings {
-        let (word, paint) = match finding.state {
+        let (label, paint) = match finding.state {
             FindingState::Ok => ("ok", PaintKind::Added),
             FindingState::Note => ("note", PaintKind::Changed),
             FindingState::Problem => ("problem", PaintKind::Removed),
         };
-        let word = style.paint(paint, format!("{word:<STATE$}"));
-        let head = format!("  {word}{:<NAME$}", finding.name);
+        let painted_label = style.paint(paint, format!("{label:<STATE$}"));
+        let head = format!("  {painted_label}{:<NAME$}", finding.name);
         let lines =
             wrap_words(&terminal_line(&finding.message), style.width.saturating_sub(indent));
         text.push_str(&format!("{head}{}\n", lines.join(&format!("\n{:indent$}", ""))));

@@ -128,18 +128,18 @@ fn run_edit(
     if let Some(exit) = interrupted_runs::find_repeated_request(ledger, cut_off, &request)? {
         return Ok(exit);
     }
-    let mut asked = UserRequest::from(goal.as_str());
+    let mut user_request = UserRequest::from(goal.as_str());
     if args.prompt.is_some() {
-        asked.attached = read_mentions(&goal, &opened.1, at.settings_folder())?;
+        user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder())?;
     }
     if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-        model_request::check_first_message(models, &asked).map_err(anyhow::Error::msg)?;
+        model_request::check_first_message(models, &user_request).map_err(anyhow::Error::msg)?;
     }
     let calls_log = CallLog::default();
     let mut engine = Engine::start(
         ledger,
         opened,
-        asked,
+        user_request,
         driver,
         args.decide.mode(),
         entry_listener(args.decide.json, &calls_log),
@@ -300,11 +300,11 @@ fn decide_each(
     };
     loop {
         let due = terminal.with_spinner("Working", || engine.run());
-        let asked = match due {
+        let due_proposal = match due {
             Ok(NextStep::Decision(proposal)) => Some(proposal),
             _ => None,
         };
-        show_new(engine, terminal, &mut session, asked);
+        show_new(engine, terminal, &mut session, due_proposal);
         let due = due?;
         if interrupt::is_pressed() && due != NextStep::Nothing {
             engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
@@ -359,23 +359,28 @@ pub(super) struct ReviewState {
 
 /// Shows new messages, and the cards that were not shown yet: the one to be decided, and those that
 /// needed no decision. Other cards wait for their turn.
-fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, asked: Option<Seq>) {
+fn show_new(
+    engine: &Engine,
+    terminal: &Terminal,
+    session: &mut ReviewState,
+    due_proposal: Option<Seq>,
+) {
     let Some(workflow) = engine.current_workflow() else {
         return;
     };
-    let mut words = workflow.messages().skip(session.shown_messages);
-    session.shown_messages += words.clone().count();
+    let mut messages = workflow.messages().skip(session.shown_messages);
+    session.shown_messages += messages.clone().count();
     if !session.is_plan_shown && !workflow.plan.is_empty() {
         session.is_plan_shown = true;
         // The first message announces the plan.
-        words.next().into_iter().for_each(|text| terminal.show_message(text));
+        messages.next().into_iter().for_each(|text| terminal.show_message(text));
         terminal.show_plan(&workflow.plan);
     }
-    words.for_each(|text| terminal.show_message(text));
+    messages.for_each(|text| terminal.show_message(text));
     show_calls(workflow, terminal, &session.calls);
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {
-            PendingStatus::Waiting => asked == Some(seq),
+            PendingStatus::Waiting => due_proposal == Some(seq),
             PendingStatus::Withdrawn(_) => false,
             _ => true,
         };

@@ -285,11 +285,11 @@ pub(super) fn edit_text(text: &str, suffix: &str) -> anyhow::Result<String> {
 
 fn open_editor(path: &Path) -> anyhow::Result<()> {
     let line = editor_command();
-    let mut words = line.split_whitespace();
-    let Some(program) = words.next() else {
+    let mut arguments = line.split_whitespace();
+    let Some(program) = arguments.next() else {
         bail!("no editor is set; name one in VISUAL or EDITOR");
     };
-    let status = Process::new(program).args(words).arg(path).status().with_context(|| {
+    let status = Process::new(program).args(arguments).arg(path).status().with_context(|| {
         format!("the editor `{program}` cannot be started; name one in VISUAL or EDITOR")
     })?;
     if !status.success() {
@@ -299,7 +299,7 @@ fn open_editor(path: &Path) -> anyhow::Result<()> {
 }
 
 fn editor_command() -> String {
-    let said = |name: &str| env::var(name).ok().filter(|it| !it.trim().is_empty());
+    let from_env = |name: &str| env::var(name).ok().filter(|it| !it.trim().is_empty());
     let usual = if cfg!(windows) { "notepad" } else { "vi" };
-    said("VISUAL").or_else(|| said("EDITOR")).unwrap_or_else(|| usual.to_owned())
+    from_env("VISUAL").or_else(|| from_env("EDITOR")).unwrap_or_else(|| usual.to_owned())
 }

@@ -8,8 +8,8 @@
 pub(super) fn ignore_file_size_signal() {
     #[cfg(unix)]
     {
-        let told = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let was_signalled = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         // If no handler can be installed, the system's default applies.
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, told);
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, was_signalled);
     }
 }

@@ -51,8 +51,8 @@ fn push_hunk(hunk: &Hunk, style: TextStyle, digits: usize, whole: bool, lines: &
             None => (text.as_str(), false),
         };
         let gutter = format!("{:>digits$} {:>digits$}", numbers.0, numbers.1);
-        let room = style.width.saturating_sub(gutter.len() + 4).max(20);
-        let mut pieces = fold_columns(&terminal_line(text), room);
+        let text_width = style.width.saturating_sub(gutter.len() + 4).max(20);
+        let mut pieces = fold_columns(&terminal_line(text), text_width);
         let all = pieces.len();
         if all > LONGEST && !whole {
             pieces.truncate(LONGEST);

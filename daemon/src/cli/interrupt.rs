@@ -55,9 +55,9 @@ pub(super) fn install_handler() {
 
 /// If the system cannot install the handler, Ctrl-C ends the process as usual.
 fn watch_interrupts() -> Option<Arc<InterruptState>> {
-    let (sender, heard) = channel();
-    let (heard, now, is_reading) = (Mutex::new(heard), Mutex::default(), Mutex::default());
-    let watched = Arc::new(InterruptState { sender, events: heard, flags: now, is_reading });
+    let (sender, receiver) = channel();
+    let (events, flags, is_reading) = (Mutex::new(receiver), Mutex::default(), Mutex::default());
+    let watched = Arc::new(InterruptState { sender, events, flags, is_reading });
     let own = Arc::clone(&watched);
     ctrlc::set_handler(move || own.note_press()).ok()?;
     Some(watched)
@@ -105,9 +105,9 @@ pub(super) fn read_line() -> io::Result<Option<Vec<u8>>> {
     let Some(watched) = interrupt_state() else {
         return read_stdin_line().map(Some);
     };
-    let heard = lock_mutex(&watched.events);
+    let events = lock_mutex(&watched.events);
     // Input from before the question is not an answer to it.
-    while let Ok(early) = heard.try_recv() {
+    while let Ok(early) = events.try_recv() {
         if matches!(early, InputEvent::Line(_)) {
             *lock_mutex(&watched.is_reading) = false;
         }
@@ -122,7 +122,7 @@ pub(super) fn read_line() -> io::Result<Option<Vec<u8>>> {
             let _ = sender.send(InputEvent::Line(read_stdin_line()));
         })?;
     }
-    match heard.recv() {
+    match events.recv() {
         Ok(InputEvent::Line(line)) => {
             *lock_mutex(&watched.is_reading) = false;
             line.map(Some)

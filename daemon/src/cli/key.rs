@@ -81,9 +81,9 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             if !SystemKeychain.is_available() {
                 return Err(no_keychain(service));
             }
-            let was =
+            let was_removed =
                 SystemKeychain.remove(provider).map_err(|error| keychain_error(service, &error))?;
-            print_line(&if was {
+            print_line(&if was_removed {
                 format!("The key of {provider} is forgotten.")
             } else {
                 format!("There was no key of {provider} in the keychain.")

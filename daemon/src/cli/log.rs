@@ -103,13 +103,14 @@ impl LogArgs {
             return None;
         }
         let text = self.text.as_ref().map(|text| text.to_lowercase());
-        let has = |own: &str| text.as_ref().is_none_or(|text| own.to_lowercase().contains(text));
-        let is_asked = has(&workflow.goal);
+        let has_match =
+            |own: &str| text.as_ref().is_none_or(|text| own.to_lowercase().contains(text));
+        let is_asked = has_match(&workflow.goal);
         let fits = |&(seq, pending): &(Seq, &PendingProposal)| {
             let touched = || changed_paths(&pending.proposal);
             let has_text = is_asked
-                || has(&pending.proposal.title)
-                || touched().any(|path| has(&path.to_string()));
+                || has_match(&pending.proposal.title)
+                || touched().any(|path| has_match(&path.to_string()));
             let is_below =
                 self.path.as_ref().is_none_or(|path| touched().any(|it| is_within(it, path)));
             let is_outcome = self.outcome.is_none_or(|it| it.matches(seq, pending, reverted));
@@ -255,12 +256,12 @@ pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
     // Newest first: whether a revert is still in force is known before the proposals that it
     // reverts are examined.
     let mut reverted: HashMap<Seq, Seq> = HashMap::new();
-    for (by, (pending, back)) in applied.iter().rev() {
+    for (by, (pending, revert_ack)) in applied.iter().rev() {
         if reverted.contains_key(by) {
             continue;
         }
         for of in pending.proposal.reverted_proposals() {
-            if applied.get(&of).is_some_and(|(_, there)| back.file == there.file) {
+            if applied.get(&of).is_some_and(|(_, there)| revert_ack.file == there.file) {
                 reverted.insert(of, *by);
             }
         }
@@ -299,8 +300,9 @@ fn render_run(
         )
     );
     for attached in &workflow.attached {
-        let said = terminal_line(&attached.describe()).into_owned();
-        let _ = writeln!(text, "{}", style.paint(PaintKind::Dim, format!("  attached: {said}")));
+        let description = terminal_line(&attached.describe()).into_owned();
+        let _ =
+            writeln!(text, "{}", style.paint(PaintKind::Dim, format!("  attached: {description}")));
     }
     for (_, reason) in workflow.refusals() {
         let _ = writeln!(
@@ -325,7 +327,7 @@ fn render_proposal(
     style: TextStyle,
 ) -> String {
     let class = pending.proposal.class;
-    let (word, why) = match &pending.status {
+    let (label, why) = match &pending.status {
         PendingStatus::Waiting => ("waiting", None),
         PendingStatus::Approved | PendingStatus::Applying(_) => ("approved", None),
         PendingStatus::Applied(_) => {
@@ -348,7 +350,7 @@ fn render_proposal(
         "{:>6}  {}  {}  {}\n",
         seq.0,
         style.paint(class_paint(class), format!("{:<11}", class_name(class))),
-        style.paint(paint, format!("{word:<9}")),
+        style.paint(paint, format!("{label:<9}")),
         terminal_line(&pending.proposal.title),
     );
     if let Some(why) = why {

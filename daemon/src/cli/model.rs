@@ -21,7 +21,7 @@ use crate::tasks::fetch;
 pub(super) fn choose_driver(
     home: &Path,
     project: Option<&Path>,
-    said: Option<&str>,
+    requested: Option<&str>,
 ) -> anyhow::Result<ToolDriver> {
     let env = |name: &str| std::env::var(name).ok();
     let same = |folder: &Path| folder.canonicalize().ok() == home.canonicalize().ok();
@@ -29,18 +29,18 @@ pub(super) fn choose_driver(
         project.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let project = project.filter(|folder| !same(folder));
     let models =
-        load_models(home, project, said, &env, &SystemKeychain).map_err(anyhow::Error::msg)?;
+        load_models(home, project, requested, &env, &SystemKeychain).map_err(anyhow::Error::msg)?;
     Ok(ToolDriver::Provider(models.map_or(ProviderKind::Offline, ProviderKind::Model)))
 }
 
 /// Requests the model's next message and waits for it. Returns whether its text was already shown.
 pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
-    let Some(ask) = engine.prepare_request()? else {
+    let Some(prepared) = engine.prepare_request()? else {
         return Ok(false);
     };
-    let ModelRequest { client, request, models, .. } = &ask;
+    let ModelRequest { client, request, models, .. } = &prepared;
     let mut streamed = false;
-    let hear = |heard: ClientEvent| match heard {
+    let on_event = |event: ClientEvent| match event {
         ClientEvent::Text(text) if terminal.is_read_live() => {
             streamed |= !text.trim().is_empty();
             terminal.stream(&text);
@@ -51,14 +51,14 @@ pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
         }
     };
     let cancel = interrupt::cancel_switch();
-    let work = || models.block_on(client.send_request(request, &cancel, hear));
+    let work = || models.block_on(client.send_request(request, &cancel, on_event));
     let answer = if terminal.is_read_live() {
         work()
     } else {
         terminal.with_spinner(&format!("Asking {}", client.name()), work)
     };
     end_line();
-    engine.handle_reply(&ask, answer)?;
+    engine.handle_reply(&prepared, answer)?;
     Ok(streamed)
 }
 
@@ -68,11 +68,11 @@ pub(super) fn fetch_for_call(
     call: Seq,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
-    if let Some(looking) = engine.find_fetch(call) {
-        let seen = terminal.with_spinner(&looking.title(), || {
-            fetch::perform_fetch(&looking, &interrupt::cancel_switch())
+    if let Some(fetch_work) = engine.find_fetch(call) {
+        let fetched = terminal.with_spinner(&fetch_work.title(), || {
+            fetch::perform_fetch(&fetch_work, &interrupt::cancel_switch())
         });
-        engine.record_fetch_result(call, seen)?;
+        engine.record_fetch_result(call, fetched)?;
     }
     Ok(())
 }
@@ -106,7 +106,7 @@ pub(super) fn answer_question(
     }
     let text =
         if answers.is_empty() { "Your answer:" } else { "Your answer (a number, or words):" };
-    let Some(said) = terminal.ask_line(text)?.filter(|said| !said.is_empty()) else {
+    let Some(reply) = terminal.ask_line(text)?.filter(|said| !said.is_empty()) else {
         if !interrupt::is_pressed() {
             print_status(
                 "The model asked a question that was not answered. Put the answer into the request and run the command again.",
@@ -114,27 +114,27 @@ pub(super) fn answer_question(
         }
         return Ok(false);
     };
-    let chosen = said.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
-    let text = chosen.cloned().unwrap_or(said);
+    let chosen = reply.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
+    let text = chosen.cloned().unwrap_or(reply);
     engine.handle_input(WorkflowInput::Asked { text, attached: Vec::new() })?;
     Ok(true)
 }
 
 /// Reports an error and asks whether to retry.
 pub(super) fn ask_retry(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
-    let Some(trouble) =
+    let Some(failure) =
         engine.current_workflow().and_then(|it| it.conversation().trouble()).cloned()
     else {
         return Ok(false);
     };
-    print_status(&format!("error: {} {}", trouble.message, trouble.hint));
+    print_status(&format!("error: {} {}", failure.message, failure.hint));
     // A setting can only be corrected after this run.
-    let needs_setting = trouble.code == FailureKind::PaymentRequired;
-    if !trouble.is_retryable || needs_setting {
+    let needs_setting = failure.code == FailureKind::PaymentRequired;
+    if !failure.is_retryable || needs_setting {
         return Ok(false);
     }
-    let said = terminal.ask_line("Try again? [y]es [N]o")?;
-    let goes_on = said.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
+    let reply = terminal.ask_line("Try again? [y]es [N]o")?;
+    let goes_on = reply.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
     if goes_on {
         engine.handle_input(WorkflowInput::Resume)?;
     }

@@ -95,8 +95,8 @@ pub(super) fn find_plugin_file() -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// The given folder, or Studio's plugin folder on this machine.
-pub(super) fn plugin_folder(said: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = said {
+pub(super) fn plugin_folder(requested: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = requested {
         return Ok(folder.to_owned());
     }
     match default_folder()? {

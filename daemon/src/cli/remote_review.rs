@@ -176,8 +176,8 @@ impl RemoteReview<'_> {
             print_status(&format!("note: {refused:#}"));
             return Ok(None);
         }
-        let was = outcome_sentence(view.seq, now.status, now.reason.as_deref());
-        print_status(&format!("note: This was decided elsewhere meanwhile. {was}"));
+        let sentence = outcome_sentence(view.seq, now.status, now.reason.as_deref());
+        print_status(&format!("note: This was decided elsewhere meanwhile. {sentence}"));
         Ok(Some(CardOutcome::Elsewhere))
     }
 }

@@ -35,10 +35,11 @@ fn describe_difference(old: &Proposal, new: &Proposal) -> String {
             .collect::<Vec<_>>()
     };
     let (old_rows, new_rows) = (rows(old), rows(new));
-    let has = |rows: &[_], row: &_| rows.contains(row);
-    let changed = new.preview.rows.iter().zip(&new_rows).filter(|(_, row)| !has(&old_rows, row));
+    let has_row = |rows: &[_], row: &_| rows.contains(row);
+    let changed =
+        new.preview.rows.iter().zip(&new_rows).filter(|(_, row)| !has_row(&old_rows, row));
     paths.extend(changed.map(|(row, _)| &row.path));
-    let gone = old.preview.rows.iter().zip(&old_rows).filter(|(_, row)| !has(&new_rows, row));
+    let gone = old.preview.rows.iter().zip(&old_rows).filter(|(_, row)| !has_row(&new_rows, row));
     paths.extend(gone.map(|(row, _)| &row.path));
     let script = |one: &scene_schemas::proposal::ScriptDiff| {
         let lines = one.hunks.iter().map(|hunk| hunk.lines.clone()).collect::<Vec<_>>();

@@ -157,8 +157,8 @@ impl ReviewLoop<'_> {
             print_line(&escape_line_ends(&serde_json::to_string(view)?));
         }
         let terminal = self.cards.terminal;
-        let asks = format!("{}\n", terminal_line(&card_heading(&workflow, place)));
-        terminal.show(&terminal.style().paint(PaintKind::Dim, asks));
+        let heading = format!("{}\n", terminal_line(&card_heading(&workflow, place)));
+        terminal.show(&terminal.style().paint(PaintKind::Dim, heading));
         match self.cards.decide_card(view, KEYS)? {
             CardOutcome::Decided(decided) => {
                 self.shown.insert(decided.proposal);

@@ -65,10 +65,10 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Arc::new(Ledger::open(home)?);
     let mut lock = match try_lock(home)? {
         Ok(lock) => lock,
-        Err(who) if !args.place.is_empty() || !args.project.is_empty() => {
-            return open_in_running(args, home, &who);
+        Err(holder) if !args.place.is_empty() || !args.project.is_empty() => {
+            return open_in_running(args, home, &holder);
         }
-        Err(who) => return Err(already_served_error(&who)),
+        Err(holder) => return Err(already_served_error(&holder)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -87,8 +87,8 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         let person = run.start().context("the tokens of this run cannot be written")?;
         let event_hub = Arc::new(EventHub::new(person));
         let expiring = Arc::clone(&ledger);
-        let tell = Box::new(|text: &str| print_line(text));
-        let (daemon, handle) = DaemonActor::new(home, ledger, Arc::clone(&event_hub), tell)
+        let on_message = Box::new(|text: &str| print_line(text));
+        let (daemon, handle) = DaemonActor::new(home, ledger, Arc::clone(&event_hub), on_message)
             .with_context(|| format!("{} cannot be read", home.display()))?;
         let mut daemon = daemon
             .with_models(Arc::new(HomeModelSelector::new(home)))
@@ -160,17 +160,17 @@ pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStat
 }
 
 /// Opens the places in the daemon that already serves the ledger.
-fn open_in_running(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitStatus> {
+fn open_in_running(args: &ServeArgs, home: &Path, holder: &str) -> anyhow::Result<ExitStatus> {
     let Some(daemon) = DaemonClient::wait_for_running(home) else {
         bail!(
-            "{who} serves this ledger, and does not answer; end it with `vector stop`, and start \
+            "{holder} serves this ledger, and does not answer; end it with `vector stop`, and start \
              `vector serve` again"
         );
     };
     hand_over_keys(home);
     for opened in open_all(&daemon, &args.place, &args.project)? {
         print_line(&format!(
-            "{} is open in the daemon that runs ({who}): `vector chat --session {}` talks about it.",
+            "{} is open in the daemon that runs ({holder}): `vector chat --session {}` talks about it.",
             opened.name, opened.session
         ));
     }
@@ -178,16 +178,16 @@ fn open_in_running(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<E
     Ok(ExitStatus::Done)
 }
 
-fn already_served_error(who: &str) -> anyhow::Error {
+fn already_served_error(holder: &str) -> anyhow::Error {
     anyhow::anyhow!(
-        "a daemon serves this ledger already ({who}). `vector open` shows its page, `vector serve --place \
+        "a daemon serves this ledger already ({holder}). `vector open` shows its page, `vector serve --place \
          FILE` opens a file in it, and `vector stop` ends it; --home DIR takes another ledger"
     )
 }
 
 /// Locks the ledger, or fails if another process serves it.
 pub(super) fn lock_ledger(home: &Path) -> anyhow::Result<File> {
-    try_lock(home)?.map_err(|who| already_served_error(&who))
+    try_lock(home)?.map_err(|holder| already_served_error(&holder))
 }
 
 /// The port on which the process that holds the ledger's lock listens.
@@ -195,8 +195,8 @@ pub(super) fn serving_port(home: &Path) -> Option<u16> {
     if !home.join(LOCK).exists() {
         return None;
     }
-    let who = try_lock(home).ok()?.err()?;
-    who.rsplit_once("port ")?.1.parse().ok()
+    let holder = try_lock(home).ok()?.err()?;
+    holder.rsplit_once("port ")?.1.parse().ok()
 }
 
 /// Locks the ledger, or returns a description of the process that holds the lock.
@@ -209,10 +209,11 @@ fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     match file.try_lock() {
         Ok(()) => Ok(Ok(file)),
         Err(TryLockError::WouldBlock) => {
-            let mut who = String::new();
-            let _ = file.read_to_string(&mut who);
-            let who = Some(who.trim()).filter(|who| !who.is_empty()).unwrap_or("another process");
-            Ok(Err(who.to_owned()))
+            let mut recorded = String::new();
+            let _ = file.read_to_string(&mut recorded);
+            let holder =
+                Some(recorded.trim()).filter(|who| !who.is_empty()).unwrap_or("another process");
+            Ok(Err(holder.to_owned()))
         }
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("{} cannot be locked", path.display()))
@@ -225,9 +226,10 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            let who = if is_vector_daemon(address) { "another Vector" } else { "another program" };
+            let occupant =
+                if is_vector_daemon(address) { "another Vector" } else { "another program" };
             bail!(
-                "port {port} is taken by {who}; stop it, or choose another with --port N (0 takes a \
+                "port {port} is taken by {occupant}; stop it, or choose another with --port N (0 takes a \
                  free one)"
             )
         }
@@ -237,7 +239,7 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
 
 /// Whether the program that listens at an address is Vector.
 pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
-    let ask = || -> std::io::Result<String> {
+    let check_health = || -> std::io::Result<String> {
         let patience = Duration::from_millis(500);
         let mut stream = TcpStream::connect_timeout(&address, patience)?;
         stream.set_read_timeout(Some(patience))?;
@@ -246,7 +248,7 @@ pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
         stream.take(4_096).read_to_string(&mut answer)?;
         Ok(answer)
     };
-    ask().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
+    check_health().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
 }
 
 /// Waits for a signal, a stop request, or `idle` minutes without a request and without pending

@@ -58,8 +58,8 @@ pub(super) fn chat_in_session(
                 print_status("A new conversation begins.");
             }
             ChatInput::Ask(text, stance) => {
-                let talk = SessionChat { daemon: &daemon, terminal: &terminal, how };
-                match talk.run_task(named, text, stance, begins) {
+                let session = SessionChat { daemon: &daemon, terminal: &terminal, how };
+                match session.run_task(named, text, stance, begins) {
                     Ok(()) => begins = false,
                     Err(error) => print_status(&format!("error: {error:#}")),
                 }

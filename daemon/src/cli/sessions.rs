@@ -78,7 +78,7 @@ pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus
     match &args.command {
         None => list_access(home, args.json)?,
         Some(SessionsCommand::Token { name, json }) => create_token(home, name, *json)?,
-        Some(SessionsCommand::Revoke(whom)) => revoke_access(home, whom)?,
+        Some(SessionsCommand::Revoke(revoke_args)) => revoke_access(home, revoke_args)?,
         Some(SessionsCommand::Rotate) => {
             let Some((daemon, _)) = find_daemon(home) else {
                 bail!(
@@ -125,8 +125,8 @@ pub(super) fn find_daemon(home: &Path) -> Option<(DaemonClient, About)> {
 
 /// Reads the stored grants.
 pub(super) fn read_grants(home: &Path) -> anyhow::Result<GrantStore> {
-    let wrong = || format!("who has access cannot be read in {}", home.display());
-    GrantStore::load(home).with_context(wrong)
+    let read_error = || format!("who has access cannot be read in {}", home.display());
+    GrantStore::load(home).with_context(read_error)
 }
 
 fn failure_error(failure: Failure) -> anyhow::Error {
@@ -152,9 +152,13 @@ fn list_access(home: &Path, as_json: bool) -> anyhow::Result<()> {
     let style = stdout_style();
     let mut text = style.paint(PaintKind::Bold, "Open places\n");
     for session in &open {
-        let away = if session.connected { "" } else { "  (away)" };
-        let _ =
-            writeln!(text, "  {}  {}{away}", session.session, terminal_line(&session.place.name));
+        let presence = if session.connected { "" } else { "  (away)" };
+        let _ = writeln!(
+            text,
+            "  {}  {}{presence}",
+            session.session,
+            terminal_line(&session.place.name)
+        );
     }
     match (port, open.is_empty()) {
         (None, _) => text.push_str("  no daemon runs: `vector serve` starts one\n"),
@@ -217,18 +221,18 @@ It decides nothing: what is proposed with it waits for you. `vector sessions rev
     ))
 }
 
-fn revoke_access(home: &Path, whom: &RevokeArgs) -> anyhow::Result<()> {
-    let what = match &whom.name {
+fn revoke_access(home: &Path, args: &RevokeArgs) -> anyhow::Result<()> {
+    let request = match &args.name {
         Some(name) => RevokeRequest::Named { name: name.clone() },
-        None if whom.plugins => RevokeRequest::Plugins {},
-        None if whom.pages => RevokeRequest::Pages {},
+        None if args.plugins => RevokeRequest::Plugins {},
+        None if args.pages => RevokeRequest::Pages {},
         None => RevokeRequest::All {},
     };
     let revoked: RevokeResult = match GrantOwner::find_owner(home)? {
-        GrantOwner::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &what)?,
+        GrantOwner::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &request)?,
         GrantOwner::Files { mut grants, _lock } => {
-            let names = grants.revoke(&what).map_err(failure_error)?;
-            if whom.all {
+            let names = grants.revoke(&request).map_err(failure_error)?;
+            if args.all {
                 // A daemon that was killed leaves its tokens behind.
                 DaemonRun::delete_tokens(home);
             }

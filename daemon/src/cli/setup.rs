@@ -127,7 +127,7 @@ pub(super) fn installed_entries() -> anyhow::Result<Vec<ClientEntry>> {
 
 /// The arguments with which a client starts Vector.
 fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
-    let mut words = vec!["mcp".to_owned()];
+    let mut arguments = vec!["mcp".to_owned()];
     let there = |file: &Path| {
         let file = std::path::absolute(file).with_context(|| file.display().to_string())?;
         if !file.exists() {
@@ -140,13 +140,13 @@ fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<S
     let home = home.map(Path::to_owned);
     for (flag, file) in [("--place", place), ("--project", project), ("--home", home)] {
         if let Some(file) = file {
-            words.extend([flag.to_owned(), path_text(&file)?]);
+            arguments.extend([flag.to_owned(), path_text(&file)?]);
         }
     }
     if args.port != PORT {
-        words.extend(["--port".to_owned(), args.port.to_string()]);
+        arguments.extend(["--port".to_owned(), args.port.to_string()]);
     }
-    Ok(words)
+    Ok(arguments)
 }
 
 /// A path as text, for files that cannot hold anything else.
@@ -219,11 +219,12 @@ impl SetupRun<'_> {
             }
         } else if !missing.is_empty() && !self.args.remove {
             let names: Vec<&str> = missing.iter().map(|client| client.name()).collect();
-            let words: Vec<String> = missing.iter().map(|client| client.argument_name()).collect();
+            let arguments: Vec<String> =
+                missing.iter().map(|client| client.argument_name()).collect();
             print_line(&format!(
                 "Not found: {} (--client {} writes it all the same).",
                 names.join(", "),
-                words.join("|")
+                arguments.join("|")
             ));
         }
         Ok(())
@@ -256,12 +257,12 @@ impl SetupRun<'_> {
             }
         };
         self.has_failed |= done.is_err();
-        let told = ClientReport { client, file, outcome: done, diff };
+        let client_report = ClientReport { client, file, outcome: done, diff };
         if self.args.json {
-            print_line(&told.to_json().to_string());
+            print_line(&client_report.to_json().to_string());
             return Ok(());
         }
-        told.show()
+        client_report.show()
     }
 
     /// Reads a client's file and plans its change.
@@ -324,10 +325,10 @@ impl SetupRun<'_> {
             print_line(&json!({ "plugin": file, "outcome": outcome }).to_string());
             return Ok(());
         }
-        let is = if self.args.dry_run { "would be" } else { "is" };
+        let verb = if self.args.dry_run { "would be" } else { "is" };
         let line = match file.map(|file| file.display().to_string()) {
-            Some(file) if self.args.remove => format!("the plugin at {file} {is} gone"),
-            Some(file) => format!("the plugin {is} at {file}"),
+            Some(file) if self.args.remove => format!("the plugin at {file} {verb} gone"),
+            Some(file) => format!("the plugin {verb} at {file}"),
             None => {
                 "not found on this machine (`vector plugin install --folder DIR` puts the plugin \
                      where you say)"

@@ -78,8 +78,8 @@ impl Terminal {
 
     /// Runs `work`, with a spinner if it takes long.
     pub(super) fn with_spinner<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
-        let in_the_way = self.json && io::stdout().is_terminal();
-        if in_the_way || !io::stderr().is_terminal() {
+        let is_json_on_terminal = self.json && io::stdout().is_terminal();
+        if is_json_on_terminal || !io::stderr().is_terminal() {
             return work();
         }
         let (done, wait) = mpsc::channel::<()>();
@@ -135,15 +135,15 @@ impl Terminal {
     /// Shows a message of a model.
     pub(super) fn show_message(&self, text: &str) {
         let width = self.style().width;
-        let mut shown = String::new();
+        let mut output = String::new();
         for line in text.trim_end().lines() {
-            let words = line.trim_start();
-            let indent = (line.len() - words.len()).min(width / 2);
-            for line in wrap_words(&terminal_line(words), width - indent) {
-                let _ = writeln!(shown, "{:indent$}{line}", "");
+            let trimmed = line.trim_start();
+            let indent = (line.len() - trimmed.len()).min(width / 2);
+            for line in wrap_words(&terminal_line(trimmed), width - indent) {
+                let _ = writeln!(output, "{:indent$}{line}", "");
             }
         }
-        self.show(&shown);
+        self.show(&output);
     }
 
     /// Whether a user sees the output as it is printed.

@@ -90,17 +90,17 @@ impl DaemonHandle {
 
 /// Reads all events of the tasks.
 fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failure> {
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for task in tasks {
         let records = ledger.workflow_records(*task).map_err(|error| ledger_failure(&error))?;
-        told.extend(records.iter().flat_map(event_records));
+        events.extend(records.iter().flat_map(event_records));
     }
-    Ok(told)
+    Ok(events)
 }
 
 /// Returns the events of a record.
 pub(super) fn event_records(record: &Record) -> Vec<EventRecord> {
     let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-    let told = events_of(record).into_iter();
-    told.map(|event| EventRecord { seq, at, workflow, event }).collect()
+    let events = events_of(record).into_iter();
+    events.map(|event| EventRecord { seq, at, workflow, event }).collect()
 }

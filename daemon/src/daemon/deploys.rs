@@ -149,14 +149,14 @@ fn left_out(file: &str, why: &str) -> ExcludedFile {
 
 fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, Failure> {
     let mut left = Vec::new();
-    let mut tell = |told: DeployProgress<'_>| {
-        if let DeployProgress::Skipped(file, why) = told {
+    let mut on_progress = |progress: DeployProgress<'_>| {
+        if let DeployProgress::Skipped(file, why) = progress {
             left.push(left_out(file, why));
         }
     };
     let wanted = deploy_options(project, deploy, true);
     let ready =
-        prepare_deploy(ledger, wanted, &mut tell).map_err(|error| deploy_failure(&error))?;
+        prepare_deploy(ledger, wanted, &mut on_progress).map_err(|error| deploy_failure(&error))?;
     let proposals = ready.proposals.iter();
     Ok(DeployPlan {
         project: project.to_owned(),
@@ -175,15 +175,14 @@ fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<Deploy
 /// Runs a deploy and reports its progress.
 fn run_deploy(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
     let over = FinishGuard(state);
-    let mut tell = |told: DeployProgress<'_>| report_progress(state, told);
-    let done = prepare_deploy(ledger, deploy_options(project, deploy, false), &mut tell).and_then(
-        |ready| {
+    let mut on_progress = |progress: DeployProgress<'_>| report_progress(state, progress);
+    let done = prepare_deploy(ledger, deploy_options(project, deploy, false), &mut on_progress)
+        .and_then(|ready| {
             state.send_modify(|state| state.branch = Some(ready.branch.clone()));
             let committed =
-                (!ready.files.is_empty()).then(|| ready.commit(&mut tell)).transpose()?;
+                (!ready.files.is_empty()).then(|| ready.commit(&mut on_progress)).transpose()?;
             Ok((ready.files, committed))
-        },
-    );
+        });
     state.send_modify(|state| {
         match done {
             Ok((files, committed)) => {
@@ -217,8 +216,8 @@ impl Drop for FinishGuard<'_> {
 }
 
 /// Updates the state. Only a new step wakes the waiters, as files follow each other too fast.
-fn report_progress(state: &watch::Sender<DeployState>, told: DeployProgress<'_>) {
-    state.send_if_modified(|state| match told {
+fn report_progress(state: &watch::Sender<DeployState>, progress: DeployProgress<'_>) {
+    state.send_if_modified(|state| match progress {
         DeployProgress::Step(step) => {
             state.step = step as u32 + 1;
             describe_step(step).clone_into(&mut state.doing);

@@ -69,14 +69,14 @@ fn decide_conflicts(
     let mut state = find_merge(folders, &decide.merge)?;
     let changed = state.update_decisions(|conflicts| {
         let count = conflicts.len();
-        let meant: Vec<&mut RecordedConflict> = match decide.conflict {
+        let selected: Vec<&mut RecordedConflict> = match decide.conflict {
             Some(number) => conflicts.iter_mut().skip(number.wrapping_sub(1)).take(1).collect(),
             None => conflicts.iter_mut().filter(|kept| kept.choice.is_none()).collect(),
         };
-        if let (Some(number), true) = (decide.conflict, meant.is_empty()) {
+        if let (Some(number), true) = (decide.conflict, selected.is_empty()) {
             bail!("there is no conflict {number}; the last is {count}");
         }
-        for kept in meant {
+        for kept in selected {
             if let Some(choice) = &decide.choice {
                 check_choice(&kept.conflict, choice).map_err(|refusal| anyhow!(refusal.0))?;
             }

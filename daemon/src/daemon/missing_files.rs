@@ -41,9 +41,9 @@ impl DaemonActor {
         }
         let (files, event_hub) = (self.files.clone(), Arc::clone(&self.event_hub));
         thread::spawn(move || {
-            let _looking = match files.check_lock.try_lock() {
-                Ok(looking) => looking,
-                Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
+            let _guard = match files.check_lock.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
                 // The last check is still running.
                 Err(TryLockError::WouldBlock) => return,
             };

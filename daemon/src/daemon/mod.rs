@@ -142,9 +142,9 @@ impl DaemonActor {
         home: &Path,
         ledger: Arc<Ledger>,
         event_hub: Arc<EventHub>,
-        say: Notifier,
+        notifier: Notifier,
     ) -> Result<(Self, DaemonHandle), std::io::Error> {
-        let who: Arc<dyn ModelSelector> = Arc::new(OfflineSelector);
+        let selector: Arc<dyn ModelSelector> = Arc::new(OfflineSelector);
         let settings = load_settings(home);
         let (task_sender, tasks) = unbounded_channel();
         let daemon = Self {
@@ -160,8 +160,8 @@ impl DaemonActor {
             sessions: Arc::default(),
             epoch: 0,
             idle_limit: CLOSED,
-            notify: say,
-            model_selector: who,
+            notify: notifier,
+            model_selector: selector,
             history_index: Arc::default(),
             polled_head: Seq(0),
             files: MissingFiles::default(),
@@ -223,8 +223,8 @@ impl DaemonActor {
             let Some(session) = session else {
                 continue;
             };
-            for told in conversation::event_records(&record) {
-                self.event_hub.publish(Some(session), told, false);
+            for event in conversation::event_records(&record) {
+                self.event_hub.publish(Some(session), event, false);
             }
         }
     }
@@ -377,8 +377,8 @@ impl DaemonHandle {
         action: WorkflowAction,
     ) -> Result<WorkflowView, Failure> {
         loop {
-            let begun = self.run(move |daemon| daemon.begin_action(workflow, action)).await?;
-            match begun {
+            let outcome = self.run(move |daemon| daemon.begin_action(workflow, action)).await?;
+            match outcome {
                 BegunAction::Sent(answer) => answer.await?,
                 BegunAction::Abandoned(view) => return Ok(*view),
                 BegunAction::Ending(session) => {

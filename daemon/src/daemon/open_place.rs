@@ -134,12 +134,12 @@ impl OpenRequest {
     /// Reads the file, which was located before.
     fn read_file(&self, context: &ReadContext) -> ReadOutcome {
         let mut notes = Vec::new();
-        let begins = with_deep_stack(|| match self {
+        let outcome = with_deep_stack(|| match self {
             Self::Place(file) => places::read_place(context, file, &mut notes),
             Self::Project(file) => projects::read_project(context, file, &mut notes),
         });
-        let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
-        ReadOutcome { notes, start: begins }
+        let session_start = outcome.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
+        ReadOutcome { notes, start: session_start }
     }
 }
 
@@ -205,25 +205,25 @@ impl DaemonActor {
     /// Opens a path, or finds it open. The file is located and read on a separate thread, however
     /// long that takes.
     fn open_path(&mut self, open: &OpenPlaceRequest, reply: Reply<OpenedSession>) {
-        let wish = OpenRequest::from_open(open);
-        if !wish.path().is_absolute() {
-            let message = format!("`{}` is not a full path.", wish.path().display());
+        let request = OpenRequest::from_open(open);
+        if !request.path().is_absolute() {
+            let message = format!("`{}` is not a full path.", request.path().display());
             let hint = "Give the full path: the daemon does not know the folder that you are in.";
             let _ = reply.send(Err(failure(FailureKind::BadRequest, message, hint)));
             return;
         }
-        if let Some(waiting) = self.pending_opens.locating.get_mut(&wish) {
+        if let Some(waiting) = self.pending_opens.locating.get_mut(&request) {
             return waiting.push(reply);
         }
-        self.pending_opens.locating.insert(wish.clone(), vec![reply]);
-        let sought = wish.clone();
-        let begun = self.run_beside(move || {
+        self.pending_opens.locating.insert(request.clone(), vec![reply]);
+        let sought = request.clone();
+        let spawned = self.run_beside(move || {
             let found = with_deep_stack(|| sought.locate());
             let found = found.unwrap_or_else(|why| Err(not_served(sought.path(), &why)));
             move |daemon: &mut Self| daemon.finish_locating(&sought, found)
         });
-        if let Err(why) = begun {
-            self.finish_locating(&wish, Err(not_served(wish.path(), &why)));
+        if let Err(why) = spawned {
+            self.finish_locating(&request, Err(not_served(request.path(), &why)));
         }
     }
 
@@ -245,38 +245,38 @@ impl DaemonActor {
     }
 
     /// Continues a request whose file was located.
-    fn finish_locating(&mut self, wish: &OpenRequest, found: Result<PathBuf, NotOpened>) {
-        let waiting = self.pending_opens.locating.remove(wish).unwrap_or_default();
-        let wish = match found {
-            Ok(file) => wish.with_file(file),
+    fn finish_locating(&mut self, requested: &OpenRequest, found: Result<PathBuf, NotOpened>) {
+        let waiting = self.pending_opens.locating.remove(requested).unwrap_or_default();
+        let request = match found {
+            Ok(file) => requested.with_file(file),
             Err(why) => return reply_to_all(waiting, &Err(why.to_failure())),
         };
-        if let Some(opened) = self.find_open(&wish) {
+        if let Some(opened) = self.find_open(&request) {
             return reply_to_all(waiting, &Ok(opened));
         }
-        if let Some(others) = self.pending_opens.reading.get_mut(&wish) {
+        if let Some(others) = self.pending_opens.reading.get_mut(&request) {
             return others.extend(waiting);
         }
-        self.pending_opens.reading.insert(wish.clone(), waiting);
-        let (context, of) = (self.read_context(), wish.clone());
-        let begun = self.run_beside(move || {
+        self.pending_opens.reading.insert(request.clone(), waiting);
+        let (context, of) = (self.read_context(), request.clone());
+        let spawned = self.run_beside(move || {
             let read = of.read_file(&context);
             move |daemon: &mut Self| daemon.finish_reading(&of, read)
         });
-        if let Err(why) = begun {
-            let begins = Err(not_served(wish.path(), &why));
-            self.finish_reading(&wish, ReadOutcome { notes: Vec::new(), start: begins });
+        if let Err(why) = spawned {
+            let failed = Err(not_served(request.path(), &why));
+            self.finish_reading(&request, ReadOutcome { notes: Vec::new(), start: failed });
         }
     }
 
     /// Begins the session of a file that was read. Open sessions resume the workflows that were
     /// locked meanwhile.
-    fn finish_reading(&mut self, wish: &OpenRequest, read: ReadOutcome) {
+    fn finish_reading(&mut self, request: &OpenRequest, read: ReadOutcome) {
         self.send_to_all(|| SessionMessage::ResumeWorkflows);
-        let waiting = self.pending_opens.reading.remove(wish).unwrap_or_default();
+        let waiting = self.pending_opens.reading.remove(request).unwrap_or_default();
         reply_to_all(
             waiting,
-            &self.start_read_session(wish, read).map_err(|error| error.to_failure()),
+            &self.start_read_session(request, read).map_err(|error| error.to_failure()),
         );
     }
 
@@ -297,11 +297,11 @@ impl DaemonActor {
         self.open_now(&OpenRequest::Project(path.to_owned()))
     }
 
-    fn open_now(&mut self, wish: &OpenRequest) -> Result<OpenedSession, NotOpened> {
-        let wish = wish.with_file(wish.locate()?);
-        match self.find_open(&wish) {
+    fn open_now(&mut self, requested: &OpenRequest) -> Result<OpenedSession, NotOpened> {
+        let request = requested.with_file(requested.locate()?);
+        match self.find_open(&request) {
             Some(opened) => Ok(opened),
-            None => self.start_read_session(&wish, wish.read_file(&self.read_context())),
+            None => self.start_read_session(&request, request.read_file(&self.read_context())),
         }
     }
 
@@ -315,7 +315,7 @@ impl DaemonActor {
 
     fn start_read_session(
         &mut self,
-        wish: &OpenRequest,
+        request: &OpenRequest,
         read: ReadOutcome,
     ) -> Result<OpenedSession, NotOpened> {
         for note in &read.notes {
@@ -323,12 +323,12 @@ impl DaemonActor {
         }
         let SessionStart { opened, message_sender, watch, ready_message: last } = read.start?;
         let (opened, way) =
-            self.start_local_session(opened).map_err(|why| not_served(wish.path(), &why))?;
+            self.start_local_session(opened).map_err(|why| not_served(request.path(), &why))?;
         // Changes between the reading and this point were reported to no session.
         let sender = message_sender.get_or_init(|| way.message_sender());
         let _ = sender.send(SessionMessage::FilesChanged(FileChanges::All));
         self.file_watches.extend(watch);
-        if let OpenRequest::Project(file) = wish {
+        if let OpenRequest::Project(file) = request {
             self.share_project(file);
         }
         (self.notify)(&format!(
@@ -343,9 +343,9 @@ impl DaemonActor {
 
     /// Returns the session of a file or project that is open. One that panicked receives no
     /// messages, and is opened again.
-    fn find_open(&self, wish: &OpenRequest) -> Option<OpenedSession> {
+    fn find_open(&self, request: &OpenRequest) -> Option<OpenedSession> {
         let mut sessions = self.sessions.list().into_iter();
-        let (session, known) = sessions.find(|(_, it)| wish.is_open_as(&it.place))?;
+        let (session, known) = sessions.find(|(_, it)| request.is_open_as(&it.place))?;
         if !known.handle.send(SessionMessage::RunWorkflows) {
             return None;
         }

@@ -47,12 +47,12 @@ pub(super) fn read_place(
     let message_sender = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let later = Arc::clone(&message_sender);
     // Before the session has begun and after it has ended, changes can be ignored.
-    let hear = move |heard: FileChanges| {
+    let on_change = move |changes: FileChanges| {
         if let Some(message_sender) = later.get() {
-            let _ = message_sender.send(SessionMessage::FilesChanged(heard));
+            let _ = message_sender.send(SessionMessage::FilesChanged(changes));
         }
     };
-    let watch = FileWatch::start(&[file.to_owned()], hear).map_err(|why| {
+    let watch = FileWatch::start(&[file.to_owned()], on_change).map_err(|why| {
         notes.push(format!(
             "note: {why}. What others change in it is seen when you next ask or decide something."
         ));

@@ -33,8 +33,8 @@ pub(super) fn read_project(
 ) -> Result<SessionStart, NotOpened> {
     let ledger = &context.ledger;
     context.settle_file(file, || {
-        let begun = hybrid::restore_interrupted_files(ledger, file)?;
-        let notices = begun.into_iter().chain(recover_place(ledger, file)?);
+        let restored = hybrid::restore_interrupted_files(ledger, file)?;
+        let notices = restored.into_iter().chain(recover_place(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
         Ok(())
     })?;
@@ -43,15 +43,15 @@ pub(super) fn read_project(
     let message_sender = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let (later, followers) = (Arc::clone(&message_sender), Arc::clone(&context.followers));
     // Before the session has begun and after it has ended, changes can be ignored.
-    let hear = move |heard: FileChanges| {
+    let on_change = move |changes: FileChanges| {
         if let Ok(mut followers) = followers.lock() {
-            followers.retain(|it| it.send(SessionMessage::FilesChanged(heard.clone())).is_ok());
+            followers.retain(|it| it.send(SessionMessage::FilesChanged(changes.clone())).is_ok());
         }
         if let Some(message_sender) = later.get() {
-            let _ = message_sender.send(SessionMessage::FilesChanged(heard));
+            let _ = message_sender.send(SessionMessage::FilesChanged(changes));
         }
     };
-    let watch = FileWatch::start(&project.watch_roots(), hear).map_err(|why| {
+    let watch = FileWatch::start(&project.watch_roots(), on_change).map_err(|why| {
         NotOpened::NotServed { file: file.display().to_string(), why: why.to_string() }
     })?;
     project.set_watch_updater(watch.updater());

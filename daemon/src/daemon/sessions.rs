@@ -202,13 +202,13 @@ impl DaemonHandle {
     pub async fn hello(&self, hello: Hello) -> Result<Welcome, Failure> {
         loop {
             let own = hello.clone();
-            let begun = self.run_with_reply(move |daemon, reply| {
+            let result = self.run_with_reply(move |daemon, reply| {
                 // A client that has gone begins no session.
                 if !reply.is_closed() {
                     let _ = reply.send(daemon.begin_session(own));
                 }
             });
-            if let Some(welcome) = begun.await? {
+            if let Some(welcome) = result.await? {
                 return Ok(welcome);
             }
             self.state.sessions.wait_until_ended(&HashSet::from([hello.session.clone()])).await;

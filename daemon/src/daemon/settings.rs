@@ -45,8 +45,8 @@ impl DaemonActor {
     }
 
     /// Accepts keys from the user's terminal. Returns which providers can be used now.
-    fn accept_keys(&self, handed: KeyHandover) -> ProviderKeys {
-        if self.model_selector.accept_keys(handed) {
+    fn accept_keys(&self, handover: KeyHandover) -> ProviderKeys {
+        if self.model_selector.accept_keys(handover) {
             // The models that can be chosen and the default may have changed.
             self.event_hub.mark_settings_changed();
         }
@@ -68,8 +68,8 @@ impl DaemonHandle {
         self.run(|daemon| Ok(daemon.model_selector.provider_keys()))
     }
 
-    pub fn accept_keys(&self, handed: KeyHandover) -> Answer<ProviderKeys> {
-        self.run(|daemon| Ok(daemon.accept_keys(handed)))
+    pub fn accept_keys(&self, handover: KeyHandover) -> Answer<ProviderKeys> {
+        self.run(|daemon| Ok(daemon.accept_keys(handover)))
     }
 
     /// Returns the total usage of models.

@@ -199,10 +199,10 @@ impl EventHub {
 
     /// Waits until a token is no longer valid.
     pub(crate) async fn wait_until_revoked(&self, token: &str) {
-        let mut news = self.revocations.subscribe();
+        let mut changes = self.revocations.subscribe();
         while self.is_human(token) || self.is_agent(token) || self.session_of(token).is_some() {
             // The sender lives as long as the hub, so this cannot fail.
-            let _ = news.changed().await;
+            let _ = changes.changed().await;
         }
     }
 
@@ -295,17 +295,18 @@ impl EventHub {
 
     /// Reports that the list of open places changed, or what is known of them.
     pub fn mark_places_changed(&self) {
-        self.changes.send_modify(|news| news.places = news.places.saturating_add(1));
+        self.changes.send_modify(|counters| counters.places = counters.places.saturating_add(1));
     }
 
     /// Reports that an open place has grown or shrunk.
     pub fn mark_sizes_changed(&self) {
-        self.changes.send_modify(|news| news.sizes = news.sizes.saturating_add(1));
+        self.changes.send_modify(|counters| counters.sizes = counters.sizes.saturating_add(1));
     }
 
     /// Reports that the settings or the granted access changed.
     pub fn mark_settings_changed(&self) {
-        self.changes.send_modify(|news| news.settings = news.settings.saturating_add(1));
+        self.changes
+            .send_modify(|counters| counters.settings = counters.settings.saturating_add(1));
     }
 
     /// Marks the plugins that are away by now. Returns the time until the next one may be, or None
@@ -450,7 +451,7 @@ impl EventHub {
             slot.wake.send_modify(|n| *n = u64::MAX);
         }
         self.wake.send_modify(|n| *n = u64::MAX);
-        self.changes.send_modify(|news| news.is_over = true);
+        self.changes.send_modify(|counters| counters.is_over = true);
     }
 }
 

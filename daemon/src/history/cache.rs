@@ -308,7 +308,7 @@ impl HistoryCache {
     pub(super) fn script_changes(
         &mut self,
         ledger: &Ledger,
-        meant: &PlaceSelector,
+        selector: &PlaceSelector,
         path: &str,
     ) -> Result<(Vec<ScriptChange>, Vec<Seq>), LedgerError> {
         let (mut changes, mut reads, mut at) = (Vec::new(), Vec::new(), self.end_position());
@@ -323,7 +323,7 @@ impl HistoryCache {
                 match row.subject {
                     RowSubject::Proposal(proposal)
                         if matches!(kind, "applied" | "undone" | "redone")
-                            && self.is_script_change(ledger, &row, proposal, meant, path)? =>
+                            && self.is_script_change(ledger, &row, proposal, selector, path)? =>
                     {
                         changes.push(ScriptChange { seq, at: row.at, kind, proposal });
                     }
@@ -334,7 +334,7 @@ impl HistoryCache {
                         let is_its =
                             called.tool == "read_script" && called.path.as_deref() == Some(path);
                         if is_its
-                            && self.workflow_place(ledger, row.workflow)?.is_selected_by(meant)
+                            && self.workflow_place(ledger, row.workflow)?.is_selected_by(selector)
                         {
                             reads.push(seq);
                         }
@@ -357,7 +357,7 @@ impl HistoryCache {
         ledger: &Ledger,
         row: &HistoryRow,
         proposal: Seq,
-        meant: &PlaceSelector,
+        selector: &PlaceSelector,
         path: &str,
     ) -> Result<bool, LedgerError> {
         let Some(proposed) = self.summaries.proposal_summary(ledger, proposal)? else {
@@ -368,11 +368,11 @@ impl HistoryCache {
         if proposed.more == 0 && !proposed.paths.iter().any(touches) {
             return Ok(false);
         }
-        let is_project = match meant {
+        let is_project = match selector {
             PlaceSelector::Open(place) => proposed.project.as_ref() == Some(&place.name()),
             PlaceSelector::Named(name) => proposed.project.as_ref() == Some(name),
         };
-        Ok(is_project || self.workflow_place(ledger, row.workflow)?.is_selected_by(meant))
+        Ok(is_project || self.workflow_place(ledger, row.workflow)?.is_selected_by(selector))
     }
 
     /// Builds the displayed line of a row. It does not know whether the session is open.
@@ -395,13 +395,15 @@ impl HistoryCache {
         if let (RowSubject::Call(call), None) = (row.subject, &proposed) {
             paths.extend(self.summaries.call_summary(ledger, call)?.path.clone());
         }
-        let said = row.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let first_line = row.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let title = match (verdict_label(row.kind), &proposed) {
-            (Some(verdict), Some(proposed)) if said.is_empty() => {
+            (Some(verdict), Some(proposed)) if first_line.is_empty() => {
                 format!("{verdict}: {}", proposed.title)
             }
-            (Some(verdict), Some(proposed)) => format!("{verdict}: {} ({said})", proposed.title),
-            _ => said.to_owned(),
+            (Some(verdict), Some(proposed)) => {
+                format!("{verdict}: {} ({first_line})", proposed.title)
+            }
+            _ => first_line.to_owned(),
         };
         let shown: Vec<String> = paths.iter().take(MAX_PATHS_SHOWN).cloned().collect();
         let entry = HistoryEntry {
@@ -425,8 +427,8 @@ impl HistoryCache {
 }
 
 impl WorkflowPlace {
-    fn is_selected_by(&self, meant: &PlaceSelector) -> bool {
-        match meant {
+    fn is_selected_by(&self, selector: &PlaceSelector) -> bool {
+        match selector {
             PlaceSelector::Open(open) => {
                 self.place.as_ref().is_some_and(|place| is_same_place(place, open))
             }

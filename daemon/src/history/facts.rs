@@ -91,17 +91,17 @@ impl OutcomeFacts {
         }
     }
 
-    fn note_call(&mut self, call: Seq, is: CallFact, order: ReadOrder) {
+    fn note_call(&mut self, call: Seq, fact: CallFact, order: ReadOrder) {
         match order {
-            ReadOrder::Forwards => drop(self.calls.insert(call, is)),
-            ReadOrder::Backwards => drop(self.calls.entry(call).or_insert(is)),
+            ReadOrder::Forwards => drop(self.calls.insert(call, fact)),
+            ReadOrder::Backwards => drop(self.calls.entry(call).or_insert(fact)),
         }
     }
 
-    fn note_proposal(&mut self, proposal: Seq, is: HistoryOutcome, order: ReadOrder) {
+    fn note_proposal(&mut self, proposal: Seq, outcome: HistoryOutcome, order: ReadOrder) {
         match order {
-            ReadOrder::Forwards => drop(self.proposals.insert(proposal, is)),
-            ReadOrder::Backwards => drop(self.proposals.entry(proposal).or_insert(is)),
+            ReadOrder::Forwards => drop(self.proposals.insert(proposal, outcome)),
+            ReadOrder::Backwards => drop(self.proposals.entry(proposal).or_insert(outcome)),
         }
     }
 

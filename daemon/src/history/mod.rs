@@ -57,14 +57,14 @@ impl HistoryIndex {
         known.refresh(ledger)?;
         let mut at = wanted.before.unwrap_or(known.end_position()).min(known.end_position());
         known.read_back_to(ledger, at)?;
-        let mut looking = FilteredReader {
+        let mut reader = FilteredReader {
             cache: &mut known,
             ledger,
             query: FilterQuery::from_filter(&wanted.filter),
         };
         let (mut entries, mut read) = (Vec::new(), 0);
         'page: while at > Seq(1) && entries.len() < wanted.limit && read < MAX_ENTRIES_READ {
-            let (rows, were_read) = looking.cache.rows_before(ledger, at)?;
+            let (rows, were_read) = reader.cache.rows_before(ledger, at)?;
             read += if were_read { rows.len() } else { 0 };
             if rows.is_empty() {
                 at = Seq(1);
@@ -75,7 +75,7 @@ impl HistoryIndex {
                     break 'page;
                 }
                 at = row.seq;
-                entries.extend(looking.matching_line(&row)?);
+                entries.extend(reader.matching_line(&row)?);
                 if entries.len() == wanted.limit {
                     break 'page;
                 }
@@ -154,11 +154,11 @@ impl HistoryIndex {
         known.refresh(ledger)?;
         // The outcome of a record can be anywhere after it.
         known.read_back_to(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
-        let mut looking =
+        let mut reader =
             FilteredReader { cache: &mut known, ledger, query: FilterQuery::from_filter(filter) };
         let mut fitting = Vec::new();
         for record in records {
-            if looking.matching_line(&HistoryRow::from_record(&record))?.is_some() {
+            if reader.matching_line(&HistoryRow::from_record(&record))?.is_some() {
                 fitting.push(record);
             }
         }
@@ -175,7 +175,7 @@ impl HistoryIndex {
     pub fn script_at(
         &self,
         ledger: &Ledger,
-        meant: &PlaceSelector,
+        selector: &PlaceSelector,
         path: InstancePath,
         seq: Option<Seq>,
         now: Vec<String>,
@@ -183,7 +183,7 @@ impl HistoryIndex {
         let (changes, reads) = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.refresh(ledger)?;
-            known.script_changes(ledger, meant, &path.to_string())?
+            known.script_changes(ledger, selector, &path.to_string())?
         };
         let script = ScriptTimeline::read_changes(ledger, &path, changes, now, &reads)?;
         Ok(script.has_history().then(|| script.text_at(path, seq)))
@@ -279,7 +279,7 @@ impl FilteredReader<'_> {
         }
         // Most rows fail the checks above, so their lines are never built.
         let line = self.cache.build_line(self.ledger, row)?;
-        let says = match &self.query.text {
+        let matches_text = match &self.query.text {
             Some(text) => {
                 text.is_match(&row.text)
                     || text.is_match(&line.entry.title)
@@ -287,8 +287,8 @@ impl FilteredReader<'_> {
             }
             None => true,
         };
-        let touches = match &self.query.path {
-            Some(path) if says => {
+        let matches_path = match &self.query.path {
+            Some(path) if matches_text => {
                 let is_more =
                     line.entry.more_paths as usize + line.entry.paths.len() > line.paths.len();
                 line.paths.iter().any(|it| path.is_match(it))
@@ -297,7 +297,7 @@ impl FilteredReader<'_> {
             Some(_) => false,
             None => true,
         };
-        Ok((says && touches).then_some(line.entry))
+        Ok((matches_text && matches_path).then_some(line.entry))
     }
 
     /// Whether the part of a text that is not cached matches.

@@ -309,10 +309,10 @@ impl MeteredWork {
             self.model_calls.push(ModelCall { at, model, duration: None, failure: None });
             self.model_calls.len() - 1
         });
-        let ask = &mut self.model_calls[index];
+        let call = &mut self.model_calls[index];
         match code {
-            Some(code) => ask.failure = Some(code),
-            None => ask.duration = open.map(|_| at.saturating_sub(ask.at)),
+            Some(code) => call.failure = Some(code),
+            None => call.duration = open.map(|_| at.saturating_sub(call.at)),
         }
     }
 
@@ -375,12 +375,12 @@ impl MeteredWork {
 
     fn model_figures(&self, since: u64) -> Vec<ModelFigures> {
         let mut by_model: BTreeMap<&str, Vec<&ModelCall>> = BTreeMap::new();
-        for ask in self.model_calls.iter().filter(|ask| day_number(ask.at) >= since) {
-            by_model.entry(&ask.model).or_default().push(ask);
+        for call in self.model_calls.iter().filter(|ask| day_number(ask.at) >= since) {
+            by_model.entry(&call.model).or_default().push(call);
         }
-        let figures = |(model, asks): (&str, Vec<&ModelCall>)| {
+        let figures = |(model, calls): (&str, Vec<&ModelCall>)| {
             let mut failures: Vec<FailureFigures> = Vec::new();
-            for code in asks.iter().filter_map(|ask| ask.failure) {
+            for code in calls.iter().filter_map(|call| call.failure) {
                 match failures.iter_mut().find(|known| known.code == code) {
                     Some(known) => known.count += 1,
                     None => failures.push(FailureFigures { code, count: 1 }),
@@ -390,10 +390,10 @@ impl MeteredWork {
             ModelFigures {
                 provider: model.split('/').next().unwrap_or(model).to_owned(),
                 model: model.to_owned(),
-                asked: asks.len() as u64,
-                answered: asks.iter().filter(|ask| ask.duration.is_some()).count() as u64,
+                asked: calls.len() as u64,
+                answered: calls.iter().filter(|call| call.duration.is_some()).count() as u64,
                 failures,
-                answering: summarize_times(asks.iter().filter_map(|ask| ask.duration)),
+                answering: summarize_times(calls.iter().filter_map(|call| call.duration)),
             }
         };
         by_model.into_iter().map(figures).collect()

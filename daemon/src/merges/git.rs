@@ -29,8 +29,8 @@ fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
         .output()
         .context("git cannot be started")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("git {} failed: {}", args.join(" "), said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("git {} failed: {}", args.join(" "), stderr.trim());
     }
     let printed = String::from_utf8_lossy(&output.stdout);
     Ok(printed.strip_suffix('\n').unwrap_or(&printed).to_owned())

@@ -30,9 +30,9 @@ pub(super) async fn hold_connection(
     connection: String,
 ) {
     event_hub.connected_clients().add(&connection);
-    let mut news = event_hub.subscribe_changes();
+    let mut changes = event_hub.subscribe_changes();
     let mut held = PresenceGuard { event_hub, daemon, connection, is_closing: false };
-    let _ = news.wait_for(|news| news.is_over).await;
+    let _ = changes.wait_for(|news| news.is_over).await;
     held.is_closing = true;
 }
 

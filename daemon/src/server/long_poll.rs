@@ -108,9 +108,9 @@ pub(super) async fn poll_events(event_hub: &EventHub, cursor: Seq, hold: u64) ->
 
 /// Streams the events after a cursor for as long as the client reads.
 pub(super) fn stream_events(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
-    let told =
+    let events =
         event_stream(event_hub, cursor, |event| serde_json::to_string(event).unwrap_or_default());
-    let body = Body::from_stream(told);
+    let body = Body::from_stream(events);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -171,13 +171,13 @@ impl SessionActor {
         let driver = ToolDriver::Agent { name: call.client.clone() };
         let goal = format!("{} (MCP)", call.client);
         self.engine.read_memory();
-        let begun = self
+        let started = self
             .engine
             .begin_workflow(goal.as_str(), driver, mode)
             .map_err(|error| engine_failure(&error))?;
         let agent = Some(AgentConnection::from_connection(Some(call.connection.clone())));
-        self.workflow_slots.insert(begun, WorkflowSlot { agent, ..WorkflowSlot::default() });
-        Ok(begun)
+        self.workflow_slots.insert(started, WorkflowSlot { agent, ..WorkflowSlot::default() });
+        Ok(started)
     }
 
     /// Returns a call by its number or its proposal's; None if its workflow is not active here.

@@ -155,8 +155,8 @@ impl SessionActor {
             let (place, stance) = (self.engine.place(), chat.stance);
             let follows = conversation::find_plan(&self.ledger, &place, &chat.text, stance)
                 .map_err(|error| engine_failure(&error.into()))?;
-            let asked = UserRequest { goal: chat.text, attached, stance, follows };
-            return self.start_workflow(asked, driver, mode, |_| {});
+            let request = UserRequest { goal: chat.text, attached, stance, follows };
+            return self.start_workflow(request, driver, mode, |_| {});
         };
         let models = models.clone();
         let place = self.engine.place();
@@ -178,11 +178,11 @@ impl SessionActor {
         } else if let Some(workflow) = at_work {
             return self.continue_task(workflow, chat, attached, driver);
         }
-        let asked = UserRequest { goal: chat.text, attached, stance: chat.stance, follows };
-        model_request::check_first_message(&models, &asked).map_err(|why| {
+        let request = UserRequest { goal: chat.text, attached, stance: chat.stance, follows };
+        model_request::check_first_message(&models, &request).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
         })?;
-        self.start_workflow(asked, driver, mode, |_| {})
+        self.start_workflow(request, driver, mode, |_| {})
     }
 
     /// Adds a message to an active task. It is part of the next request to the model, or the answer
@@ -211,8 +211,8 @@ impl SessionActor {
             // The user may have chosen another model since the failure.
             self.engine.set_driver(driver);
         }
-        let said = WorkflowInput::Asked { text: chat.text, attached };
-        self.engine.handle_input(said).map_err(|error| engine_failure(&error))?;
+        let input = WorkflowInput::Asked { text: chat.text, attached };
+        self.engine.handle_input(input).map_err(|error| engine_failure(&error))?;
         Ok(WorkflowStarted { workflow })
     }
 }

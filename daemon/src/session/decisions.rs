@@ -63,7 +63,7 @@ impl SessionActor {
                 "Look at it again, and decide then.",
             ));
         }
-        let stands = match &decide.decision {
+        let result = match &decide.decision {
             Decision::Approve { twice } => {
                 self.check_approvable(seq)?;
                 self.engine.approve(seq, Approver::Person, *twice).map(|()| seq)
@@ -82,13 +82,13 @@ impl SessionActor {
                 self.engine.revise_proposal(seq, |draft| draft_part(draft, &proposal, &taken))
             }
         };
-        let stands = stands.map_err(|error| engine_failure(&error))?;
+        let proposal_seq = result.map_err(|error| engine_failure(&error))?;
         let status = self
             .engine
-            .find_proposal(stands)
+            .find_proposal(proposal_seq)
             .map(|(_, pending)| pending.status.to_proposal_status());
         let status = status.unwrap_or(ProposalStatus::Withdrawn);
-        Ok(DecisionResponse { proposal: stands, status })
+        Ok(DecisionResponse { proposal: proposal_seq, status })
     }
 
     fn check_approvable(&self, seq: Seq) -> Result<(), Failure> {

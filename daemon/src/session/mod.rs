@@ -313,10 +313,10 @@ impl SessionActor {
             SessionMessage::ResumeWorkflows => self.resume_workflows(),
             // A project that cannot be read now is read again when its files have been corrected.
             // Nothing is written meanwhile, because its files differ from what was read.
-            SessionMessage::FilesChanged(heard) => {
+            SessionMessage::FilesChanged(changes) => {
                 self.open_projects();
-                let _ = self.engine.follow_project_files(&heard);
-                let _ = self.engine.follow_projects(&heard);
+                let _ = self.engine.follow_project_files(&changes);
+                let _ = self.engine.follow_projects(&changes);
             }
             SessionMessage::Scene(update, reply) => {
                 let taken = self.update_scene(&update);
@@ -354,8 +354,8 @@ impl SessionActor {
                 let decided = self.decide_proposal(seq, &decide);
                 let _ = reply.send(decided);
             }
-            SessionMessage::ModelReplied(workflow, ask, answer) => {
-                self.handle_model_reply(workflow, &ask, *answer);
+            SessionMessage::ModelReplied(workflow, sent_request, answer) => {
+                self.handle_model_reply(workflow, &sent_request, *answer);
             }
             SessionMessage::Fetched(workflow, call, seen) => {
                 self.handle_fetched(workflow, call, seen);
@@ -380,7 +380,7 @@ impl SessionActor {
                 let done = self.act_on_workflow(workflow, verb, settings.model.as_deref());
                 let _ = reply.send(done);
             }
-            SessionMessage::Picture(of, asked, reply) => self.queue_picture(of, asked, reply),
+            SessionMessage::Picture(of, options, reply) => self.queue_picture(of, options, reply),
             SessionMessage::ReadScript(path, reply) => {
                 drop(reply.send(self.engine.script_texts(&path)));
             }
@@ -393,7 +393,7 @@ impl SessionActor {
     fn handle_model_reply(
         &mut self,
         workflow: Seq,
-        ask: &ModelRequest,
+        request: &ModelRequest,
         answer: Result<ModelAnswer, HttpError>,
     ) {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
@@ -402,7 +402,7 @@ impl SessionActor {
             job.last_phase = None;
         }
         self.engine.select_workflow(workflow);
-        if let Err(error) = self.engine.handle_reply(ask, answer) {
+        if let Err(error) = self.engine.handle_reply(request, answer) {
             self.stop_with_error(workflow, &error);
         }
     }
@@ -430,19 +430,19 @@ impl SessionActor {
 
     fn start_workflow(
         &mut self,
-        asked: UserRequest,
+        request: UserRequest,
         driver: ToolDriver,
         mode: Mode,
         begin: impl FnOnce(&mut Engine),
     ) -> Result<WorkflowStarted, Failure> {
-        if asked.goal.trim().is_empty() {
+        if request.goal.trim().is_empty() {
             let hint = "Say what is to be done.";
             return Err(failure(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
         self.engine.read_memory();
         let workflow = self
             .engine
-            .begin_workflow(asked, driver, mode)
+            .begin_workflow(request, driver, mode)
             .map_err(|error| engine_failure(&error))?;
         self.workflow_slots.insert(workflow, WorkflowSlot::default());
         begin(&mut self.engine);
@@ -515,9 +515,9 @@ impl SessionActor {
             return Some(NextStep::Model);
         }
         match self.engine.prepare_request() {
-            Ok(Some(ask)) => {
+            Ok(Some(request)) => {
                 job.active_request = Some(ActiveRequest::send_request(
-                    ask,
+                    request,
                     workflow,
                     Arc::clone(&self.event_hub),
                     self.session.clone(),
@@ -542,8 +542,8 @@ impl SessionActor {
         let client = agent.unwrap_or_else(|| workflow.to_string());
         let job = self.workflow_slots.entry(workflow).or_default();
         if job.active_request.is_none() {
-            let looking = self.engine.find_fetch(call);
-            job.active_request = looking.map(|it| {
+            let work = self.engine.find_fetch(call);
+            job.active_request = work.map(|it| {
                 ActiveRequest::fetch(it, workflow, call, &client, self.message_sender.clone())
             });
         }

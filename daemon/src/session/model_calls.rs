@@ -97,7 +97,7 @@ impl ActiveRequest {
     /// Fetches something when it is the client's turn. The result is sent to the session as a
     /// message.
     pub(super) fn fetch(
-        looking: FetchWork,
+        work: FetchWork,
         workflow: Seq,
         call: Seq,
         client: &str,
@@ -105,21 +105,21 @@ impl ActiveRequest {
     ) -> Self {
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
-        let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
+        let lost = format!("{}: {LOST}, or too much waits to be read.", work.title());
         let lost = SessionMessage::Fetched(workflow, call, Err(lost));
-        let tell = ReplyGuard { message_sender, message: Some(lost) };
-        let queue = if looking.is_network_bound() { network_queue() } else { compute_queue() };
+        let guard = ReplyGuard { message_sender, message: Some(lost) };
+        let queue = if work.is_network_bound() { network_queue() } else { compute_queue() };
         // If the queue is full, the closure is dropped, and its guard reports that.
         queue.push(client, move || {
-            let seen = fetch::perform_fetch(&looking, &own);
-            tell.replace_message(SessionMessage::Fetched(workflow, call, seen));
+            let seen = fetch::perform_fetch(&work, &own);
+            guard.replace_message(SessionMessage::Fetched(workflow, call, seen));
         });
         Self { cancel, call: Some(call) }
     }
 
     /// Sends a request to a model. The answer is sent to the session as a message.
     pub(super) fn send_request(
-        ask: ModelRequest,
+        request: ModelRequest,
         workflow: Seq,
         event_hub: Arc<EventHub>,
         session: SessionId,
@@ -127,26 +127,26 @@ impl ActiveRequest {
     ) -> Self {
         let cancel = CancelSwitch::new();
         let watchers = ProgressWatchers { event_hub, session, workflow };
-        let models = ask.models.clone();
+        let models = request.models.clone();
         let own = cancel.clone();
         let lost = Box::new(Err(HttpError::SetupFailed(LOST.to_owned())));
-        let lost = SessionMessage::ModelReplied(workflow, Box::new(ask.clone()), lost);
-        let tell = ReplyGuard { message_sender, message: Some(lost) };
+        let lost = SessionMessage::ModelReplied(workflow, Box::new(request.clone()), lost);
+        let guard = ReplyGuard { message_sender, message: Some(lost) };
         models.spawn(async move {
             let text = Arc::new(Mutex::new(String::new()));
             let answer = {
-                let (more, telling) = (Arc::clone(&text), watchers.clone());
-                let hear = move |heard: ClientEvent| match heard {
+                let (more, notice_watchers) = (Arc::clone(&text), watchers.clone());
+                let on_event = move |event: ClientEvent| match event {
                     ClientEvent::Text(piece) => {
                         more.lock().unwrap_or_else(PoisonError::into_inner).push_str(&piece);
                     }
                     ClientEvent::Reasoning(_) => {}
                     ClientEvent::Notice(notice) => {
                         more.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                        telling.emit_notice(&notice);
+                        notice_watchers.emit_notice(&notice);
                     }
                 };
-                let answer = ask.client.send_request(&ask.request, &own, hear);
+                let answer = request.client.send_request(&request.request, &own, on_event);
                 tokio::pin!(answer);
                 let mut gathered = tokio::time::interval(GATHERED);
                 loop {
@@ -164,9 +164,9 @@ impl ActiveRequest {
                     }
                 }
             };
-            tell.replace_message(SessionMessage::ModelReplied(
+            guard.replace_message(SessionMessage::ModelReplied(
                 workflow,
-                Box::new(ask),
+                Box::new(request),
                 Box::new(answer),
             ));
         });

@@ -50,7 +50,7 @@ impl SessionActor {
     pub(super) fn queue_picture(
         &mut self,
         of: PictureSubject,
-        asked: PictureOptions,
+        options: PictureOptions,
         reply: Reply<Vec<u8>>,
     ) {
         if self.pictures.requests.len() >= MAX_WAITING {
@@ -58,7 +58,7 @@ impl SessionActor {
             let hint = "Wait until they are there.";
             return drop(reply.send(Err(failure(FailureKind::TooMany, message, hint))));
         }
-        self.pictures.requests.push(DrawRequest { subject: of, options: asked, rounds: 0, reply });
+        self.pictures.requests.push(DrawRequest { subject: of, options, rounds: 0, reply });
     }
 
     /// Draws the pictures whose input is complete.

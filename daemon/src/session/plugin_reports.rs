@@ -38,8 +38,8 @@ impl SessionActor {
         self.check_epoch(update.epoch)?;
         for part in &update.parts {
             self.handle_undo(part).map_err(|error| engine_failure(&error))?;
-            let heard = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;
-            if let Err(torn) = heard {
+            let result = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;
+            if let Err(torn) = result {
                 // The mirror is invalid now.
                 self.engine.reset_mirror();
                 return Err(failure(

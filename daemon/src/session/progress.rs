@@ -61,14 +61,14 @@ impl SessionActor {
     /// Emits additional questions to Studio.
     pub(super) fn emit_requested_context(&mut self) {
         let work = self.engine.studio().map_or(&[][..], StudioTarget::work);
-        let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
-        if asked > self.reported_work
+        let count = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
+        if count > self.reported_work
             && let Some(workflow) =
                 self.engine.asking_workflow().or(self.workflow_slots.keys().next().copied())
         {
             self.emit_progress(workflow, Event::ContextRequested { what: describe_work(work) });
         }
-        self.reported_work = asked;
+        self.reported_work = count;
     }
 
     /// Reports that approved changes cannot be applied at the moment. They are tried again on each

@@ -82,8 +82,8 @@ impl ScriptLinters {
                 Vec::new(),
             ),
             Some(settings) => {
-                let (all, wrong) = SourceLinter::from_settings(settings);
-                (Self { default_linter: all, spec_linter: None }, wrong)
+                let (all, findings) = SourceLinter::from_settings(settings);
+                (Self { default_linter: all, spec_linter: None }, findings)
             }
         }
     }

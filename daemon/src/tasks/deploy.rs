@@ -146,23 +146,23 @@ pub struct DeployCommit {
 pub fn prepare_deploy(
     ledger: &Ledger,
     wanted: DeployOptions<'_>,
-    tell: &mut dyn FnMut(DeployProgress<'_>),
+    on_progress: &mut dyn FnMut(DeployProgress<'_>),
 ) -> Result<PreparedDeploy, DeployError> {
-    tell(DeployProgress::Step(DeployStep::Reading));
+    on_progress(DeployProgress::Step(DeployStep::Reading));
     let written = read_history(ledger, wanted.project)?;
     let git = GitIndex::open_repository(wanted.project.parent().unwrap_or(Path::new(".")))?;
     let git = if wanted.is_dry_run { git.without_filters() } else { git };
-    tell(DeployProgress::Step(DeployStep::Comparing));
-    let mut ours = select_unchanged(&written, &git.root, tell)?;
+    on_progress(DeployProgress::Step(DeployStep::Comparing));
+    let mut ours = select_unchanged(&written, &git.root, on_progress)?;
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
     let own = format!("vector/{newest}");
     let branch = wanted.branch.unwrap_or(&own).to_owned();
     let reference = git.branch_reference(&branch)?;
     git.check_branch_free(&branch, &reference)?;
-    tell(DeployProgress::Step(DeployStep::Staging));
+    on_progress(DeployProgress::Step(DeployStep::Staging));
     let (base, is_new) = git.base_commit(&reference);
     if branch == own {
-        exclude_committed(&mut ours, &git, base.as_deref(), tell)?;
+        exclude_committed(&mut ours, &git, base.as_deref(), on_progress)?;
     }
     let (staged, strange) = git.stage_files(base.as_deref(), &ours, ledger)?;
     if !strange.is_empty() {
@@ -194,9 +194,9 @@ impl PreparedDeploy {
     /// Fails if nothing could be committed.
     pub fn commit(
         &self,
-        tell: &mut dyn FnMut(DeployProgress<'_>),
+        on_progress: &mut dyn FnMut(DeployProgress<'_>),
     ) -> Result<DeployCommit, DeployError> {
-        tell(DeployProgress::Step(DeployStep::Committing));
+        on_progress(DeployProgress::Step(DeployStep::Committing));
         let commit = self.git.write_commit(self.base.as_deref(), &self.message)?;
         let before = self.base.as_deref().filter(|_| !self.is_new);
         let note = self.git.move_branch(&self.reference, &commit, before, &self.files)?;
@@ -277,7 +277,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
 fn select_unchanged<'a>(
     written: &'a ProjectHistory,
     root: &Path,
-    tell: &mut dyn FnMut(DeployProgress<'_>),
+    on_progress: &mut dyn FnMut(DeployProgress<'_>),
 ) -> Result<GitPaths<'a>, DeployError> {
     let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
     for (file, history) in &written.files {
@@ -292,14 +292,14 @@ fn select_unchanged<'a>(
         let name = names
             .ok_or_else(|| refuse_deploy(format!("{} is not a UTF-8 name", file.display())))?;
         let name = name.join("/");
-        tell(DeployProgress::File(&name));
+        on_progress(DeployProgress::File(&name));
         let above = file.ancestors().skip(1).take_while(|folder| *folder != root);
         if let Some(other) = above.filter(|folder| folder.join(".git").exists()).last() {
             let why = format!(
                 "is in another repository, {}, and is left out; commit it there.",
                 safe_line(&other.display().to_string())
             );
-            tell(DeployProgress::Skipped(&name, &why));
+            on_progress(DeployProgress::Skipped(&name, &why));
             continue;
         }
         if Some(&hash_file(file)?) == history.states.last() {
@@ -310,7 +310,7 @@ fn select_unchanged<'a>(
     }
     for name in others {
         let why = "has been changed since, not by an accepted proposal, and is left out; commit it yourself.";
-        tell(DeployProgress::Skipped(&name, why));
+        on_progress(DeployProgress::Skipped(&name, why));
     }
     Ok(ours)
 }
@@ -320,7 +320,7 @@ fn exclude_committed(
     ours: &mut GitPaths<'_>,
     git: &GitIndex,
     base: Option<&str>,
-    tell: &mut dyn FnMut(DeployProgress<'_>),
+    on_progress: &mut dyn FnMut(DeployProgress<'_>),
 ) -> Result<(), DeployError> {
     let (done, found) = (git.committed_proposals(base)?, git.proposals_on_branches()?);
     ours.retain(|name, history| {
@@ -334,7 +334,7 @@ fn exclude_committed(
             "is committed as {commit} on {} already, and is left out unless you name another branch.",
             safe_line(branch)
         );
-        tell(DeployProgress::Skipped(name, &why));
+        on_progress(DeployProgress::Skipped(name, &why));
         false
     });
     Ok(())

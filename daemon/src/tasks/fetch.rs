@@ -27,26 +27,26 @@ const PICTURE_SIDE: u32 = 512;
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn perform_fetch(looking: &FetchWork, cancel: &CancelSwitch) -> Result<Json, String> {
+pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<Json, String> {
     if cancel.is_cancelled() {
         return Err(CANCELLED_MESSAGE.to_owned());
     }
-    match &*looking.request {
+    match &*work.request {
         FetchRequest::Page(address) => web::read_page(address, cancel).map(Json::from),
-        FetchRequest::Diagnostics(wanted) => fetch_diagnostics(looking, wanted, cancel),
+        FetchRequest::Diagnostics(wanted) => fetch_diagnostics(work, wanted, cancel),
         FetchRequest::Specs(wanted) => fetch_specs(wanted, cancel),
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
     }
 }
 
 fn fetch_diagnostics(
-    looking: &FetchWork,
+    work: &FetchWork,
     wanted: &DiagnosticsRequest,
     cancel: &CancelSwitch,
 ) -> Result<Json, String> {
-    let found = looking.folder.as_deref().map(settings::find_selene_settings).transpose();
+    let found = work.folder.as_deref().map(settings::find_selene_settings).transpose();
     let found = found.map_err(|why| format!("{why}. Fix it and try again."))?.flatten();
-    let (linters, wrong) =
+    let (linters, setting_findings) =
         ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
     let scripts: Vec<CheckedScript> = wanted
         .scripts
@@ -54,7 +54,7 @@ fn fetch_diagnostics(
         .map(|it| CheckedScript {
             path: it.path.clone(),
             class: it.class.clone(),
-            file: looking.files.get(&it.path).cloned(),
+            file: work.files.get(&it.path).cloned(),
             text: it.text.clone(),
         })
         .collect();
@@ -67,7 +67,7 @@ fn fetch_diagnostics(
         return Err(CANCELLED_MESSAGE.to_owned());
     }
     let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
-    let settings = wrong.iter().map(|it| (json!({ "file": file }), it));
+    let settings = setting_findings.iter().map(|it| (json!({ "file": file }), it));
     let in_scripts = scripts
         .iter()
         .zip(&lists)
@@ -105,16 +105,16 @@ fn script_json(script: &CheckedScript) -> Json {
 }
 
 fn finding_json(place: &Json, finding: &SourceFinding) -> Json {
-    let mut told = place.clone();
-    told["line"] = finding.at.line.into();
-    told["column"] = finding.at.column.into();
-    told["severity"] = finding.severity.name().into();
-    told["code"] = finding.code.as_str().into();
-    told["message"] = finding.message.as_str().into();
+    let mut object = place.clone();
+    object["line"] = finding.at.line.into();
+    object["column"] = finding.at.column.into();
+    object["severity"] = finding.severity.name().into();
+    object["code"] = finding.code.as_str().into();
+    object["message"] = finding.message.as_str().into();
     if !finding.notes.is_empty() {
-        told["notes"] = json!(finding.notes);
+        object["notes"] = json!(finding.notes);
     }
-    told
+    object
 }
 
 fn fetch_specs(wanted: &SpecsRequest, cancel: &CancelSwitch) -> Result<Json, String> {

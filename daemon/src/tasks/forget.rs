@@ -131,10 +131,10 @@ fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, Ledge
                 _ => false,
             });
         }
-        ForgetScope::Before(moment) => {
+        ForgetScope::Before(time) => {
             let mut old = Vec::new();
             for started in all {
-                if ledger.last_record(started.seq)?.is_some_and(|last| last.at < *moment) {
+                if ledger.last_record(started.seq)?.is_some_and(|last| last.at < *time) {
                     old.push(started);
                 }
             }
@@ -160,13 +160,17 @@ fn conversation_starts(all: &[Record]) -> HashMap<Seq, Seq> {
 
 /// Whether a place has one of these names.
 fn has_name(place: &Place, names: [Option<&String>; 3]) -> bool {
-    let is = |name: &str| names.iter().flatten().any(|it| *it == name);
+    let matches_name = |name: &str| names.iter().flatten().any(|it| *it == name);
     match place {
-        Place::File(place) => is(&place.file) || place.out.as_deref().is_some_and(is),
-        Place::Project(place) => is(&place.project),
+        Place::File(place) => {
+            matches_name(&place.file) || place.out.as_deref().is_some_and(matches_name)
+        }
+        Place::Project(place) => matches_name(&place.project),
         Place::Open(open) => {
             let number = open.place.place_id;
-            is(&open.place.name) || is(&open.session.0) || number > 0 && is(&number.to_string())
+            matches_name(&open.place.name)
+                || matches_name(&open.session.0)
+                || number > 0 && matches_name(&number.to_string())
         }
     }
 }

@@ -162,11 +162,11 @@ pub fn run_specs(
         until: Instant::now() + limits.total_time,
         is_stopped: Arc::new(AtomicBool::new(false)),
     };
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
-    let work = move || run_each(&still, &numbers, limits, &own, &tell);
+    let work = move || run_each(&still, &numbers, limits, &own, &sender);
     let lost = match thread::Builder::new().stack_size(STACK).spawn(work) {
-        Ok(_) => gather_results(&mut results, &told, &clock, is_cancelled),
+        Ok(_) => gather_results(&mut results, &receiver, &clock, is_cancelled),
         Err(why) => Some((0, format!("no thread could be made for it: {why}"))),
     };
     let Some((begun, why)) = lost else {
@@ -184,14 +184,14 @@ fn run_each(
     specs: &[u32],
     limits: SpecLimits,
     clock: &SpecClock,
-    told: &Sender<SpecProgress>,
+    sender: &Sender<SpecProgress>,
 ) {
-    let mut room = limits.max_cases;
+    let mut cases_left = limits.max_cases;
     for (index, spec) in specs.iter().enumerate() {
-        if clock.is_over() || !send_progress(told, SpecProgress::Started(index)) {
+        if clock.is_over() || !send_progress(sender, SpecProgress::Started(index)) {
             return;
         }
-        let run = || vm::run_spec(still, *spec, limits, clock, &mut room, told);
+        let run = || vm::run_spec(still, *spec, limits, clock, &mut cases_left, sender);
         let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
             |_| {
                 let message =
@@ -200,7 +200,7 @@ fn run_each(
             },
             Result::err,
         );
-        if !send_progress(told, SpecProgress::Done(failure)) {
+        if !send_progress(sender, SpecProgress::Done(failure)) {
             return;
         }
     }
@@ -210,7 +210,7 @@ fn run_each(
 /// the index of the first spec that did not start and the reason. None if all started.
 fn gather_results(
     results: &mut [SpecResult],
-    told: &Receiver<SpecProgress>,
+    receiver: &Receiver<SpecProgress>,
     clock: &SpecClock,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Option<(usize, String)> {
@@ -223,7 +223,7 @@ fn gather_results(
         }
         let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
         let spec = begun.checked_sub(1).and_then(|at| results.get_mut(at));
-        match told.recv_timeout(left.min(POLL_INTERVAL)) {
+        match receiver.recv_timeout(left.min(POLL_INTERVAL)) {
             Ok(SpecProgress::Started(at)) => {
                 begun = at + 1;
                 if let Some(spec) = results.get_mut(at) {
@@ -267,8 +267,8 @@ fn truncate_text(text: &str, most: usize) -> String {
 }
 
 /// Sends a progress report. Returns false if the receiver is gone.
-fn send_progress(to: &Sender<SpecProgress>, told: SpecProgress) -> bool {
-    to.send(told).is_ok()
+fn send_progress(sender: &Sender<SpecProgress>, progress: SpecProgress) -> bool {
+    sender.send(progress).is_ok()
 }
 
 #[cfg(test)]

@@ -140,13 +140,13 @@ pub struct PageReader {
 
 impl PageReader {
     /// Creates a reader that uses the system's resolver.
-    pub fn new(reach: AddressPolicy) -> Result<Self, WebError> {
-        Self::with_lookup(reach, Arc::new(|name| Box::pin(system_lookup(name))), FETCH_TIMEOUT)
+    pub fn new(policy: AddressPolicy) -> Result<Self, WebError> {
+        Self::with_lookup(policy, Arc::new(|name| Box::pin(system_lookup(name))), FETCH_TIMEOUT)
     }
 
     /// Creates a reader with its own resolver and time limit per page.
     pub fn with_lookup(
-        reach: AddressPolicy,
+        policy: AddressPolicy,
         lookup: NameLookup,
         time: Duration,
     ) -> Result<Self, WebError> {
@@ -156,13 +156,13 @@ impl PageReader {
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
-            .dns_resolver(Arc::new(CheckedResolver { policy: reach, lookup }))
+            .dns_resolver(Arc::new(CheckedResolver { policy, lookup }))
             // Connections are not reused for the next page.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| WebError::Unable(innermost_cause(&error)))?;
-        Ok(Self { client, policy: reach, timeout: time })
+        Ok(Self { client, policy, timeout: time })
     }
 
     /// Reads a page. The request is a GET without a body, so it changes nothing.
@@ -187,9 +187,9 @@ impl PageReader {
     async fn follow_redirects(&self, first: Url) -> Result<FetchedPage, WebError> {
         let mut url = first.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let sent = self.client.get(url.clone());
-            let sent = sent.header(ACCEPT, "text/html, text/plain;q=0.9, */*;q=0.1").send();
-            let response = sent.await.map_err(|error| request_error(&url, &error))?;
+            let request = self.client.get(url.clone());
+            let pending = request.header(ACCEPT, "text/html, text/plain;q=0.9, */*;q=0.1").send();
+            let response = pending.await.map_err(|error| request_error(&url, &error))?;
             let status = response.status();
             if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
                 let next = header_text(response.headers(), &LOCATION);
@@ -207,17 +207,17 @@ impl PageReader {
     /// Parses an address, relative to the page that links to it, and checks that it may be
     /// requested.
     fn parse_address(&self, address: &str, from: Option<&Url>) -> Result<Url, WebError> {
-        let wrong = |why: String| {
-            let shown = address[..address.floor_char_boundary(200)].to_owned();
-            WebError::Address { address: shown, why }
+        let address_error = |why: String| {
+            let shortened = address[..address.floor_char_boundary(200)].to_owned();
+            WebError::Address { address: shortened, why }
         };
         let parsed = match from {
             Some(from) => from.join(address.trim()),
             None => Url::parse(address.trim()),
         };
-        let url = parsed.map_err(|error| wrong(error.to_string()))?;
+        let url = parsed.map_err(|error| address_error(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(wrong(format!("{}: is neither http: nor https:", url.scheme())));
+            return Err(address_error(format!("{}: is neither http: nor https:", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(WebError::Address {
@@ -232,7 +232,7 @@ impl PageReader {
         }
         let port = url.port_or_known_default().unwrap_or_default();
         if self.policy == AddressPolicy::Public && !matches!(port, 80 | 443) {
-            return Err(wrong(format!("port {port} is neither 80 nor 443")));
+            return Err(address_error(format!("port {port} is neither 80 nor 443")));
         }
         Ok(url)
     }
@@ -246,14 +246,14 @@ struct CheckedResolver {
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, host) = (self.policy, name.as_str().to_owned());
+        let (policy, host) = (self.policy, name.as_str().to_owned());
         let found = (self.lookup)(host.clone());
         Box::pin(async move {
             let found = found.await?;
-            let refused = found.iter().find_map(|ip| reach.block_reason(*ip));
+            let refused = found.iter().find_map(|ip| policy.block_reason(*ip));
             let let_through: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|ip| reach.block_reason(*ip).is_none())
+                .filter(|ip| policy.block_reason(*ip).is_none())
                 .map(|ip| SocketAddr::new(ip, 0))
                 .collect();
             match refused {
@@ -287,9 +287,9 @@ async fn read_body(url: Url, mut response: Response) -> Result<FetchedPage, WebE
     let mut body: Vec<u8> = Vec::new();
     let mut is_cut = false;
     while let Some(bytes) = response.chunk().await.map_err(|error| request_error(&url, &error))? {
-        let room = MAX_BODY - body.len();
-        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        if bytes.len() > room {
+        let remaining = MAX_BODY - body.len();
+        body.extend_from_slice(&bytes[..bytes.len().min(remaining)]);
+        if bytes.len() > remaining {
             is_cut = true;
             break;
         }

@@ -27,18 +27,18 @@ impl Engine {
     /// script matters.
     pub(super) fn select_context(
         &mut self,
-        asked: &UserRequest,
+        request: &UserRequest,
         driver: &ToolDriver,
     ) -> Option<Entry> {
         let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
             return None;
         };
-        let (estimate, window) = model_request::first_message_tokens(models, asked);
+        let (estimate, window) = model_request::first_message_tokens(models, request);
         let budget = (window.saturating_sub(estimate) * 3 / WINDOW_DIVISOR).min(MAX_BYTES);
         let (scene, recent) = (&self.scene, self.recent_scripts());
         let question = code::ContextRequest {
-            words: &asked.goal,
-            pointed: asked.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
+            words: &request.goal,
+            pointed: request.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
             recent,
             budget: budget as usize,
             most: MAX_SCRIPTS,

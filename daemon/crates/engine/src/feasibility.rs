@@ -97,12 +97,12 @@ impl Engine {
             self.driver(),
             None | Some(ToolDriver::Calls | ToolDriver::Provider(ProviderKind::Offline))
         );
-        let was_told = |file: &str| {
-            let told = format!("{file} is written by");
+        let was_warned = |file: &str| {
+            let prefix = format!("{file} is written by");
             self.current_workflow()
-                .is_some_and(|it| it.refusals().any(|(_, reason)| reason.contains(&told)))
+                .is_some_and(|it| it.refusals().any(|(_, reason)| reason.contains(&prefix)))
         };
-        if let Some(first) = found.iter().find(|it| is_model && !was_told(&it.file)) {
+        if let Some(first) = found.iter().find(|it| is_model && !was_warned(&it.file)) {
             return Err(Refusal(format!(
                 "{} Nothing was proposed. Tell the person which source to change, or change it yourself where it is \
                  an instance of this place. If the person wants this very file changed, make the same call again.",

@@ -51,19 +51,19 @@ impl FetchWork {
 impl Engine {
     /// Returns the fetch that a call waits for.
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
-        let looks = self.tasks.values().filter_map(|task| task.fetching.as_ref());
-        let look = looks.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
+        let requests = self.tasks.values().filter_map(|task| task.fetching.as_ref());
+        let request = requests.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
         Some(FetchWork {
-            request: Arc::clone(look),
+            request: Arc::clone(request),
             folder: self.target.settings_folder(),
-            files: self.script_files_for(look),
+            files: self.script_files_for(request),
         })
     }
 
     /// Whether a fetch for a call is in progress.
     pub(super) fn is_fetching(&self, call: Seq) -> bool {
-        let mut looks = self.tasks.values().filter_map(|task| task.fetching.as_ref());
-        looks.any(|(of, _)| *of == call)
+        let mut requests = self.tasks.values().filter_map(|task| task.fetching.as_ref());
+        requests.any(|(of, _)| *of == call)
     }
 
     /// Drops the fetch of a call: its result is not needed any more.

@@ -70,19 +70,19 @@ impl LinkedProjects {
         self.overlay_mark = None;
         // After a reset, the ids in these commands may belong to other instances.
         self.unsynced.clear();
-        for beside in &mut self.projects {
-            (beside.is_linked, beside.synced_scripts) = (false, None);
+        for linked in &mut self.projects {
+            (linked.is_linked, linked.synced_scripts) = (false, None);
         }
     }
 
     /// Returns the scene of a project, by the path of its project file.
     pub(super) fn project_scene(&mut self, project: &str) -> Option<&mut Scene> {
-        let found = self.projects.iter_mut().find(|beside| beside.project.name() == project);
-        found.map(|beside| &mut beside.scene)
+        let found = self.projects.iter_mut().find(|linked| linked.project.name() == project);
+        found.map(|linked| &mut linked.scene)
     }
 
     fn active_index(&self) -> Option<usize> {
-        self.projects.iter().position(|beside| beside.is_linked)
+        self.projects.iter().position(|linked| linked.is_linked)
     }
 }
 
@@ -132,12 +132,12 @@ impl Engine {
         };
         let open = &self.scene;
         let is_of =
-            |beside: &&mut LinkedProject| beside.project.is_synced_with(place, open, &beside.scene);
-        let Some(beside) = self.linked_projects.projects.iter_mut().find(is_of) else {
+            |linked: &&mut LinkedProject| linked.project.is_synced_with(place, open, &linked.scene);
+        let Some(linked) = self.linked_projects.projects.iter_mut().find(is_of) else {
             return Ok(());
         };
-        beside.is_linked = true;
-        let name = Some(beside.project.name());
+        linked.is_linked = true;
+        let name = Some(linked.project.name());
         if std::mem::replace(&mut self.linked_projects.last_linked, name.clone()) == name {
             return Ok(());
         }
@@ -186,8 +186,8 @@ impl Engine {
         let Some(at) = self.linked_projects.active_index() else {
             return Ok(self.warn_rojo_sync(proposal));
         };
-        let beside = &mut self.linked_projects.projects[at];
-        let mark = beside.scene.journal_mark();
+        let linked = &mut self.linked_projects.projects[at];
+        let mark = linked.scene.journal_mark();
         let parted = self.compute_file_part(at, call, &proposal);
         self.linked_projects.projects[at].scene.rollback(mark);
         let (in_files, loose) = parted?;
@@ -418,23 +418,23 @@ impl Engine {
     ///
     /// # Errors
     /// The ledger cannot be read or written.
-    pub fn follow_projects(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
-        (0..self.linked_projects.projects.len()).try_for_each(|at| self.follow_project(at, heard))
+    pub fn follow_projects(&mut self, changes: &FileChanges) -> Result<(), EngineError> {
+        (0..self.linked_projects.projects.len()).try_for_each(|at| self.follow_project(at, changes))
     }
 
-    fn follow_project(&mut self, at: usize, heard: &FileChanges) -> Result<(), EngineError> {
-        let beside = &mut self.linked_projects.projects[at];
-        let before = beside.project.hashed_files();
+    fn follow_project(&mut self, at: usize, changes: &FileChanges) -> Result<(), EngineError> {
+        let linked = &mut self.linked_projects.projects[at];
+        let before = linked.project.hashed_files();
         // A project that cannot be read now is read again before anything is written.
-        let Ok(Some(scene)) = beside.project.follow_changes(heard) else {
+        let Ok(Some(scene)) = linked.project.follow_changes(changes) else {
             return Ok(());
         };
-        beside.replace_scene(scene);
-        let after = beside.project.hashed_files();
+        linked.replace_scene(scene);
+        let after = linked.project.hashed_files();
         let is_same = |file: &&String| before.get(*file) == after.get(*file);
         let all = before.keys().chain(after.keys());
         let changed: BTreeSet<String> = all.filter(|file| !is_same(file)).cloned().collect();
-        let name = beside.project.name();
+        let name = linked.project.name();
         let waiting = self.pending_applies(|it| it.is_some_and(|files| files.project == name));
         self.drop_overlay();
         let LinkedProject { scene, .. } = &mut self.linked_projects.projects[at];

@@ -212,13 +212,13 @@ impl Engine {
     pub fn start(
         ledger: &Arc<Ledger>,
         opened: (impl Into<Target>, Scene),
-        asked: impl Into<UserRequest>,
+        request: impl Into<UserRequest>,
         driver: ToolDriver,
         mode: Mode,
         listener: EntryListener,
     ) -> Result<Self, EngineError> {
         let mut engine = Self::without_tasks(ledger, opened.0, opened.1, listener);
-        engine.begin_workflow(asked, driver, mode)?;
+        engine.begin_workflow(request, driver, mode)?;
         Ok(engine)
     }
 

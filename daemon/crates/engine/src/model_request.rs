@@ -73,9 +73,9 @@ pub(super) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
 ///
 /// # Errors
 /// The message can never be sent. The text says what to do instead.
-pub fn check_first_message(models: &TaskModels, asked: &UserRequest) -> Result<(), String> {
+pub fn check_first_message(models: &TaskModels, request: &UserRequest) -> Result<(), String> {
     let client = &models.edit;
-    let (estimate, window) = first_message_tokens(models, asked);
+    let (estimate, window) = first_message_tokens(models, request);
     if estimate <= window {
         return Ok(());
     }
@@ -88,11 +88,11 @@ pub fn check_first_message(models: &TaskModels, asked: &UserRequest) -> Result<(
 }
 
 /// Returns the estimated tokens of a first message, and the token budget that it must fit into.
-pub(super) fn first_message_tokens(models: &TaskModels, asked: &UserRequest) -> (u64, u64) {
-    let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
+pub(super) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -> (u64, u64) {
+    let (goal, attached) = (request.goal.clone(), request.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // Include all tools, since this is the upper bound of the size.
-    add_rules_and_tools(&mut prompt, asked.stance, models.config.scope_limit, None, true);
+    add_rules_and_tools(&mut prompt, request.stance, models.config.scope_limit, None, true);
     let client = &models.edit;
     let bytes = client
         .build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools))

@@ -22,11 +22,11 @@ impl Engine {
     ///
     /// # Errors
     /// The project cannot be read now. The scene stays as it was.
-    pub fn follow_project_files(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
+    pub fn follow_project_files(&mut self, changes: &FileChanges) -> Result<(), EngineError> {
         let Target::Project(project) = &mut self.target else {
             return Ok(());
         };
-        match project.follow_changes(heard)? {
+        match project.follow_changes(changes)? {
             Some(scene) => self.replace_scene(scene),
             None => Ok(()),
         }

@@ -110,7 +110,7 @@ pub(super) fn draft_inverse(
     left: Option<&Fingerprint>,
     is_as_left: bool,
 ) -> Result<(), Refusal> {
-    let goes = matches!(command, Command::Delete { .. });
+    let is_delete = matches!(command, Command::Delete { .. });
     let is_there = draft.scene().locate(command.target()).is_ok();
     if draft.scene().is_open_in_studio() && is_there {
         // Studio keeps an instance's id while it runs, whatever happens to its siblings.
@@ -128,7 +128,7 @@ pub(super) fn draft_inverse(
     let is_known = is_as_left && is_there;
     let command = relocate_command(draft.scene(), command)?;
     if let Some(left) = left
-        && (goes || !is_known)
+        && (is_delete || !is_known)
         && target_fingerprint(draft.scene(), &command)? != *left
     {
         return refuse!(

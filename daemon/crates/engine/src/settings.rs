@@ -27,7 +27,7 @@ pub fn find_selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<Li
     let Some((file, text)) = find_upwards(folder, &["selene.toml"])? else {
         return Ok(None);
     };
-    let beside = file.parent().unwrap_or(Path::new("."));
+    let directory = file.parent().unwrap_or(Path::new("."));
     let mut found = LintSettings { text, ..LintSettings::default() };
     for name in library_names(&found.text) {
         // A library name must not lead out of the folder.
@@ -36,9 +36,9 @@ pub fn find_selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<Li
             continue;
         }
         for ending in ["yml", "yaml"] {
-            let file = beside.join(format!("{name}.{ending}"));
+            let file = directory.join(format!("{name}.{ending}"));
             // A library that is not a file or may not be read is reported as missing.
-            if let Ok(text) = read_inside(beside, &file) {
+            if let Ok(text) = read_inside(directory, &file) {
                 found.libraries.insert(name, text);
                 break;
             }

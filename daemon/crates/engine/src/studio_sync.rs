@@ -89,14 +89,15 @@ impl Engine {
             self.questions.rounds = 0;
             self.scene.forget_facts();
         }
-        let mut meant = self.current_workflow().and_then(|workflow| workflow.implicit_target(call));
+        let mut implicit_target =
+            self.current_workflow().and_then(|workflow| workflow.implicit_target(call));
         if self.tasks.get(&self.current).is_some_and(|task| task.is_other_epoch)
-            && let Some(meant) = &mut meant
+            && let Some(implicit_target) = &mut implicit_target
         {
             // In another epoch the id may belong to another instance, so only the path is kept.
-            meant.target.id = InstanceId(String::new());
+            implicit_target.target.id = InstanceId(String::new());
         }
-        self.scene.set_implicit_target(meant);
+        self.scene.set_implicit_target(implicit_target);
     }
 
     /// Whether this call has asked Studio something and is not settled.
@@ -467,7 +468,7 @@ impl Engine {
     }
 
     fn handle_answer(&mut self, number: u64, answer: &PluginAnswer) -> Result<(), EngineError> {
-        let asks = self.asking_workflow();
+        let asker = self.asking_workflow();
         let Target::Open(studio) = &mut self.target else {
             return Ok(());
         };
@@ -477,7 +478,7 @@ impl Engine {
         if let Some((own, call)) = self.questions.own_question
             && own == number
         {
-            self.select_workflow(asks.unwrap_or(self.current));
+            self.select_workflow(asker.unwrap_or(self.current));
             self.questions.own_question = None;
             self.end_questions();
             let result = tools::describe_answer(&self.scene, answer).map(Plan::Answer);

@@ -69,14 +69,14 @@ impl Engine {
     /// Begins a workflow and selects it.
     pub fn begin_workflow(
         &mut self,
-        asked: impl Into<UserRequest>,
+        request: impl Into<UserRequest>,
         driver: ToolDriver,
         mode: Mode,
     ) -> Result<Seq, EngineError> {
-        let asked = asked.into();
-        self.load_conversation(asked.follows)?;
-        let context = self.select_context(&asked, &driver);
-        let UserRequest { goal, attached, stance, follows } = asked;
+        let request = request.into();
+        self.load_conversation(request.follows)?;
+        let context = self.select_context(&request, &driver);
+        let UserRequest { goal, attached, stance, follows } = request;
         let started = Entry::Started {
             place: self.target.place(),
             goal,

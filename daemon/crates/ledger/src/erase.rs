@@ -68,8 +68,8 @@ fn compact_database(conn: &Connection) -> bool {
         // The pragma returns a row; its first column is 1 if another connection blocked it.
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
     };
-    let made = empty_log().and_then(|_| conn.execute_batch("VACUUM")).and_then(|()| empty_log());
-    made.is_ok_and(|busy| busy == 0)
+    let result = empty_log().and_then(|_| conn.execute_batch("VACUUM")).and_then(|()| empty_log());
+    result.is_ok_and(|busy| busy == 0)
 }
 
 struct EraseRun<'a> {
@@ -93,12 +93,12 @@ impl EraseRun<'_> {
         erase: &impl Fn(Entry) -> Entry,
         mark: &Entry,
     ) -> Result<(usize, usize), LedgerError> {
-        let (mut goes, mut stays) = (BTreeSet::new(), BTreeSet::new());
+        let (mut erased_blobs, mut kept_blobs) = (BTreeSet::new(), BTreeSet::new());
         let mut erased = Vec::new();
         self.for_each_row(|row| {
             let body = self.read_body(&row)?;
             let is_wanted = self.wanted.contains(&row.workflow);
-            let names = if is_wanted { &mut goes } else { &mut stays };
+            let names = if is_wanted { &mut erased_blobs } else { &mut kept_blobs };
             names.extend(find_hashes(&body).chain(row.blob));
             if is_wanted {
                 let entry = serde_json::from_slice(&body).map_err(|source| {
@@ -111,8 +111,9 @@ impl EraseRun<'_> {
             }
             Ok(())
         })?;
-        let (goes, stays) = (self.reachable_blobs(goes)?, self.reachable_blobs(stays)?);
-        self.write_erased(&erased, goes.difference(&stays), mark)
+        let (erased_blobs, kept_blobs) =
+            (self.reachable_blobs(erased_blobs)?, self.reachable_blobs(kept_blobs)?);
+        self.write_erased(&erased, erased_blobs.difference(&kept_blobs), mark)
             .map_err(|source| LedgerError::from_sql(&self.ledger.file, source))
     }
 

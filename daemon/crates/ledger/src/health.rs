@@ -42,11 +42,11 @@ pub fn inspect_ledger(home: &Path) -> Result<Option<LedgerHealth>, LedgerError> 
     }
     let log = home.join("ledger.sqlite-wal");
     // Without a log no process has the file open, so read it without a lock and side files.
-    let looked = inspect_file(&file, log.exists());
-    let is_sound = looked.as_ref().is_ok_and(|health| health.faults.is_empty());
+    let inspected = inspect_file(&file, log.exists());
+    let is_sound = inspected.as_ref().is_ok_and(|health| health.faults.is_empty());
     // Another process may have started to write in the meantime.
     if is_sound || !log.exists() {
-        return looked.map(Some);
+        return inspected.map(Some);
     }
     inspect_file(&file, true).map(Some)
 }
@@ -78,8 +78,8 @@ fn immutable_uri(file: &Path) -> String {
 
 fn find_faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut check = conn.prepare(&format!("PRAGMA quick_check({MAX_FAULTS})"))?;
-    let said: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(said.into_iter().filter(|line| line != "ok").collect())
+    let messages: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(messages.into_iter().filter(|line| line != "ok").collect())
 }
 
 fn file_size(file: &Path) -> u64 {

@@ -242,26 +242,26 @@ impl TokenContext<'_> {
     }
 
     fn name_kind(&self) -> Option<HighlightKind> {
-        let word = self.word_at(self.at);
+        let name = self.word_at(self.at);
         let next = self.kind_at(self.at + 1);
         let is_called =
             matches!(next, TokenKind::Symbol(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin);
-        if self.is_keyword(word, next) {
+        if self.is_keyword(name, next) {
             return Some(HighlightKind::Keyword);
         }
         if self.is_type(is_called) {
             return Some(HighlightKind::Type);
         }
         let is_member = matches!(self.token_before(1).0, TokenKind::Symbol(b'.' | b':'));
-        if is_called && (is_member || GLOBALS.binary_search(&word).is_err()) {
+        if is_called && (is_member || GLOBALS.binary_search(&name).is_err()) {
             return Some(HighlightKind::Function);
         }
-        (!is_member && GLOBALS.binary_search(&word).is_ok()).then_some(HighlightKind::Global)
+        (!is_member && GLOBALS.binary_search(&name).is_ok()).then_some(HighlightKind::Global)
     }
 
     /// Whether a name is a keyword in its context.
-    fn is_keyword(&self, word: &str, next: TokenKind) -> bool {
-        match word {
+    fn is_keyword(&self, name: &str, next: TokenKind) -> bool {
+        match name {
             "export" => self.word_at(self.at + 1) == "type",
             "type" => matches!(next, TokenKind::Name | TokenKind::Function),
             "continue" => {

@@ -33,8 +33,8 @@ pub fn syntax_findings(source: &str) -> Vec<SourceFinding> {
 
 /// The position of the word that the compiler names, if it occurs exactly once in the line.
 fn error_word_span(error: &compile::CompileDiagnostic, lines: &LineIndex<'_>) -> Option<LineSpan> {
-    let (_, got) = error.message.rsplit_once("got '")?;
-    let word = &got[..got.rfind('\'')?];
+    let (_, rest) = error.message.rsplit_once("got '")?;
+    let word = &rest[..rest.rfind('\'')?];
     if word.is_empty() {
         return None;
     }

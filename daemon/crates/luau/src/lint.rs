@@ -86,11 +86,11 @@ impl SourceLinter {
     /// The default lints for specs, with the globals of TestEZ.
     pub fn with_testez() -> Self {
         let library = roblox_library().and_then(|library| {
-            let words =
-                TESTEZ_GLOBALS.iter().map(|word| ((*word).to_owned(), json!({ "any": true })));
-            let mut words = settings::globals_library(words.collect())?;
-            words.extend(library);
-            Some(words)
+            let globals =
+                TESTEZ_GLOBALS.iter().map(|name| ((*name).to_owned(), json!({ "any": true })));
+            let mut library_globals = settings::globals_library(globals.collect())?;
+            library_globals.extend(library);
+            Some(library_globals)
         });
         let checker = library.and_then(|library| settings::default_checker(&STYLE_LINTS, library));
         Self { checker, excluded: Vec::new() }
@@ -183,13 +183,13 @@ fn to_finding(
 ) -> SourceFinding {
     let it = found.diagnostic;
     let (start, end) = it.primary_label.range;
-    let told = it.primary_label.message.filter(|message| *message != it.message);
+    let label = it.primary_label.message.filter(|message| *message != it.message);
     SourceFinding {
         severity,
         finder: FindingSource::Selene,
         code: it.code.to_owned(),
         message: it.message,
-        notes: told.into_iter().chain(it.notes).collect(),
+        notes: label.into_iter().chain(it.notes).collect(),
         at: lines.span_from_bytes((start as usize, end as usize)),
     }
 }
@@ -267,8 +267,8 @@ struct LegacyName<'a> {
 fn legacy_names() -> impl Iterator<Item = LegacyName<'static>> {
     let lines = include_str!("legacy_enums.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {
-        let mut words = line.split(' ');
-        let (enum_name, legacy, current) = (words.next()?, words.next()?, words.next()?);
+        let mut columns = line.split(' ');
+        let (enum_name, legacy, current) = (columns.next()?, columns.next()?, columns.next()?);
         Some(LegacyName { enum_name, legacy, current })
     })
 }

@@ -160,14 +160,14 @@ impl Scene {
     /// Removes an inserted instance and all instances with a higher number.
     fn remove_inserted(&mut self, node: u32) {
         self.tree.unlink(node);
-        for gone in node..self.tree.len() {
-            self.note_removed_text(gone);
-            self.edits.forget_node(self.tree.class(gone), gone);
-            self.bases.remove(&gone);
-            self.ids.remove(gone);
-            self.renamed.remove(&gone);
-            self.asset_previews.remove(&gone);
-            if let Some(key) = self.created.remove(&gone) {
+        for removed in node..self.tree.len() {
+            self.note_removed_text(removed);
+            self.edits.forget_node(self.tree.class(removed), removed);
+            self.bases.remove(&removed);
+            self.ids.remove(removed);
+            self.renamed.remove(&removed);
+            self.asset_previews.remove(&removed);
+            if let Some(key) = self.created.remove(&removed) {
                 self.created_by_id.remove(&key);
             }
         }
@@ -302,10 +302,10 @@ impl Scene {
         if self.format() != from.format() {
             return;
         }
-        let mut gone = FxHashMap::default();
+        let mut deleted_cache = FxHashMap::default();
         for (node, copy) in from.tree.subtree(root).zip(first..) {
             let id = from.file_id(node).map(Cow::into_owned);
-            if let Some(id) = id.filter(|id| !self.is_id_in_use(id, &mut gone)) {
+            if let Some(id) = id.filter(|id| !self.is_id_in_use(id, &mut deleted_cache)) {
                 self.ids.set(copy, &id);
             }
         }
@@ -313,9 +313,9 @@ impl Scene {
 
     /// Whether an id in the file belongs to an instance that is not deleted, or is a dangling
     /// reference.
-    fn is_id_in_use(&self, id: &str, gone: &mut FxHashMap<u32, bool>) -> bool {
+    fn is_id_in_use(&self, id: &str, deleted_cache: &mut FxHashMap<u32, bool>) -> bool {
         match self.by_written_id(id) {
-            Some(node) => !self.is_deleted(node, gone),
+            Some(node) => !self.is_deleted(node, deleted_cache),
             None => self.file.is_taken(id),
         }
     }
@@ -542,8 +542,9 @@ impl Scene {
         keys.extend(columns.map(|column| column.key).filter(
             |key| matches!(self.edit_of(node, *key), PropertyEdit::Set(value) if referenced_instance(value).is_some()),
         ));
-        let points = |key| Some((key, referenced_instance(self.variant_of(node, key)?.as_ref())?));
-        let mut found: Vec<_> = keys.into_iter().filter_map(points).collect();
+        let reference =
+            |key| Some((key, referenced_instance(self.variant_of(node, key)?.as_ref())?));
+        let mut found: Vec<_> = keys.into_iter().filter_map(reference).collect();
         found.sort_unstable_by_key(|(key, _)| key.as_str());
         found
     }

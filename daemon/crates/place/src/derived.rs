@@ -24,7 +24,7 @@ impl Scene {
             return self.mirrored_count();
         }
         self.with_derived(|counted: &mut InstanceCount| match counted.0 {
-            Some((turns, instances)) if turns == self.change_count() => instances,
+            Some((counted_at, instances)) if counted_at == self.change_count() => instances,
             _ => {
                 let instances = self.len() as u32;
                 counted.0 = Some((self.change_count(), instances));

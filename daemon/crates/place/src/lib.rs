@@ -230,7 +230,7 @@ impl Scene {
     pub fn apply_reverse_patches(&mut self, patches: &[BytePatch]) {
         self.built_pieces = patches
             .iter()
-            .fold(self.saved_pieces.clone(), |stands, patch| patch.apply_to_pieces(&stands));
+            .fold(self.saved_pieces.clone(), |pieces, patch| patch.apply_to_pieces(&pieces));
     }
 
     /// Builds the file in its original format and returns its bytes.
@@ -350,8 +350,8 @@ impl Scene {
         let class = self.tree.class_name(node);
         let read =
             self.base_of(node).map_or_else(Cow::default, |base| self.file.keys_of(base, class));
-        let stays = |key: &Ustr| matches!(self.edit_of(node, *key), PropertyEdit::None);
-        let mut keys: Vec<Ustr> = read.iter().copied().filter(stays).collect();
+        let is_unedited = |key: &Ustr| matches!(self.edit_of(node, *key), PropertyEdit::None);
+        let mut keys: Vec<Ustr> = read.iter().copied().filter(is_unedited).collect();
         let columns = self.edits.columns_of_class(self.tree.class(node));
         keys.extend(columns.map(|column| column.key).filter(|key| is_set(*key)));
         keys
@@ -465,18 +465,18 @@ impl Scene {
                 ))
             });
         }
-        let here = self.path(at);
+        let parent_path = self.path(at);
         if named == 0 {
             let near = did_you_mean(&segment.name, self.children(at).map(|child| self.name(child)));
             return refuse!(
-                "There is no `{path}`: {here} has no child named {:?}.{near} list_children shows \
+                "There is no `{path}`: {parent_path} has no child named {:?}.{near} list_children shows \
                  what is there.",
                 segment.name
             );
         }
         if segment.index.is_some() {
             return refuse!(
-                "There is no `{path}`: {here} has {} named {:?}, not {n}.",
+                "There is no `{path}`: {parent_path} has {} named {:?}, not {n}.",
                 count_noun(named, "child", "children"),
                 segment.name
             );

@@ -42,8 +42,8 @@ const UNREADABLE: [&str; 4] = ["UniqueId", "HistoryId", "Capabilities", "Sandbox
 #[error("{0}")]
 pub struct OutOfSync(String);
 
-fn out_of_sync<T>(what: impl Into<String>) -> Result<T, OutOfSync> {
-    Err(OutOfSync(what.into()))
+fn out_of_sync<T>(message: impl Into<String>) -> Result<T, OutOfSync> {
+    Err(OutOfSync(message.into()))
 }
 
 /// Facts that were requested but are not known.
@@ -147,8 +147,8 @@ impl StudioMirror {
     }
 
     fn set_known_value(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
-        let points = value.as_ref().is_some_and(|value| matches!(value, Variant::Ref(_)));
-        if points {
+        let is_reference = value.as_ref().is_some_and(|value| matches!(value, Variant::Ref(_)));
+        if is_reference {
             let keys = self.pointing.entry(node).or_default();
             if !keys.contains(&key) {
                 keys.push(key);
@@ -269,15 +269,15 @@ impl Scene {
         let Some(mirror) = self.mirror() else {
             return MissingFacts::default();
         };
-        let mut asked: Vec<(u32, Ustr)> = mirror.missing.take().into_iter().collect();
-        asked.sort_unstable_by(|a, b| (a.0, a.1.as_str()).cmp(&(b.0, b.1.as_str())));
+        let mut requested: Vec<(u32, Ustr)> = mirror.missing.take().into_iter().collect();
+        requested.sort_unstable_by(|a, b| (a.0, a.1.as_str()).cmp(&(b.0, b.1.as_str())));
         let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         let mut missing = MissingFacts {
             assets: mirror.facts.missing_assets(),
             is_selection_missing: mirror.facts.is_selection_missing(),
             ..MissingFacts::default()
         };
-        for (node, key) in asked {
+        for (node, key) in requested {
             match key.as_str() {
                 SOURCE => missing.sources.push(self.written_id(Node(node))),
                 ATTRIBUTES => names.entry(node).or_default().push(ALL_ATTRIBUTES.to_owned()),
@@ -469,8 +469,8 @@ impl Scene {
     }
 
     /// Records the values of properties. Requested properties missing from `known` have no value.
-    pub fn set_known_properties(&mut self, known: &[KnownProperties], asked: &[PropertyQuery]) {
-        for PropertyQuery { id, names } in asked {
+    pub fn set_known_properties(&mut self, known: &[KnownProperties], requested: &[PropertyQuery]) {
+        for PropertyQuery { id, names } in requested {
             let Ok(node) = self.find_mirrored(id) else {
                 continue;
             };
@@ -493,8 +493,8 @@ impl Scene {
     }
 
     /// Records that requested texts are not available.
-    pub fn mark_sources_unavailable(&mut self, asked: &[InstanceId]) {
-        for id in asked {
+    pub fn mark_sources_unavailable(&mut self, requested: &[InstanceId]) {
+        for id in requested {
             if let Ok(node) = self.find_mirrored(id)
                 && let Ok(mirror) = self.mirror_mut()
             {

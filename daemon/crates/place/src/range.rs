@@ -23,9 +23,9 @@ pub struct ValueRange {
 static RANGES: LazyLock<FxHashMap<(&str, &str), ValueRange>> = LazyLock::new(|| {
     let lines = include_str!("ranges.txt").lines().filter(|line| !line.starts_with('#'));
     let range = |line: &'static str| {
-        let mut words = line.split(' ');
-        let key = (words.next()?, words.next()?);
-        let (least, greatest) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let mut columns = line.split(' ');
+        let key = (columns.next()?, columns.next()?);
+        let (least, greatest) = (columns.next()?.parse().ok()?, columns.next()?.parse().ok()?);
         Some((key, ValueRange { least, greatest }))
     };
     lines.filter_map(range).collect()

@@ -47,15 +47,15 @@ impl Scene {
     /// `of`.
     pub fn take_snapshot(&self, of: &[Node]) -> (SceneSnapshot, Vec<u32>) {
         let mut numbers: HashMap<Node, u32> = HashMap::new();
-        let mut still = SceneSnapshot::default();
+        let mut snapshot = SceneSnapshot::default();
         for node in self.subtree(self.root()) {
-            let number = still.instances.len() as u32;
+            let number = snapshot.instances.len() as u32;
             numbers.insert(node, number);
             let parent = self.parent(node).and_then(|it| numbers.get(&it).copied());
             let is_module = self.class(node) == "ModuleScript";
             let text = if is_module { self.script_text(node) } else { None };
             let path = text.as_ref().map(|_| self.path(node).to_string().into());
-            still.instances.push(SnapshotInstance {
+            snapshot.instances.push(SnapshotInstance {
                 name: self.name(node).into(),
                 class: self.class(node).into(),
                 parent,
@@ -63,11 +63,11 @@ impl Scene {
                 text: text.map(|text| text.as_ref().into()),
                 path,
             });
-            if let Some(parent) = parent.and_then(|at| still.instances.get_mut(at as usize)) {
+            if let Some(parent) = parent.and_then(|at| snapshot.instances.get_mut(at as usize)) {
                 parent.children.push(number);
             }
         }
         let found = of.iter().filter_map(|node| numbers.get(node).copied()).collect();
-        (still, found)
+        (snapshot, found)
     }
 }

@@ -43,8 +43,8 @@ impl PieceList {
 
     /// Inserts bytes before an offset of the original file, if the byte at that offset is kept.
     pub(super) fn insert_at(&mut self, offset: usize, bytes: Vec<u8>) {
-        let stands = |piece: &FilePiece| matches!(piece, FilePiece::Original(range) if range.contains(&offset));
-        let Some(at) = self.0.iter().position(stands) else {
+        let contains_offset = |piece: &FilePiece| matches!(piece, FilePiece::Original(range) if range.contains(&offset));
+        let Some(at) = self.0.iter().position(contains_offset) else {
             return;
         };
         if let FilePiece::Original(range) = self.0[at].clone() {
@@ -122,7 +122,7 @@ impl PieceList {
                 FilePiece::Original(range) => {
                     let mut at = range.start;
                     let next = kept.partition_point(|(it, _)| it.end <= at);
-                    for (it, stands) in kept.iter().skip(next) {
+                    for (it, position) in kept.iter().skip(next) {
                         if it.start >= range.end {
                             break;
                         }
@@ -131,7 +131,7 @@ impl PieceList {
                             continue;
                         }
                         patch.0.add_bytes(read.get(at..start).unwrap_or_default().to_vec());
-                        patch.0.keep_range(stands + start - it.start..stands + end - it.start);
+                        patch.0.keep_range(position + start - it.start..position + end - it.start);
                         at = end;
                     }
                     patch.0.add_bytes(read.get(at..range.end).unwrap_or_default().to_vec());
@@ -163,14 +163,14 @@ impl BytePatch {
 
     /// Applies the patch to a piece list. The result is a piece list of the same original file.
     pub(super) fn apply_to_pieces(&self, file: &PieceList) -> PieceList {
-        let mut made = PieceList::default();
+        let mut pieces = PieceList::default();
         for piece in &self.0.0 {
             match piece {
-                FilePiece::New(bytes) => made.add_bytes(bytes.clone()),
-                FilePiece::Original(range) => file.copy_range(range.clone(), &mut made),
+                FilePiece::New(bytes) => pieces.add_bytes(bytes.clone()),
+                FilePiece::Original(range) => file.copy_range(range.clone(), &mut pieces),
             }
         }
-        made
+        pieces
     }
 
     /// Serializes the patch: a magic line, then for each piece a kind byte, followed by either two

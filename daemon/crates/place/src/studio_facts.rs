@@ -63,9 +63,9 @@ impl Scene {
     }
 
     /// Sets the instance that the next call refers to if it has no path. None to use the selection.
-    pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
+    pub fn set_implicit_target(&mut self, target: Option<ImplicitTarget>) {
         if let SourceFile::Studio(mirror) = &mut self.file {
-            mirror.facts.implicit_target = meant;
+            mirror.facts.implicit_target = target;
         }
     }
 
@@ -136,9 +136,9 @@ impl Scene {
     }
 
     /// Records the contents of an asset, or the reason why they are not available.
-    pub fn set_asset_contents(&mut self, asset: u64, told: Result<AssetContents, String>) {
+    pub fn set_asset_contents(&mut self, asset: u64, contents: Result<AssetContents, String>) {
         if let SourceFile::Studio(mirror) = &mut self.file {
-            mirror.facts.assets.insert(asset, told);
+            mirror.facts.assets.insert(asset, contents);
         }
     }
 }

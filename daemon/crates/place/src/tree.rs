@@ -341,12 +341,12 @@ impl InstanceTree {
     }
 
     /// Calls `ask` with the children of one name. `ask` must not call this function again.
-    fn with_group<T>(&self, parent: u32, name: u32, ask: impl FnOnce(&SiblingList) -> T) -> T {
+    fn with_group<T>(&self, parent: u32, name: u32, visit: impl FnOnce(&SiblingList) -> T) -> T {
         let none = SiblingList::default();
         let children = self.children(parent);
         if children.len() < FEW {
             let group: SiblingList = children.filter(|child| self.name(*child) == name).collect();
-            return ask(&group);
+            return visit(&group);
         }
         let mut named = self.named.borrow_mut();
         let groups = named.entry(parent).or_insert_with(|| {
@@ -356,7 +356,7 @@ impl InstanceTree {
             }
             groups.into_iter().map(|(name, group)| (name, group.into_iter().collect())).collect()
         });
-        ask(groups.get(&name).unwrap_or(&none))
+        visit(groups.get(&name).unwrap_or(&none))
     }
 
     /// Returns the number of children with a name.

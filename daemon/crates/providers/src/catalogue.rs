@@ -128,7 +128,7 @@ impl CatalogueModel {
     /// Returns the model's name for an effort. The last name is used for `max` and for every effort
     /// that the model does not have.
     pub fn effort_name(&self, effort: ThinkingEffort) -> Option<&str> {
-        let own = self.efforts.iter().find(|word| word.as_str() == effort.name());
+        let own = self.efforts.iter().find(|level| level.as_str() == effort.name());
         own.or(self.efforts.last()).map(String::as_str)
     }
 

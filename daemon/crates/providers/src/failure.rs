@@ -67,12 +67,12 @@ pub(super) fn from_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> P
         "" => "a page",
         kind => kind,
     };
-    let words: String = shorten_body(&String::from_utf8_lossy(body)).chars().take(SHOWN).collect();
-    let begins =
-        if words.is_empty() { String::new() } else { format!(", which begins \"{words}\"") };
+    let text: String = shorten_body(&String::from_utf8_lossy(body)).chars().take(SHOWN).collect();
+    let opening =
+        if text.is_empty() { String::new() } else { format!(", which begins \"{text}\"") };
     ProviderFailure {
         kind: Some(PAGE_KIND.to_owned()),
-        message: format!("the answer is {kind}{begins}, and not JSON as {wire} has it"),
+        message: format!("the answer is {kind}{opening}, and not JSON as {wire} has it"),
         ..ProviderFailure::default()
     }
 }
@@ -94,34 +94,34 @@ struct ErrorDetails {
 
 fn build_failure(body: &Json, head: &ResponseHead, status: Option<u16>) -> ProviderFailure {
     let body = body.get(0).filter(|_| body.is_array()).unwrap_or(body);
-    let mut said = error_details(body);
+    let mut error = error_details(body);
     if let Some(kind) = aws_kind(head, body) {
-        said.kind = Some(kind);
+        error.kind = Some(kind);
     }
-    let words = format!("{}\n{}", said.message, said.upstream_message);
-    let by_code = said.code.as_deref().or(said.kind.as_deref()).and_then(parse_status);
-    let status_told = status.or(by_code);
-    let retry_after = retry_after::find_retry_after(head, body, &words, status_told);
+    let text = format!("{}\n{}", error.message, error.upstream_message);
+    let by_code = error.code.as_deref().or(error.kind.as_deref()).and_then(parse_status);
+    let effective_status = status.or(by_code);
+    let retry_after = retry_after::find_retry_after(head, body, &text, effective_status);
     let quota_exhausted =
-        status_told == Some(402) || is_quota(body, &said, &words, retry_after.is_some());
-    let context_overflow = is_overflow(status_told, &said, &words);
+        effective_status == Some(402) || is_quota(body, &error, &text, retry_after.is_some());
+    let context_overflow = is_overflow(effective_status, &error, &text);
     let retryable = match head.header("x-should-retry") {
         _ if quota_exhausted || context_overflow => false,
         "true" => true,
         "false" => false,
-        _ => is_transient(status, by_code, &said, &words),
+        _ => is_transient(status, by_code, &error, &text),
     };
-    let message = if said.message.is_empty() {
+    let message = if error.message.is_empty() {
         status.map_or_else(
             || "The provider reported an error and did not say which.".to_owned(),
             |status| format!("HTTP status {status} without a reason."),
         )
     } else {
-        said.message
+        error.message
     };
     ProviderFailure {
         status,
-        kind: said.kind,
+        kind: error.kind,
         message,
         is_retryable: retryable,
         retry_after,
@@ -216,7 +216,7 @@ static MARKUP_PATTERN: WordPattern =
 
 /// Messages that say a request is too long for the model.
 static OVERFLOW_PATTERN: WordPattern = LazyLock::new(|| {
-    let said = [
+    let patterns = [
         // Anthropic, also through Bedrock.
         r"prompt is too long",
         r"exceeds? context limit",
@@ -242,25 +242,25 @@ static OVERFLOW_PATTERN: WordPattern = LazyLock::new(|| {
         r"loaded with context length of only",
         r"prompt too long",
     ];
-    Regex::new(&format!("(?is){}", said.join("|"))).ok()
+    Regex::new(&format!("(?is){}", patterns.join("|"))).ok()
 });
 
 /// Messages that say a request exceeds the tokens per minute. Waiting does not help.
 static TOO_LARGE_PATTERN: WordPattern = LazyLock::new(|| {
-    let said = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
-    Regex::new(&format!("(?is){said}")).ok()
+    let pattern = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
+    Regex::new(&format!("(?is){pattern}")).ok()
 });
 
 /// Messages that say the quota is used up, or an account has to be paid.
 static QUOTA_PATTERN: WordPattern = LazyLock::new(|| {
-    let said = [
+    let patterns = [
         r"insufficient (?:credit|balance|fund|quota)",
         r"(?:credit|account) balance is too low",
         r"(?:billing|spend(?:ing)?|monthly|usage) (?:hard )?(?:limit|cap)s?\b",
         r"(?:out of|run out of|no remaining|requires more) credits",
         r"quota (?:has been |is )?exhausted",
     ];
-    Regex::new(&format!("(?is){}", said.join("|"))).ok()
+    Regex::new(&format!("(?is){}", patterns.join("|"))).ok()
 });
 
 /// Quotas that reset by themselves, but not soon.
@@ -269,7 +269,7 @@ static DAILY_PATTERN: WordPattern =
 
 /// Words of temporary errors, for errors without a kind.
 static TRANSIENT_PATTERN: WordPattern = LazyLock::new(|| {
-    let said = [
+    let patterns = [
         "overload",
         "timed? ?out",
         "temporar",
@@ -285,11 +285,11 @@ static TRANSIENT_PATTERN: WordPattern = LazyLock::new(|| {
         "busy",
         "while running the model",
     ];
-    Regex::new(&format!("(?i){}", said.join("|"))).ok()
+    Regex::new(&format!("(?i){}", patterns.join("|"))).ok()
 });
 
-fn matches_pattern(pattern: &WordPattern, words: &str) -> bool {
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(words))
+fn matches_pattern(pattern: &WordPattern, text: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// Normalizes an error kind, so that the spellings of all wires compare equal:
@@ -313,7 +313,7 @@ impl ErrorDetails {
     }
 }
 
-fn is_overflow(status: Option<u16>, said: &ErrorDetails, words: &str) -> bool {
+fn is_overflow(status: Option<u16>, error: &ErrorDetails, text: &str) -> bool {
     const KINDS: [&str; 5] = [
         "contextlengthexceeded",
         "exceedcontextsize",
@@ -322,16 +322,16 @@ fn is_overflow(status: Option<u16>, said: &ErrorDetails, words: &str) -> bool {
         "modelmaxprompttokensexceeded",
     ];
     match status {
-        _ if matches_pattern(&TOO_LARGE_PATTERN, words) => true,
+        _ if matches_pattern(&TOO_LARGE_PATTERN, text) => true,
         // The request is too large in bytes. It has to become shorter too.
         Some(413) => true,
         // These are not overflows: 429 may report too many tokens per minute.
         Some(401 | 403 | 404 | 429) => false,
-        _ => said.has_kind(&KINDS) || matches_pattern(&OVERFLOW_PATTERN, words),
+        _ => error.has_kind(&KINDS) || matches_pattern(&OVERFLOW_PATTERN, text),
     }
 }
 
-fn is_quota(body: &Json, said: &ErrorDetails, words: &str, has_hint: bool) -> bool {
+fn is_quota(body: &Json, error: &ErrorDetails, text: &str, has_hint: bool) -> bool {
     const KINDS: [&str; 9] = [
         "insufficientquota",
         "billing",
@@ -343,7 +343,7 @@ fn is_quota(body: &Json, said: &ErrorDetails, words: &str, has_hint: bool) -> bo
         "usagelimitreached",
         "creditsexhausted",
     ];
-    if said.has_kind(&KINDS) || matches_pattern(&QUOTA_PATTERN, words) {
+    if error.has_kind(&KINDS) || matches_pattern(&QUOTA_PATTERN, text) {
         return true;
     }
     // Google says "current quota" even if it resets within a minute. Only the details tell the
@@ -356,15 +356,15 @@ fn is_quota(body: &Json, said: &ErrorDetails, words: &str, has_hint: bool) -> bo
     });
     is_daily
         || !has_hint
-            && (words.contains("exceeded your current quota")
-                || matches_pattern(&DAILY_PATTERN, words))
+            && (text.contains("exceeded your current quota")
+                || matches_pattern(&DAILY_PATTERN, text))
 }
 
 fn is_transient(
     status: Option<u16>,
     by_code: Option<u16>,
-    said: &ErrorDetails,
-    words: &str,
+    error: &ErrorDetails,
+    text: &str,
 ) -> bool {
     const KINDS: [&str; 27] = [
         "aborted",
@@ -400,8 +400,8 @@ fn is_transient(
             matches!(status, 408 | 409 | 424 | 425 | 429 | 498)
                 || status >= 500 && !matches!(status, 501 | 505)
         }
-        None if said.kind.is_some() => said.has_kind(&KINDS),
-        None => said.has_kind(&KINDS) || matches_pattern(&TRANSIENT_PATTERN, words),
+        None if error.kind.is_some() => error.has_kind(&KINDS),
+        None => error.has_kind(&KINDS) || matches_pattern(&TRANSIENT_PATTERN, text),
     }
 }
 

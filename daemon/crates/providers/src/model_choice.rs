@@ -67,14 +67,14 @@ pub struct ChoiceError(pub String);
 /// Chooses a model. `said` is the user's choice for this run: `PROVIDER/MODEL`, `PROVIDER` or
 /// `offline`.
 pub fn choose_model(
-    said: Option<&str>,
+    requested: Option<&str>,
     action: Option<ModelAction>,
     config: &ModelConfig,
     catalogue: &Catalogue,
     keys: &KeyStore<'_>,
 ) -> Result<ModelChoice, ChoiceError> {
     let route = || action.and_then(|action| config.routes.get(&action));
-    let named = said.map(|name| (name, ChoiceReason::Requested));
+    let named = requested.map(|name| (name, ChoiceReason::Requested));
     let named = named.or_else(|| route().map(|name| (name.as_str(), ChoiceReason::Route)));
     let named = named.or_else(|| {
         let (name, origin) = config.model.as_ref()?;

@@ -22,7 +22,7 @@ pub trait ModelSelector: Send + Sync {
     ///
     /// # Errors
     /// A sentence about a wrong setting, or about the reason the chosen model cannot be used.
-    fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String>;
+    fn select_models(&self, requested: Option<&str>) -> Result<Option<TaskModels>, String>;
 
     /// Lists the models that the user can choose, beginning with the default.
     fn list_choices(&self) -> Vec<String>;
@@ -43,8 +43,8 @@ pub trait ModelSelector: Send + Sync {
 pub struct OfflineSelector;
 
 impl ModelSelector for OfflineSelector {
-    fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
-        match said {
+    fn select_models(&self, requested: Option<&str>) -> Result<Option<TaskModels>, String> {
+        match requested {
             None | Some(OFFLINE) => Ok(None),
             Some(name) => Err(format!("{name} cannot be asked here; the offline planner can.")),
         }
@@ -104,17 +104,17 @@ impl HomeModelSelector {
     /// Returns the value of a variable. The daemon's environment overrides handed-over keys.
     fn find_variable(&self, name: &str) -> Option<String> {
         env_variable(name).or_else(|| {
-            let handed = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
-            handed.get(name).map(|key| key.expose().to_owned())
+            let stored_keys = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
+            stored_keys.get(name).map(|key| key.expose().to_owned())
         })
     }
 }
 
 impl ModelSelector for HomeModelSelector {
-    fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
+    fn select_models(&self, requested: Option<&str>) -> Result<Option<TaskModels>, String> {
         let env = |name: &str| self.find_variable(name);
         let keys = KeyStore::new(&env, &SystemKeychain).for_daemon(std::process::id());
-        let models = load_models_with(&self.home, None, said, &env, &keys)?;
+        let models = load_models_with(&self.home, None, requested, &env, &keys)?;
         let mut last = self.cached_models.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(models), Some(kept)) = (&models, last.as_ref())
             && models.is_same(kept)
@@ -174,7 +174,7 @@ impl ModelSelector for HomeModelSelector {
         let services = catalogue.services.iter().filter(takes_key);
         let providers = services.map(|service| {
             let usable = find_credential(service, &keys);
-            let says = match &usable {
+            let status = match &usable {
                 Ok((_, CredentialSource::Variable(name))) if env_variable(name).is_none() => {
                     format!(
                         "{name}, handed over by a terminal; kept in memory until this daemon ends"
@@ -183,12 +183,12 @@ impl ModelSelector for HomeModelSelector {
                 Ok((_, found)) => format!("key in {found}"),
                 Err(why) => why.clone(),
             };
-            ProviderKey { provider: service.name.clone(), is_usable: usable.is_ok(), says }
+            ProviderKey { provider: service.name.clone(), is_usable: usable.is_ok(), says: status }
         });
         ProviderKeys { process, answers, providers: providers.collect() }
     }
 
-    fn accept_keys(&self, given: KeyHandover) -> bool {
+    fn accept_keys(&self, handover: KeyHandover) -> bool {
         let Ok((catalogue, _)) =
             config::load_config(&self.home, None, &|name| self.find_variable(name))
         else {
@@ -196,14 +196,14 @@ impl ModelSelector for HomeModelSelector {
         };
         let known = key_variables(&catalogue);
         let has_aws = env_variable(AWS_VARIABLES[0]).is_some();
-        let mut handed = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored_keys = self.handed_keys.lock().unwrap_or_else(PoisonError::into_inner);
         let mut is_new = false;
-        for (name, key) in given.keys {
+        for (name, key) in handover.keys {
             let is_missing = env_variable(&name).is_none();
             let is_alone = has_aws && AWS_VARIABLES.contains(&name.as_str());
             let key = SecretKey::new(&key);
             if known.contains(&name) && is_missing && !is_alone && key.is_usable() {
-                is_new |= handed.insert(name, key.clone()) != Some(key);
+                is_new |= stored_keys.insert(name, key.clone()) != Some(key);
             }
         }
         is_new

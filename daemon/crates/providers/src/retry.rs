@@ -35,23 +35,23 @@ pub fn retry_pause(
     tried: u32,
     retries: u32,
     first: Duration,
-    dice: u32,
+    random: u32,
 ) -> Option<Duration> {
     let is_vain = verdict.is_ok || !verdict.is_retryable || verdict.is_context_overflow;
     if is_vain || tried > retries {
         return None;
     }
-    if let Some(asked) = verdict.retry_after {
+    if let Some(delay) = verdict.retry_after {
         // Never earlier than requested, and with jitter, so that clients do not retry all at once.
-        return (asked <= MAX_RETRY_AFTER).then(|| asked + scale_duration(first / 4, dice));
+        return (delay <= MAX_RETRY_AFTER).then(|| delay + scale_duration(first / 4, random));
     }
     let whole = first.saturating_mul(1 << (tried - 1).min(16)).min(MAX_PAUSE);
-    Some(whole / 2 + scale_duration(whole / 2, dice))
+    Some(whole / 2 + scale_duration(whole / 2, random))
 }
 
 /// Scales a duration by `dice`.
-fn scale_duration(whole: Duration, dice: u32) -> Duration {
-    whole.mul_f64(f64::from(dice) / f64::from(u32::MAX))
+fn scale_duration(whole: Duration, random: u32) -> Duration {
+    whole.mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
 #[cfg(test)]

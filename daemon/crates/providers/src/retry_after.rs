@@ -19,7 +19,7 @@ const MAX_HINT_SECONDS: f64 = 366.0 * 86_400.0;
 pub(super) fn find_retry_after(
     head: &ResponseHead,
     body: &Json,
-    words: &str,
+    text: &str,
     status: Option<u16>,
 ) -> Option<Duration> {
     let error = &body["error"];
@@ -32,7 +32,7 @@ pub(super) fn find_retry_after(
         .or_else(|| parse_moment(head.header("retry-after"), now))
         .or_else(|| parse_retry_info(error))
         .or_else(|| [error, &error["metadata"], body].into_iter().find_map(parse_body_member))
-        .or_else(|| parse_sentence(words))
+        .or_else(|| parse_sentence(text))
         .or_else(|| {
             find_limit_reset(head, &error["metadata"]["headers"], now)
                 .filter(|_| status == Some(429))
@@ -79,12 +79,12 @@ fn parse_body_member(value: &Json) -> Option<f64> {
 }
 
 /// Finds a sentence like "Please try again in 1m30.5s." or "Retry after 26 seconds".
-fn parse_sentence(words: &str) -> Option<f64> {
+fn parse_sentence(text: &str) -> Option<f64> {
     static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let asked = r"(?i)(?:\b(?:try|retry|retrying)\b[^.\n\d]{0,40}?\b(?:in|after)|retry-after|\bwait(?: for)?)[: ]+(?:about |at least |approximately )?(\d[^\n]*)";
-        Regex::new(asked).ok()
+        let pattern = r"(?i)(?:\b(?:try|retry|retrying)\b[^.\n\d]{0,40}?\b(?:in|after)|retry-after|\bwait(?: for)?)[: ]+(?:about |at least |approximately )?(\d[^\n]*)";
+        Regex::new(pattern).ok()
     });
-    let found = ASKED.as_ref()?.captures(words)?;
+    let found = ASKED.as_ref()?.captures(text)?;
     let (seconds, _) = take_duration(found.get(1)?.as_str())?;
     Some(seconds)
 }

@@ -126,8 +126,8 @@ pub(super) fn build_messages<'a>(
                     _ => sides.push(PromptMessage::Model { texts: vec![], call: Some(made) }),
                 }
                 let picture = seen.filter(|(at, _)| *at == index).map(|(_, picture)| picture);
-                let told = Some(ToolResult { id, tool, outcome, picture });
-                sides.push(PromptMessage::Person { tool_result: told, texts: vec![] });
+                let result = Some(ToolResult { id, tool, outcome, picture });
+                sides.push(PromptMessage::Person { tool_result: result, texts: vec![] });
             }
         }
     }

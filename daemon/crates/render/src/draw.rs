@@ -176,8 +176,8 @@ impl<'a> DrawingRun<'a> {
     ) -> Self {
         let size = (size.0 as usize, size.1 as usize);
         let fine = match size.0 * size.1 {
-            points if points <= 512 * 512 => 4,
-            points if points <= 1_100_000 => 3,
+            pixels if pixels <= 512 * 512 => 4,
+            pixels if pixels <= 1_100_000 => 3,
             _ => 2,
         };
         let scale = camera.scale * fine as f64;

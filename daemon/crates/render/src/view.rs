@@ -138,16 +138,16 @@ impl WorldBox {
 
     /// Whether this box covers another in X and Z.
     pub(super) fn is_below(&self, other: &Self) -> bool {
-        let reaches =
+        let covers =
             |axis: usize| self.low[axis] <= other.low[axis] && self.high[axis] >= other.high[axis];
-        reaches(0) && reaches(2)
+        covers(0) && covers(2)
     }
 }
 
 /// Removes the solids that are far away from nearly all others.
 fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
-    let strays = if solids.len() < 2 * STANDING { 0 } else { (solids.len() / STRAY).max(1) };
-    if strays == 0 {
+    let stray_count = if solids.len() < 2 * STANDING { 0 } else { (solids.len() / STRAY).max(1) };
+    if stray_count == 0 {
         return solids;
     }
     let mut sizes: Vec<f32> =
@@ -156,8 +156,8 @@ fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
     let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
     let core = [0, 1, 2].map(|axis| {
         let mut places: Vec<f32> = solids.iter().map(|solid| solid.at[axis]).collect();
-        let low = *places.select_nth_unstable_by(strays, f32::total_cmp).1;
-        let last = places.len() - 1 - strays;
+        let low = *places.select_nth_unstable_by(stray_count, f32::total_cmp).1;
+        let last = places.len() - 1 - stray_count;
         (low, *places.select_nth_unstable_by(last, f32::total_cmp).1)
     });
     let away = AWAY * core.iter().map(|(low, high)| high - low).fold(usual, f32::max);
@@ -174,11 +174,11 @@ fn without_ground(mut solids: Vec<&Solid>) -> Option<(Vec<&Solid>, WorldBox, f32
     let size = |solid: &&Solid| WorldBox::of_solid(solid).longest_side();
     solids.sort_by(|one, other| size(one).total_cmp(&size(other)));
     let mut around = WorldBox::of_solid(solids.first()?);
-    for standing in 1..solids.len() {
-        let next = WorldBox::of_solid(solids[standing]);
+    for index in 1..solids.len() {
+        let next = WorldBox::of_solid(solids[index]);
         if next.longest_side() > GROUND * around.longest_side() {
-            solids.truncate(standing);
-            let room = if standing < STANDING { ROOM.1 } else { ROOM.0 };
+            solids.truncate(index);
+            let room = if index < STANDING { ROOM.1 } else { ROOM.0 };
             return Some((solids, around, room * around.longest_side()));
         }
         around = around.union(next);

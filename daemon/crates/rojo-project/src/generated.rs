@@ -86,7 +86,7 @@ impl OutputRule {
                 let same = format!("{root}/{below}");
                 if folder.join(&same).is_file() { same } else { format!("its source in {root}") }
             }
-            SourceRule::Description(words) => (*words).to_owned(),
+            SourceRule::Description(text) => (*text).to_owned(),
         };
         GeneratedFile { file: file.to_owned(), tool: self.tool.clone(), source }
     }

@@ -150,7 +150,7 @@ impl ProjectReader<'_> {
         let place = project::node_phrase(&at.names);
         let found = found.map(|found| found.class.as_str());
         let inferred = parent_class.and_then(|parent| infer_class(name, parent));
-        let said = node.class.as_deref();
+        let declared = node.class.as_deref();
         if found.is_none()
             && let Some(path) = node.path.as_ref().filter(|path| !path.is_optional)
         {
@@ -161,15 +161,15 @@ impl ProjectReader<'_> {
             );
             self.report(&at.place.path, why, true);
             let kept = if node.children.is_empty() { None } else { Some("Folder") };
-            return said.or(inferred).or(kept).map(str::to_owned);
+            return declared.or(inferred).or(kept).map(str::to_owned);
         }
-        let class = match (said, found, inferred) {
-            (Some(said), None | Some("Folder"), _) => said,
+        let class = match (declared, found, inferred) {
+            (Some(class_name), None | Some("Folder"), _) => class_name,
             (None, None | Some("Folder"), Some(inferred)) => inferred,
             (None, Some(found), _) => found,
-            (Some(said), Some(found), _) => {
+            (Some(class_name), Some(found), _) => {
                 let why = format!(
-                    "the `$className` {place} is {said}, but its `$path` is a {found}; a `$path` \
+                    "the `$className` {place} is {class_name}, but its `$path` is a {found}; a `$path` \
                      with a class has to be a plain folder"
                 );
                 self.report(&at.place.path, why, true);

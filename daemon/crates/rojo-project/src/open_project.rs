@@ -177,12 +177,12 @@ impl ProjectTree {
         let nearest = |entry: &PathBuf| {
             entry.ancestors().skip(1).find(|above| visited.contains(*above)).map(Path::to_owned)
         };
-        let stays = |(entry, _): &(PathBuf, ProjectDiagnostic)| {
+        let should_keep = |(entry, _): &(PathBuf, ProjectDiagnostic)| {
             !visited.contains(entry)
                 && nearest(entry).is_some_and(|folder| known.contains(&folder))
                 && std::fs::symlink_metadata(entry).is_ok()
         };
-        self.faults.retain(stays);
+        self.faults.retain(should_keep);
         self.faults.extend(found);
         self.faults.sort();
         self.faults.dedup();

@@ -153,7 +153,7 @@ impl<'a> ProjectReader<'a> {
         &mut self,
         place: &RealPath,
         kind: EntryKind,
-        beside: Option<&FolderListing>,
+        listing: Option<&FolderListing>,
         rules: &FileRules,
     ) -> Option<InstanceSnapshot> {
         self.visited.insert(place.path.clone());
@@ -166,7 +166,7 @@ impl<'a> ProjectReader<'a> {
             EntryKind::Folder => {
                 self.with_cycle_guard(place, |this| this.read_folder(place, rules))
             }
-            EntryKind::File => self.read_file(place, beside, rules),
+            EntryKind::File => self.read_file(place, listing, rules),
             EntryKind::Other => {
                 self.report(&place.path, "it is neither a file nor a folder; move it away", true);
                 None
@@ -246,7 +246,7 @@ impl<'a> ProjectReader<'a> {
         // The listing of a folder with unchanged entries names only the folder's own files, so it
         // cannot be used to look for meta files.
         let whole = !matches!(known, Some((_, true)));
-        let beside = whole.then_some(&listing);
+        let complete_listing = whole.then_some(&listing);
         if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.contains(project)) {
             // Nothing else in the folder is part of the tree any more.
             self.reused_folders.remove(&place.path);
@@ -269,7 +269,7 @@ impl<'a> ProjectReader<'a> {
             && let Some(init) = self.read_companion(&place.join(init))
             && self.read_text_into(&init, *middleware, rules, &mut snapshot)
         {
-            self.apply_inner_metas(place, &name, beside, &mut snapshot);
+            self.apply_inner_metas(place, &name, complete_listing, &mut snapshot);
             if let InstanceOrigin::Folder { init: found, .. } = &mut snapshot.origin {
                 *found = Some(init.real);
             }
@@ -282,7 +282,7 @@ impl<'a> ProjectReader<'a> {
             None => self.read_children(place, &listing, None, rules),
         };
         snapshot.rules = if place.path == place.real { rules.number } else { LINKED };
-        self.apply_metas(&place.real, "init", beside, &mut snapshot);
+        self.apply_metas(&place.real, "init", complete_listing, &mut snapshot);
         Some(snapshot)
     }
 
@@ -381,10 +381,10 @@ impl<'a> ProjectReader<'a> {
         &mut self,
         place: &RealPath,
         kind: EntryKind,
-        beside: Option<&FolderListing>,
+        listing: Option<&FolderListing>,
         rules: &FileRules,
     ) -> Option<SnapshotChild> {
-        let mut child = self.read_entry(place, kind, beside, rules)?;
+        let mut child = self.read_entry(place, kind, listing, rules)?;
         child.entry = Some(place.path.clone());
         Some(SnapshotChild::new(child))
     }
@@ -464,7 +464,7 @@ impl<'a> ProjectReader<'a> {
     fn read_file(
         &mut self,
         place: &RealPath,
-        beside: Option<&FolderListing>,
+        listing: Option<&FolderListing>,
         rules: &FileRules,
     ) -> Option<InstanceSnapshot> {
         let Some(file_name) = place.name() else {
@@ -507,7 +507,7 @@ impl<'a> ProjectReader<'a> {
                 }
                 snapshot.files.push(place.real.clone());
                 let folder = place.real.parent()?;
-                let found = self.apply_metas(folder, name, beside, &mut snapshot);
+                let found = self.apply_metas(folder, name, listing, &mut snapshot);
                 if let InstanceOrigin::File { meta, .. } = &mut snapshot.origin {
                     *meta = Some(found);
                 }

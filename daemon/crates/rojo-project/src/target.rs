@@ -175,8 +175,8 @@ impl RojoProject {
             };
             roots.extend(mounted.iter().map(|(project, _)| project.clone()));
         }
-        let led = self.tree.mounts.iter().chain(&self.tree.links).map(|(_, to)| to);
-        roots.extend(led.filter(|to| to.starts_with(&self.tree.boundary)).cloned());
+        let linked = self.tree.mounts.iter().chain(&self.tree.links).map(|(_, to)| to);
+        roots.extend(linked.filter(|to| to.starts_with(&self.tree.boundary)).cloned());
         roots.into_iter().collect()
     }
 
@@ -201,14 +201,14 @@ impl RojoProject {
     ///
     /// # Errors
     /// Fails if the project cannot be read now, and leaves it as it was.
-    pub fn follow_changes(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
-        let scene = self.read_changed(heard);
+    pub fn follow_changes(&mut self, changes: &FileChanges) -> Result<Option<Scene>, PlaceError> {
+        let scene = self.read_changed(changes);
         self.watch_updater.set_roots(&self.watch_roots());
         scene
     }
 
-    fn read_changed(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
-        let paths: Vec<PathBuf> = match heard {
+    fn read_changed(&mut self, changes: &FileChanges) -> Result<Option<Scene>, PlaceError> {
+        let paths: Vec<PathBuf> = match changes {
             FileChanges::Paths(paths) if !self.is_stale => paths.iter().cloned().collect(),
             FileChanges::Paths(_) | FileChanges::All => {
                 let (mut read, scene) = self.reopen()?;
@@ -230,8 +230,8 @@ impl RojoProject {
 
     fn update(&mut self, paths: &[PathBuf]) -> Result<Option<Scene>, PlaceError> {
         let is_same = self.tree.update(paths)? == TreeUpdate::default();
-        let stays = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
-        let known = self.files.iter().filter(|(file, _)| stays(file));
+        let is_unchanged = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
+        let known = self.files.iter().filter(|(file, _)| is_unchanged(file));
         let known = known.map(|(file, hash)| (file.clone(), hash.clone())).collect();
         let files = hash_files(&self.tree, &known)?;
         let hash = combine_hashes(&self.tree, &files);

@@ -62,19 +62,19 @@ impl FileWatch {
     /// Fails if the system cannot watch the files, or cannot watch any more of them.
     pub fn start(
         roots: &[PathBuf],
-        mut hear: impl FnMut(FileChanges) + Send + 'static,
+        mut on_change: impl FnMut(FileChanges) + Send + 'static,
     ) -> Result<Self, WatchError> {
-        let (say, said) = channel();
+        let (event_sender, events) = channel();
         // Sending fails only if the receiving thread has ended.
-        let to = say.clone();
-        let tell = move |event| drop(to.send(event));
+        let to = event_sender.clone();
+        let forward = move |event| drop(to.send(event));
         let config = Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(tell, config);
+        let watcher = RecommendedWatcher::new(forward, config);
         let mut roots = WatchRoots {
             watcher: watcher.map_err(|why| watch_error(Path::new("The project"), why))?,
             watched_roots: roots.iter().map(|root| (root.clone(), false)).collect(),
             folders: BTreeSet::new(),
-            sender: say,
+            sender: event_sender,
         };
         roots.watch_changed(&FileChanges::All)?;
         let roots = Arc::new(Mutex::new(roots));
@@ -85,7 +85,7 @@ impl FileWatch {
                 let roots = followed.upgrade();
                 roots.is_some_and(|roots| roots.lock().is_ok_and(|roots| roots.contains(path)))
             };
-            while let Some(changed) = gather_changes(&said, is_ours) {
+            while let Some(changed) = gather_changes(&events, is_ours) {
                 let Some(roots) = followed.upgrade() else {
                     return;
                 };
@@ -96,7 +96,7 @@ impl FileWatch {
                     Err(_) => return,
                 };
                 drop(roots);
-                hear(if is_torn { FileChanges::All } else { changed });
+                on_change(if is_torn { FileChanges::All } else { changed });
             }
         });
         spawned.map_err(|why| watch_error(Path::new("The project"), notify::Error::io(why)))?;
@@ -115,9 +115,11 @@ impl WatchUpdater {
     pub fn set_roots(&self, wanted: &[PathBuf]) {
         let Some(roots) = self.0.upgrade() else { return };
         let Ok(mut roots) = roots.lock() else { return };
-        let stays = |root: &PathBuf| roots.watched_roots.get(root).copied();
-        let new: BTreeMap<PathBuf, bool> =
-            wanted.iter().map(|root| (root.clone(), stays(root).unwrap_or(false))).collect();
+        let watched_state = |root: &PathBuf| roots.watched_roots.get(root).copied();
+        let new: BTreeMap<PathBuf, bool> = wanted
+            .iter()
+            .map(|root| (root.clone(), watched_state(root).unwrap_or(false)))
+            .collect();
         let is_more = new.keys().any(|root| !roots.watched_roots.contains_key(root));
         roots.watched_roots = new;
         if is_more {
@@ -209,7 +211,7 @@ fn watch_error(path: &Path, why: notify::Error) -> WatchError {
 /// Waits for a change and collects further changes until they end. Returns None if all senders are
 /// gone.
 fn gather_changes(
-    said: &Receiver<notify::Result<Event>>,
+    events: &Receiver<notify::Result<Event>>,
     is_ours: impl Fn(&Path) -> bool,
 ) -> Option<FileChanges> {
     let mut paths = BTreeSet::new();
@@ -217,12 +219,12 @@ fn gather_changes(
     let mut first: Option<Instant> = None;
     loop {
         let event = match first {
-            None => said.recv().ok()?,
+            None => events.recv().ok()?,
             Some(first) => {
                 let latest =
                     if is_torn || paths.len() > MAX_PATHS { STORM_DELAY } else { MAX_DELAY };
                 let left = latest.saturating_sub(first.elapsed());
-                match said.recv_timeout(QUIET_PERIOD.min(left)) {
+                match events.recv_timeout(QUIET_PERIOD.min(left)) {
                     Ok(event) => event,
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return None,

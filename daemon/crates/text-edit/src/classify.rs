@@ -110,12 +110,12 @@ fn is_overwrite(old: &[&str], changes: &[LineChange]) -> bool {
         return false;
     }
     let mut kept = 0;
-    let mut says_something = false;
+    let mut has_significant = false;
     for change in changes {
-        says_something |= old[kept..change.old.start].iter().any(|line| is_significant(line));
+        has_significant |= old[kept..change.old.start].iter().any(|line| is_significant(line));
         kept = change.old.end;
     }
-    !says_something && !old[kept..].iter().any(|line| is_significant(line))
+    !has_significant && !old[kept..].iter().any(|line| is_significant(line))
 }
 
 /// Whether a line would be missed: it has more than four letters and digits, unlike `end` and

@@ -27,8 +27,8 @@ pub fn find_duplicates(before: &str, edits: &[TextEdit]) -> Vec<String> {
     if before.len() > MAX_LOOSE_BYTES {
         return Vec::new();
     }
-    let standing = UntouchedLines::from_edits(before, edits);
-    edits.iter().flat_map(|edit| standing.find_repeats(edit)).collect()
+    let untouched = UntouchedLines::from_edits(before, edits);
+    edits.iter().flat_map(|edit| untouched.find_repeats(edit)).collect()
 }
 
 /// A line without white space, and its number from 1.

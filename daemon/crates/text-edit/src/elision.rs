@@ -21,23 +21,23 @@ pub(super) fn is_elision(line: &str) -> bool {
         "keep",
     ];
     let line = line.trim();
-    let Some(said) = LEADERS.iter().find_map(|leader| line.strip_prefix(leader)) else {
+    let Some(comment) = LEADERS.iter().find_map(|leader| line.strip_prefix(leader)) else {
         return false;
     };
-    let said = said.trim_matches(|c: char| c.is_whitespace() || "]-*/>()[{}".contains(c));
+    let comment = comment.trim_matches(|c: char| c.is_whitespace() || "]-*/>()[{}".contains(c));
     let has_dots = |at: &str| at.contains("...") || at.contains('…');
-    let is_open = said.starts_with("...") || said.starts_with('…');
-    let is_left_open = said.ends_with("...") || said.ends_with('…');
-    let lower = said.to_lowercase();
-    has_dots(said) && (is_open || is_left_open) && WORDS.iter().any(|word| lower.contains(word))
+    let is_open = comment.starts_with("...") || comment.starts_with('…');
+    let is_left_open = comment.ends_with("...") || comment.ends_with('…');
+    let lower = comment.to_lowercase();
+    has_dots(comment) && (is_open || is_left_open) && WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// Returns the first added line that indicates omitted code and was not in the text before.
 pub fn find_elision<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
     let mut suspects = added.filter(|line| is_elision(line)).peekable();
     suspects.peek()?;
-    let standing: FxHashSet<&str> = before.lines().map(str::trim).collect();
-    suspects.find(|line| !standing.contains(line.trim()))
+    let existing: FxHashSet<&str> = before.lines().map(str::trim).collect();
+    suspects.find(|line| !existing.contains(line.trim()))
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ fn find_best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
     let last = wanted.len() - 1;
-    let speaking = wanted.iter().position(|line| is_significant(line));
+    let first_significant = wanted.iter().position(|line| is_significant(line));
     // The lines between the first and the last one are whole lines.
     let index = NumberedLines::from_lines(&lines);
     let middle = wanted.get(1..last).unwrap_or_default();
@@ -188,8 +188,9 @@ fn find_best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
         run +=
             usize::from(behind.is_some_and(|line| is_line_match(line, &wanted[last], last, last)));
         // A matching `end` alone says nothing about the intended position.
-        let helps = run == wanted.len() || speaking.is_some_and(|speaking| speaking < run);
-        if helps && best.is_none_or(|(_, most)| run > most) {
+        let is_helpful =
+            run == wanted.len() || first_significant.is_some_and(|speaking| speaking < run);
+        if is_helpful && best.is_none_or(|(_, most)| run > most) {
             best = Some((at, run));
         }
     }

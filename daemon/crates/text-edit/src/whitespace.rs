@@ -174,7 +174,7 @@ impl IndentRule {
 pub(super) fn reindent_lines(
     lines: &[&str],
     mut pairs: Vec<(&str, &str)>,
-    beside: Option<&str>,
+    described_line: Option<&str>,
 ) -> Option<Vec<String>> {
     pairs.sort_unstable();
     pairs.dedup();
@@ -185,19 +185,19 @@ pub(super) fn reindent_lines(
         pairs.iter().any(|(_, there)| *there == own)
             && !pairs.iter().any(|(described, _)| *described == own)
     };
-    let mut speaking = lines.iter().filter(|line| !is_blank(line)).peekable();
-    let is_beside = speaking
+    let mut non_blank = lines.iter().filter(|line| !is_blank(line)).peekable();
+    let is_beside = non_blank
         .peek()
-        .is_some_and(|first| beside.map(indentation_of) == Some(indentation_of(first)));
-    if rules != [IndentRule::Same] && !is_beside && speaking.any(is_mixed) {
+        .is_some_and(|first| described_line.map(indentation_of) == Some(indentation_of(first)));
+    if rules != [IndentRule::Same] && !is_beside && non_blank.any(is_mixed) {
         return None;
     }
-    let by = |rule: &IndentRule| {
+    let reindented = |rule: &IndentRule| {
         lines.iter().map(|line| rule.map_line(line)).collect::<Option<Vec<_>>>()
     };
-    let mut made = rules.iter().filter_map(by);
-    let first = made.next()?;
-    made.all(|other| other == first).then_some(first)
+    let mut results = rules.iter().filter_map(reindented);
+    let first = results.next()?;
+    results.all(|other| other == first).then_some(first)
 }
 
 #[cfg(test)]

@@ -92,10 +92,10 @@ impl WordDiff {
     pub fn changed_ranges(
         &mut self,
         lines: &[DiffLine],
-        beside: &[LinePair],
+        pairs: &[LinePair],
     ) -> Vec<Vec<Range<usize>>> {
         let mut marks = vec![Vec::new(); lines.len()];
-        for pair in beside {
+        for pair in pairs {
             let (Some(a), Some(b)) = (pair.old, pair.new) else {
                 continue;
             };
@@ -118,16 +118,16 @@ impl WordDiff {
         };
         self.work_left = left;
         let changes = line_changes(&a, &b);
-        let (gone, come) = (
+        let (removed, added) = (
             merge_ranges(old, &a, changes.iter().map(|it: &LineChange| it.old.clone())),
             merge_ranges(new, &b, changes.iter().map(|it| it.new.clone())),
         );
         let length = |marks: &[Range<usize>]| marks.iter().map(Range::len).sum::<usize>();
-        let shared = (old.len() - length(&gone)) + (new.len() - length(&come));
+        let shared = (old.len() - length(&removed)) + (new.len() - length(&added));
         if shared * 100 < MIN_LIKENESS_PERCENT * (old.len() + new.len()) {
             none
         } else {
-            (gone, come)
+            (removed, added)
         }
     }
 }

@@ -82,10 +82,10 @@ fn clip_line(line: &str, column: usize, end: usize) -> (String, usize, usize) {
     };
     let from = from.min(column - 1);
     let before = measure_text_width(&of(from, column - 1));
-    let meant = measure_text_width(&of(column - 1, (end - 1).min(to)));
+    let marked_width = measure_text_width(&of(column - 1, (end - 1).min(to)));
     let mark = if from > 0 { "…" } else { "" };
     let rest = if to < chars.len() { "…" } else { "" };
-    (format!("{mark}{}{rest}", of(from, to)), before + mark.chars().count(), meant.max(1))
+    (format!("{mark}{}{rest}", of(from, to)), before + mark.chars().count(), marked_width.max(1))
 }
 
 #[cfg(test)]

@@ -33,30 +33,32 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
     let port = daemon.port();
     // Checked first, so that the token is not sent to another program.
     if !is_vector_daemon(loopback_address(port)) {
-        let says = format!("none runs; the last one, on port {port}, did not end by itself");
-        return DoctorFinding::note("daemon", says).with_fix("vector serve");
+        let message = format!("none runs; the last one, on port {port}, did not end by itself");
+        return DoctorFinding::note("daemon", message).with_fix("vector serve");
     }
     match daemon.call::<About>("GET", "/api/about", &EmptyBody {}) {
         Ok(about) => running_finding(&about, port),
         Err(error) => {
-            let says = format!("what answers on port {port} is not this ledger's: {error}");
-            DoctorFinding::problem("daemon", says).with_fix("vector serve --port N with a free one")
+            let message = format!("what answers on port {port} is not this ledger's: {error}");
+            DoctorFinding::problem("daemon", message)
+                .with_fix("vector serve --port N with a free one")
         }
     }
 }
 
 fn running_finding(about: &About, port: u16) -> DoctorFinding {
-    let stays = match about.idle {
+    let lifetime = match about.idle {
         None => "stays until it is ended".to_owned(),
         Some(minutes) => format!("ends when it was not needed for {minutes} minutes"),
     };
     let About { daemon, protocol, process, .. } = about;
-    let says = format!("version {daemon} runs on port {port} as process {process}, and {stays}");
+    let message =
+        format!("version {daemon} runs on port {port} as process {process}, and {lifetime}");
     if daemon == env!("CARGO_PKG_VERSION") && *protocol == PROTOCOL {
-        return DoctorFinding::ok("daemon", says);
+        return DoctorFinding::ok("daemon", message);
     }
-    let says = format!("{says}; this is version {}", env!("CARGO_PKG_VERSION"));
-    DoctorFinding::problem("daemon", says).with_fix("vector stop, then vector serve")
+    let mismatch = format!("{message}; this is version {}", env!("CARGO_PKG_VERSION"));
+    DoctorFinding::problem("daemon", mismatch).with_fix("vector stop, then vector serve")
 }
 
 pub(super) fn check_ports(site: &CheckSite) -> Vec<DoctorFinding> {

@@ -35,20 +35,20 @@ pub(super) struct DoctorFinding {
 }
 
 impl DoctorFinding {
-    fn new(name: &str, state: FindingState, says: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), state, message: says.into(), fix: None }
+    fn new(name: &str, state: FindingState, message: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), state, message: message.into(), fix: None }
     }
 
-    pub(super) fn ok(name: &str, says: impl Into<String>) -> Self {
-        Self::new(name, FindingState::Ok, says)
+    pub(super) fn ok(name: &str, message: impl Into<String>) -> Self {
+        Self::new(name, FindingState::Ok, message)
     }
 
-    pub(super) fn note(name: &str, says: impl Into<String>) -> Self {
-        Self::new(name, FindingState::Note, says)
+    pub(super) fn note(name: &str, message: impl Into<String>) -> Self {
+        Self::new(name, FindingState::Note, message)
     }
 
-    pub(super) fn problem(name: &str, says: impl Into<String>) -> Self {
-        Self::new(name, FindingState::Problem, says)
+    pub(super) fn problem(name: &str, message: impl Into<String>) -> Self {
+        Self::new(name, FindingState::Problem, message)
     }
 
     pub(super) fn with_fix(mut self, by: impl Into<String>) -> Self {

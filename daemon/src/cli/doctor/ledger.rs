@@ -12,8 +12,8 @@ use super::finding::{DoctorFinding, shell_quote};
 pub(super) fn check_ledger(site: &CheckSite) -> Vec<DoctorFinding> {
     let home = &site.home;
     if !home.exists() {
-        let says = format!("{} is not there yet; the first task makes it", home.display());
-        return vec![DoctorFinding::note("folder", says)];
+        let message = format!("{} is not there yet; the first task makes it", home.display());
+        return vec![DoctorFinding::note("folder", message)];
     }
     let mut found = vec![check_folder(home)];
     if cfg!(unix) {
@@ -41,12 +41,12 @@ fn check_modes(home: &Path) -> DoctorFinding {
     }
     let open: Vec<&str> = OWN_FILES.into_iter().filter(|name| is_open(&home.join(name))).collect();
     if open.is_empty() {
-        let says = "others may look into the folder, but not into what Vector keeps there";
-        return DoctorFinding::note("modes", says)
+        let message = "others may look into the folder, but not into what Vector keeps there";
+        return DoctorFinding::note("modes", message)
             .with_fix(format!("chmod go= {}", shell_quote(home)));
     }
-    let says = format!("others may read what Vector keeps in the folder: {}", open.join(", "));
-    DoctorFinding::problem("modes", says).with_fix(format!("chmod -R go= {}", shell_quote(home)))
+    let message = format!("others may read what Vector keeps in the folder: {}", open.join(", "));
+    DoctorFinding::problem("modes", message).with_fix(format!("chmod -R go= {}", shell_quote(home)))
 }
 
 fn ledger_finding(home: &Path) -> DoctorFinding {
@@ -58,8 +58,8 @@ fn ledger_finding(home: &Path) -> DoctorFinding {
         Ok(Some(LedgerHealth { format: Some(format), head, size, faults }))
             if faults.is_empty() =>
         {
-            let says = format!("sound: {head} entries, {}, format {format}", format_bytes(size));
-            DoctorFinding::ok("ledger", says)
+            let message = format!("sound: {head} entries, {}, format {format}", format_bytes(size));
+            DoctorFinding::ok("ledger", message)
         }
         Ok(Some(LedgerHealth { faults, .. })) => {
             DoctorFinding::problem("ledger", format!("it is damaged: {}", faults.join("; ")))

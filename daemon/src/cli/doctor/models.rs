@@ -32,7 +32,7 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
         }
     }
     if !without.is_empty() {
-        let says = format!("no key of {}", without.join(", "));
+        let message = format!("no key of {}", without.join(", "));
         let fix = match without.first().and_then(|name| catalogue.find_service(name)) {
             Some(service) if !SystemKeychain.is_available() => format!(
                 "set {} in the environment, or the variable of the provider that you use",
@@ -40,7 +40,7 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
             ),
             _ => "vector key set PROVIDER, for the one that you use".to_owned(),
         };
-        found.push(DoctorFinding::note("keys", says).with_fix(fix));
+        found.push(DoctorFinding::note("keys", message).with_fix(fix));
     }
     found.push(match model_choice::choose_model(None, None, &config, &catalogue, &keys) {
         Ok(ModelChoice::Offline(why)) => {
@@ -65,11 +65,11 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
 fn daemon_models(site: &CheckSite) -> Option<DoctorFinding> {
     let (_, keys) = daemon_keys(&site.home)?;
     let lacking = missing_keys(&site.home, &keys);
-    let says = format!("process {} answers with {}", keys.process, keys.answers);
+    let message = format!("process {} answers with {}", keys.process, keys.answers);
     if lacking.is_empty() {
-        return Some(DoctorFinding::ok("in the daemon", says));
+        return Some(DoctorFinding::ok("in the daemon", message));
     }
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
-    let says = format!("{says}; it lacks {}, which this terminal has", names.join(", "));
-    Some(DoctorFinding::note("in the daemon", says).with_fix("vector open, which hands it over"))
+    let warning = format!("{message}; it lacks {}, which this terminal has", names.join(", "));
+    Some(DoctorFinding::note("in the daemon", warning).with_fix("vector open, which hands it over"))
 }

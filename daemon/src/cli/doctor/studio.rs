@@ -18,9 +18,10 @@ pub(super) fn check_studio(site: &CheckSite) -> Vec<DoctorFinding> {
 
 fn check_plugin() -> DoctorFinding {
     let Ok(folder) = plugin_folder(None) else {
-        let says = "Studio's folder of plugins was not found (under Wine it is \
+        let message = "Studio's folder of plugins was not found (under Wine it is \
                     drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)";
-        return DoctorFinding::note("plugin", says).with_fix("vector plugin install --folder DIR");
+        return DoctorFinding::note("plugin", message)
+            .with_fix("vector plugin install --folder DIR");
     };
     let file = folder.join(PLUGIN_FILE);
     let shown = file.display();

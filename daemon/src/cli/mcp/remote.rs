@@ -61,8 +61,8 @@ impl DaemonAddress {
     /// Parses a token file of the daemon.
     fn read_file(file: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
-        let mut words = text.split_whitespace();
-        Some(Self { port: words.next()?.parse().ok()?, token: words.next()?.to_owned() })
+        let mut fields = text.split_whitespace();
+        Some(Self { port: fields.next()?.parse().ok()?, token: fields.next()?.to_owned() })
     }
 }
 
@@ -164,10 +164,10 @@ impl RemoteDaemon {
     }
 
     async fn is_answering(&self, address: &DaemonAddress) -> bool {
-        let asked =
+        let response =
             self.send_once::<CallView>(address, Method::GET, "/api/agents/calls/0", NOTHING).await;
         // A Vector daemon refuses this request, as there is no call 0.
-        matches!(asked, Ok(_) | Err(RequestError::Refused(_)))
+        matches!(response, Ok(_) | Err(RequestError::Refused(_)))
     }
 
     /// Opens the place that was named, and returns its session.
@@ -207,13 +207,13 @@ impl RemoteDaemon {
                 DaemonAddress::read_file(&self.home.join(AGENT_TOKEN))
             {
                 let url = format!("http://127.0.0.1:{port}/api/agents/presence");
-                let held = self
+                let request = self
                     .http
                     .post(url)
                     .bearer_auth(token)
                     .timeout(PRESENCE_TIMEOUT)
                     .body(body.clone());
-                let _ = held.header("Content-Type", "application/json").send().await;
+                let _ = request.header("Content-Type", "application/json").send().await;
             }
             sleep(RECONNECT_DELAY).await;
         }

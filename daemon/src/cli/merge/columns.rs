@@ -37,10 +37,10 @@ pub(super) fn render_columns(
     let mut text = String::new();
     let mut row = |parts: [(String, Option<PaintKind>); 3]| {
         for (at, (part, paint)) in parts.into_iter().enumerate() {
-            let room = width.saturating_sub(measure_text_width(&part));
+            let padding_width = width.saturating_sub(measure_text_width(&part));
             let painted = paint.map_or_else(|| part.clone(), |paint| style.paint(paint, &part));
             let divider = if at < 2 { style.paint(PaintKind::Dim, " │ ") } else { String::new() };
-            let padding = if at < 2 { " ".repeat(room) } else { String::new() };
+            let padding = if at < 2 { " ".repeat(padding_width) } else { String::new() };
             let _ = write!(text, "{painted}{padding}{divider}");
         }
         text.push('\n');

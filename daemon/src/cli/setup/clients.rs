@@ -88,20 +88,20 @@ impl<'a> UserMachine<'a> {
         } else {
             SystemKind::Unix
         };
-        let said = |name: &str, otherwise: PathBuf| match env(name) {
+        let windows_folder = |name: &str, otherwise: PathBuf| match env(name) {
             Some(folder) if system == SystemKind::Windows => PathBuf::from(folder),
             _ => otherwise,
         };
-        let home = said("USERPROFILE", base.home_dir().to_owned());
-        let config = said("APPDATA", base.config_dir().to_owned());
-        let local = said("LOCALAPPDATA", base.data_local_dir().to_owned());
+        let home = windows_folder("USERPROFILE", base.home_dir().to_owned());
+        let config = windows_folder("APPDATA", base.config_dir().to_owned());
+        let local = windows_folder("LOCALAPPDATA", base.data_local_dir().to_owned());
         Ok(Self { system, home, config, local, env })
     }
 
     /// A folder that an environment variable can override.
     fn folder_from_env(&self, variable: &str, usual: PathBuf) -> PathBuf {
-        let said = (self.env)(variable).filter(|folder| !folder.is_empty());
-        said.map_or(usual, PathBuf::from)
+        let configured = (self.env)(variable).filter(|folder| !folder.is_empty());
+        configured.map_or(usual, PathBuf::from)
     }
 
     /// Claude Desktop's folder. The Windows package has a separate one.

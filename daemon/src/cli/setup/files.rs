@@ -69,8 +69,8 @@ impl ConfigFile {
 
 /// The folders of a path that do not exist, the outermost first.
 fn missing_folders(folder: &Path) -> Vec<PathBuf> {
-    let around = folder.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists());
-    let mut missing: Vec<PathBuf> = around.map(Path::to_owned).collect();
+    let absent = folder.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists());
+    let mut missing: Vec<PathBuf> = absent.map(Path::to_owned).collect();
     missing.reverse();
     missing
 }

@@ -236,8 +236,8 @@ fn insert_property(
         let field = format!("{kept}{newline}{below}{key}: {value}{newline}{indent}");
         return format!("{}{field}{}", &text[..open], &text[close..]);
     };
-    let behind = InsertPosition::find(text, last.range.end, close);
-    let (comma, trailing) = if behind.has_comma { ("", ",") } else { (",", "") };
+    let insertion = InsertPosition::find(text, last.range.end, close);
+    let (comma, trailing) = if insertion.has_comma { ("", ",") } else { (",", "") };
     let is_flat = !text[open..first.range.start].contains('\n')
         && !text[last.range.end..close].contains('\n');
     let field = if is_flat && is_tight(text, last) {
@@ -251,7 +251,7 @@ fn insert_property(
         );
         format!("{}{below}{key}: {}", style.newline, style.format_value(value, &below))
     };
-    let (last, at) = (last.range.end, behind.at);
+    let (last, at) = (last.range.end, insertion.at);
     format!("{}{comma}{}{field}{trailing}{}", &text[..last], &text[last..at], &text[at..])
 }
 
@@ -267,9 +267,9 @@ impl InsertPosition {
         let mut at = comma.map_or(end, |comma| comma + 1);
         loop {
             let rest = &text[at..close];
-            let words = rest.trim_start_matches([' ', '\t']);
-            let start = at + rest.len() - words.len();
-            let comment = match leading_comment(words) {
+            let trimmed = rest.trim_start_matches([' ', '\t']);
+            let start = at + rest.len() - trimmed.len();
+            let comment = match leading_comment(trimmed) {
                 Some(comment) if !comment.contains('\n') => comment,
                 _ => return Self { has_comma: comma.is_some(), at },
             };
@@ -292,9 +292,9 @@ fn next_significant(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = &text[at..];
-        let words = rest.trim_start();
-        at += rest.len() - words.len();
-        match leading_comment(words) {
+        let trimmed = rest.trim_start();
+        at += rest.len() - trimmed.len();
+        match leading_comment(trimmed) {
             Some(comment) => at += comment.len(),
             None => return Some(at).filter(|at| *at < text.len()),
         }

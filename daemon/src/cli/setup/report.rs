@@ -45,8 +45,8 @@ impl ClientReport<'_> {
                 ));
             }
             Ok(outcome) => {
-                let said = outcome_phrase(*outcome, self.diff.is_some());
-                print_line(&format!("{client}: {said} {}", terminal_line(&file)));
+                let phrase = outcome_phrase(*outcome, self.diff.is_some());
+                print_line(&format!("{client}: {phrase} {}", terminal_line(&file)));
             }
         }
         print_stdout(&paint_diff(self.diff.as_deref().unwrap_or_default(), stdout_style()))

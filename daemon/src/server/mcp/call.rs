@@ -137,7 +137,7 @@ impl<G: DaemonGate> McpAgent<G> {
         context: &RequestContext<RoleServer>,
     ) -> Option<CallView> {
         let _shown = DecisionNotice::show_to(&context.peer, &view);
-        let news = context.meta.get_progress_token();
+        let progress_token = context.meta.get_progress_token();
         let began = Instant::now();
         let mut tick = interval_at(began + NEWS, NEWS);
         while !view.became.is_settled() && Instant::now() < until {
@@ -154,7 +154,7 @@ impl<G: DaemonGate> McpAgent<G> {
                         Ok(Err(_)) | Err(_) => return Some(view),
                     },
                     _ = tick.tick() => {
-                        if let Some(token) = &news {
+                        if let Some(token) = &progress_token {
                             report_progress(&context.peer, token.clone(), &view, began.elapsed(), wait).await;
                         }
                     }
@@ -174,8 +174,8 @@ impl<G: DaemonGate> McpAgent<G> {
         let number = |name: &str| match args.get(name) {
             None | Some(Json::Null) => Ok(None),
             Some(value) => {
-                let said = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
-                said.map(Some).ok_or_else(|| {
+                let parsed = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+                parsed.map(Some).ok_or_else(|| {
                     let message = format!("`{name}` is not a number.");
                     let hint = "Give the id that the call answered.";
                     failure(FailureKind::BadRequest, message, hint)
@@ -207,11 +207,11 @@ async fn report_progress(
     elapsed: Duration,
     wait: Duration,
 ) {
-    let news = ProgressNotificationParam::new(token, elapsed.as_secs_f64())
+    let notification = ProgressNotificationParam::new(token, elapsed.as_secs_f64())
         .with_total(wait.as_secs_f64())
         .with_message(results::describe_pending(view));
     // A client that is gone is detected elsewhere.
-    let _ = peer.notify_progress(news).await;
+    let _ = peer.notify_progress(notification).await;
 }
 
 /// A notice in the user's client while a decision is pending. Dropping it removes the notice.

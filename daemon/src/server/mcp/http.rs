@@ -105,8 +105,8 @@ impl McpHttp {
         if let Some(ended) = session.filter(|_| is_end && response.status().is_success()) {
             self.sessions.end_session(&ended);
         }
-        if let Some(begun) = session_of(response.headers()) {
-            self.session_store.remember_owner(&begun, owner);
+        if let Some(new_session) = session_of(response.headers()) {
+            self.session_store.remember_owner(&new_session, owner);
         }
         Ok(response)
     }

@@ -43,10 +43,10 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
 /// only the text, so both contain everything.
 fn unsettled_result(view: &CallView) -> CallToolResult {
     let text = format!("{} {}", describe_pending(view), describe_next_step(view));
-    let said = json!({
+    let content = json!({
         "status": outcome_word(&view.became), "id": view.call, "tool": view.tool, "text": text.as_str(),
     });
-    structured_result(text, said)
+    structured_result(text, content)
 }
 
 fn describe_applied(change: &AppliedChange) -> String {
@@ -55,7 +55,7 @@ fn describe_applied(change: &AppliedChange) -> String {
 
 /// Formats a call for proposal_status.
 pub(super) fn status_result(view: &CallView) -> CallToolResult {
-    let mut said =
+    let mut content =
         json!({ "status": outcome_word(&view.became), "id": view.call, "tool": view.tool });
     let text = match &view.became {
         AgentCallOutcome::Working {} | AgentCallOutcome::Pending { .. } => {
@@ -67,13 +67,13 @@ pub(super) fn status_result(view: &CallView) -> CallToolResult {
         AgentCallOutcome::Done { applied: Some(change), .. } => describe_applied(change),
         AgentCallOutcome::Refused { reason, .. } => reason.clone(),
     };
-    said["text"] = truncate(text).into();
-    structured_result(said.to_string(), said)
+    content["text"] = truncate(text).into();
+    structured_result(content.to_string(), content)
 }
 
-fn structured_result(text: String, said: Json) -> CallToolResult {
+fn structured_result(text: String, content: Json) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(said);
+    result.structured_content = Some(content);
     result
 }
 
@@ -149,20 +149,20 @@ pub(super) fn decision_instructions(view: &CallView) -> String {
 
 pub(super) fn sessions_result(open: &Sessions) -> CallToolResult {
     let open = open.sessions.iter().map(|it| {
-        let mut said = json!({
+        let mut content = json!({
             "session": it.session, "name": it.place.name, "connected": it.connected,
         });
         // The number is unknown before Studio has sent the place.
         if it.instances > 0 {
-            said["instances"] = it.instances.into();
+            content["instances"] = it.instances.into();
         }
         if let Some(project) = &it.project {
-            said["rojoProject"] = project.as_str().into();
+            content["rojoProject"] = project.as_str().into();
         }
-        said
+        content
     });
-    let said = json!({ "sessions": open.collect::<Vec<Json>>() });
-    CallToolResult::success(vec![ContentBlock::text(said.to_string())])
+    let content = json!({ "sessions": open.collect::<Vec<Json>>() });
+    CallToolResult::success(vec![ContentBlock::text(content.to_string())])
 }
 
 pub(super) fn log_result(log: &AgentLog) -> CallToolResult {
@@ -195,9 +195,12 @@ pub(super) fn log_line(it: &LoggedCall) -> String {
         _ => String::new(),
     };
     let LoggedCall { client, place, brief, disconnected, view } = it;
-    let (word, gone) =
+    let (status, gone) =
         (outcome_word(&view.became), if *disconnected { " disconnected" } else { "" });
-    format!("{} {word}{proposal}: {} {brief} ({client}{gone}, in {place})\n", view.call, view.tool)
+    format!(
+        "{} {status}{proposal}: {} {brief} ({client}{gone}, in {place})\n",
+        view.call, view.tool
+    )
 }
 
 /// Formats a failure before a call was made, or one after which it is unknown whether the call

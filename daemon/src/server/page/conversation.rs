@@ -85,7 +85,7 @@ fn open_form() -> Markup {
 
 fn place_entry(session: &SessionView) -> Markup {
     let is_file = [FILE, PROJECT].iter().any(|kind| session.session.0.starts_with(kind));
-    let (state, word) = match (session.connected, is_file) {
+    let (state, label) = match (session.connected, is_file) {
         (true, _) => ("here", "connected"),
         (false, true) => ("away", "the file is gone"),
         (false, false) => ("away", "away"),
@@ -94,7 +94,7 @@ fn place_entry(session: &SessionView) -> Markup {
         header {
             h2 title=(safe_text(&session.place.name)) { span.dot data-state=(state) {} (format::place_name(&session.place.name)) }
             p.dim {
-                (word)
+                (label)
                 // The number is not known for a file.
                 @if session.instances > 0 { ", " (format::count_text(session.instances as usize, "instance")) }
                 @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/deploy/" (session.session) } { "deploy" } }
@@ -143,13 +143,13 @@ fn task_count(talk: &ConversationHeader) -> String {
 /// Renders the head of a conversation: the request, the state, the usage, and the possible actions.
 pub(super) fn conversation_head(talk: &ConversationHeader) -> Markup {
     let task = &talk.workflow;
-    let (state, word) = format::state_name(task.state, task.outcome);
+    let (state, label) = format::state_name(task.state, task.outcome);
     html! {
         header.head data-state=(state) data-tasks=(task_count(talk)) {
             div {
                 h1 { (format::first_line(&task.goal)) }
                 p.dim {
-                    span.state data-state=(state) { (word) } " · " (safe_text(&task.driver)) " · " (format::mode_name(task.mode)) " · "
+                    span.state data-state=(state) { (label) } " · " (safe_text(&task.driver)) " · " (format::mode_name(task.mode)) " · "
                     (format::place_name(&talk.place)) " · " (format::time_element(talk.at))
                 }
             }

@@ -99,10 +99,11 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             vec![call_item(*call, "done", html! { p { (safe_text(brief)) } })]
         }
         Event::ToolError { call, reason, conflict } => {
-            let told = call_item(*call, "refused", html! { p { (safe_text(reason)) } });
+            let error_item = call_item(*call, "refused", html! { p { (safe_text(reason)) } });
             let key = format!("conflict-{call}");
-            let twice = conflict.iter().map(|it| put_item(key.clone(), conflict_of(&key, it)));
-            iter::once(told).chain(twice).collect()
+            let conflict_item =
+                conflict.iter().map(|it| put_item(key.clone(), conflict_of(&key, it)));
+            iter::once(error_item).chain(conflict_item).collect()
         }
         Event::ProposalMapped { call, proposal, title, class, .. } => vec![
             call_item(*call, "done", html! {}),

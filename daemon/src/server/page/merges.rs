@@ -121,7 +121,7 @@ fn conflict_view(
 ) -> Markup {
     let key = format!("{}-{number}", merge.id);
     let path = kept.conflict.path().to_string();
-    let (state, word) = match &kept.choice {
+    let (state, label) = match &kept.choice {
         None => ("waiting", "open"),
         Some(ConflictChoice::Ours) => ("done", "ours"),
         Some(ConflictChoice::Theirs) => ("done", "theirs"),
@@ -133,7 +133,7 @@ fn conflict_view(
                 span.dim { (number) " " }
                 span.path { (safe_text(&path)) }
                 " " span.dim { (describe_conflict(&kept.conflict)) }
-                " " span.state data-state=(state) { (word) }
+                " " span.state data-state=(state) { (label) }
             }
             form data-act="decide-conflict" data-merge=(merge.id) data-conflict=(number) {
                 @match &kept.conflict {

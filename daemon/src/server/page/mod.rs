@@ -183,8 +183,8 @@ async fn render_history_part(
         }
         "deploy" => {
             let wanted = Deploy::from_parameters(parameters)?;
-            let asked = wanted.clone();
-            let plan = daemon.plan_deploy(asked).await?;
+            let requested = wanted.clone();
+            let plan = daemon.plan_deploy(requested).await?;
             deploy::plan_view(&wanted, &plan)
         }
         "merges" => merges::merges_view(&daemon.list_merges().await?),

@@ -131,39 +131,39 @@ impl SideChannel {
     async fn next(&mut self) -> Option<String> {
         loop {
             let missed = self.event_hub.detect_absent();
-            let news = *self.changes.borrow_and_update();
-            if news.is_over {
+            let counters = *self.changes.borrow_and_update();
+            if counters.is_over {
                 return None;
             }
-            let left = self.place_delay(news).map(|pause| {
+            let left = self.place_delay(counters).map(|pause| {
                 self.since.map_or(Duration::ZERO, |since| pause.saturating_sub(since.elapsed()))
             });
             let mut text = String::new();
-            if news.settings != self.reported.settings {
-                self.reported.settings = news.settings;
+            if counters.settings != self.reported.settings {
+                self.reported.settings = counters.settings;
                 text += &signal_event("settings");
             }
             if left.is_some_and(|left| left.is_zero()) {
-                (self.reported.places, self.reported.sizes) = (news.places, news.sizes);
+                (self.reported.places, self.reported.sizes) = (counters.places, counters.sizes);
                 self.since = Some(Instant::now());
                 text += &signal_event("places");
             }
             if !text.is_empty() {
                 return Some(text);
             }
-            let wakes = left.into_iter().chain(missed).min();
+            let delay = left.into_iter().chain(missed).min();
             tokio::select! {
                 changed = self.changes.changed() => changed.ok()?,
-                () = async { match wakes { Some(wakes) => sleep(wakes).await, None => pending().await } } => {}
+                () = async { match delay { Some(wakes) => sleep(wakes).await, None => pending().await } } => {}
             }
         }
     }
 
     /// Returns the minimum interval for the pending change of places; None if there is none.
-    fn place_delay(&self, news: ChangeCounters) -> Option<Duration> {
+    fn place_delay(&self, counters: ChangeCounters) -> Option<Duration> {
         let (others, grown) = self.pauses;
-        let is_grown = news.sizes != self.reported.sizes;
-        let is_other = news.places != self.reported.places;
+        let is_grown = counters.sizes != self.reported.sizes;
+        let is_other = counters.places != self.reported.places;
         is_other.then_some(others).or(is_grown.then_some(grown))
     }
 }
@@ -176,17 +176,17 @@ fn signal_event(what: &str) -> String {
 
 /// Streams the events after a cursor, and signals.
 pub(in super::super) fn page_stream(event_hub: Arc<EventHub>, cursor: Seq) -> Response<Body> {
-    let beside = stream::unfold(
+    let side_events = stream::unfold(
         SideChannel::from_hub(&event_hub, (PAUSE, GROWN)),
-        |mut beside| async move {
-            let text = beside.next().await?;
-            Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
+        |mut channel| async move {
+            let text = channel.next().await?;
+            Some((Ok::<_, Infallible>(Bytes::from(text)), channel))
         },
     );
     let events = long_poll::event_stream(event_hub, cursor, |record| {
         serde_json::to_string(&PageMessage::from_record(record)).unwrap_or_default()
     });
-    let body = Body::from_stream(stream::select(events, beside));
+    let body = Body::from_stream(stream::select(events, side_events));
     browser_response(HeaderValue::from_static("text/event-stream"), body)
 }
 

@@ -191,12 +191,12 @@ impl TypeChecker {
         // The latest finding, which receives the further lines of its message.
         let mut last = None;
         for line in printed.lines() {
-            let said = parse_report_line(line).and_then(|said| {
+            let report = parse_report_line(line).and_then(|said| {
                 let at: usize = said.file.strip_suffix(".luau")?.parse().ok()?;
                 scripts.get(at).filter(|it| is_checked(it))?;
                 Some((at, said))
             });
-            let Some((at, said)) = said else {
+            let Some((at, report)) = report else {
                 if let Some((at, index)) = last {
                     let found: &mut Vec<SourceFinding> = &mut found[at];
                     let finding: &mut SourceFinding = &mut found[index];
@@ -207,7 +207,7 @@ impl TypeChecker {
                 continue;
             };
             last = None;
-            let (kind, message) = said.message.split_once(": ").unwrap_or(("", said.message));
+            let (kind, message) = report.message.split_once(": ").unwrap_or(("", report.message));
             // The compiler reports syntax errors.
             if kind == "SyntaxError" || self.definitions.is_none() && is_definition_error(message) {
                 continue;
@@ -220,7 +220,7 @@ impl TypeChecker {
                 code: if kind.is_empty() { "type".to_owned() } else { kind.to_owned() },
                 message: message.to_owned(),
                 notes: Vec::new(),
-                at: said.at,
+                at: report.at,
             });
             last = Some((at, found[at].len() - 1));
         }
@@ -287,8 +287,8 @@ fn write_scripts(folder: &Path, scripts: &[CheckedScript]) -> io::Result<Vec<usi
 fn batch_files(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>> {
     // A space, and the quotes around an argument.
     let cost = |length: usize| length + 3;
-    let given = base.iter().map(|it| cost(it.len())).sum::<usize>();
-    let room = MAX_COMMAND_LINE.saturating_sub(given + cost(program.as_os_str().len()));
+    let base_cost = base.iter().map(|it| cost(it.len())).sum::<usize>();
+    let budget = MAX_COMMAND_LINE.saturating_sub(base_cost + cost(program.as_os_str().len()));
     let (mut batches, mut left) = (Vec::<Vec<usize>>::new(), 0);
     for at in files {
         let length = cost(script_file_name(*at).len());
@@ -296,7 +296,7 @@ fn batch_files(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<us
             batch.push(*at);
         } else {
             batches.push(vec![*at]);
-            left = room;
+            left = budget;
         }
         left = left.saturating_sub(length);
     }
@@ -372,9 +372,9 @@ fn parse_report_line(line: &str) -> Option<ReportLine<'_>> {
         let at = LineSpan { line, column, end_line: line, end_column: column.saturating_add(1) };
         Some(ReportLine { file, at, message })
     };
-    let said = plain().or_else(default)?;
-    let file = said.file.rsplit(['/', '\\']).next().unwrap_or(said.file);
-    Some(ReportLine { file, ..said })
+    let report = plain().or_else(default)?;
+    let file = report.file.rsplit(['/', '\\']).next().unwrap_or(report.file);
+    Some(ReportLine { file, ..report })
 }
 
 /// Runs a program and returns its output, its error output and its exit status. The status is None

@@ -45,8 +45,8 @@ impl GitIndex {
             let what = format!("{folder} is in no Git repository; `git init` makes one");
             return Err(refuse_deploy(what));
         }
-        let said = String::from_utf8_lossy(&output.stdout);
-        let root = PathBuf::from(said.trim_end_matches(['\n', '\r']));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let root = PathBuf::from(stdout.trim_end_matches(['\n', '\r']));
         let root = root.canonicalize().with_message(format!("{} is gone", root.display()))?;
         let scratch = tempfile::tempdir().with_message("no folder for an index")?;
         Ok(Self { root, disabled_filters: Vec::new(), index_folder: scratch })
@@ -119,8 +119,8 @@ impl GitIndex {
         }
         let output = child.wait_with_output().with_message("git did not end")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(refuse_deploy(format!("git {} failed: {}", args.join(" "), said.trim())));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(refuse_deploy(format!("git {} failed: {}", args.join(" "), stderr.trim())));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -203,7 +203,7 @@ impl GitIndex {
         let known: BTreeMap<&str, &str> = known
             .split('\0')
             .filter_map(|line| line.split_once('\t'))
-            .filter_map(|(about, name)| Some((name, about.split(' ').nth(1)?)))
+            .filter_map(|(details, name)| Some((name, details.split(' ').nth(1)?)))
             .collect();
         let wanted =
             files.keys().filter(|it| known.contains_key(it.as_str()) || !ignored.contains(*it));

@@ -18,9 +18,9 @@ const MAX_LINE: usize = 200;
 /// Reports the number of passed cases, and the specs that failed or did not run to their end.
 pub fn report_json(results: &[SpecResult]) -> Json {
     let sum = |outcome| results.iter().map(|spec| spec.count_outcome(outcome)).sum::<usize>();
-    let mut room = ReportBudget { bytes_left: MAX_ANSWER, omitted_cases: 0, omitted_specs: 0 };
+    let mut budget = ReportBudget { bytes_left: MAX_ANSWER, omitted_cases: 0, omitted_specs: 0 };
     let bad = results.iter().filter(|spec| !spec.has_passed());
-    let specs: Vec<Json> = bad.filter_map(|spec| room.spec_json(spec)).collect();
+    let specs: Vec<Json> = bad.filter_map(|spec| budget.spec_json(spec)).collect();
     let mut answer = json!({
         "passed": sum(CaseOutcome::Passed),
         "failed": sum(CaseOutcome::Failed),
@@ -28,7 +28,7 @@ pub fn report_json(results: &[SpecResult]) -> Json {
         "specsPassed": results.iter().filter(|spec| spec.has_passed()).count(),
         "specs": specs,
     });
-    answer["note"] = match (room.omitted_specs, room.omitted_cases) {
+    answer["note"] = match (budget.omitted_specs, budget.omitted_cases) {
         (0, 0) => "Only specs that failed, or did not run to their end, are listed.".into(),
         (specs, cases) => format!(
             "Not all fits: {specs} specs that failed and {cases} failed cases of those above are left \
@@ -47,8 +47,8 @@ struct ReportBudget {
 }
 
 impl ReportBudget {
-    fn try_reserve(&mut self, told: &Json) -> bool {
-        let size = told.to_string().len();
+    fn try_reserve(&mut self, value: &Json) -> bool {
+        let size = value.to_string().len();
         let fits = size <= self.bytes_left;
         if fits {
             self.bytes_left -= size;
@@ -58,16 +58,16 @@ impl ReportBudget {
 
     /// A spec with as many of its failures as fit. None if it does not fit at all.
     fn spec_json(&mut self, spec: &SpecResult) -> Option<Json> {
-        let mut told = json!({
+        let mut object = json!({
             "path": truncate_text(&spec.path, MAX_FAILURE),
             "passed": spec.count_outcome(CaseOutcome::Passed),
             "failed": spec.count_outcome(CaseOutcome::Failed),
             "skipped": spec.count_outcome(CaseOutcome::Skipped),
         });
         if let Some(failure) = &spec.failure {
-            told["didNotRun"] = truncate_text(&failure.to_string(), MAX_FAILURE).into();
+            object["didNotRun"] = truncate_text(&failure.to_string(), MAX_FAILURE).into();
         }
-        if !self.try_reserve(&told) {
+        if !self.try_reserve(&object) {
             self.omitted_specs += 1;
             return None;
         }
@@ -81,9 +81,9 @@ impl ReportBudget {
             }
         }
         if !failures.is_empty() {
-            told["failures"] = failures.into();
+            object["failures"] = failures.into();
         }
-        Some(told)
+        Some(object)
     }
 }
 

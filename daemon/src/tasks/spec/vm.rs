@@ -137,13 +137,13 @@ pub(super) fn run_spec(
     limits: SpecLimits,
     clock: &SpecClock,
     cases: &mut usize,
-    told: &Sender<SpecProgress>,
+    sender: &Sender<SpecProgress>,
 ) -> Result<(), CaseFailure> {
     let world = SpecWorld::new(Arc::clone(still));
-    let (until, rang) = (Cell::new(clock.until), Cell::new(false));
-    let alarm = Rc::new(VmDeadline { clock: clock.clone(), until, is_expired: rang });
+    let (until, is_expired) = (Cell::new(clock.until), Cell::new(false));
+    let alarm = Rc::new(VmDeadline { clock: clock.clone(), until, is_expired });
     let vm = SpecVm::new(&world, limits, alarm).map_err(|error| vm_failure(&error))?;
-    vm.run_cases(spec, OutputBudget { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, told)
+    vm.run_cases(spec, OutputBudget { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, sender)
 }
 
 fn vm_failure(error: &Error) -> CaseFailure {
@@ -213,11 +213,11 @@ impl SpecVm {
     fn run_cases(
         &self,
         spec: u32,
-        mut room: OutputBudget<'_>,
-        told: &Sender<SpecProgress>,
+        mut budget: OutputBudget<'_>,
+        sender: &Sender<SpecProgress>,
     ) -> Result<(), CaseFailure> {
         let fail = |message: &str| Err(CaseFailure { at: None, message: message.to_owned() });
-        if let (Some(failure), _) = self.drive_call("collect", spec, &mut room)? {
+        if let (Some(failure), _) = self.drive_call("collect", spec, &mut budget)? {
             return Err(failure);
         }
         let (cases, has_more): (u32, bool) = self.call_prelude("plan", ())?;
@@ -225,24 +225,24 @@ impl SpecVm {
             if self.deadline.clock.is_over() {
                 return fail("the time of all specs is over; the cases from here on did not run");
             }
-            let Some(left) = room.cases.checked_sub(1) else {
+            let Some(left) = budget.cases.checked_sub(1) else {
                 return fail(
                     "all specs together have too many cases; those from here on did not run; run \
                      fewer specs at once",
                 );
             };
-            *room.cases = left;
+            *budget.cases = left;
             let (title, skipped): (LuaString, bool) = self.call_prelude("title", index)?;
             let name = clip_text(&title, MAX_LINE);
             let case = if skipped {
                 SpecCase { name, outcome: CaseOutcome::Skipped, failure: None, output: Vec::new() }
             } else {
-                let (failure, output) = self.drive_call("start", index, &mut room)?;
+                let (failure, output) = self.drive_call("start", index, &mut budget)?;
                 let outcome =
                     if failure.is_none() { CaseOutcome::Passed } else { CaseOutcome::Failed };
                 SpecCase { name, outcome, failure, output }
             };
-            if !send_progress(told, SpecProgress::Case(case)) {
+            if !send_progress(sender, SpecProgress::Case(case)) {
                 return Ok(());
             }
         }
@@ -274,7 +274,7 @@ impl SpecVm {
         &self,
         name: &str,
         args: impl mlua::IntoLuaMulti,
-        room: &mut OutputBudget<'_>,
+        budget: &mut OutputBudget<'_>,
     ) -> Result<(Option<CaseFailure>, Vec<String>), CaseFailure> {
         self.call_prelude::<()>("clear", ())?;
         let function: Function = self.driver.get(name).map_err(|error| vm_failure(&error))?;
@@ -283,20 +283,20 @@ impl SpecVm {
         self.deadline.start_case(self.limits);
         self.set_memory_limit(self.limits.memory_bytes)?;
         let ended = self.run_to_end(&thread, args, &step);
-        let rang = self.deadline.is_expired.get();
+        let is_expired = self.deadline.is_expired.get();
         drop(thread);
         self.set_memory_limit(self.limits.memory_bytes + RESERVE)?;
         self.collect_garbage()?;
         let (done, message, source, line, output): CaseEnd = self.call_prelude("outcome", ())?;
         let failed = |message: String| Some(CaseFailure { at: None, message });
-        let failure = if rang {
+        let failure = if is_expired {
             let seconds = self.limits.case_time.as_secs_f32();
             failed(format!(
                 "it did not end within {seconds} s, or within the time of all specs; it was ended"
             ))
         } else if let Some(message) = message {
             let at = source.map(|source| clip_text(&source, MAX_LINE)).zip(line);
-            Some(CaseFailure { at, message: room.take_failure(&message) })
+            Some(CaseFailure { at, message: budget.take_failure(&message) })
         } else if done {
             None
         } else {
@@ -306,7 +306,7 @@ impl SpecVm {
             ))
         };
         let output = match &failure {
-            Some(_) => room.take_output(&output).map_err(|error| vm_failure(&error))?,
+            Some(_) => budget.take_output(&output).map_err(|error| vm_failure(&error))?,
             None => Vec::new(),
         };
         Ok((failure, output))
@@ -357,8 +357,8 @@ fn native_table(lua: &Lua, world: &Rc<SpecWorld>) -> mlua::Result<Table> {
                 return Ok((None, None));
             };
             if text.len() > MAX_SOURCE {
-                let wrong = format!("{path} has over {MAX_SOURCE} bytes; split the module");
-                return Ok((None, Some(truncate_text(&wrong, MAX_FAILURE))));
+                let message = format!("{path} has over {MAX_SOURCE} bytes; split the module");
+                return Ok((None, Some(truncate_text(&message, MAX_FAILURE))));
             }
             let environment = lua.create_table()?;
             environment.raw_set("script", module)?;

@@ -134,22 +134,22 @@ struct RankedScript {
 pub fn select_scripts(
     index: &CodeIndex,
     scene: &Scene,
-    asked: &ContextRequest<'_>,
+    request: &ContextRequest<'_>,
 ) -> ContextSelection {
-    if asked.budget < HEAD {
+    if request.budget < HEAD {
         return ContextSelection {
             scripts: index.script_nodes().len(),
             ..ContextSelection::default()
         };
     }
-    let mut words = QueryWords::new(asked.words);
+    let mut words = QueryWords::new(request.words);
     let all = words.match_scripts(index, scene);
-    let extra = bonus_points(index, scene, asked);
+    let extra = bonus_points(index, scene, request);
     let mut ranked = rank_scripts(index, &words, &all, &extra);
     let fitting = ranked.len();
-    bring_required(index, &mut ranked, asked.most);
+    bring_required(index, &mut ranked, request.most);
     let reasons = |it: &RankedScript| explain_selection(scene, index, &words, &extra, it);
-    let mut selection = fill_budget(index, scene, asked, &words, &reasons, ranked);
+    let mut selection = fill_budget(index, scene, request, &words, &reasons, ranked);
     (selection.scripts, selection.fitting) = (index.script_nodes().len(), fitting);
     selection
 }
@@ -167,13 +167,13 @@ fn word_scores<'a>(
             // A match in an ancestor's name is weaker evidence.
             has(marks.in_ancestors).then_some(1.5)
         };
-        let said = has(marks.in_code).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
+        let in_code = has(marks.in_code).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
         let text = word.text.as_str();
         let named = named.map(|points| (points * word.weight, WordReason::Name(text)));
         let why =
             if has(marks.defined) { WordReason::Defines(text) } else { WordReason::Says(text) };
-        let said = said.map(|points| (points * word.weight, why));
-        named.into_iter().chain(said)
+        let in_code = in_code.map(|points| (points * word.weight, why));
+        named.into_iter().chain(in_code)
     })
 }
 
@@ -225,9 +225,9 @@ fn has_letters(name: &str, word: &str) -> bool {
 }
 
 /// Computes the points for instances the user pointed at or named, and for recent changes.
-fn bonus_points(index: &CodeIndex, scene: &Scene, asked: &ContextRequest<'_>) -> BonusPoints {
+fn bonus_points(index: &CodeIndex, scene: &Scene, request: &ContextRequest<'_>) -> BonusPoints {
     let mut extra = BonusPoints::default();
-    for at in &asked.pointed {
+    for at in &request.pointed {
         let inside = index.script_nodes().iter().filter(|it| scene.is_within(**it, *at)).take(64);
         let is_script = scene.is_script(*at);
         for node in inside {
@@ -235,13 +235,13 @@ fn bonus_points(index: &CodeIndex, scene: &Scene, asked: &ContextRequest<'_>) ->
             extra.entry(*node).or_default().push((weight, SelectionReason::Pointed));
         }
     }
-    for path in named_paths(asked.words) {
+    for path in named_paths(request.words) {
         let node = scene.resolve(&path).ok().filter(|node| index.script_at(*node).is_some());
         if let Some(node) = node {
             extra.entry(node).or_default().push((60.0, SelectionReason::Path));
         }
     }
-    for (at, node) in asked.recent.iter().take(16).enumerate() {
+    for (at, node) in request.recent.iter().take(16).enumerate() {
         if index.script_at(*node).is_some() {
             let points = 4.0 / (1.0 + at as f64);
             extra.entry(*node).or_default().push((points, SelectionReason::Recent));
@@ -316,42 +316,42 @@ fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, most: usize
 fn fill_budget(
     index: &CodeIndex,
     scene: &Scene,
-    asked: &ContextRequest<'_>,
+    request: &ContextRequest<'_>,
     words: &QueryWords,
     reasons: &ReasonFn<'_>,
     ranked: Vec<RankedScript>,
 ) -> ContextSelection {
     let all = ranked.len();
     let mut selection = ContextSelection { bytes: HEAD, ..ContextSelection::default() };
-    let mut left_room = (asked.budget / LEFT_PART).min(asked.budget - HEAD);
-    let room = asked.budget - left_room;
+    let mut left_room = (request.budget / LEFT_PART).min(request.budget - HEAD);
+    let room = request.budget - left_room;
     for it in ranked.into_iter().take(TRIED) {
         let node = it.node;
-        let is_enough = selection.selected.len() >= asked.most;
+        let is_enough = selection.selected.len() >= request.most;
         if is_enough && selection.omitted.len() >= LEFT {
             break;
         }
         let reasons = reasons(&it);
-        let said = header_bytes(scene, node, &reasons);
+        let header = header_bytes(scene, node, &reasons);
         let definitions =
             if is_enough { Vec::new() } else { relevant_definitions(index, node, words) };
-        let bytes = said + definition_bytes(index, node, &definitions);
+        let bytes = header + definition_bytes(index, node, &definitions);
         if !is_enough && selection.bytes + bytes <= room {
             selection.bytes += bytes;
             selection.selected.push(SelectedScript { node, reasons, definitions, has_text: false });
         } else if let Some(reason) = reasons.into_iter().next()
             && selection.omitted.len() < LEFT
-            && said <= left_room
+            && header <= left_room
         {
-            left_room -= said;
+            left_room -= header;
             selection.omitted.push(OmittedScript { node, reason, is_too_long: !is_enough });
         }
     }
-    let left: usize = asked.budget - room - left_room;
+    let left: usize = request.budget - room - left_room;
     selection.bytes += left;
     for chosen in &mut selection.selected {
         let bytes = scene.source_if_known(chosen.node).map_or(0, |text| text_bytes(&text));
-        if bytes > 0 && selection.bytes + bytes <= asked.budget {
+        if bytes > 0 && selection.bytes + bytes <= request.budget {
             selection.bytes += bytes;
             chosen.has_text = true;
         }

@@ -194,8 +194,8 @@ impl CodeIndex {
     /// position.
     fn requirer_position(&self, node: Node, required: Node) -> Result<usize, usize> {
         let at = |node: Node| self.files.get(&node).map_or(0, |file| file.at);
-        let at_node = at(node);
-        self.required_by(required).binary_search_by_key(&at_node, |it| at(*it))
+        let node_position = at(node);
+        self.required_by(required).binary_search_by_key(&node_position, |it| at(*it))
     }
 
     fn remove_requirer(&mut self, node: Node, required: Node) {

@@ -59,9 +59,9 @@ impl QueryWords {
         let is_empty = |word: &str| {
             EMPTY.contains(&word) || word.strip_suffix('s').is_some_and(|one| EMPTY.contains(&one))
         };
-        let meant = |word: &String| word.len() > 1 && !is_empty(word);
+        let is_meaningful = |word: &String| word.len() > 1 && !is_empty(word);
         let mut texts: Vec<String> = split_words(text)
-            .filter(meant)
+            .filter(is_meaningful)
             .filter(|word| seen.insert(word.clone()))
             .take(WORDS)
             .collect();
@@ -113,10 +113,10 @@ impl QueryWords {
         };
         let mut having = vec![0_u32; self.all.len()];
         for marks in &all {
-            let mut said = marks.in_code;
-            while said != 0 {
-                having[said.trailing_zeros() as usize] += 1;
-                said &= said - 1;
+            let mut remaining = marks.in_code;
+            while remaining != 0 {
+                having[remaining.trailing_zeros() as usize] += 1;
+                remaining &= remaining - 1;
             }
         }
         let scripts = all.len() as f64;
@@ -134,16 +134,16 @@ impl QueryWords {
 
     fn own_marks(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
         let Some(script) = index.script_at(node) else { return WordMatches::default() };
-        let said = self.match_hashes(script.word_hashes.iter().copied());
-        let defined = if said == 0 {
+        let matched = self.match_hashes(script.word_hashes.iter().copied());
+        let defined = if matched == 0 {
             0
         } else {
-            said & self.match_hashes(script.definition_hashes.iter().copied())
+            matched & self.match_hashes(script.definition_hashes.iter().copied())
         };
         WordMatches {
             name: self.match_hashes(word_hashes(scene.name(node))),
             in_ancestors: 0,
-            in_code: said,
+            in_code: matched,
             defined,
         }
     }

@@ -81,12 +81,12 @@ impl ProposalDraft<'_> {
     /// Returns the scripts whose requires no longer resolve as before. Scripts edited by this
     /// proposal are left to its author.
     fn broken_requires(&self, before: &[(Node, Vec<Option<Node>>)]) -> Vec<Node> {
-        let stays = |node: Node| {
+        let is_untouched = |node: Node| {
             self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
         };
         code::with_known_texts(self.scene, |index| {
             let is_lost = |(script, modules): &&(Node, Vec<Option<Node>>)| {
-                stays(*script) && {
+                is_untouched(*script) && {
                     let now = index.required_modules(*script);
                     modules.iter().flatten().any(|module| !now.contains(module))
                 }
@@ -153,9 +153,9 @@ impl ProposalDraft<'_> {
         if before.returns != ReturnedValue::Table || after.returns != ReturnedValue::Table {
             return Vec::new();
         }
-        let stays =
+        let is_kept =
             |it: &&index::ModuleMember| after.members.iter().any(|other| other.name == it.name);
-        let gone = before.members.iter().filter(|it| !stays(it));
+        let gone = before.members.iter().filter(|it| !is_kept(it));
         gone.map(|it| it.name.clone()).collect()
     }
 

@@ -156,8 +156,8 @@ impl<'a> ProposalDraft<'a> {
     }
 
     /// Sets the implicit target of a call without a path, unless it is already set.
-    pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
-        self.implicit_target = self.implicit_target.take().or(meant);
+    pub fn set_implicit_target(&mut self, target: Option<ImplicitTarget>) {
+        self.implicit_target = self.implicit_target.take().or(target);
     }
 
     /// Marks the draft as an inverse. Its texts are not judged, because they may have been too long

@@ -158,15 +158,15 @@ fn match_pieces(
     let mut found = vec![None; list_units(chosen).len()];
     for closely in [HunkPrecision::No, HunkPrecision::ByLine, HunkPrecision::ByContext] {
         let [whole, chosen, now] = [whole, chosen, now].map(|it| pieces_by_key(it, by, closely));
-        for (told, places) in chosen {
-            let same = now.get(&told).map_or(&[][..], Vec::as_slice);
-            let were = whole.get(&told).map_or(0, Vec::len);
+        for (key, places) in chosen {
+            let same = now.get(&key).map_or(&[][..], Vec::as_slice);
+            let were = whole.get(&key).map_or(0, Vec::len);
             let is_exact = closely == HunkPrecision::ByLine || were == places.len();
             for ((at, unit), (_, other)) in places.iter().zip(same) {
                 // Identical commands are interchangeable.
                 let is_any = matches!(unit, ProposalUnit::Command(_));
-                let is_told = is_any || is_exact && places.len() == same.len();
-                found[*at] = found[*at].or(Some(*other).filter(|_| is_told));
+                let is_certain = is_any || is_exact && places.len() == same.len();
+                found[*at] = found[*at].or(Some(*other).filter(|_| is_certain));
             }
         }
         if found.iter().all(Option::is_some) {
@@ -185,9 +185,8 @@ fn pieces_by_key(
 ) -> HashMap<String, Vec<(usize, ProposalUnit)>> {
     let mut alike: HashMap<String, Vec<(usize, ProposalUnit)>> = HashMap::new();
     for (at, unit) in list_units(proposal).into_iter().enumerate() {
-        let told =
-            json!([describe_piece(proposal, unit, by), precise_key(proposal, unit, closely)]);
-        alike.entry(told.to_string()).or_default().push((at, unit));
+        let key = json!([describe_piece(proposal, unit, by), precise_key(proposal, unit, closely)]);
+        alike.entry(key.to_string()).or_default().push((at, unit));
     }
     alike
 }

@@ -64,12 +64,12 @@ pub fn short_values(
     short: impl Fn(&Value) -> String,
 ) -> (String, String) {
     let text = |value: Option<&Value>| value.map_or("none".to_owned(), &short);
-    let told = (text(before), text(after));
+    let texts = (text(before), text(after));
     let (Some(old), Some(new)) = (before, after) else {
-        return told;
+        return texts;
     };
-    if told.0 != told.1 {
-        return told;
+    if texts.0 != texts.1 {
+        return texts;
     }
     let exact = |value: &Value| serde_json::to_string(value).unwrap_or_default();
     let (old, new) = (exact(old), exact(new));

@@ -191,17 +191,18 @@ impl OwnerSplitter<'_> {
         let Some(Ownership::Node { properties, .. }) = (self.holder)(node) else {
             return Ok(true);
         };
-        let is_said = |name: &String| {
+        let is_declared = |name: &String| {
             let name = if name.starts_with('@') { "Attributes" } else { name };
             name == "Name" || properties.contains(name)
         };
-        let said: Vec<&str> = props.keys().filter(|it| is_said(it)).map(String::as_str).collect();
-        if said.is_empty() || said.len() == props.len() {
-            return Ok(!said.is_empty());
+        let declared: Vec<&str> =
+            props.keys().filter(|it| is_declared(it)).map(String::as_str).collect();
+        if declared.is_empty() || declared.len() == props.len() {
+            return Ok(!declared.is_empty());
         }
         refuse!(
             "The project of Rojo says {} of {} and not the others. Set what it says in a call of its own.",
-            said.join(", "),
+            declared.join(", "),
             files.path(node)
         )
     }

@@ -108,8 +108,8 @@ impl AnswerBudget {
     }
 
     /// Consumes the size of an element. Returns whether it fits.
-    pub(super) fn try_take(&mut self, told: &Json) -> bool {
-        let bytes = told.to_string().len() + 1;
+    pub(super) fn try_take(&mut self, value: &Json) -> bool {
+        let bytes = value.to_string().len() + 1;
         let fits = bytes <= self.0;
         self.0 = self.0.saturating_sub(bytes);
         fits
@@ -120,7 +120,7 @@ impl AnswerBudget {
 pub(super) fn definition_json(scene: &Scene, found: &FoundDefinition) -> Json {
     let text = scene.script_text(found.node).unwrap_or_default();
     let mut positions = PositionTracker::new(&text);
-    let mut told = json!({
+    let mut definition = json!({
         "path": path_text(scene, found.node),
         "name": found.name,
         "range": range_json(&mut positions, found.span),
@@ -128,10 +128,10 @@ pub(super) fn definition_json(scene: &Scene, found: &FoundDefinition) -> Json {
         "text": line_text(&positions, found.name_span.start),
     });
     if let Some(kind) = found.kind {
-        told["kind"] = json!(kind);
+        definition["kind"] = json!(kind);
     }
     if !found.is_certain {
-        told["certain"] = false.into();
+        definition["certain"] = false.into();
     }
-    told
+    definition
 }

@@ -69,17 +69,17 @@ fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<J
         _ => return refuse!("Either `path` and `position` are needed, or `name`."),
     };
     let mut room = AnswerBudget::new();
-    let told: Vec<Json> = found
+    let definitions: Vec<Json> = found
         .iter()
         .take(MOST)
         .map(|it| told::definition_json(scene, it))
         .take_while(|it| room.try_take(it))
         .collect();
-    if found.len() > told.len() {
+    if found.len() > definitions.len() {
         answer["truncated"] = true.into();
         answer["total"] = found.len().into();
     }
-    answer["definitions"] = told.into();
+    answer["definitions"] = definitions.into();
     Ok(answer)
 }
 

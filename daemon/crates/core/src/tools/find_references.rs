@@ -56,11 +56,11 @@ fn plan(args: &FindReferencesArgs, scene: &Scene, index: &CodeIndex) -> Result<J
     let page = &page[..page.len().min(limit)];
     let (mut scripts, mut shown, mut room) = (Vec::new(), 0, AnswerBudget::new());
     for of_one in page.chunk_by(|a, b| a.node == b.node) {
-        let told = script_references(scene, of_one, &mut room);
-        shown += told.len();
-        let is_all = told.len() == of_one.len();
-        if !told.is_empty() {
-            scripts.push(json!({ "path": told::path_text(scene, of_one[0].node), "hits": told }));
+        let listed = script_references(scene, of_one, &mut room);
+        shown += listed.len();
+        let is_all = listed.len() == of_one.len();
+        if !listed.is_empty() {
+            scripts.push(json!({ "path": told::path_text(scene, of_one[0].node), "hits": listed }));
         }
         if !is_all {
             break;
@@ -132,18 +132,18 @@ fn script_references(scene: &Scene, hits: &[ReferenceHit], room: &mut AnswerBudg
     let mut positions = PositionTracker::new(&text);
     let hit = |hit: &ReferenceHit| {
         let at = positions.position_of(hit.span.start);
-        let mut told = json!({
+        let mut reference = json!({
             "line": at.line,
             "character": at.character,
             "text": told::line_text(&positions, hit.span.start),
         });
         if !hit.is_certain {
-            told["certain"] = false.into();
+            reference["certain"] = false.into();
         }
         if hit.is_definition {
-            told["definition"] = true.into();
+            reference["definition"] = true.into();
         }
-        told
+        reference
     };
     if !room.try_take(&told::path_text(scene, node).into()) {
         return Vec::new();

@@ -85,8 +85,8 @@ fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<
     };
     let skip = args::parse_cursor(args.cursor.as_deref())?;
     let limit = args.limit.get() as usize;
-    let mut told = GraphBudget { room: AnswerBudget::new(), edges: 0 };
-    let cycles = told.cycle_json(scene, &graph);
+    let mut budget = GraphBudget { room: AnswerBudget::new(), edges: 0 };
+    let cycles = budget.cycle_json(scene, &graph);
     let total = graph.scripts.len();
     let page = total.saturating_sub(skip).min(limit);
     let mut scripts: Vec<Json> = Vec::new();
@@ -95,7 +95,7 @@ fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<
         if below.is_none() {
             it["distance"] = (*steps).into();
         }
-        if !told.try_take(&it, edges) {
+        if !budget.try_take(&it, edges) {
             break;
         }
         scripts.push(it);
@@ -128,12 +128,12 @@ impl GraphBudget {
     fn cycle_json(&mut self, scene: &Scene, graph: &RequireGraph) -> Vec<Json> {
         let mut part = AnswerBudget::share(4);
         let ring = |ring: &Vec<Node>| -> Json {
-            let mut told: Vec<String> =
+            let mut paths: Vec<String> =
                 ring.iter().take(RING).map(|it| told::path_text(scene, *it)).collect();
             if ring.len() > RING {
-                told.push(format!("… and {} more", ring.len() - RING));
+                paths.push(format!("… and {} more", ring.len() - RING));
             }
-            told.into()
+            paths.into()
         };
         let rings = graph.cycles.iter().take(RINGS).map(ring);
         let rings: Vec<Json> = rings.take_while(|it| part.try_take(it)).collect();
@@ -156,17 +156,17 @@ const EACH: usize = 50;
 /// Formats a script with its edges, and returns the number of edges. One script takes at most half
 /// of the answer.
 fn script_edges(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
-    let mut told = json!({ "path": told::path_text(scene, node) });
+    let mut entry = json!({ "path": told::path_text(scene, node) });
     let (mut edges, mut room) = (0, AnswerBudget::share(2));
     let mut list = |key: &str, nodes: &[Node]| {
         let paths = nodes.iter().take(EACH).map(|it| Json::from(told::path_text(scene, *it)));
         let paths: Vec<Json> = paths.take_while(|it| room.try_take(it)).collect();
         edges += paths.len();
         if nodes.len() > paths.len() {
-            told[format!("{key}Total")] = nodes.len().into();
+            entry[format!("{key}Total")] = nodes.len().into();
         }
         if !paths.is_empty() {
-            told[key] = paths.into();
+            entry[key] = paths.into();
         }
     };
     list("requires", &index.required_modules(node));
@@ -187,10 +187,10 @@ fn script_edges(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
     let unresolved: Vec<Json> = unresolved.take_while(|it| room.try_take(it)).collect();
     edges += unresolved.len();
     if lost.len() > unresolved.len() {
-        told["unresolvedTotal"] = lost.len().into();
+        entry["unresolvedTotal"] = lost.len().into();
     }
     if !unresolved.is_empty() {
-        told["unresolved"] = unresolved.into();
+        entry["unresolved"] = unresolved.into();
     }
-    (told, edges)
+    (entry, edges)
 }

@@ -63,8 +63,8 @@ pub(super) fn fill_default(
     if instead.iter().any(|name| map.get(*name).is_some_and(|given| !given.is_null())) {
         return Ok((args, None));
     }
-    let meant = match scene.implicit_instance()? {
-        ImplicitInstance::One(meant) => meant,
+    let default_target = match scene.implicit_instance()? {
+        ImplicitInstance::One(default_target) => default_target,
         _ if or_workspace => {
             let path = InstancePath::root().child("Workspace", None);
             ImplicitTarget {
@@ -90,6 +90,6 @@ pub(super) fn fill_default(
             );
         }
     };
-    map.insert(argument.to_owned(), meant.target.path.to_string().into());
-    Ok((args, Some(meant)))
+    map.insert(argument.to_owned(), default_target.target.path.to_string().into());
+    Ok((args, Some(default_target)))
 }

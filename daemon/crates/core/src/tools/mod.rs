@@ -287,7 +287,7 @@ pub fn plan_call(
     if tool.needs_studio() && !scene.is_open_in_studio() {
         return Err(named(in_studio_alone(tool)));
     }
-    let (args, meant) = implicit_target::fill_default(tool, args, scene).map_err(named)?;
+    let (args, default_target) = implicit_target::fill_default(tool, args, scene).map_err(named)?;
     match tool.run {
         ToolAction::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         ToolAction::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
@@ -297,7 +297,7 @@ pub fn plan_call(
             scene.begin_scope(call);
             let mark = scene.journal_mark();
             let seen = seen.cloned().unwrap_or_default();
-            let planned = draft_change(change, args, meant, scene, base, blobs, seen);
+            let planned = draft_change(change, args, default_target, scene, base, blobs, seen);
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
@@ -331,9 +331,9 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
     match tool.run {
         ToolAction::Change(change) => {
             let args = args::without_session(args.clone());
-            let (args, meant) =
+            let (args, default_target) =
                 implicit_target::fill_default(tool, args, draft.scene()).map_err(named)?;
-            draft.set_implicit_target(meant);
+            draft.set_implicit_target(default_target);
             change(args, draft).map_err(named)
         }
         ToolAction::Read(_) | ToolAction::Talk(_) | ToolAction::Fetch(_) | ToolAction::Look(_) => {
@@ -345,7 +345,7 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
 fn draft_change(
     change: fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>,
     args: Json,
-    meant: Option<ImplicitTarget>,
+    default_target: Option<ImplicitTarget>,
     scene: &mut Scene,
     base: &Fingerprint,
     blobs: &BlobStore,
@@ -353,7 +353,7 @@ fn draft_change(
 ) -> Result<Plan, Refusal> {
     let mut draft = ProposalDraft::new(scene, blobs);
     draft.set_seen_texts(seen);
-    draft.set_implicit_target(meant);
+    draft.set_implicit_target(default_target);
     let mut answer = match (change(args, &mut draft), draft.take_conflict()) {
         (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
         (answer, _) => answer?,

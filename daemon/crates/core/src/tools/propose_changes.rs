@@ -65,8 +65,8 @@ fn run(
 ) -> Result<Json, Refusal> {
     let args = args::without_session(args);
     let tool = find_tool(name)?;
-    let (args, meant) = fill_default(tool, args, draft.scene())?;
-    draft.set_implicit_target(meant);
+    let (args, default_target) = fill_default(tool, args, draft.scene())?;
+    draft.set_implicit_target(default_target);
     match tool.run {
         ToolAction::Read(read) => read(args, draft.scene()),
         ToolAction::Change(_) if name == TOOL.name => {

@@ -80,11 +80,11 @@ fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
         room: AnswerBudget::new(),
         is_full: false,
     };
-    let is_meant = |node: &Node| {
+    let is_searched = |node: &Node| {
         scene.is_script(*node) && glob.as_ref().is_none_or(|it| it.matches(scene, *node))
     };
-    let meant = scene.subtree(root).filter(is_meant);
-    let mut texts = meant.filter_map(|node| Some((node, scene.script_text(node)?)));
+    let searched = scene.subtree(root).filter(is_searched);
+    let mut texts = searched.filter_map(|node| Some((node, scene.script_text(node)?)));
     let (mut scripts, mut at_once) = (0_u64, FIRST);
     while !search.is_full {
         let next: Vec<(Node, Cow<'_, str>)> = texts.by_ref().take(at_once).collect();
@@ -95,12 +95,12 @@ fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
         scripts += next.len() as u64;
         search.search_scripts(scene, &next, files_only);
     }
-    let told = search.results.len();
+    let count = search.results.len();
     let key = if files_only { "files" } else { "matches" };
     let mut answer = json!({ key: search.results });
     if search.is_full {
         answer["truncated"] = true.into();
-        answer["cursor"] = (search.skip + told).to_string().into();
+        answer["cursor"] = (search.skip + count).to_string().into();
     } else {
         answer["total"] = search.match_count.into();
         answer["scriptsSearched"] = scripts.into();
@@ -150,14 +150,14 @@ impl FileSearch {
             line += memchr_iter(b'\n', &bytes[counted..start]).count();
             counted = start;
             let path = path.get_or_insert_with(|| told::path_text(scene, node));
-            let told = json!({
+            let hit = json!({
                 "path": path,
                 "line": line + 1,
                 "text": clip_around(trim_line_end(&text[start..end]), at - start),
                 "before": lines_before(text, start),
                 "after": lines_after(text, end),
             });
-            if !self.try_add(told) {
+            if !self.try_add(hit) {
                 return;
             }
         }
@@ -184,10 +184,10 @@ impl FileSearch {
     }
 
     /// Adds a result if it fits the budget.
-    fn try_add(&mut self, told: Json) -> bool {
-        self.is_full = !self.room.try_take(&told);
+    fn try_add(&mut self, hit: Json) -> bool {
+        self.is_full = !self.room.try_take(&hit);
         if !self.is_full {
-            self.results.push(told);
+            self.results.push(hit);
         }
         !self.is_full
     }

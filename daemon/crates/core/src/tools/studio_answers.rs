@@ -41,12 +41,12 @@ fn instance_json(scene: &Scene, id: &InstanceId) -> Option<Json> {
 }
 
 fn document_json(scene: &Scene, document: &Document) -> Json {
-    let mut told = instance_json(scene, &document.id).unwrap_or_else(|| json!({}));
-    told["isDirty"] = document.is_dirty.into();
+    let mut entry = instance_json(scene, &document.id).unwrap_or_else(|| json!({}));
+    entry["isDirty"] = document.is_dirty.into();
     for (name, text) in [("text", &document.text), ("selected", &document.selected)] {
         if let Some(text) = text {
-            told[name] = text.as_str().into();
+            entry[name] = text.as_str().into();
         }
     }
-    told
+    entry
 }

@@ -154,10 +154,11 @@ impl Workflow {
     fn turns_after(&self, after: Seq) -> Vec<PromptTurn> {
         // Skip by position in the list, not by `seq`: a turn after the first sent one may have a
         // smaller number.
-        let said = self.talk.turns().skip_while(|(seq, _)| *seq <= after);
-        let mut turns: Vec<PromptTurn> = said.filter_map(|(_, said)| self.to_turn(said)).collect();
-        if let Some(word) = self.ending_note().filter(|_| !turns.is_empty()) {
-            turns.push(PromptTurn::Asked(word));
+        let sources = self.talk.turns().skip_while(|(seq, _)| *seq <= after);
+        let mut turns: Vec<PromptTurn> =
+            sources.filter_map(|(_, said)| self.to_turn(said)).collect();
+        if let Some(note) = self.ending_note().filter(|_| !turns.is_empty()) {
+            turns.push(PromptTurn::Asked(note));
         }
         turns
     }
@@ -190,8 +191,8 @@ impl Workflow {
         Some(text.to_owned())
     }
 
-    fn to_turn(&self, said: &TurnSource) -> Option<PromptTurn> {
-        Some(match said {
+    fn to_turn(&self, source: &TurnSource) -> Option<PromptTurn> {
+        Some(match source {
             TurnSource::Model(text) => PromptTurn::Said(text.clone()),
             TurnSource::Aloud(_) => return None,
             TurnSource::Person(text, None) => PromptTurn::Asked(text.clone()),

@@ -330,11 +330,11 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
 /// The position of the `Called` entry is not known yet; `Seq(0)` refers to the previous entry.
 fn answer_entries(call: ToolCall, answer: Result<Json, Refusal>) -> Vec<Entry> {
     let before = Seq(0);
-    let said = match answer {
+    let result = match answer {
         Ok(answer) => Entry::Answered { call: before, answer },
         Err(refusal) => refused_entry(before, refusal.0),
     };
-    vec![called_entry(call), said]
+    vec![called_entry(call), result]
 }
 
 pub(super) fn refused_entry(call: Seq, reason: String) -> Entry {
@@ -411,13 +411,13 @@ fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry
             }
         }
         ModelAction::Said { text, phase, answers } => {
-            let said = Entry::Said { text, phase, answers };
-            vec![said, Entry::Answered { call, answer: Json::Null }]
+            let message = Entry::Said { text, phase, answers };
+            vec![message, Entry::Answered { call, answer: Json::Null }]
         }
         // A list of calls has no one to wait for an answer.
         ModelAction::Question { question, answers } if workflow.guards.is_none() => {
-            let said = Entry::Said { text: question, phase: Phase::Update, answers };
-            vec![said, Entry::Answered { call, answer: Json::Null }]
+            let message = Entry::Said { text: question, phase: Phase::Update, answers };
+            vec![message, Entry::Answered { call, answer: Json::Null }]
         }
         ModelAction::Question { question, answers } => {
             vec![Entry::Questioned { call, question, answers }]

@@ -58,8 +58,8 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     }
     let before = || state.task_chain(workflow).steps().filter(move |step| step.seq < call);
     // The result may differ after a user message, so only later calls are counted.
-    let spoken = own.talk.last_input().unwrap_or(workflow);
-    let repeated = count_repeats(before().filter(|step| step.seq > spoken), tool, args);
+    let last_input = own.talk.last_input().unwrap_or(workflow);
+    let repeated = count_repeats(before().filter(|step| step.seq > last_input), tool, args);
     if repeated >= REPEATED {
         return refuse!(
             "{tool}: This is the same call again, for the {} time in a row, and its result is \
@@ -68,11 +68,11 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
         );
     }
     let changes = tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change);
-    let was_told = || {
+    let was_warned = || {
         let own_steps = before().filter(|step| std::ptr::eq(step.workflow, own));
         own_steps.filter_map(|step| step.refusal()).any(|reason| reason.contains(NO_PLAN))
     };
-    if changes && own.plan.is_empty() && !was_told() {
+    if changes && own.plan.is_empty() && !was_warned() {
         return refuse!(
             "{tool}: {NO_PLAN} Call start_plan with the steps of this task first, each of which the \
              person can judge by itself. Where the task is one small step, call {tool} again: it is \
@@ -83,9 +83,10 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
         is_named(&state.task_chain(workflow), args)?;
     }
     if tool == "ask_clarification" {
-        let asked = before().filter(|step| std::ptr::eq(step.workflow, own));
-        let asked = asked.filter(|step| step.call.tool == tool && step.answer().is_some()).count();
-        if asked >= QUESTIONS {
+        let questions = before().filter(|step| std::ptr::eq(step.workflow, own));
+        let questions =
+            questions.filter(|step| step.call.tool == tool && step.answer().is_some()).count();
+        if questions >= QUESTIONS {
             return refuse!(
                 "{tool}: The person was asked {QUESTIONS} times in this task. Decide what is left by \
                  yourself, and say how you decided."
@@ -134,14 +135,14 @@ fn is_named(chain: &TaskChain<'_>, args: &Json) -> Result<(), Refusal> {
     if SITES.contains(&host.as_str()) {
         return Ok(());
     }
-    let said = chain.0.iter().flat_map(|(_, workflow)| {
-        let more = workflow.talk.turns().filter_map(|(_, said)| match said {
+    let texts = chain.0.iter().flat_map(|(_, workflow)| {
+        let more = workflow.talk.turns().filter_map(|(_, source)| match source {
             TurnSource::Person(text, _) => Some(text.as_str()),
             _ => None,
         });
         std::iter::once(workflow.goal.as_str()).chain(more)
     });
-    if !host.is_empty() && said.map(str::to_lowercase).any(|text| mentions_host(&text, &host)) {
+    if !host.is_empty() && texts.map(str::to_lowercase).any(|text| mentions_host(&text, &host)) {
         return Ok(());
     }
     refuse!(
@@ -204,9 +205,9 @@ pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
 /// Whether the user asked for no script.
 fn has_opt_out(goal: &str) -> bool {
     let goal = goal.to_lowercase();
-    let said =
+    let phrases =
         ["no script", "without script", "without a script", "only geometry", "geometry only"];
-    said.iter().any(|words| goal.contains(words))
+    phrases.iter().any(|phrase| goal.contains(phrase))
 }
 
 /// Checks the result of planning.

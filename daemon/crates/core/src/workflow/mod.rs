@@ -288,7 +288,7 @@ impl Workflow {
 
     /// Returns the messages of the model, in order.
     pub fn messages(&self) -> impl Iterator<Item = &str> + Clone {
-        self.talk.turns().filter_map(|(_, said)| match said {
+        self.talk.turns().filter_map(|(_, source)| match source {
             TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
             _ => None,
         })
@@ -382,7 +382,7 @@ impl Workflow {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));
             }
             Entry::Refused { call, reason, conflict } => {
-                let told = match conflict {
+                let message = match conflict {
                     Some(conflict) => {
                         let passages = serde_json::to_string(&conflict.passages);
                         let passages = passages.unwrap_or_default();
@@ -390,7 +390,7 @@ impl Workflow {
                     }
                     None => reason.clone(),
                 };
-                self.settle_call(*call, CallStatus::Refused(told));
+                self.settle_call(*call, CallStatus::Refused(message));
             }
             Entry::Planned { steps, .. } => self.plan.clone_from(steps),
             Entry::Proposed { call, answer, proposal } => {

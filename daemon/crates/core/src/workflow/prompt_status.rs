@@ -100,20 +100,20 @@ fn facts_of_step(step: &CallStep<'_>) -> Vec<(String, KnownFact)> {
         Command::EditScript { target, .. } => Some(target.path.to_string()),
         _ => None,
     });
-    let mut told: Vec<(String, KnownFact)> = scripts
+    let mut facts: Vec<(String, KnownFact)> = scripts
         .map(|path| {
             let text = format!("{path}: changed by proposal {seq} in step {number}");
             (path, fact(text, true))
         })
         .collect();
-    if told.is_empty() {
+    if facts.is_empty() {
         let title = one_line(&pending.proposal.title);
-        told.push((
+        facts.push((
             format!("proposal {seq}"),
             fact(format!("Done in step {number}: {title}"), true),
         ));
     }
-    told
+    facts
 }
 
 /// Formats arguments in one line.

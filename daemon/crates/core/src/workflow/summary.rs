@@ -49,24 +49,24 @@ fn summary_text(chain: &TaskChain<'_>, steps: &[CallStep<'_>], until: Seq) -> St
         "(Vector: the messages of steps 1 to {} are no longer sent. This summary replaces them.)\n",
         steps.len()
     );
-    let asked = chain.0.iter().filter(|(seq, _)| *seq <= until).map(|(_, it)| it.goal.as_str());
-    let more = person_words(chain, until, |said| match said {
+    let goals = chain.0.iter().filter(|(seq, _)| *seq <= until).map(|(_, it)| it.goal.as_str());
+    let more = person_words(chain, until, |source| match source {
         TurnSource::Person(text, _) => Some(text.as_str()),
         _ => None,
     });
-    add_section(&mut text, "The person asked", asked.chain(more).map(first_line));
+    add_section(&mut text, "The person asked", goals.chain(more).map(first_line));
     add_section(&mut text, "Accepted and done", steps.iter().filter_map(accepted_line));
     add_section(&mut text, "Not wanted, or undone", steps.iter().filter_map(rejected_line));
     let refused = steps.iter().rev().filter_map(refused_line).take(4);
     add_section(&mut text, "Refused last, and open", refused);
     let facts = prompt_status::newest_facts(chain, Seq(0)).into_iter();
     add_section(&mut text, "Read and done (read again what you rely on)", facts);
-    let words = person_words(chain, until, |said| match said {
+    let messages = person_words(chain, until, |source| match source {
         TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
         _ => None,
     });
-    let words: Vec<&str> = words.collect();
-    add_section(&mut text, "You said", words.into_iter().rev().map(first_line));
+    let messages: Vec<&str> = messages.collect();
+    add_section(&mut text, "You said", messages.into_iter().rev().map(first_line));
     let looked = steps.iter().filter(|step| step.answer().is_some());
     add_section(&mut text, "You called", looked.map(call_line));
     text
@@ -78,7 +78,7 @@ fn person_words<'a>(
     pick: impl Fn(&'a TurnSource) -> Option<&'a str> + Copy,
 ) -> impl Iterator<Item = &'a str> {
     let all = chain.0.clone().into_iter().flat_map(|(_, workflow)| workflow.talk.turns());
-    all.filter(move |(seq, _)| *seq <= until).filter_map(move |(_, said)| pick(said))
+    all.filter(move |(seq, _)| *seq <= until).filter_map(move |(_, source)| pick(source))
 }
 
 /// Adds a titled list of lines, as many as fit.

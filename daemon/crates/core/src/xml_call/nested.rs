@@ -92,8 +92,8 @@ fn read_element(text: &str) -> Result<(NestedElement<'_>, &str), String> {
 
 fn name_of<'a>(tag: &XmlTag<'a>) -> &'a str {
     let is_named = NAMED.iter().any(|it| is_same_name(it, tag.name));
-    let said = tag.attributes.iter().find(|(key, _)| matches!(*key, "name" | "key"));
-    said.filter(|_| is_named).map_or(tag.name, |(_, name)| *name)
+    let attribute = tag.attributes.iter().find(|(key, _)| matches!(*key, "name" | "key"));
+    attribute.filter(|_| is_named).map_or(tag.name, |(_, name)| *name)
 }
 
 /// Returns the start and length of the end tag of a name. Nested tags of the same name are paired.

@@ -103,10 +103,10 @@ pub(super) fn value_at(
 
 /// Returns the schema that specifies the contents of a list or an object, among the alternatives.
 fn container_schema(schema: &Json, is_list: bool) -> &Json {
-    let word = if is_list { "items" } else { "properties" };
+    let keyword = if is_list { "items" } else { "properties" };
     let forms = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array());
-    let found = forms.flatten().find(|form| form.get(word).is_some());
-    found.filter(|_| schema.get(word).is_none()).unwrap_or(schema)
+    let found = forms.flatten().find(|form| form.get(keyword).is_some());
+    found.filter(|_| schema.get(keyword).is_none()).unwrap_or(schema)
 }
 
 /// Reads a value without a schema: JSON if it parses, otherwise text.
@@ -190,8 +190,8 @@ fn match_kind(value: Json, kinds: &ValueKinds) -> Result<Json, Json> {
 /// `null`, and entities if it does not parse literally.
 fn parse_json(raw: &RawArgument) -> Result<Json, String> {
     let text = strip_fence(raw.text.trim());
-    let word = text.to_ascii_lowercase();
-    match word.as_str() {
+    let lower = text.to_ascii_lowercase();
+    match lower.as_str() {
         "true" => return Ok(Json::Bool(true)),
         "false" => return Ok(Json::Bool(false)),
         "null" | "none" | "nil" => return Ok(Json::Null),
@@ -209,7 +209,9 @@ fn parse_json(raw: &RawArgument) -> Result<Json, String> {
 fn strip_fence(text: &str) -> &str {
     let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     match inner.and_then(|inner| inner.split_once('\n')) {
-        Some((word, inner)) if word.trim().chars().all(char::is_alphanumeric) => inner.trim(),
+        Some((language, inner)) if language.trim().chars().all(char::is_alphanumeric) => {
+            inner.trim()
+        }
         _ => text,
     }
 }

@@ -28,7 +28,7 @@ impl Engine {
         let Some(step) = self.read_journal(predicted)? else {
             return Ok(true);
         };
-        let said = match step.find_progress() {
+        let explanation = match step.find_progress() {
             StepProgress::Done => return Ok(true),
             StepProgress::Diverged { foreign: theirs, .. } => {
                 let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
@@ -46,7 +46,7 @@ impl Engine {
             }
         };
         let reason = format!(
-            "Vector was stopped while it wrote this, and {said}: look whether it is there, and ask for it \
+            "Vector was stopped while it wrote this, and {explanation}: look whether it is there, and ask for it \
              again where it is not."
         );
         self.fail_proposal(seq, reason)
@@ -193,11 +193,11 @@ pub fn restore_interrupted_files(
             if step.find_progress() != StepProgress::Partial {
                 continue;
             }
-            let said = match recover::restore_step_files(ledger, &step)? {
+            let outcome = match recover::restore_step_files(ledger, &step)? {
                 Ok(()) => "its files are what they were before it".to_owned(),
                 Err(left) => format!("some of its files could not be restored: {left}"),
             };
-            notices.push(format!("Vector was stopped while it wrote proposal {seq}; {said}."));
+            notices.push(format!("Vector was stopped while it wrote proposal {seq}; {outcome}."));
         }
     }
     Ok(notices)

@@ -52,10 +52,10 @@ impl Engine {
                 if !missing.is_empty() {
                     return true;
                 }
-                let stays =
+                let is_kept =
                     overlay_command(&mut self.scene, *call, &mut made, command, &self.blobs);
                 missing = self.scene.take_missing();
-                stays || !missing.is_empty()
+                is_kept || !missing.is_empty()
             });
             if let (false, Target::Open(studio)) = (missing.is_empty(), &mut self.target) {
                 request_missing(studio, missing);

@@ -58,10 +58,10 @@ pub(super) fn build_message(
     let declined = answer.is_declined();
     let flaw = find_flaw(&answer, has_called);
     let is_cut = answer.end.outcome == AnswerOutcome::Truncated;
-    let said = Some(answer.text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+    let message = Some(answer.text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
     let refusal = answer.end.refusal.clone();
     let why = || answer.end.failure.as_ref().map(|failure| failure.message.clone());
-    let text = if declined { said.or(refusal).or_else(why) } else { said };
+    let text = if declined { message.or(refusal).or_else(why) } else { message };
     let is_runnable = answer.end.outcome == AnswerOutcome::Ok;
     let calls = answer.calls.into_iter().filter(|_| is_runnable || is_cut);
     let calls = calls.map(|it| to_call(it, is_cut)).collect();
@@ -206,13 +206,13 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
         }
         _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
     };
-    let said = failure.message.trim_end_matches(['.', ' ', '\n']);
+    let reason = failure.message.trim_end_matches(['.', ' ', '\n']);
     // A web page as the answer is not retried automatically, but it may be gone when the user
     // retries.
     let is_page = failure.kind.as_deref() == Some(PAGE_KIND);
     ModelTrouble {
         code,
-        message: format!("{}{status}: {said}.", client.name()),
+        message: format!("{}{status}: {reason}.", client.name()),
         is_retryable: failure.is_retryable || is_page,
         hint,
         setting: Some(Setting::Model),

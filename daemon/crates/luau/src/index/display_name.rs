@@ -23,20 +23,20 @@ pub fn display_name(name: &str) -> String {
                     | '\u{e0000}'..='\u{e007f}'
             )
     };
-    let mut told = String::new();
+    let mut shown = String::new();
     let mut length = 0;
     for c in name.chars() {
         let escaped: String = if is_hidden(c) { c.escape_default().collect() } else { c.into() };
         length += escaped.chars().count();
         if length > MAX_CHARS {
-            let end = told.char_indices().nth(MAX_CHARS - 1).map_or(told.len(), |(at, _)| at);
-            told.truncate(end);
-            told.push('…');
-            return told;
+            let end = shown.char_indices().nth(MAX_CHARS - 1).map_or(shown.len(), |(at, _)| at);
+            shown.truncate(end);
+            shown.push('…');
+            return shown;
         }
-        told.push_str(&escaped);
+        shown.push_str(&escaped);
     }
-    told
+    shown
 }
 
 #[cfg(test)]

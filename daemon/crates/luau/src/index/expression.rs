@@ -340,8 +340,8 @@ impl SourceReader<'_> {
 
     fn read_call(&mut self, value: ValueInfo, start: Token) -> ValueInfo {
         let is_require = value.is_global(self, "require");
-        let tries = |by: &str| value.is_global(self, by);
-        let (is_tried, is_tried_with) = (tries("pcall"), tries("xpcall"));
+        let is_function = |name: &str| value.is_global(self, name);
+        let (is_tried, is_tried_with) = (is_function("pcall"), is_function("xpcall"));
         let CallArguments { first, second, third, count } = self.read_arguments();
         if is_require && count == 1 {
             let number = self.record_require(first, start);
@@ -360,12 +360,12 @@ impl SourceReader<'_> {
             };
         }
         // `setmetatable` and `table.freeze` return the table that they receive.
-        let gives_back = value.is_global(self, "setmetatable")
+        let returns_argument = value.is_global(self, "setmetatable")
             || value.member_count == 1
                 && matches!(value.root, NameRoot::Global(span) if span.text_in(self.source) == "table")
                 && value.last_name.is_some_and(|last| self.token_text(last) == "freeze");
         let given =
-            if gives_back && first.member_count == 0 { first } else { ValueInfo::default() };
+            if returns_argument && first.member_count == 0 { first } else { ValueInfo::default() };
         ValueInfo { is_variable: false, is_call: true, route: None, ..given }
     }
 
@@ -375,19 +375,19 @@ impl SourceReader<'_> {
         let property = variable.last_name.and_then(|last| self.plain_text(last));
         let is_switch = matches!(property, Some("Enabled" | "Disabled" | "RunContext" | "Parent"));
         if let Some(path) = variable.route.as_ref().filter(|_| is_switch)
-            && let Some(way) = path.steps.without_last()
+            && let Some(parent_steps) = path.steps.without_last()
         {
-            self.activations.push(RequireTarget::Instance(path.origin.clone(), way));
+            self.activations.push(RequireTarget::Instance(path.origin.clone(), parent_steps));
         }
     }
 
     /// Records that a value is required, by the call that was just read.
     fn record_require(&mut self, value: ValueInfo, start: Token) -> u32 {
         let number = self.names.requires.len() as u32;
-        let what = match (value.kind, value.route) {
-            (_, Some(InstanceRoute { origin: from, steps: way, assumption: risk })) => {
+        let target = match (value.kind, value.route) {
+            (_, Some(InstanceRoute { origin: from, steps, assumption: risk })) => {
                 self.require_assumptions.extend(risk.map(|risk| (number, risk)));
-                RequireTarget::Instance(from, way)
+                RequireTarget::Instance(from, steps)
             }
             (ValueKind::Text(text), _) => match self.plain_text(text) {
                 Some(text) => RequireTarget::Text(text.into()),
@@ -397,7 +397,7 @@ impl SourceReader<'_> {
             _ => RequireTarget::Computed,
         };
         let end = self.tokens[self.at - 1];
-        self.names.requires.push(build_require_call(what, start, end));
+        self.names.requires.push(build_require_call(target, start, end));
         number
     }
 
@@ -452,9 +452,9 @@ impl SourceReader<'_> {
                 && self.peek_kind() != TokenKind::Symbol(b'}')
             {
                 self.record_error("`,` is missing");
-                let stays =
+                let is_closing =
                     matches!(self.peek_kind(), TokenKind::End | TokenKind::Symbol(b')' | b']'));
-                if stays || self.at == at {
+                if is_closing || self.at == at {
                     break;
                 }
             }

@@ -149,9 +149,9 @@ impl<'a> SourceReader<'a> {
         self.take_kind(TokenKind::Symbol(sign))
     }
 
-    pub(super) fn expect_kind(&mut self, kind: TokenKind, what: &'static str) {
+    pub(super) fn expect_kind(&mut self, kind: TokenKind, message: &'static str) {
         if !self.take_kind(kind) {
-            self.record_error(what);
+            self.record_error(message);
         }
     }
 
@@ -165,9 +165,9 @@ impl<'a> SourceReader<'a> {
     }
 
     /// Records an error at the current position. Only the first one is kept.
-    pub(super) fn record_error(&mut self, what: &'static str) {
+    pub(super) fn record_error(&mut self, message: &'static str) {
         let at = self.current_token().start;
-        self.parse_error.get_or_insert(ParseError { at, message: what });
+        self.parse_error.get_or_insert(ParseError { at, message });
     }
 
     /// Enters a nesting level. If it is too deep, skips its content and returns false.
@@ -284,11 +284,11 @@ impl<'a> SourceReader<'a> {
 
     /// Records that a binding is assigned again. Code that was read earlier but runs later sees the
     /// new value.
-    pub(super) fn change_value(&mut self, bound: u32, what: ValueKind) {
+    pub(super) fn change_value(&mut self, bound: u32, value: ValueKind) {
         let held = &mut self.binding_values[bound as usize];
         (held.route, held.is_changed) = (None, true);
         let binding = &mut self.names.bindings[bound as usize];
-        match what {
+        match value {
             ValueKind::Table(table) => {
                 binding.table.get_or_insert(table);
                 self.clear_require(bound);
@@ -324,9 +324,9 @@ impl<'a> SourceReader<'a> {
     /// Declares the implicit `self` of a method.
     pub(super) fn declare_self(&mut self, at: Token, kind: BindingKind) {
         let number = self.names.bindings.len() as u32;
-        let here = ByteSpan { start: at.start, end: at.start };
+        let span = ByteSpan { start: at.start, end: at.start };
         self.names.bindings.push(NameBinding {
-            span: here,
+            span,
             kind,
             require: None,
             table: None,
@@ -445,10 +445,6 @@ pub(super) fn token_span(token: Token) -> ByteSpan {
 }
 
 /// The record of a `require` call that was just read.
-pub(super) fn build_require_call(what: RequireTarget, start: Token, end: Token) -> RequireCall {
-    RequireCall {
-        target: what,
-        span: ByteSpan { start: start.start, end: end.end },
-        local_name: None,
-    }
+pub(super) fn build_require_call(target: RequireTarget, start: Token, end: Token) -> RequireCall {
+    RequireCall { target, span: ByteSpan { start: start.start, end: end.end }, local_name: None }
 }

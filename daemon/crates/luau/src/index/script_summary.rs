@@ -25,7 +25,7 @@ impl SourceReader<'_> {
         members.sort_by(|a, b| (&a.name, a.name_span).cmp(&(&b.name, b.name_span)));
         members.dedup_by(|a, b| a.name == b.name);
         members.sort_by_key(|member| member.name_span);
-        let words = sorted_hashes(self.name_ids.keys().copied());
+        let word_hashes = sorted_hashes(self.name_ids.keys().copied());
         let defined = sorted_hashes(definitions.iter().map(|it| &*it.name));
         ScriptSummary {
             definitions: definitions.into_boxed_slice(),
@@ -33,7 +33,7 @@ impl SourceReader<'_> {
             activations: self.activations.into_boxed_slice(),
             returns,
             members: members.into_boxed_slice(),
-            word_hashes: words,
+            word_hashes,
             definition_hashes: defined,
             parse_error: self.parse_error,
         }

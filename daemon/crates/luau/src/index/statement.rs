@@ -437,11 +437,11 @@ impl SourceReader<'_> {
         }
     }
 
-    fn change_variable(&mut self, variable: &ValueInfo, what: ValueKind) {
+    fn change_variable(&mut self, variable: &ValueInfo, value: ValueKind) {
         if let NameRoot::Binding(bound) = variable.root
             && variable.member_count == 0
         {
-            self.change_value(bound, what);
+            self.change_value(bound, value);
         }
     }
 }

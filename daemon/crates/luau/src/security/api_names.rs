@@ -85,11 +85,11 @@ pub(super) const TELEPORT_METHODS: [&str; 7] = [
 /// The description of a flagged name. Language functions are globals; the other names are members.
 pub(super) fn describe_name(name: &str, is_member: bool) -> Option<&'static str> {
     let is_function = matches!(name, "loadstring" | "getfenv" | "setfenv");
-    let (_, what) = FLAGGED_NAMES.iter().find(|(known, _)| *known == name)?;
-    (is_member || is_function).then_some(*what)
+    let (_, description) = FLAGGED_NAMES.iter().find(|(known, _)| *known == name)?;
+    (is_member || is_function).then_some(*description)
 }
 
 /// The description of a flagged property that is set.
 pub(super) fn describe_property(name: &str) -> Option<&'static str> {
-    FLAGGED_PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
+    FLAGGED_PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, description)| *description)
 }

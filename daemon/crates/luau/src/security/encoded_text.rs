@@ -61,8 +61,8 @@ pub(super) fn find_encoded_literals(view: &TokenView<'_>, found: &mut Vec<ScanFi
             }
             _ => continue,
         };
-        if let Some(what) = check_literal(inside, reverses) {
-            found.push(ScanFinding::new(*line, what, statement_hash::hash_text(inside)));
+        if let Some(message) = check_literal(inside, reverses) {
+            found.push(ScanFinding::new(*line, message, statement_hash::hash_text(inside)));
         }
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn find_assembled_text(view: &mut TreeView<'_>, found: &mut Vec<ScanF
     let chars = view.tokens.has_name("char");
     let decodes = chars && view.tokens.has_name("bxor");
     for at in view.tree.expr_ids() {
-        let what = match view.tree.expr(at) {
+        let message = match view.tree.expr(at) {
             TreeExpr::Binary { operator: BinaryOperator::Concat, .. }
             | TreeExpr::Interpolated(_) => check_assembled(view, at, "in pieces"),
             TreeExpr::Call { callee, args, .. } => {
@@ -119,8 +119,8 @@ pub(super) fn find_assembled_text(view: &mut TreeView<'_>, found: &mut Vec<ScanF
             }
             _ => None,
         };
-        if let Some(what) = what {
-            let finding = view.make_finding(at, what);
+        if let Some(message) = message {
+            let finding = view.make_finding(at, message);
             found.push(finding);
         }
     }
@@ -138,8 +138,8 @@ fn check_assembled(view: &mut TreeView<'_>, at: ExprId, how: &str) -> Option<Str
     let mut operands = Vec::new();
     view.tree.visit_operands(at, |operand| operands.push(operand));
     let whole_value = ScanValue::Text(whole.clone());
-    let stands = operands.iter().any(|it| view.evaluator.eval(*it).contains(&whole_value));
-    (!stands).then(|| describe_encoded(&whole, how))
+    let is_in_operand = operands.iter().any(|it| view.evaluator.eval(*it).contains(&whole_value));
+    (!is_in_operand).then(|| describe_encoded(&whole, how))
 }
 
 /// Checks `string.reverse("...")` and `("..."):reverse()`. Reports any reversed literal, but a
@@ -199,8 +199,8 @@ fn check_literal(text: &str, reverses: bool) -> Option<String> {
     if others == 0 && (letters >= MIN_LETTERS || hidden.is_some()) {
         return Some(describe_encoded(&plain, "with the numbers of its characters"));
     }
-    if let Some(word) = hidden {
-        return Some(describe_encoded(word, "with the numbers of its characters"));
+    if let Some(call_word) = hidden {
+        return Some(describe_encoded(call_word, "with the numbers of its characters"));
     }
     if is_cut
         && let Some(hidden) = find_call_word(&plain).filter(|_| find_call_word(text).is_none())

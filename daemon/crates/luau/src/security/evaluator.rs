@@ -253,12 +253,12 @@ impl<'a> Evaluator<'a> {
             return matches!(self.tree.expr(id), TreeExpr::Varargs);
         };
         let is_method = *is_method;
-        let gives_one = |value: &ScanValue| match value {
+        let returns_one = |value: &ScanValue| match value {
             ScanValue::Builtin(name) => standard_library::is_single_valued(name),
             // Methods of instances are assumed to return a single value.
             _ => is_method,
         };
-        !self.eval(*callee).iter().all(gives_one)
+        !self.eval(*callee).iter().all(returns_one)
     }
 
     /// The possible values of the `nth` result of a function.

@@ -29,12 +29,12 @@ type LocatedFinding = (ExprId, ScanFinding);
 
 pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<LocatedFinding>) {
     for at in view.tree.expr_ids() {
-        let said = match view.tree.expr(at) {
+        let message = match view.tree.expr(at) {
             TreeExpr::Name(binding) => {
                 let binding = view.tree.binding(*binding);
                 let name = Some(binding.name.clone()).filter(|_| binding.is_global);
-                let said = name.as_deref().and_then(|name| describe_name(name, false));
-                said.map(ToOwned::to_owned).or_else(|| check_passed_loader(view, at))
+                let description = name.as_deref().and_then(|name| describe_name(name, false));
+                description.map(ToOwned::to_owned).or_else(|| check_passed_loader(view, at))
             }
             TreeExpr::Index { base, key, is_written } => {
                 check_member(view, at, *base, *key, *is_written)
@@ -43,8 +43,8 @@ pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<Loca
             TreeExpr::Table(_) => check_table_properties(view, at),
             _ => None,
         };
-        let said = said.map(|what| (at, view.make_finding(at, what)));
-        found.extend(said);
+        let finding = message.map(|message| (at, view.make_finding(at, message)));
+        found.extend(finding);
     }
     let teleports =
         view.tokens.tokens.iter().any(|token| {
@@ -52,15 +52,15 @@ pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<Loca
         });
     let calls = std::mem::take(&mut view.calls);
     for call in &calls {
-        let said =
+        let messages =
             [check_alias_call(call), check_require(view, call), check_debug_call(view, call)];
         let more = [
             check_prompt(view, call),
             check_teleport(view, call, teleports),
             check_dynamic_call(view, call),
         ];
-        for what in said.into_iter().chain(more).flatten() {
-            found.push((call.at, view.make_finding(call.at, what)));
+        for message in messages.into_iter().chain(more).flatten() {
+            found.push((call.at, view.make_finding(call.at, message)));
         }
     }
     view.calls = calls;
@@ -69,11 +69,11 @@ pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<Loca
 /// Finds flagged words in a script that could not be parsed.
 pub(super) fn find_flagged_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     for (token, line) in tokens.tokens.iter().zip(&tokens.token_lines) {
-        let word = tokens.token_text(token);
-        let word =
-            if token.kind == TokenKind::Name { word } else { word.trim_matches(['"', '\'', '`']) };
-        if let Some(what) = describe_name(word, true) {
-            found.push(ScanFinding::new(*line, what, statement_hash::hash_text(word)));
+        let text = tokens.token_text(token);
+        let name =
+            if token.kind == TokenKind::Name { text } else { text.trim_matches(['"', '\'', '`']) };
+        if let Some(description) = describe_name(name, true) {
+            found.push(ScanFinding::new(*line, description, statement_hash::hash_text(name)));
         }
     }
 }
@@ -115,8 +115,8 @@ fn check_member(
         _ => false,
     };
     if !is_known && owner.iter().any(is_reaching) {
-        let said = "reaches for a member of a service by a name that is not in this script";
-        return Some(said.to_owned());
+        let message = "reaches for a member of a service by a name that is not in this script";
+        return Some(message.to_owned());
     }
     let whole = owner.iter().find_map(|value| match value {
         ScanValue::Builtin(name) if matches!(&**name, "_G" | "shared") => Some(name.clone()),
@@ -212,8 +212,8 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
         }
         _ => false,
     });
-    let what = call.args.first().filter(|_| is_require)?;
-    let values = view.evaluator.eval(*what);
+    let required = call.args.first().filter(|_| is_require)?;
+    let values = view.evaluator.eval(*required);
     let asset = values.iter().find_map(|value| match value {
         ScanValue::Number(id) => Some(format_number(*id)),
         _ => None,
@@ -227,21 +227,21 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
         ));
     }
     if values.contains(&ScanValue::UnknownNumber) {
-        let said = "requires an asset by a number that is worked out as it runs, code from outside \
+        let message = "requires an asset by a number that is worked out as it runs, code from outside \
                     the place";
-        return Some(said.to_owned());
+        return Some(message.to_owned());
     }
     // `container:require(...)` is not Luau's `require`.
     if call.is_method {
         return None;
     }
-    let said =
+    let message =
         "requires what is not shown to be a module of the place, which can be code from outside";
-    (!is_place_module(view, *what, &values)).then(|| said.to_owned())
+    (!is_place_module(view, *required, &values)).then(|| message.to_owned())
 }
 
 /// Whether the required value can only be a module of the place, as far as the script shows.
-fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> bool {
+fn is_place_module(view: &mut TreeView<'_>, required: ExprId, values: &[ScanValue]) -> bool {
     let is_known = |value: &ScanValue| match value {
         ScanValue::Text(_)
         | ScanValue::Prefix(_)
@@ -262,7 +262,7 @@ fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) 
     for value in values {
         match value {
             ScanValue::Member(MemberOwner::Unknown, name) => fields.push(name.clone()),
-            value if !is_known(value) => return is_used_as_instance(view, what),
+            value if !is_known(value) => return is_used_as_instance(view, required),
             _ => {}
         }
     }
@@ -272,7 +272,7 @@ fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) 
     });
     // A table that escapes may be written to elsewhere, by a field of the same name.
     if values.contains(&ScanValue::Incomplete) {
-        is_given &= match view.tree.expr(super::call_flow::resolve_alias(view.tree, what)) {
+        is_given &= match view.tree.expr(super::call_flow::resolve_alias(view.tree, required)) {
             TreeExpr::Index { key, .. } => view
                 .tree
                 .literal_text(*key)
@@ -281,13 +281,13 @@ fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) 
             _ => true,
         };
     }
-    is_given || is_used_as_instance(view, what)
+    is_given || is_used_as_instance(view, required)
 }
 
 /// Whether a variable is known not to hold a number where it is required, as in
 /// `if module:IsA("ModuleScript") then require(module) end`.
-fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
-    let TreeExpr::Name(binding) = view.tree.expr(what) else { return false };
+fn is_used_as_instance(view: &mut TreeView<'_>, required: ExprId) -> bool {
+    let TreeExpr::Name(binding) = view.tree.expr(required) else { return false };
     let definitions = &view.tree.binding(*binding).definitions;
     // `module = require(module)` assigns a value that is not a number.
     let is_other = |it: &&BindingSource| match it {
@@ -297,20 +297,20 @@ fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
         _ => true,
     };
     let others = definitions.iter().filter(is_other).count();
-    let conditions = &view.tree.statement_of(what).conditions;
+    let conditions = &view.tree.statement_of(required).conditions;
     others == 1 && conditions.iter().any(|it| is_instance_guard(view, *it, *binding, true))
 }
 
 /// Whether a condition implies that a variable holds an instance, given that it `holds` or not.
 fn is_instance_guard(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: bool) -> bool {
-    let proves = |id: ExprId, holds: bool| is_instance_guard(view, id, binding, holds);
+    let is_guard = |id: ExprId, holds: bool| is_instance_guard(view, id, binding, holds);
     match view.tree.expr(id) {
-        TreeExpr::Unary { operator: UnaryOperator::Not, operand } => proves(*operand, !holds),
+        TreeExpr::Unary { operator: UnaryOperator::Not, operand } => is_guard(*operand, !holds),
         TreeExpr::Binary { operator: BinaryOperator::And, left, right } if holds => {
-            proves(*left, true) || proves(*right, true)
+            is_guard(*left, true) || is_guard(*right, true)
         }
         TreeExpr::Binary { operator: BinaryOperator::Or, left, right } if !holds => {
-            proves(*left, false) || proves(*right, false)
+            is_guard(*left, false) || is_guard(*right, false)
         }
         // `typeof(module) == "Instance"`
         TreeExpr::Binary { operator: BinaryOperator::Equal, left, right } if holds => {
@@ -376,11 +376,11 @@ fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<Strin
         return None;
     }
     let options = call.args.last()?;
-    let gives =
+    let has_function_option =
         view.evaluator.eval(*options).iter().any(|it| {
             to_text(it).is_some_and(|options| options.len() <= 6 && options.contains('f'))
         });
-    gives.then(|| "uses debug.info to get at functions of other code".to_owned())
+    has_function_option.then(|| "uses debug.info to get at functions of other code".to_owned())
 }
 
 /// The method that a call calls, if it is one of `names`.
@@ -395,8 +395,8 @@ fn check_prompt(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let name = match_method(call, &PROMPT_METHODS)?;
     let id =
         call.args.iter().find_map(|arg| view.evaluator.eval(*arg).iter().find_map(format_item_id));
-    let what = id.map_or_else(|| "something".to_owned(), |id| format!("the item {id}"));
-    Some(format!("asks players to buy {what} ({name}); see who is paid for it"))
+    let item = id.map_or_else(|| "something".to_owned(), |id| format!("the item {id}"));
+    Some(format!("asks players to buy {item} ({name}); see who is paid for it"))
 }
 
 fn format_item_id(value: &ScanValue) -> Option<String> {
@@ -454,9 +454,9 @@ fn check_dynamic_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<Str
         ScanValue::Service(_) => true,
         _ => false,
     });
-    let said = "calls a function by a name that is put together as it runs";
+    let message = "calls a function by a name that is put together as it runs";
     if is_instance && is_put_together && !is_known {
-        return Some(said.to_owned());
+        return Some(message.to_owned());
     }
     // `object[method](object, ...)` in a script that mentions one of the external services.
     let is_own = call.args.first().is_some_and(|first| {

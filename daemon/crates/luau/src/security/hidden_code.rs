@@ -24,7 +24,8 @@ pub(super) fn find_hidden_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding
         let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
         let code = statement_hash::hash_text(line.trim());
         found.extend(
-            describe_odd_characters(line).map(|what| ScanFinding::new(at as u32 + 1, what, code)),
+            describe_odd_characters(line)
+                .map(|message| ScanFinding::new(at as u32 + 1, message, code)),
         );
     }
 }
@@ -43,14 +44,14 @@ fn find_offscreen_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         // The rest of the previous line and the beginning of this one do not count.
         let empty = between.split('\n').filter(|line| line.trim().is_empty()).count();
         let empty = empty.saturating_sub(2);
-        let what = if columns >= MIN_BLANK_COLUMNS {
+        let message = if columns >= MIN_BLANK_COLUMNS {
             format!("has code {columns} columns to the right, out of sight")
         } else if empty >= MIN_EMPTY_LINES {
             format!("has code behind {empty} empty lines")
         } else {
             continue;
         };
-        found.push(ScanFinding::new(*at, what, line_hash(view, *at)));
+        found.push(ScanFinding::new(*at, message, line_hash(view, *at)));
     }
 }
 
@@ -75,8 +76,8 @@ fn find_long_lines(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     for (at, line) in view.source.lines().enumerate() {
         let is_crowded = names.get(&(at as u32 + 1)).is_some_and(|count| *count >= MIN_LINE_NAMES);
         if line.len() >= MIN_LONG_LINE && is_crowded {
-            let what = format!("has {} characters of code, too long to read", line.len());
-            found.push(ScanFinding::new(at as u32 + 1, what, statement_hash::hash_text(line)));
+            let message = format!("has {} characters of code, too long to read", line.len());
+            found.push(ScanFinding::new(at as u32 + 1, message, statement_hash::hash_text(line)));
         }
     }
 }
@@ -93,8 +94,8 @@ fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         names.find(|(token, _)| token.kind == TokenKind::Name && is_alike(view.token_text(token)))
     {
         let name: String = view.token_text(token).chars().take(40).collect();
-        let what = format!("has names like {name}, which people cannot tell apart");
-        found.push(ScanFinding::new(*line, what, 0));
+        let message = format!("has names like {name}, which people cannot tell apart");
+        found.push(ScanFinding::new(*line, message, 0));
     }
 }
 

@@ -64,8 +64,8 @@ pub struct ScanFinding {
 }
 
 impl ScanFinding {
-    fn new(line: u32, what: impl Into<String>, code_hash: u64) -> Self {
-        Self { line, message: what.into(), code_hash, called_hash: None }
+    fn new(line: u32, message: impl Into<String>, code_hash: u64) -> Self {
+        Self { line, message: message.into(), code_hash, called_hash: None }
     }
 }
 
@@ -121,9 +121,9 @@ struct TreeView<'a> {
 
 impl TreeView<'_> {
     /// Creates a finding for an expression, with the hash of its statement.
-    fn make_finding(&mut self, at: ExprId, what: impl Into<String>) -> ScanFinding {
+    fn make_finding(&mut self, at: ExprId, message: impl Into<String>) -> ScanFinding {
         let code = self.hashes.statement_hash(at);
-        ScanFinding::new(self.tree.node(at).line, what, code)
+        ScanFinding::new(self.tree.node(at).line, message, code)
     }
 }
 
@@ -159,11 +159,13 @@ fn find_all(source: &str) -> Vec<ScanFinding> {
             external_access::find_flagged_words(&tokens, &mut found);
         }
     }
-    let asks = tokens.tokens.iter().position(|it| tokens.token_text(it) == "IsStudio");
-    if let Some(asks) = asks.filter(|_| found.iter().any(|it| it.called_hash.is_none())) {
-        let what = "asks whether it runs in Studio (IsStudio): what is named here may do nothing \
+    let studio_check = tokens.tokens.iter().position(|it| tokens.token_text(it) == "IsStudio");
+    if let Some(studio_check) =
+        studio_check.filter(|_| found.iter().any(|it| it.called_hash.is_none()))
+    {
+        let message = "asks whether it runs in Studio (IsStudio): what is named here may do nothing \
                     before the game is published";
-        found.push(ScanFinding::new(tokens.token_lines[asks], what, 0));
+        found.push(ScanFinding::new(tokens.token_lines[studio_check], message, 0));
     }
     found.sort();
     merge_equal_findings(found)
@@ -209,8 +211,8 @@ fn find_callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec
                         continue;
                     }
                     let name = name.as_deref().unwrap_or("a function");
-                    let what = format!("{verb} {name}, which {}", finding.message);
-                    let mut caller = view.make_finding(at, what);
+                    let message = format!("{verb} {name}, which {}", finding.message);
+                    let mut caller = view.make_finding(at, message);
                     caller.called_hash = Some(finding.code_hash);
                     callers.push(caller);
                     next.extend(view.tree.statement_of(at).function);

@@ -54,9 +54,9 @@ pub(super) fn find_requests(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, Sc
         if method == "GetAsync" && !is_url && !is_http_call(view, call, is_open) {
             continue;
         }
-        if let Some(whom) = describe_recipient(&urls, has_key) {
-            let what = format!("{verb} {whom} on the internet ({method})");
-            found.push((call.at, view.make_finding(call.at, what)));
+        if let Some(recipient) = describe_recipient(&urls, has_key) {
+            let message = format!("{verb} {recipient} on the internet ({method})");
+            found.push((call.at, view.make_finding(call.at, message)));
         }
     }
     view.calls = calls;

@@ -90,9 +90,9 @@ impl<'a> StatementHashes<'a> {
             if seen.len() == MAX_DEPENDENCIES || !seen.insert(next) {
                 continue;
             }
-            let (hash, hangs_on) = self.hash_dependency(next);
+            let (hash, dependencies) = self.hash_dependency(next);
             hash.hash(&mut hasher);
-            open.extend(hangs_on.iter().copied());
+            open.extend(dependencies.iter().copied());
         }
         let hash = hasher.finish();
         self.statements.insert(id, hash);

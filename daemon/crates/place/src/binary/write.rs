@@ -180,9 +180,9 @@ impl<'a> BinaryOutput<'a> {
     }
 
     fn write_group(&mut self, group: &'a ClassGroup, added: NodeSet) -> Result<(), CodecError> {
-        let gone = &self.changes.removed;
-        let kept = (0..group.rows).filter(|row| !gone.contains(&(group.first + row)));
-        let kept = if gone.is_empty() { (0..group.rows).collect() } else { kept.collect() };
+        let removed = &self.changes.removed;
+        let kept = (0..group.rows).filter(|row| !removed.contains(&(group.first + row)));
+        let kept = if removed.is_empty() { (0..group.rows).collect() } else { kept.collect() };
         let rows = GroupRows { group, kept, added };
         if !rows.is_unchanged() {
             self.write_instances(&rows)?;

@@ -336,9 +336,9 @@ fn add_names(names: &mut Vec<String>, key: Ustr, old: Option<&Variant>, new: Opt
         write_canonical(new.get(name), &mut after, &|_| 0);
         before != after
     };
-    let gone = old.iter().filter(|(name, _)| differs(name));
-    let came = new.iter().filter(|(name, _)| old.get(name.as_str()).is_none());
-    names.extend(gone.chain(came).map(|(name, _)| format!("@{name}")));
+    let changed = old.iter().filter(|(name, _)| differs(name));
+    let added = new.iter().filter(|(name, _)| old.get(name.as_str()).is_none());
+    names.extend(changed.chain(added).map(|(name, _)| format!("@{name}")));
 }
 
 fn path_of(side: &DiffSide<'_>, at: usize) -> InstancePath {

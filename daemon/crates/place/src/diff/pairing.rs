@@ -265,18 +265,18 @@ fn pair_by<'a>(
     right: &[usize],
     likeness: impl Fn(&DiffSide<'a>, usize) -> SiblingKey<'a>,
 ) {
-    let mut waiting: AHashMap<SiblingKey<'a>, VecDeque<usize>> = AHashMap::new();
+    let mut unpaired: AHashMap<SiblingKey<'a>, VecDeque<usize>> = AHashMap::new();
     for other in right.iter().filter(|other| b.counterpart(**other).is_none()) {
-        waiting.entry(likeness(b, *other)).or_default().push_back(*other);
+        unpaired.entry(likeness(b, *other)).or_default().push_back(*other);
     }
-    if waiting.is_empty() {
+    if unpaired.is_empty() {
         return;
     }
     for at in left {
         if a.counterpart(*at).is_some() {
             continue;
         }
-        let found = waiting.get_mut(&likeness(a, *at)).and_then(VecDeque::pop_front);
+        let found = unpaired.get_mut(&likeness(a, *at)).and_then(VecDeque::pop_front);
         if let Some(other) = found {
             pair_instances(a, b, *at, other);
         }

@@ -214,14 +214,14 @@ impl SceneMerge<'_> {
             if parent == ours.tree.parent(own) {
                 continue;
             }
-            let stayed = !self.is_moved(base, ours, &self.base_of_ours, own);
-            if stayed && parent.is_none() {
+            let is_unmoved = !self.is_moved(base, ours, &self.base_of_ours, own);
+            if is_unmoved && parent.is_none() {
                 // The conflict is reported for the parent, which ours deleted.
                 self.parentless.push(node);
                 continue;
             }
             let moved = parent
-                .filter(|_| stayed)
+                .filter(|_| is_unmoved)
                 .is_some_and(|parent| ours.move_to(Node(own), Node(parent), None).is_ok());
             if !moved {
                 self.nodes.push(ConflictNodes { own, theirs: node });

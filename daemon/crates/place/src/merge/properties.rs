@@ -200,8 +200,8 @@ impl SceneMerge<'_> {
 
     /// Takes an id that only theirs changed. A missing id removes none: files of other tools have
     /// no ids.
-    fn merge_id(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
-        let (Some(base), own, theirs) = who else { return };
+    fn merge_id(&mut self, ours: &mut Scene, nodes: (Option<u32>, u32, u32), key: Ustr) {
+        let (Some(base), own, theirs) = nodes else { return };
         let id = |scene: &Scene, node: u32| match scene.variant_of(node, key).as_deref() {
             Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
             _ => None,
@@ -253,12 +253,14 @@ impl SceneMerge<'_> {
     }
 
     /// Merges a value that both sides changed.
-    fn merge_value(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
+    fn merge_value(&mut self, ours: &mut Scene, nodes: (Option<u32>, u32, u32), key: Ustr) {
         match key.as_str() {
-            "Source" if ours.is_script(Node(who.1)) => self.merge_source(ours, who.0, who.1, who.2),
-            "Attributes" => self.merge_attributes(ours, who),
-            "Tags" => self.merge_tags(ours, who.0, who.1, who.2),
-            name => self.add_conflict(ours, who, name),
+            "Source" if ours.is_script(Node(nodes.1)) => {
+                self.merge_source(ours, nodes.0, nodes.1, nodes.2);
+            }
+            "Attributes" => self.merge_attributes(ours, nodes),
+            "Tags" => self.merge_tags(ours, nodes.0, nodes.1, nodes.2),
+            name => self.add_conflict(ours, nodes, name),
         }
     }
 
@@ -288,8 +290,8 @@ impl SceneMerge<'_> {
     }
 
     /// Merges attributes one by one.
-    fn merge_attributes(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32)) {
-        let (base, own, theirs) = who;
+    fn merge_attributes(&mut self, ours: &mut Scene, nodes: (Option<u32>, u32, u32)) {
+        let (base, own, theirs) = nodes;
         let mut names = self.theirs.attribute_names(Node(theirs));
         names.extend(ours.attribute_names(Node(own)));
         names.extend(base.map_or_else(Vec::new, |base| self.base.attribute_names(Node(base))));
@@ -306,7 +308,7 @@ impl SceneMerge<'_> {
             let is_taken =
                 now == old && ours.set_property(Node(own), &property, new.as_ref()).is_ok();
             if !is_taken {
-                self.add_conflict(ours, who, &property);
+                self.add_conflict(ours, nodes, &property);
             }
         }
     }
@@ -316,15 +318,15 @@ impl SceneMerge<'_> {
         let old = base.map_or_else(Vec::new, |base| self.base.tags(Node(base)));
         let (now, new) = (ours.tags(Node(own)), self.theirs.tags(Node(theirs)));
         let mut merged = Tags::new();
-        let stays = |tag: &&String| new.contains(tag) || !old.contains(tag);
-        now.iter().filter(stays).for_each(|tag| merged.push(tag));
-        let comes = |tag: &&String| !now.contains(tag) && !old.contains(tag);
-        new.iter().filter(comes).for_each(|tag| merged.push(tag));
+        let is_kept = |tag: &&String| new.contains(tag) || !old.contains(tag);
+        now.iter().filter(is_kept).for_each(|tag| merged.push(tag));
+        let is_new = |tag: &&String| !now.contains(tag) && !old.contains(tag);
+        new.iter().filter(is_new).for_each(|tag| merged.push(tag));
         ours.store_value(Node(own), ustr("Tags"), Some(Variant::Tags(merged)));
     }
 
-    fn add_conflict(&mut self, ours: &Scene, who: (Option<u32>, u32, u32), property: &str) {
-        let (base, own, theirs) = who;
+    fn add_conflict(&mut self, ours: &Scene, nodes: (Option<u32>, u32, u32), property: &str) {
+        let (base, own, theirs) = nodes;
         let old = Node(base.unwrap_or(NONE));
         let values = [
             base.and_then(|_| self.base.value(old, property)),

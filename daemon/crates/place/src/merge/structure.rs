@@ -54,12 +54,13 @@ impl SceneMerge<'_> {
             }
         }
         self.apply_deferred(ours);
-        let homeless = std::mem::take(&mut self.parentless);
-        let (at_home, homeless): (Vec<u32>, Vec<u32>) = homeless.into_iter().partition(|it| {
-            theirs.tree.parent(*it).is_some_and(|it| lookup(&self.ours_of_theirs, it).is_some())
-        });
-        self.parentless = homeless;
-        at_home.into_iter().try_for_each(|it| self.move_instance(ours, it, path))
+        let without_parent = std::mem::take(&mut self.parentless);
+        let (with_parent, without_parent): (Vec<u32>, Vec<u32>) =
+            without_parent.into_iter().partition(|it| {
+                theirs.tree.parent(*it).is_some_and(|it| lookup(&self.ours_of_theirs, it).is_some())
+            });
+        self.parentless = without_parent;
+        with_parent.into_iter().try_for_each(|it| self.move_instance(ours, it, path))
     }
 
     /// Moves an instance of ours to its parent in theirs. Restores that parent first if ours
@@ -107,13 +108,13 @@ impl SceneMerge<'_> {
     pub(super) fn delete_as_theirs(&mut self, ours: &mut Scene, own: u32) -> Result<(), Refusal> {
         let theirs = self.theirs;
         let path = ours.path(Node(own));
-        let stays = |node: &u32| {
+        let is_retained = |node: &u32| {
             lookup(&self.ours_of_theirs, *node)
                 .is_some_and(|it| ours.is_within(Node(it), Node(own)))
         };
         // Parents first, in the tree order of theirs.
-        let staying: Vec<u32> = theirs.tree.subtree(ROOT).skip(1).filter(stays).collect();
-        for node in staying {
+        let retained: Vec<u32> = theirs.tree.subtree(ROOT).skip(1).filter(is_retained).collect();
+        for node in retained {
             self.move_instance(ours, node, &path)?;
         }
         let holders = ours.references_into(Node(own));

@@ -352,8 +352,8 @@ fn read_named_form(json: &Json) -> Option<ReadResult<Value>> {
         "Rect" => read_rect(json).map(Value::Rect),
         "Font" => read_font(json).map(Value::Font),
         "EnumItem" => {
-            let said = enum_type_name(json).ok_or_else(|| "`enum` is missing".to_owned());
-            said.and_then(|name| enum_item(name, json)).map(Value::EnumItem)
+            let enum_type = enum_type_name(json).ok_or_else(|| "`enum` is missing".to_owned());
+            enum_type.and_then(|name| enum_item(name, json)).map(Value::EnumItem)
         }
         _ => return None,
     })
@@ -361,16 +361,16 @@ fn read_named_form(json: &Json) -> Option<ReadResult<Value>> {
 
 /// Returns the enum that a form names, with or without `Enum.`.
 fn enum_type_name(json: &Json) -> Option<&str> {
-    let said = ["enum", "enumType"].into_iter().find_map(|name| json.get(name)?.as_str())?;
-    Some(said.strip_prefix("Enum.").unwrap_or(said))
+    let enum_type = ["enum", "enumType"].into_iter().find_map(|name| json.get(name)?.as_str())?;
+    Some(enum_type.strip_prefix("Enum.").unwrap_or(enum_type))
 }
 
 /// Reads an enum item: its name, `Enum.Material.Neon`, its number, or the strict form.
 fn enum_item(enum_type: &str, json: &Json) -> ReadResult<EnumItem> {
-    if let Some(said) = enum_type_name(json)
-        && said != enum_type
+    if let Some(named_type) = enum_type_name(json)
+        && named_type != enum_type
     {
-        return Err(format!("an item of Enum.{enum_type} is needed, not of Enum.{said}"));
+        return Err(format!("an item of Enum.{enum_type} is needed, not of Enum.{named_type}"));
     }
     let item = json.get("name").or_else(|| json.get("value")).unwrap_or(json);
     let name = match item {
@@ -378,8 +378,8 @@ fn enum_item(enum_type: &str, json: &Json) -> ReadResult<EnumItem> {
             let front = format!("Enum.{enum_type}.");
             let name = text.strip_prefix(&front).unwrap_or(text);
             reflection::enum_value(enum_type, name).map_err(|refusal| {
-                let said = refusal.0;
-                said.strip_suffix('.').map(str::to_owned).unwrap_or(said)
+                let reason = refusal.0;
+                reason.strip_suffix('.').map(str::to_owned).unwrap_or(reason)
             })?;
             name.to_owned()
         }

@@ -142,17 +142,17 @@ impl<'a> SelectorSearch<'a> {
         let mut children = vec![0_u64; self.flat.len()];
         let mut below = vec![0_u64; self.flat.len()];
         for at in (0..self.flat.len()).rev() {
-            let way = |n: usize| match steps[n].combinator {
+            let can_match = |n: usize| match steps[n].combinator {
                 Combinator::Child => children[at] >> n & 1 == 1,
                 Combinator::Descendant => below[at] >> n & 1 == 1,
             };
-            found[at] |= way(0);
+            found[at] |= can_match(0);
             if at == 0 {
                 return;
             }
             let mut begun = 0_u64;
             for (n, step) in steps.iter().enumerate() {
-                if (n + 1 == steps.len() || way(n + 1)) && self.matches_step(step, at) {
+                if (n + 1 == steps.len() || can_match(n + 1)) && self.matches_step(step, at) {
                     begun |= 1 << n;
                 }
             }

@@ -246,8 +246,8 @@ impl fmt::Display for SelectorLiteral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Quotes matter only around what would otherwise be a boolean or a number.
         let bare = Self { text: self.text.clone(), is_quoted: false };
-        let says_more = bare.as_bool().is_some() || is_number(&self.text);
-        match (self.is_quoted, says_more) {
+        let is_ambiguous = bare.as_bool().is_some() || is_number(&self.text);
+        match (self.is_quoted, is_ambiguous) {
             (false, true) => f.write_str(&self.text),
             (true, true) => write_quoted(f, &self.text),
             (_, false) => QuotedWord(&self.text).fmt(f),

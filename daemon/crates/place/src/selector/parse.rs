@@ -183,12 +183,12 @@ impl SelectorParser<'_> {
         if let Some(quote @ ('"' | '\'')) = self.peek() {
             return self.parse_quoted(quote);
         }
-        let word: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
-        if word.is_empty() {
+        let text: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
+        if text.is_empty() {
             return self.fail(missing);
         }
-        self.at += word.chars().count();
-        Ok(word)
+        self.at += text.chars().count();
+        Ok(text)
     }
 
     fn parse_quoted(&mut self, quote: char) -> Result<String, Refusal> {

@@ -445,9 +445,10 @@ impl XmlFile {
             {
                 if self.read_element(node, &element).is_none() {
                     let class = self.class_of(node);
-                    let said = format!("{class}.{}: a value of type {}", element.name, element.tag);
-                    if known.insert(said.clone()) {
-                        found.push(said);
+                    let description =
+                        format!("{class}.{}: a value of type {}", element.name, element.tag);
+                    if known.insert(description.clone()) {
+                        found.push(description);
                     }
                 }
             }

@@ -64,11 +64,11 @@ fn tool_definition(tool: &vector_core::prompt::PromptTool) -> Json {
 /// an answered call begins with a thinking block. If there is none, for example after a change of
 /// model, thinking is off until the user's next message.
 fn can_think(messages: &[Json], model: &CatalogueModel) -> bool {
-    let is = |block: &Json, of: &str| block["type"] == of;
-    let answers = messages.last().is_some_and(|last| is(&last["content"][0], "tool_result"));
+    let is_kind = |block: &Json, of: &str| block["type"] == of;
+    let answers = messages.last().is_some_and(|last| is_kind(&last["content"][0], "tool_result"));
     let before = messages.iter().rev().nth(1).map(|message| &message["content"][0]);
-    let is_thought =
-        before.is_some_and(|block| is(block, "thinking") || is(block, "redacted_thinking"));
+    let is_thought = before
+        .is_some_and(|block| is_kind(block, "thinking") || is_kind(block, "redacted_thinking"));
     model.thinking != ThinkingStyle::Budget || !answers || is_thought
 }
 
@@ -90,8 +90,8 @@ fn set_thinking(
         }
         ThinkingStyle::Effort => {
             body.insert("thinking".to_owned(), json!({ "type": "adaptive" }));
-            if let Some(word) = model.effort_name(effort) {
-                body.insert("output_config".to_owned(), json!({ "effort": word }));
+            if let Some(level) = model.effort_name(effort) {
+                body.insert("output_config".to_owned(), json!({ "effort": level }));
             }
         }
     }
@@ -99,13 +99,13 @@ fn set_thinking(
 
 fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        PromptMessage::Person { tool_result: told, texts } => {
-            let words = texts.iter().map(|words| text_block(words));
-            ("user", told.iter().map(tool_result_block).chain(words).collect())
+        PromptMessage::Person { tool_result, texts } => {
+            let text_blocks = texts.iter().map(|words| text_block(words));
+            ("user", tool_result.iter().map(tool_result_block).chain(text_blocks).collect())
         }
         PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
-            let texts = texts.iter().map(|words| text_block(words)).collect();
+            let texts = texts.iter().map(|text| text_block(text)).collect();
             let is = ReplayedBlocks {
                 is_call: |block| block["type"] == "tool_use",
                 is_text: |block| block["type"] == "text",
@@ -121,20 +121,20 @@ fn tool_use_block(call: &ModelCall<'_>) -> Json {
     json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": call.args })
 }
 
-fn tool_result_block(told: &ToolResult<'_>) -> Json {
-    let mut result = json!({ "type": "tool_result", "tool_use_id": told.id });
-    let plain = told.to_plain_text();
+fn tool_result_block(tool_result: &ToolResult<'_>) -> Json {
+    let mut result = json!({ "type": "tool_result", "tool_use_id": tool_result.id });
+    let plain = tool_result.to_plain_text();
     // The API rejects an empty text block.
-    let words = (!plain.trim().is_empty()).then(|| text_block(&plain));
-    let picture = told.picture.map(|png| {
+    let text = (!plain.trim().is_empty()).then(|| text_block(&plain));
+    let picture = tool_result.picture.map(|png| {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": png });
         json!({ "type": "image", "source": source })
     });
-    let content: Vec<Json> = words.into_iter().chain(picture).collect();
+    let content: Vec<Json> = text.into_iter().chain(picture).collect();
     if !content.is_empty() {
         result["content"] = content.into();
     }
-    if told.is_refused() {
+    if tool_result.is_refused() {
         result["is_error"] = json!(true);
     }
     result

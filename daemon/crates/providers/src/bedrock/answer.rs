@@ -39,13 +39,14 @@ pub(in super::super) fn handle_message(
     let payload = String::from_utf8_lossy(&message.payload);
     match header(":message-type") {
         "exception" => {
-            let said: Json = serde_json::from_str(&payload).unwrap_or_default();
-            let said = [member_text(&said, "message"), member_text(&said, "Message"), &payload]
-                .into_iter()
-                .find(|it| !it.is_empty())
-                .unwrap_or_default()
-                .to_owned();
-            report_failure(header(":exception-type"), &said, draft);
+            let exception: Json = serde_json::from_str(&payload).unwrap_or_default();
+            let text =
+                [member_text(&exception, "message"), member_text(&exception, "Message"), &payload]
+                    .into_iter()
+                    .find(|it| !it.is_empty())
+                    .unwrap_or_default()
+                    .to_owned();
+            report_failure(header(":exception-type"), &text, draft);
         }
         "error" => report_failure(header(":error-code"), header(":error-message"), draft),
         _ => match serde_json::from_str::<Json>(&payload) {

@@ -75,8 +75,8 @@ fn set_thinking(
             (effort > ThinkingEffort::Low && budget >= MIN_THINKING_BUDGET)
                 .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
         }
-        ThinkingStyle::Effort => model.effort_name(effort).map(|word| {
-            json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": word } })
+        ThinkingStyle::Effort => model.effort_name(effort).map(|level| {
+            json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": level } })
         }),
     };
     if let Some(fields) = fields {
@@ -86,9 +86,9 @@ fn set_thinking(
 
 fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        PromptMessage::Person { tool_result: told, texts } => {
-            let words = texts.iter().map(|text| json!({ "text": text }));
-            ("user", told.iter().map(tool_result_block).chain(words).collect())
+        PromptMessage::Person { tool_result, texts } => {
+            let text_blocks = texts.iter().map(|text| json!({ "text": text }));
+            ("user", tool_result.iter().map(tool_result_block).chain(text_blocks).collect())
         }
         PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
@@ -110,13 +110,14 @@ fn tool_use_block(call: &ModelCall<'_>) -> Json {
     json!({ "toolUse": { "toolUseId": call.id, "name": call.tool, "input": call.args } })
 }
 
-fn tool_result_block(told: &ToolResult<'_>) -> Json {
-    let picture =
-        told.picture.map(|png| json!({ "image": { "format": "png", "source": { "bytes": png } } }));
-    let words = std::iter::once(json!({ "json": told.to_object() }));
-    let content: Vec<Json> = words.chain(picture).collect();
-    let mut result = json!({ "toolUseId": told.id, "content": content });
-    if told.is_refused() {
+fn tool_result_block(tool_result: &ToolResult<'_>) -> Json {
+    let picture = tool_result
+        .picture
+        .map(|png| json!({ "image": { "format": "png", "source": { "bytes": png } } }));
+    let output = std::iter::once(json!({ "json": tool_result.to_object() }));
+    let content: Vec<Json> = output.chain(picture).collect();
+    let mut result = json!({ "toolUseId": tool_result.id, "content": content });
+    if tool_result.is_refused() {
         result["status"] = json!("error");
     }
     json!({ "toolResult": result })

@@ -62,7 +62,7 @@ fn generation_config(prompt: &ModelPrompt, model: &CatalogueModel) -> Map<String
         ThinkingStyle::None => None,
         ThinkingStyle::Budget => Some(json!({ "thinkingBudget": model.thinking_budget(effort) })),
         ThinkingStyle::Effort => {
-            model.effort_name(effort).map(|word| json!({ "thinkingLevel": word }))
+            model.effort_name(effort).map(|level| json!({ "thinkingLevel": level }))
         }
     });
     if let Some(thinking) = thinking {
@@ -78,16 +78,19 @@ fn tool_definition(tool: &PromptTool) -> Json {
 
 fn encode_content(side: &PromptMessage<'_>, model: &CatalogueModel) -> Option<Json> {
     let (role, parts) = match side {
-        PromptMessage::Person { tool_result: told, texts } => {
-            let picture = told
+        PromptMessage::Person { tool_result, texts } => {
+            let picture = tool_result
                 .as_ref()
-                .and_then(|told| told.picture)
+                .and_then(|result| result.picture)
                 .map(|png| json!({ "inlineData": { "mimeType": "image/png", "data": png } }));
-            let told = told.iter().map(|told| {
+            let responses = tool_result.iter().map(|told| {
                 json!({ "functionResponse": { "name": told.tool, "response": told.to_object() } })
             });
-            let told = told.chain(picture);
-            ("user", told.chain(texts.iter().map(|text| json!({ "text": text }))).collect())
+            let response_parts = responses.chain(picture);
+            (
+                "user",
+                response_parts.chain(texts.iter().map(|text| json!({ "text": text }))).collect(),
+            )
         }
         PromptMessage::Model { texts, call } => ("model", model_parts(texts, call.as_ref(), model)),
     };

@@ -127,8 +127,8 @@ pub(super) fn read_create(sentence: ParsedSentence<'_>) -> Result<PlannerRequest
     if is_part {
         props.insert("Anchored".to_owned(), json!(true));
         props.extend(options.size.map(|size| ("Size".to_owned(), json!(size.map(studs_json)))));
-        let said = with.get("Size").and_then(|size| size[1].as_f64());
-        let height = said.or(options.size.map(|size| size[1])).unwrap_or(DEFAULT_HEIGHT);
+        let explicit_height = with.get("Size").and_then(|size| size[1].as_f64());
+        let height = explicit_height.or(options.size.map(|size| size[1])).unwrap_or(DEFAULT_HEIGHT);
         let position = options.position.unwrap_or([0.0, height / 2.0, 0.0]);
         if !with.contains_key("Position") && !with.contains_key("CFrame") {
             let orientation = [1, 0, 0, 0, 1, 0, 0, 0, 1];

@@ -417,8 +417,8 @@ fn parse_selector(text: &str) -> Result<RequestSubject, LanguageError> {
     }
     let mut joined = true;
     for word in words::split_words(text) {
-        let begins = word.starts_with(['>', ',']);
-        if !joined && !begins {
+        let starts_with_combinator = word.starts_with(['>', ',']);
+        if !joined && !starts_with_combinator {
             return Err(LanguageError::new(
                 word,
                 "a selector has no words side by side; write for example `Part`, `#Name`, `.Tag`, \

@@ -138,8 +138,8 @@ impl ShapeOptions {
                 [] => return Err(LanguageError::new(keyword, "its value is missing")),
                 [_, more @ ..] => 1 + find_first_option(more, keywords),
             };
-            let twice = options.take_option(keyword, &rest[..end].join(" "))?;
-            if twice {
+            let is_repeated = options.take_option(keyword, &rest[..end].join(" "))?;
+            if is_repeated {
                 return Err(LanguageError::new(keyword, "it is given twice"));
             }
             words = &rest[end..];

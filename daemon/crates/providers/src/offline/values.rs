@@ -133,14 +133,14 @@ impl PartLook {
     ) -> Result<&'a [&'b str], LanguageError> {
         for length in (1..=words.len().min(4)).rev() {
             let text = words[..length].join(" ");
-            let twice = if let Some(material) = find_material(&text) {
+            let is_repeated = if let Some(material) = find_material(&text) {
                 self.material.replace(material).is_some()
             } else if let Some(colour) = find_color(&text) {
                 self.colour.replace(colour).is_some()
             } else {
                 continue;
             };
-            return if twice {
+            return if is_repeated {
                 let why = "a part has one colour and one material; name each once";
                 Err(LanguageError::new(&text, why))
             } else {

@@ -24,7 +24,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     let think = prompt.effort.and_then(|effort| match model.thinking {
         ThinkingStyle::None => None,
         ThinkingStyle::Budget => Some(json!(effort > ThinkingEffort::Low)),
-        ThinkingStyle::Effort => model.effort_name(effort).map(|word| json!(word)),
+        ThinkingStyle::Effort => model.effort_name(effort).map(|level| json!(level)),
     });
     if let Some(think) = think {
         body.insert("think".to_owned(), think);
@@ -45,11 +45,11 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
 
 fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { tool_result: told, texts } => {
-            if let Some(told) = told {
-                let (name, text) = (told.tool, told.to_text());
+        PromptMessage::Person { tool_result, texts } => {
+            if let Some(result) = tool_result {
+                let (name, text) = (result.tool, result.to_text());
                 let mut message = json!({ "role": "tool", "tool_name": name, "content": text });
-                if let Some(png) = told.picture {
+                if let Some(png) = result.picture {
                     message["images"] = json!([png]);
                 }
                 messages.push(message);

@@ -27,12 +27,12 @@ pub(crate) fn request_body(
             if accent == ChatDialect::OpenAi { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.to_owned(), json!(max));
     }
-    if let Some(word) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
+    if let Some(level) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
         match accent {
             ChatDialect::OpenRouter => {
-                body.insert("reasoning".to_owned(), json!({ "effort": word }))
+                body.insert("reasoning".to_owned(), json!({ "effort": level }))
             }
-            _ => body.insert("reasoning_effort".to_owned(), json!(word)),
+            _ => body.insert("reasoning_effort".to_owned(), json!(level)),
         };
     }
     if !prompt.tools.is_empty() {
@@ -69,17 +69,17 @@ fn mark_cached(text: &str) -> Json {
 
 fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { tool_result: told, texts } => {
-            if let Some(told) = told {
-                let (id, text) = (&told.id, told.to_text());
+        PromptMessage::Person { tool_result, texts } => {
+            if let Some(result) = tool_result {
+                let (id, text) = (&result.id, result.to_text());
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
             }
             // A tool message can only hold text, so its picture is sent in a user message.
-            if let Some(png) = told.as_ref().and_then(|told| told.picture) {
+            if let Some(png) = tool_result.as_ref().and_then(|told| told.picture) {
                 let url = format!("data:image/png;base64,{png}");
                 let picture = json!({ "type": "image_url", "image_url": { "url": url } });
-                let words = texts.iter().map(|text| json!({ "type": "text", "text": text }));
-                let content: Vec<Json> = std::iter::once(picture).chain(words).collect();
+                let text_parts = texts.iter().map(|text| json!({ "type": "text", "text": text }));
+                let content: Vec<Json> = std::iter::once(picture).chain(text_parts).collect();
                 messages.push(json!({ "role": "user", "content": content }));
             } else if !texts.is_empty() {
                 messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));

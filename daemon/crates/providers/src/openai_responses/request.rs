@@ -27,8 +27,8 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
     if !model.efforts.is_empty() {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
-    if let Some(word) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
-        body.insert("reasoning".to_owned(), json!({ "effort": word }));
+    if let Some(level) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
+        body.insert("reasoning".to_owned(), json!({ "effort": level }));
     }
     if !prompt.tools.is_empty() {
         body.insert("tools".to_owned(), prompt.tools.iter().map(tool_definition).collect());
@@ -62,21 +62,21 @@ fn message_item(role: &str, kind: &str, text: &str) -> Json {
 }
 
 /// Encodes the result of a call: a text, or a text with its picture.
-fn call_output(told: &ToolResult<'_>) -> Json {
-    let Some(png) = told.picture else {
-        return told.to_text().into();
+fn call_output(result: &ToolResult<'_>) -> Json {
+    let Some(png) = result.picture else {
+        return result.to_text().into();
     };
     let url = format!("data:image/png;base64,{png}");
     json!([
-        { "type": "input_text", "text": told.to_text() },
+        { "type": "input_text", "text": result.to_text() },
         { "type": "input_image", "image_url": url, "detail": "auto" },
     ])
 }
 
 fn push_turn(input: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { tool_result: told, texts } => {
-            input.extend(told.iter().map(|told| {
+        PromptMessage::Person { tool_result, texts } => {
+            input.extend(tool_result.iter().map(|told| {
                 let (id, output) = (&told.id, call_output(told));
                 json!({ "type": "function_call_output", "call_id": id, "output": output })
             }));

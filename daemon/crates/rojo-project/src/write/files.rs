@@ -266,8 +266,9 @@ impl PlannedFiles {
         };
         let strangers: Vec<&PathBuf> =
             self.slots.iter().filter(is_stranger).map(|(file, _)| file).collect();
-        let goes = |folder: &&Path| self.folders.get(*folder) == Some(&None);
-        let Some(folder) = strangers.first().and_then(|file| file.ancestors().filter(goes).last())
+        let is_removed = |folder: &&Path| self.folders.get(*folder) == Some(&None);
+        let Some(folder) =
+            strangers.first().and_then(|file| file.ancestors().filter(is_removed).last())
         else {
             return Ok(());
         };
@@ -392,12 +393,12 @@ impl PlannedFiles {
                 {
                     continue;
                 }
-                let goes = if there.is_dir() {
+                let is_removed = if there.is_dir() {
                     changes.removed_folders.contains(&there)
                 } else {
                     before.contains_key(&there)
                 };
-                if !goes {
+                if !is_removed {
                     return refuse!(
                         "{} cannot be created, because {} already exists. Choose another name.",
                         self.display_path(path),

@@ -114,8 +114,8 @@ impl ReadyStep {
         let twins = changes.case_variants();
         for change in &changes.files {
             let stored = change.after.as_ref().map(|after| {
-                let beside = temporary_path(&change.path, &changes.removed_folders, &twins);
-                let file = disk::write_marked(&beside, mark, [&after.bytes[..]])?;
+                let location = temporary_path(&change.path, &changes.removed_folders, &twins);
+                let file = disk::write_marked(&location, mark, [&after.bytes[..]])?;
                 set_mode(file.path(), after.mode)?;
                 Ok::<_, io::Error>(file.into_temp_path())
             });
@@ -334,8 +334,8 @@ pub(super) fn hash_file(file: &Path, twins: &CaseVariants) -> io::Result<Option<
 
 /// Returns a path in the nearest parent folder that exists and is not removed.
 fn temporary_path(path: &Path, gone: &[PathBuf], twins: &CaseVariants) -> PathBuf {
-    let stays = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
-    let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
+    let is_kept = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
+    let folder = path.ancestors().skip(1).find(is_kept).unwrap_or(Path::new("."));
     // The name does not exist, so that no permissions are copied from it; the mode is set
     // separately.
     folder.join(".vector-new")

@@ -185,8 +185,8 @@ impl<'a> ChangePlanner<'a> {
     }
 
     fn list_paths(&self, numbers: &[u32]) -> String {
-        let live = numbers.iter().map(|number| self.node_at(*number));
-        let paths: Vec<String> = live
+        let nodes = numbers.iter().map(|number| self.node_at(*number));
+        let paths: Vec<String> = nodes
             .filter(|node| self.scene.is_live(*node))
             .map(|node| self.path_text(node))
             .collect();

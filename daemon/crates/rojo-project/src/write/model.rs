@@ -80,13 +80,13 @@ impl ChangePlanner<'_> {
     fn edit_json_model(&self, root: u32, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
         let document = JsonDocument::from_bytes(bytes)?;
         let mut objects: FxHashMap<Node, CstObject> = FxHashMap::default();
-        let mut going = Vec::new();
+        let mut removed = Vec::new();
         for (number, at) in self.model_parts(root) {
             let object = find_json_object(&document, &at)?;
             if self.is_still_part(number) {
                 objects.insert(self.node_at(number), object);
             } else {
-                going.push((at, object));
+                removed.push((at, object));
             }
         }
         for (number, _) in
@@ -114,8 +114,8 @@ impl ChangePlanner<'_> {
         }
         // Remove in reverse order, so that the positions of the others stay valid and children
         // precede their parents.
-        going.sort_by(|(a, _), (b, _)| b.cmp(a));
-        for (_, object) in going {
+        removed.sort_by(|(a, _), (b, _)| b.cmp(a));
+        for (_, object) in removed {
             object.remove();
         }
         for (node, object) in &objects {
@@ -247,11 +247,11 @@ impl ChangePlanner<'_> {
         file: &Path,
         bytes: Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
-        let said = |why: &dyn std::fmt::Display| Refusal(format!("{}: {why}", file.display()));
-        let mut model = Scene::open(bytes.into()).map_err(|why| said(&why))?;
+        let refusal = |why: &dyn std::fmt::Display| Refusal(format!("{}: {why}", file.display()));
+        let mut model = Scene::open(bytes.into()).map_err(|why| refusal(&why))?;
         let parts = self.model_parts(root);
         let mut copies: FxHashMap<Node, Node> = FxHashMap::default();
-        let mut going = FxHashSet::default();
+        let mut removed = FxHashSet::default();
         for (number, at) in &parts {
             let Some(node) = find_model_node(&model, at) else {
                 return refuse!("it is not what was read");
@@ -259,11 +259,11 @@ impl ChangePlanner<'_> {
             if self.is_still_part(*number) {
                 copies.insert(self.node_at(*number), node);
             } else {
-                going.insert(node);
+                removed.insert(node);
             }
         }
         self.restructure_model(&mut model, root, &parts, &mut copies)?;
-        for node in going {
+        for node in removed {
             // A child of another removed instance is removed with it.
             if model.is_live(node) {
                 model.delete(node);
@@ -289,7 +289,7 @@ impl ChangePlanner<'_> {
                 }
             }
         }
-        model.encode().map_err(|why| said(&why))
+        model.encode().map_err(|why| refusal(&why))
     }
 
     /// Renames, moves and creates instances in a model file to match the scene.

@@ -187,7 +187,7 @@ impl ChangePlanner<'_> {
     fn project_properties(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
         let origin = &self.instance_at(number).origin;
         let is_node = matches!(origin, InstanceOrigin::Node { .. });
-        let mut said: Vec<String> = Vec::new();
+        let mut declared: Vec<String> = Vec::new();
         if let Some((project, names)) = mount_node(origin)
             && !is_node
             && let Ok(Some(bytes)) = self.files.read_planned(project)
@@ -200,14 +200,14 @@ impl ChangePlanner<'_> {
             if let Some(object) = object {
                 let properties = object.object_value("$properties");
                 let all = properties.into_iter().flat_map(|it| it.properties());
-                said.extend(all.filter_map(|it| it.name()?.decoded_value().ok()));
+                declared.extend(all.filter_map(|it| it.name()?.decoded_value().ok()));
                 if object.get("$attributes").is_some() {
-                    said.push("Attributes".to_owned());
+                    declared.push("Attributes".to_owned());
                 }
             }
         }
         let class = self.scene.class(node).to_owned();
-        move |name| is_node || said.iter().any(|it| it == name || is_alias(&class, it, name))
+        move |name| is_node || declared.iter().any(|it| it == name || is_alias(&class, it, name))
     }
 
     /// Checks that a project node is one instance only, which fails if the project is mounted
@@ -305,14 +305,14 @@ impl ChangePlanner<'_> {
     ) -> Result<Vec<(String, CstInputValue)>, Refusal> {
         let class = self.scene.class(node);
         let (mut properties, mut fields) = (Vec::new(), Vec::new());
-        let mut said = Vec::new();
+        let mut attributes = Vec::new();
         let mut all = self.non_default_properties(node);
         all.retain(|(name, _)| !has_file || !matches!(name.as_str(), "Source" | "RunContext"));
-        let said_apart = run_context.map(|item| Variant::Enum(Enum::from_u32(item)));
-        all.extend(said_apart.map(|value| ("RunContext".to_owned(), value)));
+        let run_context_value = run_context.map(|item| Variant::Enum(Enum::from_u32(item)));
+        all.extend(run_context_value.map(|value| ("RunContext".to_owned(), value)));
         for (name, value) in all {
             if name == "Attributes" {
-                said = changed_attributes(None, Some(&value))?;
+                attributes = changed_attributes(None, Some(&value))?;
                 continue;
             }
             let json = value_json::property_json(class, &name, &value)
@@ -322,10 +322,11 @@ impl ChangePlanner<'_> {
         if !properties.is_empty() {
             fields.push(("properties".to_owned(), CstInputValue::Object(properties)));
         }
-        if !said.is_empty() {
-            let said =
-                said.into_iter().filter_map(|(name, json)| Some((name, json::to_input(&json?))));
-            fields.push(("attributes".to_owned(), CstInputValue::Object(said.collect())));
+        if !attributes.is_empty() {
+            let entries = attributes
+                .into_iter()
+                .filter_map(|(name, json)| Some((name, json::to_input(&json?))));
+            fields.push(("attributes".to_owned(), CstInputValue::Object(entries.collect())));
         }
         Ok(fields)
     }

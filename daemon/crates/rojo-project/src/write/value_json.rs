@@ -78,8 +78,8 @@ fn implicit_json(class: &str, name: &str, variant: &Variant) -> Option<Json> {
         Variant::Vector3(it) => numbers_json(&[it.x, it.y, it.z])?,
         Variant::Color3(it) => numbers_json(&[it.r, it.g, it.b])?,
         Variant::CFrame(it) => {
-            let (at, turned) = (it.position, it.orientation);
-            let rows = [at, turned.x, turned.y, turned.z];
+            let (at, rotation) = (it.position, it.orientation);
+            let rows = [at, rotation.x, rotation.y, rotation.z];
             numbers_json(&rows.map(|row| [row.x, row.y, row.z]).concat())?
         }
         Variant::Tags(tags) => Json::Array(tags.iter().map(Json::from).collect()),

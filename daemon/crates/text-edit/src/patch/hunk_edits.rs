@@ -41,8 +41,8 @@ pub(super) fn build_changes<'a>(
     let is_marked = lines.iter().any(|line| line.has_no_newline);
     let last = |other: LineSign| lines.iter().rfind(|line| line.sign != other);
     let is_last = |other: LineSign| last(other).is_some_and(|line| line.has_no_newline);
-    let stays = is_last(LineSign::Added) && is_last(LineSign::Removed);
-    let is_ended = (is_marked && !stays).then(|| !is_last(LineSign::Removed));
+    let is_on_both = is_last(LineSign::Added) && is_last(LineSign::Removed);
+    let is_ended = (is_marked && !is_on_both).then(|| !is_last(LineSign::Removed));
     let mut changes: Vec<HunkChange<'a>> = Vec::new();
     let mut at = place.at;
     let mut is_open = false;
@@ -128,9 +128,9 @@ fn added_lines<'a>(
 fn is_unsigned(base: &BaseText<'_>, lines: &[HunkLine<'_>], place: &HunkPlace) -> bool {
     let old = lines.iter().filter(|line| line.sign != LineSign::Added);
     let there = base.line_contents().get(place.at..).unwrap_or_default();
-    let stays =
+    let is_visible_context =
         |line: &HunkLine<'_>| line.sign == LineSign::Context && !line.text.trim().is_empty();
-    old.zip(there).filter(|(line, _)| stays(line)).all(|(line, there)| {
+    old.zip(there).filter(|(line, _)| is_visible_context(line)).all(|(line, there)| {
         indentation_of(there).strip_prefix(' ') == Some(indentation_of(line.text))
     })
 }
@@ -173,7 +173,7 @@ fn build_edit(base: &BaseText<'_>, change: &HunkChange<'_>, shift: u32) -> Optio
     let end_of = |at: usize| lines.get(at).map(|line| split_line_end(line).1);
     let reaches_end = change.old.end == lines.len();
     let is_ended = lines.last().is_none_or(|line| split_line_end(line).1 != LineEnd::None);
-    let wants_end = change.is_ended.unwrap_or(is_ended || lines.is_empty());
+    let needs_line_end = change.is_ended.unwrap_or(is_ended || lines.is_empty());
     let mut text = String::new();
     let mut usual = nearby_line_end(base, change.old.start);
     for (at, line) in change.new.iter().enumerate() {
@@ -181,7 +181,7 @@ fn build_edit(base: &BaseText<'_>, change: &HunkChange<'_>, shift: u32) -> Optio
         usual = own.filter(|end| *end != LineEnd::None).unwrap_or(usual);
         text.push_str(line);
         let is_last = reaches_end && at + 1 == change.new.len();
-        if !is_last || wants_end {
+        if !is_last || needs_line_end {
             text.push_str(usual.as_str());
         }
     }

@@ -127,7 +127,7 @@ impl PrefixMatches {
         if count > self.longest {
             return Vec::new();
         }
-        self.places.iter().filter(|(_, agree)| *agree >= count).map(|(at, _)| *at).collect()
+        self.places.iter().filter(|(_, matched)| *matched >= count).map(|(at, _)| *at).collect()
     }
 
     /// Returns those of them that are in a range.
@@ -135,7 +135,7 @@ impl PrefixMatches {
         let from = self.places.partition_point(|(at, _)| (*at as isize) < range.start);
         let places = if count > self.longest { &[] } else { &self.places[from..] };
         let near = places.iter().take_while(move |(at, _)| (*at as isize) < range.end);
-        near.filter(move |(_, agree)| *agree >= count).map(|(at, _)| *at)
+        near.filter(move |(_, matched)| *matched >= count).map(|(at, _)| *at)
     }
 }
 
@@ -197,8 +197,8 @@ fn place_insertion(
     number: usize,
     count: usize,
 ) -> Result<HunkPlace, PatchError> {
-    let says_so = hunk.header_counts.is_some_and(|(old, _)| old == 0);
-    let at = match hunk.start.filter(|_| says_so) {
+    let has_no_old_lines = hunk.header_counts.is_some_and(|(old, _)| old == 0);
+    let at = match hunk.start.filter(|_| has_no_old_lines) {
         Some(start) => start,
         None if hunk.is_at_end || base.lines.is_empty() => base.lines.len(),
         None => return Err(PatchError::NoPlace { hunk: number }),
@@ -307,12 +307,12 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             let found = if is_plain { only() } else { None };
             return Ok(found.and_then(|at| place(at, 0)));
         };
-        let said = start.saturating_sub(1) as isize;
+        let header_index = start.saturating_sub(1) as isize;
         let drifted = || {
-            let at = fits(said + self.near_drift()?)?;
+            let at = fits(header_index + self.near_drift()?)?;
             place(at, self.drift.offset)
         };
-        if let Some(at) = fits(said) {
+        if let Some(at) = fits(header_index) {
             let doubt = Some(FITS_LINE_NUMBER_NOTE);
             let drifted = drifted().map(|drifted| HunkPlace { doubt, ..drifted });
             return Ok(drifted.or_else(|| place(at, 0)));
@@ -322,8 +322,8 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             return Ok(Some(drifted));
         }
         let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
-        let found = only().filter(|at| is_near(at - said));
-        Ok(found.and_then(|at| place(at, at - said)))
+        let found = only().filter(|at| is_near(at - header_index));
+        Ok(found.and_then(|at| place(at, at - header_index)))
     }
 
     /// Returns the drift that this hunk has if it drifts like the previous one. None if there is no
@@ -433,19 +433,19 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
                 _ => Err(self.ambiguity_error(&all, "it has no line number")),
             };
         };
-        let said = (start + wanted.dropped).saturating_sub(1) as isize;
+        let header_index = (start + wanted.dropped).saturating_sub(1) as isize;
         let fits = |offset: isize| {
-            let at = said + offset;
+            let at = header_index + offset;
             agreeing.matches_within(wanted.count, at..at + 1).next().is_some()
         };
         let drifted = || {
             let offset = self.near_drift().filter(|offset| fits(*offset))?;
-            place((said + offset).unsigned_abs(), offset)
+            place((header_index + offset).unsigned_abs(), offset)
         };
         if fits(0) {
             let doubt = Some(FITS_LINE_NUMBER_NOTE);
             let drifted = drifted().map(|drifted| HunkPlace { doubt, ..drifted });
-            return Ok(drifted.or_else(|| place(said.unsigned_abs(), 0)));
+            return Ok(drifted.or_else(|| place(header_index.unsigned_abs(), 0)));
         }
         if stage == MatchStage::Exact {
             self.check_not_applied(false)?;
@@ -457,10 +457,12 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         // Fuzzy matches only count nearby; farther away they are too weak as evidence.
         let max = MAX_OFFSET as isize;
         let all: Vec<usize> = match stage.fuzz_level() {
-            Some(_) => agreeing.matches_within(wanted.count, said - max..said + max + 1).collect(),
+            Some(_) => agreeing
+                .matches_within(wanted.count, header_index - max..header_index + max + 1)
+                .collect(),
             None => agreeing.full_matches(wanted.count),
         };
-        let offset = |at: usize| at as isize - said;
+        let offset = |at: usize| at as isize - header_index;
         match all.as_slice() {
             [] => Ok(None),
             [at] if is_near(offset(*at)) => Ok(place(*at, offset(*at))),
@@ -536,13 +538,14 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         let is_within = also_removals && self.hunk.start.is_some()
             || lines.first().is_some_and(|line| line.sign == LineSign::Context)
                 && lines.last().is_some_and(|line| line.sign == LineSign::Context);
-        let says = self.hunk.start.is_some() || new.iter().any(|line| has_alphanumeric(line));
-        if !says || !(adds || is_within || self.hunk.start.is_some()) {
+        let is_distinct =
+            self.hunk.start.is_some() || new.iter().any(|line| has_alphanumeric(line));
+        if !is_distinct || !(adds || is_within || self.hunk.start.is_some()) {
             return Ok(());
         }
         let at = if let Some(start) = self.hunk.start {
-            let said = start.saturating_sub(1) as isize;
-            let mut places = [said, said + self.drift.offset].into_iter();
+            let header_index = start.saturating_sub(1) as isize;
+            let mut places = [header_index, header_index + self.drift.offset].into_iter();
             places.find_map(|at| {
                 let at = usize::try_from(at).ok()?;
                 let end = at + new.len();
@@ -575,9 +578,9 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         let old = lines.iter().filter(|line| line.sign != LineSign::Added).count();
         let below = self.base.lines.get(place.at + old..).unwrap_or_default();
         let mut both = below.iter().zip(&added);
-        let stands =
+        let is_present =
             below.len() >= added.len() && both.all(|(it, new)| split_line_end(it).0 == *new);
-        if !removes && !added.is_empty() && stands {
+        if !removes && !added.is_empty() && is_present {
             let line = place.at + old + 1;
             return Err(PatchError::AlreadyThere { hunk: self.number, line });
         }

@@ -343,23 +343,23 @@ fn check_hunk_complete(
     hunk: &parse::PatchHunk<'_>,
     place: Option<&hunk_place::HunkPlace>,
 ) -> Result<bool, PatchError> {
-    let lets_go = |place: &hunk_place::HunkPlace| {
+    let drops_text = |place: &hunk_place::HunkPlace| {
         let mut dropped = hunk.lines[place.lines.end..].iter();
         dropped.any(|line| place.stage.fuzz_level().is_some() || !line.is_bare)
     };
-    if hunk.is_open && place.is_some_and(lets_go) {
+    if hunk.is_open && place.is_some_and(drops_text) {
         let how = "its last line is not that of the script, and has no end".to_owned();
         return Err(PatchError::CutOff { how });
     }
     let (old, new) = hunk.line_counts();
     let missing = hunk
         .header_counts
-        .map_or(0, |said| said.0.saturating_sub(old).max(said.1.saturating_sub(new)));
+        .map_or(0, |counts| counts.0.saturating_sub(old).max(counts.1.saturating_sub(new)));
     // Tools that write diffs leave three lines of context at the end, if there are as many.
     let is_whole = place.is_some_and(|place| {
         let lines = &hunk.lines[place.lines.clone()];
-        let stays = |line: &&parse::HunkLine<'_>| line.sign == LineSign::Context;
-        let tail = lines.iter().rev().take_while(stays).count();
+        let is_context = |line: &&parse::HunkLine<'_>| line.sign == LineSign::Context;
+        let tail = lines.iter().rev().take_while(is_context).count();
         let old = lines.iter().filter(|line| line.sign != LineSign::Added).count();
         tail >= FULL_CONTEXT || tail > 0 && place.at + old == base.lines.len()
     });
@@ -386,15 +386,15 @@ fn has_guessed_end(hunk: &parse::PatchHunk<'_>, place: &hunk_place::HunkPlace) -
 /// Whether the edits leave the text as it is.
 fn is_no_op(base: &BaseText<'_>, text: &str, edits: &[TextEdit]) -> bool {
     let ends = |text: &str| text.matches('\n').count();
-    let come: usize = edits.iter().map(|edit| ends(&edit.text)).sum();
-    let go: usize = edits.iter().map(|edit| (edit.end.line - edit.start.line) as usize).sum();
+    let added: usize = edits.iter().map(|edit| ends(&edit.text)).sum();
+    let removed: usize = edits.iter().map(|edit| (edit.end.line - edit.start.line) as usize).sum();
     // Without a change, the number of lines stays the same. Most edits differ in the first line
     // that they touch, so this check avoids applying them.
     let first = edits.first().and_then(|edit| {
         let there = base.lines.get(edit.start.line as usize)?;
         Some(edit.text.split_inclusive('\n').next().unwrap_or_default() != *there)
     });
-    if come != go || first == Some(true) && edits.len() == 1 {
+    if added != removed || first == Some(true) && edits.len() == 1 {
         return false;
     }
     super::apply_edits(text, edits).is_ok_and(|after| after == text)

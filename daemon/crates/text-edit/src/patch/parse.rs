@@ -176,8 +176,9 @@ fn parse_headerless<'a>(lines: &[PatchLine<'a>]) -> Option<FilePatch<'a>> {
     {
         return None;
     }
-    let says = |line: &HunkLine<'_>| line.sign == LineSign::Added || !line.text.trim().is_empty();
-    if !hunk.has_changes() || !hunk.lines.iter().any(says) {
+    let has_content =
+        |line: &HunkLine<'_>| line.sign == LineSign::Added || !line.text.trim().is_empty();
+    if !hunk.has_changes() || !hunk.lines.iter().any(has_content) {
         return None;
     }
     let mut file = FilePatch::new(None, None, FileAction::Update);
@@ -427,10 +428,10 @@ impl<'a> PatchParser<'_, 'a> {
     fn is_hunk_over(&mut self) -> bool {
         if self.next_signed < self.at {
             let rest = &self.lines[self.at..];
-            let speaks = |line: &PatchLine<'_>| {
+            let is_signed = |line: &PatchLine<'_>| {
                 line.text.starts_with(['+', '-', ' ']) || line.text.starts_with("@@")
             };
-            self.next_signed = self.at + rest.iter().position(speaks).unwrap_or(rest.len());
+            self.next_signed = self.at + rest.iter().position(is_signed).unwrap_or(rest.len());
         }
         self.lines.get(self.next_signed).is_none_or(|line| line.text.starts_with('@'))
     }
@@ -473,9 +474,9 @@ fn parse_hunk_header(line: &str) -> HunkHeader<'_> {
         return HunkHeader { start, counts, anchor: None };
     }
     let anchor = behind.trim_end_matches('@').trim();
-    let says = anchor.chars().any(char::is_alphabetic) && !anchor.starts_with('-');
+    let has_text = anchor.chars().any(char::is_alphabetic) && !anchor.starts_with('-');
     HunkHeader {
-        anchor: Some(anchor).filter(|_| says && !anchor.contains("@@")),
+        anchor: Some(anchor).filter(|_| has_text && !anchor.contains("@@")),
         ..HunkHeader::default()
     }
 }
@@ -483,15 +484,15 @@ fn parse_hunk_header(line: &str) -> HunkHeader<'_> {
 type HeaderRange = (usize, Option<usize>);
 
 fn parse_ranges(numbers: &str) -> Option<(HeaderRange, HeaderRange)> {
-    let mut words = numbers.split_whitespace();
+    let mut fields = numbers.split_whitespace();
     // No file has more lines than a `u32` can count.
-    let number = |word: &str| word.parse::<u32>().ok().map(|number| number as usize);
-    let range = |word: &str, sign| {
-        let word = word.strip_prefix(sign)?.trim_end_matches(',');
-        match word.split_once(',') {
+    let number = |digits: &str| digits.parse::<u32>().ok().map(|number| number as usize);
+    let range = |field: &str, sign| {
+        let numbers_text = field.strip_prefix(sign)?.trim_end_matches(',');
+        match numbers_text.split_once(',') {
             Some((start, count)) => Some((number(start)?, Some(number(count)?))),
-            None => Some((number(word)?, None)),
+            None => Some((number(numbers_text)?, None)),
         }
     };
-    Some((range(words.next()?, '-')?, range(words.next()?, '+')?))
+    Some((range(fields.next()?, '-')?, range(fields.next()?, '+')?))
 }

@@ -74,10 +74,10 @@ fn compare_lines(
     let added = text.lines().map(|line| DiffLine::Added(line.to_owned()));
     let lines: Vec<DiffLine> = removed.chain(added).collect();
     let first = base.lines().count();
-    let beside = compared.pair_lines(&lines);
-    let marks = compared.changed_ranges(&lines, &beside).split_off(first);
+    let pairs = compared.pair_lines(&lines);
+    let marks = compared.changed_ranges(&lines, &pairs).split_off(first);
     let mut is_new = vec![true; marks.len()];
-    for pair in &beside {
+    for pair in &pairs {
         if let (Some(a), Some(b)) = (pair.old, pair.new)
             && let (DiffLine::Removed(old), DiffLine::Added(new)) = (&lines[a], &lines[b])
         {

@@ -184,8 +184,8 @@ fn hunk_lines(
     layout: DiffLayout,
     compared: &mut WordDiff,
 ) -> Markup {
-    let beside = compared.pair_lines(&hunk.lines);
-    let marks = compared.changed_ranges(&hunk.lines, &beside);
+    let pairs = compared.pair_lines(&hunk.lines);
+    let marks = compared.changed_ranges(&hunk.lines, &pairs);
     let pieces = if is_memory(script) {
         vec![LinePieces::new(); hunk.lines.len()]
     } else {
@@ -205,7 +205,7 @@ fn hunk_lines(
     let shown = RenderedHunk { hunk, cells, old, new, digits };
     match layout {
         DiffLayout::Unified => shown.render_unified(),
-        DiffLayout::Split => shown.render_split(&beside),
+        DiffLayout::Split => shown.render_split(&pairs),
     }
 }
 
@@ -294,10 +294,10 @@ impl RenderedHunk<'_> {
         }
     }
 
-    fn render_split(&self, beside: &[LinePair]) -> Markup {
+    fn render_split(&self, pairs: &[LinePair]) -> Markup {
         html! {
             div class={ "lines p w" (self.digits) } {
-                @for rows in beside.chunks(BLOCK) {
+                @for rows in pairs.chunks(BLOCK) {
                     div class=(block_class(rows.len())) {
                         @for row in rows {
                             (self.render_cell(row.old, &self.old))

@@ -95,8 +95,8 @@ fn goal_line(task: &WorkflowView) -> String {
 
 /// Returns what the user has to confirm a second time, one line each; None if nothing.
 fn second_question(view: &ProposalView) -> Option<String> {
-    let asks = |it: &&Warning| it.kind.needs_second_confirmation();
-    let texts = view.proposal.warnings.iter().filter(asks).map(|it| it.text.as_str());
+    let needs_confirmation = |it: &&Warning| it.kind.needs_second_confirmation();
+    let texts = view.proposal.warnings.iter().filter(needs_confirmation).map(|it| it.text.as_str());
     view.needs_twice.then(|| texts.collect::<Vec<_>>().join("\n"))
 }
 

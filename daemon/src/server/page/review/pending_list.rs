@@ -48,8 +48,8 @@ fn batch_approvable(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
     for view in waiting {
         let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
-        let stands = view.after.iter().all(|it| taken.contains(it) || !waits(it));
-        if view.is_plain() && stands {
+        let is_ready = view.after.iter().all(|it| taken.contains(it) || !waits(it));
+        if view.is_plain() && is_ready {
             taken.insert(view.seq);
         }
     }

@@ -111,14 +111,14 @@ impl<'a> BinaryOutput<'a> {
         let ty = column.type_byte();
         let blank = self.blank_cell(group, key, source, ty, Some(column))?;
         let last = (UNTOUCHED, Vec::new());
-        let (column, home) = (Some(column), Some(group.type_id));
+        let (column, source_group) = (Some(column), Some(group.type_id));
         let plan = ColumnPlan {
             key,
             name,
             ty,
             edits,
             column,
-            source_group: home,
+            source_group,
             blank,
             skips_null: false,
             last_cell: last,
@@ -248,14 +248,14 @@ impl<'a> BinaryOutput<'a> {
             known.map_or_else(|| key.trim_start_matches(HIDDEN), |(name, _)| name).to_owned();
         let blank = self.blank_cell(rows.group, key, None, ty, None)?;
         let last = (UNTOUCHED, Vec::new());
-        let (column, home, of) = (None, None, name.clone());
+        let (column, source_group, of) = (None, None, name.clone());
         let plan = ColumnPlan {
             key,
             name: of,
             ty,
             edits,
             column,
-            source_group: home,
+            source_group,
             blank,
             skips_null,
             last_cell: last,

@@ -217,8 +217,8 @@ impl XmlOutput<'_> {
             }
             PropertyEdit::Set(value) => {
                 // Many instances have the same value and the same element, so the result is cached.
-                let stands = format!("{} {}", element.tag, element.name);
-                let written = (self.slot_of(node, key), stands);
+                let element_label = format!("{} {}", element.tag, element.name);
+                let written = (self.slot_of(node, key), element_label);
                 if let Some(written) = self.written.get(&written) {
                     return Ok(Some(written.clone()));
                 }
@@ -300,11 +300,11 @@ impl XmlOutput<'_> {
         lead: &[u8],
     ) -> Result<(), CodecError> {
         for key in self.edited_keys(node) {
-            let stands = layout.get(key).is_some_and(|it| (it.at as usize) < elements.len());
+            let has_element = layout.get(key).is_some_and(|it| (it.at as usize) < elements.len());
             let PropertyEdit::Set(value) = self.edit_of(node, key) else {
                 continue;
             };
-            if stands {
+            if has_element {
                 continue;
             }
             let class = self.changes.tree.class_name(node).to_owned();
