@@ -65,10 +65,13 @@ fn session_closing_mid_work_blocks_only_its_own_name() {
     assert_eq!(ended.try_recv().unwrap_err(), TryRecvError::Empty);
     held.unlock().unwrap();
     let second = bench.wait(second).unwrap().workflow;
-    assert!(bench.wait(hello).unwrap().epoch > epoch);
+    let next = bench.wait(hello).unwrap().epoch;
+    assert!(next > epoch);
     assert_eq!(seat.strong_count(), 0, "it has let go of everything");
     assert_eq!(bench.wait(ended).unwrap().state, WorkflowState::Finished);
     assert_eq!((bench.sessions(), state(&bench, second)), (1, WorkflowState::Working));
+    // The session has resumed its workflows when it answers.
+    bench.wait(bench.chat(next)).unwrap();
     assert!(bench.ledger.has_lease(second), "it goes on where it comes back");
 }
 
