@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, Failure,
-    FailureKind, SceneReceipt, SceneUpdate, ScriptPage, WorkflowStarted,
+    FailureKind, SceneReceipt, SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -201,16 +201,6 @@ impl SessionHandle {
     ) {
         let mode = self.active_settings.mode();
         self.send(SessionMessage::Call(Box::new(CallRequest { call, mode, noted, reply })));
-    }
-
-    /// Returns the outcome of an agent's call.
-    pub fn call_status(&self, call: Seq) -> Answer<CallView> {
-        self.request(move |reply| SessionMessage::CallStatus(call, reply))
-    }
-
-    /// Lists a page of the scripts, beginning at a cursor.
-    pub fn list_scripts(&self, cursor: Option<String>) -> Answer<ScriptPage> {
-        self.request(move |reply| SessionMessage::Scripts(cursor, reply))
     }
 
     pub fn act_on_workflow(&self, workflow: Seq, action: WorkflowAction) -> Answer<()> {

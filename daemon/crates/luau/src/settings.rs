@@ -383,5 +383,6 @@ mod tests {
         assert!(!fits("*.lua", "a/b.lua"));
         assert!(fits("{a,b}/?.lua", "b/c.lua") && !fits("{a,b}/?.lua", "c/c.lua"));
         assert!(fits("./src/", "src/x.luau"));
+        assert!(fits("[ab].lua", "b.lua") && !fits("[ab].lua", "c.lua"));
     }
 }
