@@ -8,7 +8,7 @@ use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
 use vector_core::prompt::ToolCall;
-use vector_engine::{Engine, NextStep, ToolDriver};
+use vector_engine::{NextStep, ToolDriver, WorkflowRun};
 use vector_ledger::Ledger;
 use vector_rojo_project::RojoProject;
 use vector_tests::binary::{Home, Output};
@@ -279,16 +279,16 @@ fn file_with_the_users_own_changes_is_refused() {
 }
 
 /// Starts an engine on one call, and returns it with the pending proposal.
-fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Seq) {
+fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (WorkflowRun, Seq) {
     let opened = RojoProject::open(&bench.project.folder, false).unwrap();
     let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
-    let mut engine =
-        Engine::start(ledger, opened, attribute, driver, Mode::Confirm, listener).unwrap();
+    let mut run =
+        WorkflowRun::start(ledger, opened, attribute, driver, Mode::Confirm, listener).unwrap();
     let props = json!({ format!("@{attribute}"): true });
     let args = json!({ "path": "game.ServerStorage.One", "props": props });
-    engine.add_calls(vec![ToolCall::new("set_properties", args)]).unwrap();
-    let NextStep::Decision(seq) = engine.run().unwrap() else { panic!("nothing is due") };
-    (engine, seq)
+    run.add_calls(vec![ToolCall::new("set_properties", args)]).unwrap();
+    let NextStep::Decision(seq) = run.run().unwrap() else { panic!("nothing is due") };
+    (run, seq)
 }
 
 /// The proposal that is made first is applied last.
@@ -298,9 +298,9 @@ fn deploy_follows_the_order_of_application() {
     let ledger = Arc::new(Ledger::open(&bench.home.path().join("vector")).unwrap());
     let (mut first, early) = proposed(&bench, &ledger, "First");
     let (mut second, late) = proposed(&bench, &ledger, "Second");
-    for (engine, seq) in [(&mut second, late), (&mut first, early)] {
-        engine.approve(seq, Approver::Person, true).unwrap();
-        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    for (run, seq) in [(&mut second, late), (&mut first, early)] {
+        run.approve(seq, Approver::Person, true).unwrap();
+        assert_eq!(run.run().unwrap(), NextStep::Nothing);
     }
     drop((first, second, ledger));
     let meta = text(&bench.file("One.meta.json"));

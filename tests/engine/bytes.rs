@@ -138,12 +138,11 @@ fn unsupported_items_are_kept_and_named() {
     let touched = touched(&before, &std::fs::read(&file).unwrap());
     assert!(!touched.iter().any(|it| it.contains("Future") || it.contains("NEWS")), "{touched:?}");
 
-    let mut engine = bench.engine(&file);
-    engine
-        .add_calls(as_one(&json!([["delete_instance", { "path": "game.Workspace.Gate" }]])))
+    let mut run = bench.engine(&file);
+    run.add_calls(as_one(&json!([["delete_instance", { "path": "game.Workspace.Gate" }]])))
         .unwrap();
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
-    let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
+    let reason = run.workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(
         reason.contains("No Part of this file can be") && reason.contains("`Future`"),
         "{reason}"

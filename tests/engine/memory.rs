@@ -9,7 +9,7 @@ use scene_schemas::proposal::Class;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::{PendingStatus, WorkflowInput};
-use vector_engine::{Engine, NextStep, REVERT, recover_place};
+use vector_engine::{NextStep, REVERT, WorkflowRun, recover_place};
 use vector_place::FileFormat;
 
 use super::recover::{about, with_entries};
@@ -39,10 +39,10 @@ fn write(file: &Path, text: &str) {
 }
 
 #[track_caller]
-fn due(engine: &mut Engine) -> Seq {
-    match engine.run().unwrap() {
+fn due(run: &mut WorkflowRun) -> Seq {
+    match run.run().unwrap() {
         NextStep::Decision(seq) => seq,
-        other => panic!("{other:?}: {:?}", engine.current_workflow().unwrap().refusals().next()),
+        other => panic!("{other:?}: {:?}", run.workflow().unwrap().refusals().next()),
     }
 }
 
@@ -51,21 +51,21 @@ fn memory_entry_is_proposed_written_and_reverted() {
     let bench = Bench::new();
     let before = place(FileFormat::Binary);
     let file = bench.file(&before);
-    let mut engine = bench.engine(&file);
-    engine.add_calls(one_by_one(&json!([remember("Coins respawn")]))).unwrap();
-    let seq = due(&mut engine);
+    let mut run = bench.engine(&file);
+    run.add_calls(one_by_one(&json!([remember("Coins respawn")]))).unwrap();
+    let seq = due(&mut run);
     assert_eq!(read(&file), None, "nothing is written before a yes");
-    let proposal = &engine.current_workflow().unwrap().proposal(seq).unwrap().proposal;
+    let proposal = &run.workflow().unwrap().proposal(seq).unwrap().proposal;
     assert!(matches!(proposal.commands.as_slice(), [Command::EditMemory { .. }]));
     assert_eq!(
         (proposal.class, proposal.title.as_str()),
         (Class::Modifying, "Edit the project's memory")
     );
     assert_eq!(proposal.preview.scripts[0].added, 5);
-    approve_all(&mut engine);
+    approve_all(&mut run);
     assert_eq!(read(&file).unwrap(), NEW);
     assert!(std::fs::read(&file).unwrap() == before);
-    drop(engine);
+    drop(run);
     let more = bench.edit(&file, one_by_one(&json!([remember("And gems")])));
     assert_eq!(read(&file).unwrap(), format!("{NEW}- And gems\n"));
     bench.revert(&file, more[0]);
@@ -78,15 +78,15 @@ fn memory_entry_is_proposed_written_and_reverted() {
 fn rejected_or_invalid_memory_edits_change_nothing() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
+    let mut run = bench.engine(&file);
     let remove = json!(["edit_memory", { "changes": [{ "action": "remove", "section": "todo", "entry": "x" }] }]);
     let wrong = json!(["edit_memory", { "changes": [{ "action": "add", "section": "todo" }] }]);
-    engine.add_calls(one_by_one(&json!([remember("a"), remove, wrong]))).unwrap();
-    let seq = due(&mut engine);
-    engine.handle_input(WorkflowInput::Reject { proposal: seq, reason: None }).unwrap();
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    run.add_calls(one_by_one(&json!([remember("a"), remove, wrong]))).unwrap();
+    let seq = due(&mut run);
+    run.handle_input(WorkflowInput::Reject { proposal: seq, reason: None }).unwrap();
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     let reasons: Vec<_> =
-        engine.current_workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
+        run.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
     assert!(reasons.iter().any(|why| why.contains("`x` is not an entry of Todo")), "{reasons:?}");
     assert!(reasons.iter().any(|why| why.contains("add takes `text`")), "{reasons:?}");
     assert_eq!(read(&file), None);
@@ -96,27 +96,26 @@ fn rejected_or_invalid_memory_edits_change_nothing() {
 fn concurrent_memory_changes_of_the_user_are_kept() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
-    engine.add_calls(one_by_one(&json!([remember("a"), create()]))).unwrap();
-    let first = due(&mut engine);
+    let mut run = bench.engine(&file);
+    run.add_calls(one_by_one(&json!([remember("a"), create()]))).unwrap();
+    let first = due(&mut run);
     write(&file, "Mine.\r\n");
-    engine.approve(first, Approver::Person, false).unwrap();
-    due(&mut engine);
+    run.approve(first, Approver::Person, false).unwrap();
+    due(&mut run);
     assert_eq!(read(&file).unwrap(), "Mine.\r\n");
-    approve_all(&mut engine);
+    approve_all(&mut run);
     assert_eq!(read(&file).unwrap(), "Mine.\r\n\r\n## Decisions\r\n\r\n- a\r\n");
     let is_done = |status: &PendingStatus| matches!(status, PendingStatus::Applied(_));
-    let mut done =
-        engine.current_workflow().unwrap().proposals().filter(|(_, it)| is_done(&it.status));
+    let mut done = run.workflow().unwrap().proposals().filter(|(_, it)| is_done(&it.status));
     let is_memory = |commands: &[Command]| matches!(commands, [Command::EditMemory { .. }]);
     let (again, _) = done.find(|(_, it)| is_memory(&it.proposal.commands)).unwrap();
     assert_ne!(again, first);
     write(&file, "Other.\n");
     let args = json!({ "proposal": again });
-    let mut engine = bench.engine(&file);
-    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
-    engine.run().unwrap();
-    let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    let mut run = bench.engine(&file);
+    run.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
+    run.run().unwrap();
+    let reason = run.workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("The memory has changed since. Take that back first"), "{reason}");
     assert_eq!(read(&file).unwrap(), "Other.\n");
 }
@@ -131,11 +130,11 @@ fn memory_and_place_change_together_after_any_crash() {
             let bench = Bench::new();
             let file = bench.file(&before);
             write(&file, "# Notes\n");
-            let mut engine = bench.engine(&file);
-            engine.add_calls(calls).unwrap();
+            let mut run = bench.engine(&file);
+            run.add_calls(calls).unwrap();
             // Decide on all proposals before any is written.
-            while let NextStep::Decision(seq) = engine.run().unwrap() {
-                engine.approve(seq, Approver::Yes, true).unwrap();
+            while let NextStep::Decision(seq) = run.run().unwrap() {
+                run.approve(seq, Approver::Yes, true).unwrap();
             }
             let after = std::fs::read(&file).unwrap();
             let (old, new) = ("# Notes\n", read(&file).unwrap());

@@ -18,7 +18,7 @@ use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::{PendingStatus, WorkflowInput};
-use vector_engine::{Engine, NextStep, REVERT, ToolDriver};
+use vector_engine::{NextStep, REVERT, ToolDriver, WorkflowRun};
 use vector_files::place_file::{PlaceFile, load_scene};
 use vector_ledger::Ledger;
 use vector_place::diff::diff_scenes;
@@ -118,19 +118,19 @@ impl Bench {
         file
     }
 
-    fn engine(&self, file: &Path) -> Engine {
+    fn engine(&self, file: &Path) -> WorkflowRun {
         let opened = PlaceFile::open(file, None).unwrap();
         let listener = Box::new(|_: &_| {});
-        Engine::start(&self.ledger, opened, "test", ToolDriver::Calls, Mode::Confirm, listener)
+        WorkflowRun::start(&self.ledger, opened, "test", ToolDriver::Calls, Mode::Confirm, listener)
             .unwrap()
     }
 
     /// Makes these calls, approves all of their proposals, and returns the applied ones.
     fn edit(&self, file: &Path, calls: Vec<ToolCall>) -> Vec<Seq> {
-        let mut engine = self.engine(file);
-        engine.add_calls(calls).unwrap();
-        approve_all(&mut engine);
-        let workflow = engine.current_workflow().unwrap();
+        let mut run = self.engine(file);
+        run.add_calls(calls).unwrap();
+        approve_all(&mut run);
+        let workflow = run.workflow().unwrap();
         let refusals: Vec<_> = workflow.refusals().collect();
         assert!(refusals.is_empty(), "{refusals:?}");
         let is_applied = |status: &PendingStatus| matches!(status, PendingStatus::Applied(_));
@@ -144,9 +144,9 @@ impl Bench {
     }
 }
 
-fn approve_all(engine: &mut Engine) {
-    while let NextStep::Decision(proposal) = engine.run().unwrap() {
-        engine.approve(proposal, Approver::Yes, true).unwrap();
+fn approve_all(run: &mut WorkflowRun) {
+    while let NextStep::Decision(proposal) = run.run().unwrap() {
+        run.approve(proposal, Approver::Yes, true).unwrap();
     }
 }
 
@@ -231,8 +231,8 @@ fn separate_and_combined_calls_give_the_same_place() {
 fn rejection_replans_dependent_proposals() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
-    engine
+    let mut run = bench.engine(&file);
+    run
         .add_calls(one_by_one(&json!([
             ["create_instance", { "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "A" } }],
             ["create_instance", { "className": "Part", "parentPath": "game.ReplicatedStorage" }],
@@ -240,12 +240,11 @@ fn rejection_replans_dependent_proposals() {
             ["rename_instance", { "path": "game.Workspace.A", "newName": "B" }],
         ])))
         .unwrap();
-    let NextStep::Decision(first) = engine.run().unwrap() else { panic!("nothing to decide") };
-    engine
-        .handle_input(WorkflowInput::Reject { proposal: first, reason: Some("no".to_owned()) })
+    let NextStep::Decision(first) = run.run().unwrap() else { panic!("nothing to decide") };
+    run.handle_input(WorkflowInput::Reject { proposal: first, reason: Some("no".to_owned()) })
         .unwrap();
-    approve_all(&mut engine);
-    let workflow = engine.current_workflow().unwrap();
+    approve_all(&mut run);
+    let workflow = run.workflow().unwrap();
     let reasons: Vec<_> = workflow.refusals().map(|(_, reason)| reason.to_owned()).collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(reasons[0].contains("game.ReplicatedStorage"), "{}", reasons[0]);
@@ -280,10 +279,10 @@ fn revert_keeps_unrelated_edits_and_refuses_conflicting_ones() {
     let second = bench.edit(&file, as_one(&coloured));
     let again = json!([["set_properties", { "path": "game.Workspace.Wall[2]", "props": { "Color": "#00ff00" } }]]);
     bench.edit(&file, as_one(&again));
-    let mut engine = bench.engine(&file);
+    let mut run = bench.engine(&file);
     let args = json!({ "proposal": second[0] });
-    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
-    let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    run.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
+    let reason = run.workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("is no longer what was left there"), "{reason}");
 }

@@ -7,7 +7,7 @@ use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::WarningKind;
 use serde_json::{Value as Json, json};
 use vector_core::workflow::WorkflowInput;
-use vector_engine::{Engine, NextStep};
+use vector_engine::{NextStep, WorkflowRun};
 use vector_files::place_file::load_scene;
 use vector_place::{FileFormat, Scene};
 
@@ -50,22 +50,22 @@ fn line(number: u32, text: &str) -> Json {
 }
 
 #[track_caller]
-fn due(engine: &mut Engine) -> Seq {
-    if let NextStep::Decision(seq) = engine.run().unwrap() {
+fn due(run: &mut WorkflowRun) -> Seq {
+    if let NextStep::Decision(seq) = run.run().unwrap() {
         return seq;
     }
-    let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
+    let refusals: Vec<_> = run.workflow().unwrap().refusals().collect();
     panic!("nothing is due: {refusals:?}");
 }
 
-fn warnings(engine: &Engine, seq: Seq) -> Vec<WarningKind> {
-    let pending = engine.current_workflow().unwrap().proposal(seq).unwrap();
+fn warnings(run: &WorkflowRun, seq: Seq) -> Vec<WarningKind> {
+    let pending = run.workflow().unwrap().proposal(seq).unwrap();
     pending.proposal.warnings.iter().map(|warning| warning.kind).collect()
 }
 
 #[track_caller]
-fn approve(engine: &mut Engine, seq: Seq) {
-    engine.approve(seq, Approver::Person, true).unwrap();
+fn approve(run: &mut WorkflowRun, seq: Seq) {
+    run.approve(seq, Approver::Person, true).unwrap();
 }
 
 #[test]
@@ -73,20 +73,20 @@ fn edits_are_rebased_onto_a_file_changed_elsewhere() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         let bench = Bench::new();
         let file = bench.file(&place(format));
-        let mut engine = bench.engine(&file);
-        engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
-        let first = due(&mut engine);
-        assert_eq!(warnings(&engine, first), []);
+        let mut run = bench.engine(&file);
+        run.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
+        let first = due(&mut run);
+        assert_eq!(warnings(&run, first), []);
         // Another process inserts a line, so that line 3 is a different one.
         let theirs = format!("-- new\n{TEXT}");
         write_main(&file, &theirs);
-        approve(&mut engine, first);
-        let again = due(&mut engine);
+        approve(&mut run, first);
+        let again = due(&mut run);
         assert_ne!(first, again);
-        assert_eq!(warnings(&engine, again), [WarningKind::Fuzzy]);
+        assert_eq!(warnings(&run, again), [WarningKind::Fuzzy]);
         assert_eq!(main(&file), theirs);
-        approve(&mut engine, again);
-        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+        approve(&mut run, again);
+        assert_eq!(run.run().unwrap(), NextStep::Nothing);
         assert_eq!(main(&file), theirs.replace("d = 4\n", "d = 40\n"));
     }
 }
@@ -95,14 +95,14 @@ fn edits_are_rebased_onto_a_file_changed_elsewhere() {
 fn conflicting_edits_are_refused_with_all_three_versions() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
-    engine.add_calls(one_by_one(&json!([line(1, "local b = 20")]))).unwrap();
-    let first = due(&mut engine);
+    let mut run = bench.engine(&file);
+    run.add_calls(one_by_one(&json!([line(1, "local b = 20")]))).unwrap();
+    let first = due(&mut run);
     let theirs = TEXT.replace("b = 2\n", "b = 200\n");
     write_main(&file, &theirs);
-    approve(&mut engine, first);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
-    let workflow = engine.current_workflow().unwrap();
+    approve(&mut run, first);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
+    let workflow = run.workflow().unwrap();
     let refusals: Vec<_> = workflow.refusals().map(|(_, why)| why.to_owned()).collect();
     let [why] = refusals.as_slice() else { panic!("{refusals:?}") };
     for part in [
@@ -121,19 +121,19 @@ fn conflicting_edits_are_refused_with_all_three_versions() {
 fn dependent_edits_are_rebased_together() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
+    let mut run = bench.engine(&file);
     let calls = json!([["propose_changes", { "title": "both", "changes": [
         { "tool": "apply_edit", "args": line(0, "local x = 0\nlocal a = 1")[1] },
         { "tool": "apply_edit", "args": line(4, "local d = 40")[1] },
     ] }]]);
-    engine.add_calls(one_by_one(&calls)).unwrap();
-    let first = due(&mut engine);
+    run.add_calls(one_by_one(&calls)).unwrap();
+    let first = due(&mut run);
     let theirs = TEXT.replace("b = 2\n", "b = 20\n");
     write_main(&file, &theirs);
-    approve(&mut engine, first);
-    let again = due(&mut engine);
-    approve(&mut engine, again);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    approve(&mut run, first);
+    let again = due(&mut run);
+    approve(&mut run, again);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     let after = theirs.replace("local a", "local x = 0\nlocal a").replace("d = 4\n", "d = 40\n");
     assert_eq!(main(&file), after);
 }
@@ -142,15 +142,15 @@ fn dependent_edits_are_rebased_together() {
 fn edit_planned_on_rejected_one_keeps_its_target_lines() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
+    let mut run = bench.engine(&file);
     let calls = json!([line(0, "local x = 0\nlocal a = 1"), line(4, "local d = 40")]);
-    engine.add_calls(one_by_one(&calls)).unwrap();
-    let first = due(&mut engine);
-    engine.run().unwrap();
-    engine.handle_input(WorkflowInput::Reject { proposal: first, reason: None }).unwrap();
-    let second = due(&mut engine);
-    approve(&mut engine, second);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    run.add_calls(one_by_one(&calls)).unwrap();
+    let first = due(&mut run);
+    run.run().unwrap();
+    run.handle_input(WorkflowInput::Reject { proposal: first, reason: None }).unwrap();
+    let second = due(&mut run);
+    approve(&mut run, second);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     assert_eq!(main(&file), TEXT.replace("d = 4\n", "d = 40\n"));
 }
 
@@ -158,19 +158,19 @@ fn edit_planned_on_rejected_one_keeps_its_target_lines() {
 fn file_that_keeps_changing_ends_the_run() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
-    let mut engine = bench.engine(&file);
-    engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
+    let mut run = bench.engine(&file);
+    run.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
     let mut text = TEXT.to_owned();
     // Change the file more often than the engine replans.
     let error = (0..60).find_map(|n| {
-        let seq = match engine.run() {
+        let seq = match run.run() {
             Ok(NextStep::Decision(seq)) => seq,
             Ok(_) => panic!("it was applied"),
             Err(error) => return Some(error),
         };
         text = format!("-- {n}\n{text}");
         write_main(&file, &text);
-        approve(&mut engine, seq);
+        approve(&mut run, seq);
         None
     });
     let error = error.unwrap().to_string();

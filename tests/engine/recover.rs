@@ -3,7 +3,7 @@
 
 use scene_schemas::entry::{Approver, Entry, Record};
 use scene_schemas::proposal::Mode;
-use vector_engine::{Engine, NextStep, ToolDriver, recover_place};
+use vector_engine::{NextStep, ToolDriver, WorkflowRun, recover_place};
 use vector_files::place_file::PlaceFile;
 use vector_ledger::AppendBatch;
 use vector_place::FileFormat;
@@ -113,11 +113,17 @@ fn output_file_written_by_another_program_is_not_replaced() {
     let out = std::fs::canonicalize(bench.folder.path()).unwrap().join("out");
     let opened = PlaceFile::open(&file, Some(&out)).unwrap();
     let listener = Box::new(|_: &_| {});
-    let mut engine =
-        Engine::start(&bench.ledger, opened, "test", ToolDriver::Calls, Mode::Confirm, listener)
-            .unwrap();
-    engine.add_calls(as_one(&edits()[0].1)).unwrap();
-    super::approve_all(&mut engine);
+    let mut run = WorkflowRun::start(
+        &bench.ledger,
+        opened,
+        "test",
+        ToolDriver::Calls,
+        Mode::Confirm,
+        listener,
+    )
+    .unwrap();
+    run.add_calls(as_one(&edits()[0].1)).unwrap();
+    super::approve_all(&mut run);
     let (edited, other) = (std::fs::read(&out).unwrap(), place(FileFormat::Xml));
     let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
     let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
@@ -137,26 +143,26 @@ fn unrecorded_write_is_not_repeated() {
     let bench = Bench::new();
     let file = bench.file(&place(FileFormat::Binary));
     let before = std::fs::read(&file).unwrap();
-    let mut engine = bench.engine(&file);
-    engine.add_calls(as_one(&edits()[0].1)).unwrap();
-    let NextStep::Decision(proposal) = engine.run().unwrap() else { panic!("a card is due") };
-    engine.approve(proposal, Approver::Yes, true).unwrap();
+    let mut run = bench.engine(&file);
+    run.add_calls(as_one(&edits()[0].1)).unwrap();
+    let NextStep::Decision(proposal) = run.run().unwrap() else { panic!("a card is due") };
+    run.approve(proposal, Approver::Yes, true).unwrap();
     let ledger =
         rusqlite::Connection::open(bench.folder.path().join("home/ledger.sqlite")).unwrap();
     let refuse = "CREATE TRIGGER refused BEFORE INSERT ON entries WHEN new.kind = 'applied' \
                   BEGIN SELECT RAISE(ABORT, 'no room'); END;";
     ledger.execute_batch(refuse).unwrap();
-    let why = engine.run().unwrap_err().to_string();
+    let why = run.run().unwrap_err().to_string();
     assert!(why.contains(&format!("was written and holds proposal {proposal}")), "{why}");
     let written = std::fs::read(&file).unwrap();
     assert!(written != before);
-    assert_eq!(engine.applied_in_place(), [proposal]);
+    assert_eq!(run.applied_in_place(), [proposal]);
     for _ in 0..3 {
-        assert!(engine.run().is_err());
+        assert!(run.run().is_err());
         assert!(std::fs::read(&file).unwrap() == written);
     }
     ledger.execute_batch("DROP TRIGGER refused").unwrap();
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     assert!(std::fs::read(&file).unwrap() == written, "it is done once");
     let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
     let applied = records.iter().filter(|it| matches!(it.entry, Entry::Applied { .. }));

@@ -36,13 +36,13 @@ fn delete(path: &str) -> Json {
 #[track_caller]
 fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
     let before = std::fs::read(file).unwrap();
-    let mut engine = bench.engine(file);
+    let mut run = bench.engine(file);
     let args = json!({ "proposal": proposal });
-    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    run.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     assert!(std::fs::read(file).unwrap() == before);
     let refusals: Vec<_> =
-        engine.current_workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
+        run.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     refusals[0].clone()
 }
@@ -225,21 +225,21 @@ fn deletion_is_classed_by_contents_and_restore_names_path() {
         delete("game.Workspace.M"),
     ]);
     let class = |calls: &Json| {
-        let mut engine = bench.engine(&file);
-        engine.add_calls(as_one(calls)).unwrap();
-        engine.run().unwrap();
-        let workflow = engine.current_workflow().unwrap();
+        let mut run = bench.engine(&file);
+        run.add_calls(as_one(calls)).unwrap();
+        run.run().unwrap();
+        let workflow = run.workflow().unwrap();
         workflow.proposals().next().unwrap().1.proposal.class
     };
     assert_eq!(class(&calls), Class::Destructive);
     let own = json!([calls[0], delete("game.Workspace.M")]);
     assert_eq!(class(&own), Class::Additive);
     let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
-    let mut engine = bench.engine(&file);
+    let mut run = bench.engine(&file);
     let args = json!({ "proposal": deleted[0] });
-    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
-    engine.run().unwrap();
-    let workflow = engine.current_workflow().unwrap();
+    run.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
+    run.run().unwrap();
+    let workflow = run.workflow().unwrap();
     let (_, back) = workflow.proposals().next().unwrap();
     assert_eq!(back.proposal.preview.rows[0].path.to_string(), "game.Workspace.F.P[1]");
 }

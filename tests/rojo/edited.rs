@@ -9,7 +9,7 @@ use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::PendingStatus;
-use vector_engine::{Engine, NextStep, REVERT, ToolDriver};
+use vector_engine::{NextStep, REVERT, ToolDriver, WorkflowRun};
 use vector_ledger::Ledger;
 use vector_place::Node;
 use vector_rojo_project::RojoProject as Target;
@@ -29,7 +29,7 @@ const CLASSES: [&str; 8] = [
     "ModuleScript",
 ];
 
-fn call(chance: &mut Chance, engine: &Engine) -> ToolCall {
+fn call(chance: &mut Chance, engine: &WorkflowRun) -> ToolCall {
     let scene = engine.scene();
     let all: Vec<Node> = scene.subtree(scene.root()).skip(1).collect();
     let one = all[chance.below(all.len())];
@@ -63,7 +63,7 @@ fn call(chance: &mut Chance, engine: &Engine) -> ToolCall {
 }
 
 struct Run {
-    engine: Engine,
+    engine: WorkflowRun,
     refused: usize,
     wrong: Vec<String>,
     applied: Vec<Seq>,
@@ -74,7 +74,7 @@ impl Run {
         let opened = Target::open(&project.root, false).unwrap();
         let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
         let engine =
-            Engine::start(ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
+            WorkflowRun::start(ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
         Self { engine, refused: 0, wrong: Vec::new(), applied: Vec::new() }
     }
 
@@ -91,7 +91,7 @@ impl Run {
             self.wrong.push(format!("{said}: {error}"));
             return false;
         }
-        match &self.engine.find_proposal(seq).unwrap().1.status {
+        match &self.engine.find_proposal(seq).unwrap().status {
             PendingStatus::Applied(_) => self.applied.push(seq),
             other => self.wrong.push(format!("{said}: {other:?}")),
         }
@@ -134,8 +134,7 @@ fn check(seed: u64) -> (Vec<String>, usize, usize) {
         let mut run = Run::new(&project, &ledger);
         let call = ToolCall::new(REVERT, json!({ "proposal": seq.0 }));
         if !run.go(call) {
-            let why: Vec<_> =
-                run.engine.current_workflow().unwrap().refusals().map(|it| it.1).collect();
+            let why: Vec<_> = run.engine.workflow().unwrap().refusals().map(|it| it.1).collect();
             // Among siblings of one name, the original is ambiguous once Rojo orders them
             // differently.
             if !why.iter().any(|why| why.contains("[1]") || why.contains("[2]")) {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::PendingStatus;
-use vector_engine::{Engine, NextStep, ToolDriver};
+use vector_engine::{NextStep, ToolDriver, WorkflowRun};
 use vector_ledger::Ledger;
 use vector_rojo_project::RojoProject;
 
@@ -41,13 +41,14 @@ impl Bench {
         fs::read_to_string(self.file("main.luau")).unwrap()
     }
 
-    fn engine(&self, calls: Vec<ToolCall>) -> Engine {
+    fn engine(&self, calls: Vec<ToolCall>) -> WorkflowRun {
         let opened = RojoProject::open(self.folder.path(), false).unwrap();
         let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
-        let mut engine =
-            Engine::start(&self.ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
-        engine.add_calls(calls).unwrap();
-        engine
+        let mut run =
+            WorkflowRun::start(&self.ledger, opened, "a goal", driver, Mode::Confirm, listener)
+                .unwrap();
+        run.add_calls(calls).unwrap();
+        run
     }
 }
 
@@ -65,60 +66,60 @@ fn call(tool: &str, args: Json) -> ToolCall {
 }
 
 #[track_caller]
-fn due(engine: &mut Engine) -> Seq {
-    if let NextStep::Decision(seq) = engine.run().unwrap() {
+fn due(run: &mut WorkflowRun) -> Seq {
+    if let NextStep::Decision(seq) = run.run().unwrap() {
         return seq;
     }
-    let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
+    let refusals: Vec<_> = run.workflow().unwrap().refusals().collect();
     panic!("nothing is due: {refusals:?}");
 }
 
 #[track_caller]
-fn approve(engine: &mut Engine, seq: Seq) {
-    engine.approve(seq, Approver::Person, true).unwrap();
+fn approve(run: &mut WorkflowRun, seq: Seq) {
+    run.approve(seq, Approver::Person, true).unwrap();
 }
 
-fn status(engine: &Engine, seq: Seq) -> &PendingStatus {
-    &engine.find_proposal(seq).unwrap().1.status
+fn status(run: &WorkflowRun, seq: Seq) -> &PendingStatus {
+    &run.find_proposal(seq).unwrap().status
 }
 
 #[test]
 fn edits_are_rebased_onto_a_file_changed_elsewhere() {
     let bench = Bench::new();
-    let mut engine = bench.engine(vec![line(3, "local d = 40")]);
-    let first = due(&mut engine);
+    let mut run = bench.engine(vec![line(3, "local d = 40")]);
+    let first = due(&mut run);
     let theirs = format!("-- new\n{TEXT}");
     fs::write(bench.file("main.luau"), &theirs).unwrap();
-    approve(&mut engine, first);
-    let again = due(&mut engine);
+    approve(&mut run, first);
+    let again = due(&mut run);
     assert_ne!(first, again);
     assert_eq!(bench.text(), theirs);
-    approve(&mut engine, again);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    approve(&mut run, again);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     assert_eq!(bench.text(), theirs.replace("d = 4\n", "d = 40\n"));
 }
 
 #[test]
 fn edit_of_the_same_line_is_refused() {
     let bench = Bench::new();
-    let mut engine = bench.engine(vec![line(3, "local d = 40")]);
-    let first = due(&mut engine);
+    let mut run = bench.engine(vec![line(3, "local d = 40")]);
+    let first = due(&mut run);
     let theirs = TEXT.replace("d = 4\n", "d = 44\n");
     fs::write(bench.file("main.luau"), &theirs).unwrap();
-    approve(&mut engine, first);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
-    assert_eq!(engine.current_workflow().unwrap().refusals().count(), 1);
+    approve(&mut run, first);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
+    assert_eq!(run.workflow().unwrap().refusals().count(), 1);
     assert_eq!(bench.text(), theirs);
 }
 
 #[test]
 fn file_deleted_under_a_proposal_stays_deleted() {
     let bench = Bench::new();
-    let mut engine = bench.engine(vec![line(3, "local d = 40")]);
-    let first = due(&mut engine);
+    let mut run = bench.engine(vec![line(3, "local d = 40")]);
+    let first = due(&mut run);
     fs::remove_file(bench.file("main.luau")).unwrap();
-    approve(&mut engine, first);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    approve(&mut run, first);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     assert!(!bench.file("main.luau").exists());
 }
 
@@ -128,12 +129,12 @@ fn new_file_never_overwrites_another() {
     let bench = Bench::new();
     let args = json!({ "className": "ModuleScript", "parentPath": "game.ServerStorage",
         "props": { "Name": "new", "Source": "return 1\n" } });
-    let mut engine = bench.engine(vec![call("create_instance", args)]);
-    let first = due(&mut engine);
+    let mut run = bench.engine(vec![call("create_instance", args)]);
+    let first = due(&mut run);
     fs::write(bench.file("new.luau"), "theirs").unwrap();
-    approve(&mut engine, first);
-    let _ = engine.run();
-    assert!(!matches!(status(&engine, first), PendingStatus::Applied(_)));
+    approve(&mut run, first);
+    let _ = run.run();
+    assert!(!matches!(status(&run, first), PendingStatus::Applied(_)));
     assert_eq!(fs::read_to_string(bench.file("new.luau")).unwrap(), "theirs");
 }
 
@@ -149,12 +150,12 @@ fn proposals_build_on_each_other() {
         call("move_instance", to),
         call("rename_instance", renamed),
     ];
-    let mut engine = bench.engine(calls);
+    let mut run = bench.engine(calls);
     for _ in 0..3 {
-        let seq = due(&mut engine);
-        approve(&mut engine, seq);
+        let seq = due(&mut run);
+        approve(&mut run, seq);
     }
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
     assert_eq!(fs::read_to_string(bench.file("box/start.luau")).unwrap(), TEXT);
     assert!(!bench.file("main.luau").exists());
 }
@@ -171,9 +172,9 @@ fn non_utf8_file_name_prevents_move_and_delete() {
     let rename = json!({ "path": "game.ServerStorage.box", "newName": "crate" });
     let delete = json!({ "path": "game.ServerStorage.box" });
     let calls = vec![call("rename_instance", rename), call("delete_instance", delete)];
-    let mut engine = bench.engine(calls);
-    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
-    let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
+    let mut run = bench.engine(calls);
+    assert_eq!(run.run().unwrap(), NextStep::Nothing);
+    let refusals: Vec<_> = run.workflow().unwrap().refusals().collect();
     assert_eq!(refusals.len(), 2, "{refusals:?}");
     for (_, why) in refusals {
         assert!(why.starts_with("The name of src/box/deep/odd\u{fffd}.luau is not UTF-8"), "{why}");

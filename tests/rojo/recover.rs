@@ -11,7 +11,7 @@ use scene_schemas::proposal::{Mode, Proposal};
 use tempfile::TempDir;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::BlobStore;
-use vector_engine::{Engine, NextStep, ToolDriver, recover_place};
+use vector_engine::{NextStep, ToolDriver, WorkflowRun, recover_place};
 use vector_ledger::{AppendBatch, Ledger};
 use vector_rojo_project::{RojoProject, StepJournal};
 
@@ -50,12 +50,12 @@ impl Whole {
         let ledger = Arc::new(Ledger::open(&folder.path().join("whole")).unwrap());
         let opened = RojoProject::open(&root, false).unwrap();
         let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
-        let mut engine =
-            Engine::start(&ledger, opened, "test", driver, Mode::Dangerous, listener).unwrap();
+        let mut run =
+            WorkflowRun::start(&ledger, opened, "test", driver, Mode::Dangerous, listener).unwrap();
         let calls = serde_json::from_str(CALLS).unwrap();
-        engine.add_calls(vec![ToolCall::new("propose_changes", calls)]).unwrap();
-        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
-        drop(engine);
+        run.add_calls(vec![ToolCall::new("propose_changes", calls)]).unwrap();
+        assert_eq!(run.run().unwrap(), NextStep::Nothing);
+        drop(run);
         let after = snapshot(&root);
         assert_ne!(before, after);
         let records = ledger.read(Seq(0), 1_000).unwrap();

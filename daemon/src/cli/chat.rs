@@ -13,7 +13,7 @@ use vector_core::prompt::{BUILD, EXPLAIN, FIX};
 use vector_engine::conversation;
 use vector_engine::model_request;
 use vector_engine::recover_place;
-use vector_engine::{Engine, ToolDriver, UserRequest};
+use vector_engine::{ToolDriver, UserRequest, WorkflowRun};
 use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
 
@@ -206,9 +206,9 @@ impl ChatTask<'_> {
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();
         let listener = entry_listener(json, &calls);
-        let mut engine =
-            Engine::start(ledger, (target, scene), user_request, driver, mode, listener)?;
-        decide_all(&mut engine, &args.decide, terminal, &calls, false)?;
+        let mut run =
+            WorkflowRun::start(ledger, (target, scene), user_request, driver, mode, listener)?;
+        decide_all(&mut run, &args.decide, terminal, &calls, false)?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use scene_schemas::proposal::Proposal;
 use vector_core::policy::needs_second_confirmation;
 use vector_core::proposal::{ProposalUnit, draft_part, list_units};
 use vector_core::workflow::{CALLS, WorkflowInput};
-use vector_engine::{Engine, EngineError};
+use vector_engine::{EngineError, WorkflowRun};
 use vector_providers::model_choice::OFFLINE;
 
 use super::edit::ReviewState;
@@ -38,16 +38,16 @@ const HELP: &str = "  y  apply this proposal
 
 /// Asks about a proposal until it is decided.
 pub(super) fn ask_decision(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     seq: Seq,
     terminal: &Terminal,
     session: &mut ReviewState,
 ) -> anyhow::Result<PromptFlow> {
-    let Some(proposal) = find_proposal(engine, seq) else {
+    let Some(proposal) = find_proposal(run, seq) else {
         return Ok(PromptFlow::Continue);
     };
     if session.approve_all_as.is_some() && confirm_twice(seq, terminal)? {
-        engine.approve(seq, Approver::Person, true)?;
+        run.approve(seq, Approver::Person, true)?;
         return Ok(PromptFlow::Continue);
     }
     let style = terminal.style();
@@ -60,18 +60,17 @@ pub(super) fn ask_decision(
             return Ok(PromptFlow::Quit);
         };
         let done = match answer.to_lowercase().as_str() {
-            "y" | "yes" => approve_proposal(engine, seq, &proposal, Approver::Person, terminal)?,
-            "n" | "no" => reject_proposal(engine, seq, terminal)?,
+            "y" | "yes" => approve_proposal(run, seq, &proposal, Approver::Person, terminal)?,
+            "n" | "no" => reject_proposal(run, seq, terminal)?,
             "a" | "all" => {
-                let done =
-                    approve_proposal(engine, seq, &proposal, Approver::PersonForAll, terminal)?;
+                let done = approve_proposal(run, seq, &proposal, Approver::PersonForAll, terminal)?;
                 if done {
                     session.approve_all_as = Some(Approver::PersonForAll);
                 }
                 done
             }
-            "s" | "split" => apply_pieces(engine, seq, &proposal, terminal, session)?,
-            "e" | "edit" => editor::edit_proposal(engine, seq, &proposal, terminal)?,
+            "s" | "split" => apply_pieces(run, seq, &proposal, terminal, session)?,
+            "e" | "edit" => editor::edit_proposal(run, seq, &proposal, terminal)?,
             "v" | "view" => {
                 terminal.show(&whole);
                 false
@@ -88,15 +87,15 @@ pub(super) fn ask_decision(
     }
 }
 
-fn find_proposal(engine: &Engine, seq: Seq) -> Option<Proposal> {
-    let pending = engine.current_workflow()?.proposal(seq)?;
+fn find_proposal(run: &WorkflowRun, seq: Seq) -> Option<Proposal> {
+    let pending = run.workflow()?.proposal(seq)?;
     Some(pending.proposal.clone())
 }
 
 /// Approves a proposal, with a second confirmation if it is needed. Returns false if the user
 /// declines that.
 fn approve_proposal(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     seq: Seq,
     proposal: &Proposal,
     by: Approver,
@@ -106,7 +105,7 @@ fn approve_proposal(
     if twice && !confirm_twice(seq, terminal)? {
         return Ok(false);
     }
-    engine.approve(seq, by, twice)?;
+    run.approve(seq, by, twice)?;
     Ok(true)
 }
 
@@ -124,11 +123,10 @@ pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<boo
     Ok(is_sure)
 }
 
-fn reject_proposal(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
-    let is_heard =
-        engine.current_workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
+fn reject_proposal(run: &mut WorkflowRun, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let is_heard = run.workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
     let reason = ask_reject_reason(terminal, is_heard)?;
-    engine.handle_input(WorkflowInput::Reject { proposal: seq, reason })?;
+    run.handle_input(WorkflowInput::Reject { proposal: seq, reason })?;
     Ok(true)
 }
 
@@ -157,7 +155,7 @@ pub(super) fn show_refusal<T>(outcome: Result<T, EngineError>) -> anyhow::Result
 
 /// Asks about each piece of a proposal, and applies the chosen ones.
 fn apply_pieces(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     seq: Seq,
     proposal: &Proposal,
     terminal: &Terminal,
@@ -172,25 +170,25 @@ fn apply_pieces(
         return Ok(false);
     };
     if taken.len() == pieces.len() {
-        return approve_proposal(engine, seq, proposal, Approver::Person, terminal);
+        return approve_proposal(run, seq, proposal, Approver::Person, terminal);
     }
     if taken.is_empty() {
         print_status("Nothing was chosen, so the proposal is not applied.");
-        return reject_proposal(engine, seq, terminal);
+        return reject_proposal(run, seq, terminal);
     }
     let taken: Vec<ProposalUnit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();
-    let revised = engine.revise_proposal(seq, |draft| draft_part(draft, proposal, &taken));
+    let revised = run.revise_proposal(seq, |draft| draft_part(draft, proposal, &taken));
     let Some(new) = show_refusal(revised)? else {
         return Ok(false);
     };
-    let Some(chosen) = self::find_proposal(engine, new) else {
+    let Some(chosen) = self::find_proposal(run, new) else {
         return Ok(true);
     };
     terminal.show_card(new, &chosen);
     session.shown.insert(new);
     // The user has just chosen each piece, so only a warning needs another confirmation. If the
     // user declines that, the new proposal is asked about like any other.
-    approve_proposal(engine, new, &chosen, Approver::Person, terminal)?;
+    approve_proposal(run, new, &chosen, Approver::Person, terminal)?;
     Ok(true)
 }
 

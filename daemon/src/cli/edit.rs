@@ -17,7 +17,7 @@ use vector_core::prompt::ToolCall;
 use vector_core::tools;
 use vector_core::workflow::{CALLS, PendingProposal, PendingStatus, Workflow, WorkflowInput};
 use vector_engine::model_request;
-use vector_engine::{Engine, EntryListener, NextStep, ToolDriver, UserRequest, recover_runs};
+use vector_engine::{EntryListener, NextStep, ToolDriver, UserRequest, WorkflowRun, recover_runs};
 use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
 use vector_providers::model_choice::OFFLINE;
@@ -136,7 +136,7 @@ fn run_edit(
         model_request::check_first_message(models, &user_request).map_err(anyhow::Error::msg)?;
     }
     let calls_log = CallLog::default();
-    let mut engine = Engine::start(
+    let mut run = WorkflowRun::start(
         ledger,
         opened,
         user_request,
@@ -145,25 +145,25 @@ fn run_edit(
         entry_listener(args.decide.json, &calls_log),
     )?;
     if let Some(calls) = calls {
-        let called = engine.add_calls(calls);
-        called.inspect_err(|error| interrupted_runs::report_written_state(&engine, error))?;
+        let called = run.add_calls(calls);
+        called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;
     }
-    let exit = decide_all(&mut engine, &args.decide, &terminal, &calls_log, args.dry_run)?;
+    let exit = decide_all(&mut run, &args.decide, &terminal, &calls_log, args.dry_run)?;
     let is_applied =
         |(_, it): (Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
-    let has_written = engine.current_workflow().is_some_and(|it| it.proposals().any(is_applied));
+    let has_written = run.workflow().is_some_and(|it| it.proposals().any(is_applied));
     if exit == ExitStatus::Done
         && args.out.is_some()
         && !args.dry_run
         && !has_written
-        && let Some(file) = engine.place_file()
+        && let Some(file) = run.place_file()
     {
         file.copy_unchanged()?;
         let out = file.output_file().display();
         let place = at.path().display();
         print_status(&format!("Nothing was to be changed; {out} is a copy of {place}."));
     }
-    engine.release();
+    run.release();
     Ok(exit)
 }
 
@@ -250,36 +250,34 @@ fn combine_calls(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
 /// Only if an error leaves approved proposals unsettled, the run stays unfinished. On an error,
 /// reports what the place contains.
 pub(super) fn decide_all(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     decide: &DecideArgs,
     terminal: &Terminal,
     calls: &CallLog,
     dry_run: bool,
 ) -> anyhow::Result<ExitStatus> {
-    let done = decide_each(engine, decide, terminal, calls, dry_run);
+    let done = decide_each(run, decide, terminal, calls, dry_run);
     if interrupt::take_press() {
         print_status("Stopped: nothing more is done in this run.");
     }
-    let is_torn =
-        engine.current_workflow().is_some_and(|it| it.approved_proposals().next().is_some());
+    let is_torn = run.workflow().is_some_and(|it| it.approved_proposals().next().is_some());
     if let Err(error) = done {
         if let Some(error) = error.downcast_ref() {
-            interrupted_runs::report_written_state(engine, error);
+            interrupted_runs::report_written_state(run, error);
         }
         // If approved proposals are neither applied nor undone, the next run settles them, and has
         // to find this run unfinished.
         if !is_torn {
-            let _ = engine.handle_input(WorkflowInput::Finish { outcome: Finish::Failed });
+            let _ = run.handle_input(WorkflowInput::Finish { outcome: Finish::Failed });
         }
         return Err(error);
     }
-    let run = engine.current_seq();
-    let ended = engine.current_workflow().map(|it| report_end((run, it), terminal, calls, dry_run));
+    let ended = run.workflow().map(|it| report_end((run.seq(), it), terminal, calls, dry_run));
     Ok(ended.unwrap_or(ExitStatus::Failed))
 }
 
 fn decide_each(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     decide: &DecideArgs,
     terminal: &Terminal,
     calls: &CallLog,
@@ -299,40 +297,40 @@ fn decide_each(
         dry_run,
     };
     loop {
-        let due = terminal.with_spinner("Working", || engine.run());
+        let due = terminal.with_spinner("Working", || run.run());
         let due_proposal = match due {
             Ok(NextStep::Decision(proposal)) => Some(proposal),
             _ => None,
         };
-        show_new(engine, terminal, &mut session, due_proposal);
+        show_new(run, terminal, &mut session, due_proposal);
         let due = due?;
         if interrupt::is_pressed() && due != NextStep::Nothing {
-            engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
+            run.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
             continue;
         }
         match due {
             NextStep::Nothing | NextStep::Studio => return Ok(()),
             NextStep::Model => {
-                let before = engine.current_workflow().map_or(0, |it| it.messages().count());
-                if model::ask_model(engine, terminal)? {
-                    let now = engine.current_workflow().map_or(0, |it| it.messages().count());
+                let before = run.workflow().map_or(0, |it| it.messages().count());
+                if model::ask_model(run, terminal)? {
+                    let now = run.workflow().map_or(0, |it| it.messages().count());
                     session.shown_messages += usize::from(now > before);
                 }
             }
-            NextStep::Fetch(call) => model::fetch_for_call(engine, call, terminal)?,
+            NextStep::Fetch(call) => model::fetch_for_call(run, call, terminal)?,
             NextStep::Answer(call) => {
-                if !model::answer_question(engine, call, terminal)? {
-                    engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
+                if !model::answer_question(run, call, terminal)? {
+                    run.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
                 }
             }
             NextStep::Call | NextStep::GoAhead => {
-                if !model::ask_retry(engine, terminal)? {
-                    engine.handle_input(WorkflowInput::Finish { outcome: Finish::Failed })?;
+                if !model::ask_retry(run, terminal)? {
+                    run.handle_input(WorkflowInput::Finish { outcome: Finish::Failed })?;
                 }
             }
             NextStep::Decision(proposal) => {
-                if !decide_one(engine, proposal, terminal, &mut session)? {
-                    engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
+                if !decide_one(run, proposal, terminal, &mut session)? {
+                    run.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
                 }
             }
         }
@@ -360,12 +358,12 @@ pub(super) struct ReviewState {
 /// Shows new messages, and the cards that were not shown yet: the one to be decided, and those that
 /// needed no decision. Other cards wait for their turn.
 fn show_new(
-    engine: &Engine,
+    run: &WorkflowRun,
     terminal: &Terminal,
     session: &mut ReviewState,
     due_proposal: Option<Seq>,
 ) {
-    let Some(workflow) = engine.current_workflow() else {
+    let Some(workflow) = run.workflow() else {
         return;
     };
     let mut messages = workflow.messages().skip(session.shown_messages);
@@ -410,29 +408,29 @@ fn show_calls(workflow: &Workflow, terminal: &Terminal, calls: &CallLog) {
 
 /// Gets a decision on one proposal. Returns false if the run is over.
 fn decide_one(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     proposal: Seq,
     terminal: &Terminal,
     session: &mut ReviewState,
 ) -> anyhow::Result<bool> {
-    let twice = engine
-        .current_workflow()
+    let twice = run
+        .workflow()
         .and_then(|workflow| workflow.proposal(proposal))
         .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
     if let Some(by) = session.approve_all_as
         && (!twice || session.force)
     {
-        engine.approve(proposal, by, twice)?;
+        run.approve(proposal, by, twice)?;
         return Ok(true);
     }
     if terminal.can_ask() {
-        return Ok(decision_prompt::ask_decision(engine, proposal, terminal, session)?
+        return Ok(decision_prompt::ask_decision(run, proposal, terminal, session)?
             == PromptFlow::Continue);
     }
     if session.approve_all_as.is_some() {
         // The run continues: later proposals may not need a second confirmation.
         let reason = "It has a warning that needs a second confirmation, and there was none.";
-        engine.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
+        run.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
         print_status(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
              again with --force as well if you want it."

@@ -18,7 +18,7 @@ use scene_schemas::{Command, InstancePath, Target, Value};
 use serde_json::{Value as Json, json};
 use vector_core::proposal::{PartText, ProposalDraft, draft_again};
 use vector_core::tools;
-use vector_engine::{Engine, REVERT};
+use vector_engine::{REVERT, WorkflowRun};
 
 use super::decision_prompt::show_refusal;
 use super::error_sentence;
@@ -109,7 +109,7 @@ fn choose_part<'p>(
 
 /// Lets the user edit a proposal. Returns true if a new proposal replaces it.
 pub(super) fn edit_proposal(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     seq: Seq,
     proposal: &Proposal,
     terminal: &Terminal,
@@ -118,9 +118,9 @@ pub(super) fn edit_proposal(
         return Ok(false);
     };
     let mut text = match part {
-        EditedPart::Edited(_, target) => proposed_text(engine, seq, proposal, target)?,
+        EditedPart::Edited(_, target) => proposed_text(run, seq, proposal, target)?,
         EditedPart::Created(command, _) => created_text(proposal, command),
-        EditedPart::Call => format_call_json(engine, seq)?,
+        EditedPart::Call => format_call_json(run, seq)?,
     };
     let Some(text) = text.as_mut() else {
         return Ok(false);
@@ -138,7 +138,7 @@ pub(super) fn edit_proposal(
             return Ok(false);
         }
         let revised =
-            engine.revise_proposal(seq, |draft| draft_edited_part(draft, proposal, part, &edited));
+            run.revise_proposal(seq, |draft| draft_edited_part(draft, proposal, part, &edited));
         if show_refusal(revised)?.is_some() {
             return Ok(true);
         }
@@ -205,13 +205,13 @@ fn confirm_edit_again(terminal: &Terminal) -> anyhow::Result<bool> {
 /// The proposed text of a script. It is derived from the text before this proposal, because later
 /// proposals may have changed the script further in the engine's scene.
 fn proposed_text(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     seq: Seq,
     proposal: &Proposal,
     target: &Target,
 ) -> anyhow::Result<Option<String>> {
     let mut text = None;
-    let looked = engine.revise_proposal(seq, |draft| {
+    let looked = run.revise_proposal(seq, |draft| {
         text = Some(read_drafted_text(draft, proposal, target)?);
         refuse!("Only looked at.")
     });
@@ -237,8 +237,8 @@ fn read_drafted_text(
 }
 
 /// Formats the proposal's call for editing.
-fn format_call_json(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
-    let call = engine.current_workflow().and_then(|workflow| {
+fn format_call_json(run: &WorkflowRun, seq: Seq) -> anyhow::Result<Option<String>> {
+    let call = run.workflow().and_then(|workflow| {
         let pending = workflow.proposal(seq)?;
         workflow.call(pending.call)
     });

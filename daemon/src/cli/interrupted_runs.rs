@@ -7,7 +7,7 @@
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::{LedgerState, PendingProposal, PendingStatus};
-use vector_engine::{Engine, EngineError, name_proposals};
+use vector_engine::{EngineError, WorkflowRun, name_proposals};
 use vector_ledger::{Ledger, LedgerError};
 
 use super::ExitStatus;
@@ -26,14 +26,14 @@ pub(super) struct RunRequest<'a> {
 
 /// Reports what the place contains after writing to the ledger failed, or after writing the place
 /// failed temporarily.
-pub(super) fn report_written_state(engine: &Engine, error: &EngineError) {
+pub(super) fn report_written_state(run: &WorkflowRun, error: &EngineError) {
     match error {
         EngineError::Ledger(_) => {}
         EngineError::Place(error) if error.is_transient() => {}
         _ => return,
     }
-    let (place, written) = (engine.place_name(), engine.applied_in_place());
-    let approved = engine.approved_not_applied();
+    let (place, written) = (run.place_name(), run.applied_in_place());
+    let approved = run.approved_not_applied();
     if written.is_empty() && approved.is_empty() {
         return print_status(&format!("note: {place} was not changed."));
     }

@@ -7,7 +7,7 @@ use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
 use vector_core::workflow::WorkflowInput;
 use vector_engine::model_request::ModelRequest;
-use vector_engine::{Engine, ToolDriver};
+use vector_engine::{ToolDriver, WorkflowRun};
 use vector_providers::ProviderKind;
 use vector_providers::client::{ClientEvent, load_models};
 use vector_providers::http::HttpNotice;
@@ -34,8 +34,8 @@ pub(super) fn choose_driver(
 }
 
 /// Requests the model's next message and waits for it. Returns whether its text was already shown.
-pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
-    let Some(prepared) = engine.prepare_request()? else {
+pub(super) fn ask_model(run: &mut WorkflowRun, terminal: &Terminal) -> anyhow::Result<bool> {
+    let Some(prepared) = run.prepare_request()? else {
         return Ok(false);
     };
     let ModelRequest { client, request, models, .. } = &prepared;
@@ -58,21 +58,21 @@ pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
         terminal.with_spinner(&format!("Asking {}", client.name()), work)
     };
     end_line();
-    engine.handle_reply(&prepared, answer)?;
+    run.handle_reply(&prepared, answer)?;
     Ok(streamed)
 }
 
 /// Performs a fetch for a call.
 pub(super) fn fetch_for_call(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     call: Seq,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
-    if let Some(fetch_work) = engine.find_fetch(call) {
+    if let Some(fetch_work) = run.find_fetch(call) {
         let fetched = terminal.with_spinner(&fetch_work.title(), || {
             fetch::perform_fetch(&fetch_work, &interrupt::cancel_switch())
         });
-        engine.record_fetch_result(call, fetched)?;
+        run.record_fetch_result(call, fetched)?;
     }
     Ok(())
 }
@@ -92,15 +92,12 @@ pub(super) fn notice_sentence(notice: &HttpNotice, model: &str) -> String {
 
 /// Asks the user a question of the model. Returns false if there is no answer.
 pub(super) fn answer_question(
-    engine: &mut Engine,
+    run: &mut WorkflowRun,
     call: Seq,
     terminal: &Terminal,
 ) -> anyhow::Result<bool> {
-    let answers = engine
-        .current_workflow()
-        .and_then(|it| it.offered_answers(call))
-        .unwrap_or_default()
-        .to_vec();
+    let answers =
+        run.workflow().and_then(|it| it.offered_answers(call)).unwrap_or_default().to_vec();
     for (at, answer) in answers.iter().enumerate() {
         terminal.show_message(&format!("  {}. {answer}", at + 1));
     }
@@ -116,15 +113,13 @@ pub(super) fn answer_question(
     };
     let chosen = reply.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
     let text = chosen.cloned().unwrap_or(reply);
-    engine.handle_input(WorkflowInput::Asked { text, attached: Vec::new() })?;
+    run.handle_input(WorkflowInput::Asked { text, attached: Vec::new() })?;
     Ok(true)
 }
 
 /// Reports an error and asks whether to retry.
-pub(super) fn ask_retry(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
-    let Some(failure) =
-        engine.current_workflow().and_then(|it| it.conversation().trouble()).cloned()
-    else {
+pub(super) fn ask_retry(run: &mut WorkflowRun, terminal: &Terminal) -> anyhow::Result<bool> {
+    let Some(failure) = run.workflow().and_then(|it| it.conversation().trouble()).cloned() else {
         return Ok(false);
     };
     print_status(&format!("error: {} {}", failure.message, failure.hint));
@@ -136,7 +131,7 @@ pub(super) fn ask_retry(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
     let reply = terminal.ask_line("Try again? [y]es [N]o")?;
     let goes_on = reply.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
     if goes_on {
-        engine.handle_input(WorkflowInput::Resume)?;
+        run.handle_input(WorkflowInput::Resume)?;
     }
     Ok(goes_on)
 }

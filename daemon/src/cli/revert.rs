@@ -13,7 +13,7 @@ use serde_json::json;
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::PendingStatus;
 use vector_engine::recover_place;
-use vector_engine::{Engine, REVERT, ToolDriver, find_applied_ack};
+use vector_engine::{REVERT, ToolDriver, WorkflowRun, find_applied_ack};
 use vector_ledger::Ledger;
 
 use super::call_log::CallLog;
@@ -94,12 +94,12 @@ fn run_revert(
     }
     let calls = CallLog::default();
     let (mode, listener) = (args.decide.mode(), entry_listener(args.decide.json, &calls));
-    let mut engine =
-        Engine::start(ledger, opened, goal.as_str(), ToolDriver::Calls, mode, listener)?;
+    let mut run =
+        WorkflowRun::start(ledger, opened, goal.as_str(), ToolDriver::Calls, mode, listener)?;
     let call = |seq: Seq| ToolCall::new(REVERT, json!({ "proposal": seq }));
-    engine.add_calls(proposals.into_iter().map(call).collect())?;
-    let exit = decide_all(&mut engine, &args.decide, &terminal, &calls, args.dry_run)?;
-    engine.release();
+    run.add_calls(proposals.into_iter().map(call).collect())?;
+    let exit = decide_all(&mut run, &args.decide, &terminal, &calls, args.dry_run)?;
+    run.release();
     Ok(exit)
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn call_name(connection: &str, id: &str) -> String {
 }
 
 impl SessionActor {
-    /// Records a call, which is planned when its workflow has its turn.
+    /// Records a call, which is planned when its workflow is run.
     pub(super) fn start_agent_call(&mut self, calling: CallRequest) {
         let CallRequest { call, mode, noted, reply } = calling;
         let name = call_name(&call.connection, &call.id);
@@ -134,15 +134,16 @@ impl SessionActor {
         mode: Mode,
     ) -> Result<(Seq, Seq), Failure> {
         let workflow = self.workflow_for_call(call, mode)?;
-        self.engine.select_workflow(workflow);
         let id = Some(name.to_owned());
         let written = ToolCall { id, ..ToolCall::new(call.tool.clone(), call.args.clone()) };
-        let read =
-            self.engine.answer_immediately(&written).map_err(|error| engine_failure(&error))?;
+        let read = self
+            .engine
+            .answer_immediately(workflow, &written)
+            .map_err(|error| engine_failure(&error))?;
         if let Some(seq) = read {
             return Ok((workflow, seq));
         }
-        let records = self.engine.handle_input(WorkflowInput::Called(vec![written]));
+        let records = self.engine.handle_input(workflow, WorkflowInput::Called(vec![written]));
         let records = records.map_err(|error| engine_failure(&error))?;
         let seq = records.first().map(|record| record.seq);
         seq.map(|seq| (workflow, seq)).ok_or_else(|| {
@@ -159,8 +160,7 @@ impl SessionActor {
         };
         if let Some((seq, job)) = self.workflow_slots.iter_mut().find(is_its) {
             let seq = *seq;
-            self.engine.select_workflow(seq);
-            if self.engine.current_workflow().is_some_and(|workflow| workflow.mode == mode) {
+            if self.engine.workflow(seq).is_some_and(|workflow| workflow.mode == mode) {
                 return Ok(seq);
             }
             // The callers that wait there are answered, and then the workflow ends.
@@ -217,7 +217,6 @@ impl SessionActor {
 
     /// Withdraws a call unless it is decided.
     fn cancel_call(&mut self, workflow: Seq, call: Seq) -> Result<(), EngineError> {
-        self.engine.select_workflow(workflow);
         if self.engine.is_asking_for(call) {
             self.engine.forget_questions();
         }
@@ -225,7 +224,7 @@ impl SessionActor {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
         }
-        self.engine.handle_input(WorkflowInput::Cancelled { call }).map(drop)
+        self.engine.handle_input(workflow, WorkflowInput::Cancelled { call }).map(drop)
     }
 
     /// Ends a connection. Pending proposals can still be decided, and then the workflow ends.
@@ -255,11 +254,10 @@ impl SessionActor {
     /// Records that the client of a workflow has disconnected. A workflow without pending work ends
     /// by itself, which needs no entry.
     pub(super) fn note_disconnected(&mut self, workflow: Seq) {
-        self.engine.select_workflow(workflow);
-        if self.engine.current_workflow().is_none_or(Workflow::is_idle) {
+        if self.engine.workflow(workflow).is_none_or(Workflow::is_idle) {
             return;
         }
-        if let Err(error) = self.engine.handle_input(WorkflowInput::Disconnected) {
+        if let Err(error) = self.engine.handle_input(workflow, WorkflowInput::Disconnected) {
             self.stop_with_error(workflow, &error);
         }
     }
@@ -272,8 +270,7 @@ impl SessionActor {
         let now = model_request::unix_millis();
         let workflows: Vec<Seq> = self.workflow_slots.keys().copied().collect();
         for workflow in workflows {
-            self.engine.select_workflow(workflow);
-            let at = self.engine.current_workflow().and_then(|it| it.disconnected);
+            let at = self.engine.workflow(workflow).and_then(|it| it.disconnected);
             // A record that cannot be read now is read again in a minute.
             let record = at.and_then(|at| self.ledger.record_at(at).ok().flatten());
             let is_over = |at: u64| Duration::from_millis(now.saturating_sub(at)) >= limit;
@@ -281,7 +278,8 @@ impl SessionActor {
                 continue;
             }
             let after = count_noun(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
-            if let Err(error) = self.engine.handle_input(WorkflowInput::Expired { after }) {
+            if let Err(error) = self.engine.handle_input(workflow, WorkflowInput::Expired { after })
+            {
                 self.stop_with_error(workflow, &error);
             }
         }
@@ -304,10 +302,11 @@ impl SessionActor {
                     let _ = reply.send(Ok(view));
                 }
             }
-            self.engine.select_workflow(workflow);
-            if self.engine.current_workflow().is_some_and(Workflow::is_idle) {
+            if self.engine.workflow(workflow).is_some_and(Workflow::is_idle) {
                 // If this cannot be recorded, the workflow is idle when the place is opened again.
-                let _ = self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done });
+                let _ = self
+                    .engine
+                    .handle_input(workflow, WorkflowInput::Finish { outcome: Finish::Done });
             }
         }
     }
@@ -324,14 +323,14 @@ impl SessionActor {
         });
     }
 
-    /// Finishes the workflow whose turn it is, if its agent makes no more calls.
+    /// Finishes a workflow if its agent makes no more calls.
     pub(super) fn finish_agent_workflow(&mut self, workflow: Seq) -> Result<NextStep, EngineError> {
         let agent = self.workflow_slots.get(&workflow).and_then(|job| job.agent.as_ref());
         if agent.is_some_and(|agent| agent.connection.is_some() || !agent.waiters.is_empty()) {
             return Ok(NextStep::Call);
         }
-        self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done })?;
-        self.engine.run()
+        self.engine.handle_input(workflow, WorkflowInput::Finish { outcome: Finish::Done })?;
+        self.engine.run(workflow)
     }
 
     /// Answers the callers whose calls are planned. If the workflow cannot continue, the other

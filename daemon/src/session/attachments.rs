@@ -156,7 +156,7 @@ impl SessionActor {
             let follows = conversation::find_plan(&self.ledger, &place, &chat.text, stance)
                 .map_err(|error| engine_failure(&error.into()))?;
             let request = UserRequest { goal: chat.text, attached, stance, follows };
-            return self.start_workflow(request, driver, mode, |_| {});
+            return self.start_workflow(request, driver, mode);
         };
         let models = models.clone();
         let place = self.engine.place();
@@ -182,7 +182,7 @@ impl SessionActor {
         model_request::check_first_message(&models, &request).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
         })?;
-        self.start_workflow(request, driver, mode, |_| {})
+        self.start_workflow(request, driver, mode)
     }
 
     /// Adds a message to an active task. It is part of the next request to the model, or the answer
@@ -194,8 +194,7 @@ impl SessionActor {
         attached: Vec<AttachmentSnapshot>,
         driver: ToolDriver,
     ) -> Result<WorkflowStarted, Failure> {
-        self.engine.select_workflow(workflow);
-        let stance = self.engine.current_workflow().map_or(InteractionMode::Act, |it| it.stance);
+        let stance = self.engine.workflow(workflow).map_or(InteractionMode::Act, |it| it.stance);
         if chat.stance != stance && chat.stance != InteractionMode::Act {
             let message = "The task before is still at work.";
             return Err(failure(
@@ -207,12 +206,12 @@ impl SessionActor {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.is_stopped = false;
         }
-        if self.engine.has_trouble() {
+        if self.engine.has_trouble(workflow) {
             // The user may have chosen another model since the failure.
-            self.engine.set_driver(driver);
+            self.engine.set_driver(workflow, driver);
         }
         let input = WorkflowInput::Asked { text: chat.text, attached };
-        self.engine.handle_input(input).map_err(|error| engine_failure(&error))?;
+        self.engine.handle_input(workflow, input).map_err(|error| engine_failure(&error))?;
         Ok(WorkflowStarted { workflow })
     }
 }

@@ -52,7 +52,7 @@ impl SessionActor {
         seq: Seq,
         decide: &DecisionRequest,
     ) -> Result<DecisionResponse, Failure> {
-        let Some((_, pending)) = self.engine.find_proposal(seq) else {
+        let Some((workflow, pending)) = self.engine.find_proposal(seq) else {
             let message = format!("Proposal {seq} does not wait for a decision in this place.");
             return Err(failure(FailureKind::Settled, message, "Look at what became of it."));
         };
@@ -70,9 +70,8 @@ impl SessionActor {
             }
             Decision::Reject { reason } => {
                 let reason = reason.clone();
-                self.engine.select_workflow_of(seq);
                 self.engine
-                    .handle_input(WorkflowInput::Reject { proposal: seq, reason })
+                    .handle_input(workflow, WorkflowInput::Reject { proposal: seq, reason })
                     .map(|_| seq)
             }
             Decision::Take { parts } => {
@@ -131,7 +130,6 @@ impl SessionActor {
             }
             WorkflowAction::Clear => {}
         }
-        self.engine.select_workflow(workflow);
         match verb {
             WorkflowAction::Cancel => {
                 if let Some(job) = self.workflow_slots.get_mut(&workflow) {
@@ -139,16 +137,16 @@ impl SessionActor {
                 }
                 let outcome = Finish::NotApproved;
                 self.engine
-                    .handle_input(WorkflowInput::Finish { outcome })
+                    .handle_input(workflow, WorkflowInput::Finish { outcome })
                     .map_err(|error| engine_failure(&error))?;
             }
-            WorkflowAction::Clear => reject_all(&mut self.engine),
-            WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble() => {
+            WorkflowAction::Clear => reject_all(&mut self.engine, workflow),
+            WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble(workflow) => {
                 // The user may have chosen another model since the failure.
                 let driver = self.driver_of(model);
-                self.engine.set_driver(driver);
+                self.engine.set_driver(workflow, driver);
                 self.engine
-                    .handle_input(WorkflowInput::Resume)
+                    .handle_input(workflow, WorkflowInput::Resume)
                     .map_err(|error| engine_failure(&error))?;
             }
             WorkflowAction::Retry | WorkflowAction::Resume => {}
@@ -157,15 +155,15 @@ impl SessionActor {
     }
 }
 
-/// Rejects all pending proposals of the workflow whose turn it is.
-fn reject_all(engine: &mut Engine) {
-    let waiting = engine.current_workflow().into_iter().flat_map(Workflow::proposals);
+/// Rejects all pending proposals of a workflow.
+fn reject_all(engine: &mut Engine, workflow: Seq) {
+    let waiting = engine.workflow(workflow).into_iter().flat_map(Workflow::proposals);
     let waiting = waiting.filter(|(_, it)| it.status == PendingStatus::Waiting);
     let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
     for proposal in waiting {
         // A proposal that depended on a rejected one is already withdrawn.
         let reason = Some("The person cleared all that waited.".to_owned());
-        let _ = engine.handle_input(WorkflowInput::Reject { proposal, reason });
+        let _ = engine.handle_input(workflow, WorkflowInput::Reject { proposal, reason });
     }
 }
 

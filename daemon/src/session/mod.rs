@@ -289,7 +289,7 @@ impl SessionActor {
             let ago = model_request::unix_millis().saturating_sub(end.map_or(0, |end| end.at));
             if let Some(job) = self.workflow_slots.get_mut(&record.seq) {
                 let left = |it| AgentConnection::from_workflow(it, Duration::from_millis(ago));
-                job.agent = self.engine.current_workflow().and_then(left);
+                job.agent = self.engine.workflow(record.seq).and_then(left);
                 let is_gone = job.agent.as_ref().is_some_and(|agent| !agent.is_connected());
                 if is_gone {
                     self.note_disconnected(record.seq);
@@ -341,13 +341,11 @@ impl SessionActor {
             }
             SessionMessage::StartRevert(goal, call, reply) => {
                 // If the call cannot be recorded, the error shows up again when the engine runs.
-                let begin = |engine: &mut Engine| drop(engine.add_calls(vec![call]));
-                let started = self.start_workflow(
-                    goal.as_str().into(),
-                    ToolDriver::Calls,
-                    Mode::Confirm,
-                    begin,
-                );
+                let started =
+                    self.start_workflow(goal.as_str().into(), ToolDriver::Calls, Mode::Confirm);
+                if let Ok(WorkflowStarted { workflow }) = &started {
+                    let _ = self.engine.add_calls(*workflow, vec![call]);
+                }
                 let _ = reply.send(started);
             }
             SessionMessage::Decide(seq, decide, reply) => {
@@ -401,8 +399,7 @@ impl SessionActor {
             // Emit the "asking the model" event again on retry.
             job.last_phase = None;
         }
-        self.engine.select_workflow(workflow);
-        if let Err(error) = self.engine.handle_reply(request, answer) {
+        if let Err(error) = self.engine.handle_reply(workflow, request, answer) {
             self.stop_with_error(workflow, &error);
         }
     }
@@ -412,8 +409,7 @@ impl SessionActor {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
         }
-        self.engine.select_workflow(workflow);
-        if let Err(error) = self.engine.record_fetch_result(call, seen) {
+        if let Err(error) = self.engine.record_fetch_result(workflow, call, seen) {
             self.stop_with_error(workflow, &error);
         }
     }
@@ -433,7 +429,6 @@ impl SessionActor {
         request: UserRequest,
         driver: ToolDriver,
         mode: Mode,
-        begin: impl FnOnce(&mut Engine),
     ) -> Result<WorkflowStarted, Failure> {
         if request.goal.trim().is_empty() {
             let hint = "Say what is to be done.";
@@ -445,7 +440,6 @@ impl SessionActor {
             .begin_workflow(request, driver, mode)
             .map_err(|error| engine_failure(&error))?;
         self.workflow_slots.insert(workflow, WorkflowSlot::default());
-        begin(&mut self.engine);
         Ok(WorkflowStarted { workflow })
     }
 
@@ -478,9 +472,8 @@ impl SessionActor {
         if self.workflow_slots.get(&workflow).is_none_or(|job| job.is_stopped) {
             return None;
         }
-        self.engine.select_workflow(workflow);
         self.engine.limit_mode(self.active_settings.mode());
-        let due = match self.engine.run() {
+        let due = match self.engine.run(workflow) {
             Ok(NextStep::Call) => self.finish_agent_workflow(workflow),
             due => due,
         };
@@ -514,7 +507,7 @@ impl SessionActor {
         if job.active_request.is_some() {
             return Some(NextStep::Model);
         }
-        match self.engine.prepare_request() {
+        match self.engine.prepare_request(workflow) {
             Ok(Some(request)) => {
                 job.active_request = Some(ActiveRequest::send_request(
                     request,
@@ -538,7 +531,7 @@ impl SessionActor {
     fn request_fetch(&mut self, workflow: Seq, call: Seq) -> NextStep {
         // All connections of a client share one turn in the queue.
         let agent =
-            self.engine.current_workflow().and_then(Workflow::agent_name).map(str::to_owned);
+            self.engine.workflow(workflow).and_then(Workflow::agent_name).map(str::to_owned);
         let client = agent.unwrap_or_else(|| workflow.to_string());
         let job = self.workflow_slots.entry(workflow).or_default();
         if job.active_request.is_none() {

@@ -37,10 +37,9 @@ impl SessionActor {
     }
 
     fn thinking_phase(&mut self, workflow: Seq, due: NextStep) -> ThinkingPhase {
-        self.engine.select_workflow(workflow);
         let its = |seq: Seq| self.engine.find_proposal(seq).is_some_and(|(it, _)| it == workflow);
         let mut work = self.engine.studio().map_or(&[][..], StudioTarget::work).iter();
-        let mut all = self.engine.current_workflow().into_iter().flat_map(Workflow::proposals);
+        let mut all = self.engine.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         match due {
             NextStep::Decision(_) | NextStep::Answer(_) => ThinkingPhase::Decision,
             NextStep::Model => ThinkingPhase::Model,

@@ -13,7 +13,11 @@ use crate::revert::find_restore_source;
 use crate::{Engine, EngineError, MAX_MOVES};
 
 impl Engine {
-    pub(super) fn apply_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+    pub(super) fn apply_proposals(
+        &mut self,
+        workflow: Seq,
+        proposals: &[Seq],
+    ) -> Result<(), EngineError> {
         if !self.unrecorded.is_empty() {
             // Those are in the place already. Other approved proposals are applied by the next
             // call.
@@ -21,12 +25,12 @@ impl Engine {
         }
         self.drop_overlay();
         self.load_proposal_blobs(proposals)?;
-        let Some(workflow) = self.state.workflow(self.current) else {
+        let Some(state) = self.state.workflow(workflow) else {
             return Ok(());
         };
         let approved: Vec<(Seq, Seq, &Proposal)> = proposals
             .iter()
-            .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
+            .filter_map(|seq| state.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
         let back = find_restore_source(&self.ledger, &self.target, &approved, &mut self.blobs)?;
         let _alone = self.target.lock_files();
@@ -34,12 +38,12 @@ impl Engine {
         let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
             Ok(prepared) => prepared,
             Err(PlaceError::Changed { .. }) if self.rebase_count < MAX_MOVES => {
-                return self.rebase_proposals(proposals);
+                return self.rebase_proposals(workflow, proposals);
             }
-            Err(error) => return self.record_failure(proposals.to_vec(), error),
+            Err(error) => return self.record_failure(workflow, proposals.to_vec(), error),
         };
         for (seq, reason) in prepared.refused {
-            self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
+            self.handle_input(workflow, WorkflowInput::Failed { proposals: vec![seq], reason })?;
         }
         let Some(mut ready) = prepared.ready else {
             return Ok(());
@@ -49,7 +53,7 @@ impl Engine {
         let (file, before) =
             (self.target.output_name(), acks.first().and_then(|ack| ack.before.clone()));
         let applying = WorkflowInput::Applying { proposals: seqs.clone(), file, before, acks };
-        if let Err(error) = self.handle_with_blobs(applying, blobs) {
+        if let Err(error) = self.handle_with_blobs(workflow, applying, blobs) {
             self.scene.rollback(start);
             return Err(error);
         }
@@ -57,24 +61,23 @@ impl Engine {
             self.scene.rollback(start);
             return match error {
                 PlaceError::Changed { .. } if self.rebase_count < MAX_MOVES => {
-                    self.rebase_proposals(&seqs)
+                    self.rebase_proposals(workflow, &seqs)
                 }
-                error => self.record_failure(seqs, error),
+                error => self.record_failure(workflow, seqs, error),
             };
         }
         self.rebase_count = 0;
-        self.unrecorded.push((self.current, seqs));
+        self.unrecorded.push((workflow, seqs));
         self.flush_unrecorded()
     }
 
     /// Records the proposals that are in the place. If that fails, they stay queued for the next
     /// attempt: they must not be applied a second time.
     fn flush_unrecorded(&mut self) -> Result<(), EngineError> {
-        let turn = self.current;
         let mut recorded = Ok(());
         while let Some((workflow, proposals)) = self.unrecorded.first().cloned() {
-            self.select_workflow(workflow);
-            recorded = match self.handle_input(WorkflowInput::Applied(proposals.clone())) {
+            let applied = WorkflowInput::Applied(proposals.clone());
+            recorded = match self.handle_input(workflow, applied) {
                 Ok(_) => Ok(()),
                 Err(EngineError::Ledger(source)) => {
                     let (place, source) = (self.target.output_name(), Box::new(source));
@@ -87,22 +90,21 @@ impl Engine {
             }
             self.unrecorded.remove(0);
         }
-        self.select_workflow(turn);
         recorded
     }
 
-    /// Returns the proposals of the current workflow that are in the place, recorded or not.
-    pub fn applied_in_place(&self) -> Vec<Seq> {
-        let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
+    /// Returns the proposals of a workflow that are in the place, recorded or not.
+    pub fn applied_in_place(&self, workflow: Seq) -> Vec<Seq> {
+        let proposals = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         let applied = proposals.filter(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
-        let unrecorded = self.unrecorded.iter().filter(|(workflow, _)| *workflow == self.current);
+        let unrecorded = self.unrecorded.iter().filter(|(of, _)| *of == workflow);
         applied.map(|(seq, _)| seq).chain(unrecorded.flat_map(|(_, seqs)| seqs.clone())).collect()
     }
 
-    /// Returns the proposals of the current workflow that are approved but not yet in the place.
-    pub fn approved_not_applied(&self) -> Vec<Seq> {
-        let written = self.applied_in_place();
-        let approved = self.current_workflow().into_iter().flat_map(Workflow::approved_proposals);
+    /// Returns the proposals of a workflow that are approved but not yet in the place.
+    pub fn approved_not_applied(&self, workflow: Seq) -> Vec<Seq> {
+        let written = self.applied_in_place(workflow);
+        let approved = self.workflow(workflow).into_iter().flat_map(Workflow::approved_proposals);
         approved.filter(|seq| !written.contains(seq)).collect()
     }
 
@@ -113,6 +115,7 @@ impl Engine {
 
     pub(super) fn record_failure(
         &mut self,
+        workflow: Seq,
         proposals: Vec<Seq>,
         error: PlaceError,
     ) -> Result<(), EngineError> {
@@ -125,7 +128,10 @@ impl Engine {
         // A partly applied step is restored first and then applied again, so it is not recorded as
         // failed.
         if !matches!(error, PlaceError::PartlyApplied { .. }) {
-            self.handle_input(WorkflowInput::Failed { proposals, reason: error.to_string() })?;
+            self.handle_input(
+                workflow,
+                WorkflowInput::Failed { proposals, reason: error.to_string() },
+            )?;
         }
         Err(error.into())
     }

@@ -23,6 +23,7 @@ impl Engine {
     /// determines the part of the proposal that goes to files.
     pub(super) fn check_files_can_represent(
         &mut self,
+        workflow: Seq,
         call: Seq,
         result: Result<Plan, Refusal>,
         before: &BTreeMap<String, Option<Fingerprint>>,
@@ -30,7 +31,7 @@ impl Engine {
         let (proposal, answer) = match result {
             Ok(Plan::Propose(proposal, answer)) if self.studio().is_some() => {
                 let parted = self.split_proposal(call, *proposal);
-                let parted = parted.and_then(|it| self.warn_generated_files(it));
+                let parted = parted.and_then(|it| self.warn_generated_files(workflow, it));
                 return Ok(parted.map(|it| Plan::Propose(Box::new(it), answer)));
             }
             Ok(Plan::Propose(proposal, answer)) => (proposal, answer),
@@ -43,7 +44,7 @@ impl Engine {
             Err(_) if goes_back => *proposal,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let warned = if goes_back { Ok(named) } else { self.warn_generated_files(named) };
+        let warned = if goes_back { Ok(named) } else { self.warn_generated_files(workflow, named) };
         Ok(warned.map(|it| Plan::Propose(Box::new(it), answer)))
     }
 
@@ -86,7 +87,11 @@ impl Engine {
 
     /// Warns of files that another tool will overwrite. A model is refused once per file and task,
     /// so that it changes the source file instead.
-    pub(super) fn warn_generated_files(&self, mut proposal: Proposal) -> Result<Proposal, Refusal> {
+    pub(super) fn warn_generated_files(
+        &self,
+        workflow: Seq,
+        mut proposal: Proposal,
+    ) -> Result<Proposal, Refusal> {
         let (project, files) = match (&self.target, &proposal.files) {
             (Target::Project(project), _) => (Some(&**project), &proposal.writes),
             (_, Some(files)) => (self.linked_project(), &files.files),
@@ -94,12 +99,12 @@ impl Engine {
         };
         let found = project.map(|it| it.generated_files(files)).unwrap_or_default();
         let is_model = !matches!(
-            self.driver(),
+            self.driver(workflow),
             None | Some(ToolDriver::Calls | ToolDriver::Provider(ProviderKind::Offline))
         );
         let was_warned = |file: &str| {
             let prefix = format!("{file} is written by");
-            self.current_workflow()
+            self.workflow(workflow)
                 .is_some_and(|it| it.refusals().any(|(_, reason)| reason.contains(&prefix)))
         };
         if let Some(first) = found.iter().find(|it| is_model && !was_warned(&it.file)) {
@@ -162,7 +167,7 @@ impl Engine {
             if matches!(pending.status, PendingStatus::Waiting | PendingStatus::Approved) {
                 let moved =
                     WorkflowInput::Moved { reason: reason.to_owned(), not_done: Vec::new() };
-                self.with_workflow(workflow, |engine| engine.handle_input(moved))?;
+                self.handle_input(workflow, moved)?;
             }
         }
         Ok(())

@@ -73,8 +73,8 @@ impl Engine {
         }
     }
 
-    pub(super) fn begin_fetch(&mut self, call: Seq, look: Arc<FetchRequest>) {
-        if let Some(task) = self.tasks.get_mut(&self.current) {
+    pub(super) fn begin_fetch(&mut self, workflow: Seq, call: Seq, look: Arc<FetchRequest>) {
+        if let Some(task) = self.tasks.get_mut(&workflow) {
             task.fetching = Some((call, look));
         }
     }
@@ -100,12 +100,14 @@ impl Engine {
     /// The ledger cannot be read or written.
     pub fn record_fetch_result(
         &mut self,
+        workflow: Seq,
         call: Seq,
         seen: Result<Json, String>,
     ) -> Result<(), EngineError> {
         self.end_fetch(call);
         let result = seen.map(Plan::Answer).map_err(Refusal);
-        match self.handle_input(WorkflowInput::Planned { call, result, after: Vec::new() }) {
+        let planned = WorkflowInput::Planned { call, result, after: Vec::new() };
+        match self.handle_input(workflow, planned) {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -160,8 +162,7 @@ mod tests {
 
     #[track_caller]
     fn due_look(engine: &mut Engine, workflow: Seq) -> Seq {
-        engine.select_workflow(workflow);
-        match engine.run().unwrap() {
+        match engine.run(workflow).unwrap() {
             NextStep::Fetch(call) => call,
             due => panic!("{due:?}"),
         }
@@ -173,7 +174,7 @@ mod tests {
         let (_ledger, mut engine) = place(folder.path());
         let tasks = [0, 1].map(|_| {
             let workflow = engine.begin_workflow("test", ToolDriver::Calls, Mode::Confirm).unwrap();
-            engine.add_calls(vec![ToolCall::new("run_tests", json!({}))]).unwrap();
+            engine.add_calls(workflow, vec![ToolCall::new("run_tests", json!({}))]).unwrap();
             (workflow, due_look(&mut engine, workflow))
         });
         let first = tasks.map(|(_, call)| engine.find_fetch(call).unwrap());
@@ -185,9 +186,8 @@ mod tests {
             assert!(Arc::ptr_eq(&first.request, &again.request), "call {call} was planned again");
         }
         let [(one, call), (_, other)] = tasks;
-        engine.select_workflow(one);
-        engine.record_fetch_result(call, Ok(json!({ "passed": 1 }))).unwrap();
+        engine.record_fetch_result(one, call, Ok(json!({ "passed": 1 }))).unwrap();
         assert!(engine.find_fetch(call).is_none() && engine.find_fetch(other).is_some());
-        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+        assert_eq!(engine.run(one).unwrap(), NextStep::Nothing);
     }
 }

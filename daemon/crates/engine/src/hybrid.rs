@@ -164,11 +164,8 @@ impl Engine {
     }
 
     fn replan_proposal(&mut self, seq: Seq, reason: &str) -> Result<(), EngineError> {
-        let Some((workflow, _)) = self.find_proposal(seq) else {
-            return Ok(());
-        };
         let moved = WorkflowInput::Moved { reason: reason.to_owned(), not_done: Vec::new() };
-        self.with_workflow(workflow, |engine| engine.handle_input(moved)).map(drop)
+        self.handle_for_proposal(seq, moved).map(drop)
     }
 
     /// Determines the part of a proposal in an open place that goes to files.
@@ -292,7 +289,7 @@ impl Engine {
         let Some((at, own)) = self.file_part(proposal) else {
             let reason = "Its files belong to a project that is not served any more. Serve it \
                           (`vector serve --project PATH`), and ask again.";
-            return self.fail_proposal(seq, reason.to_owned());
+            return self.fail_proposal(seq, reason.to_owned()).map(|()| false);
         };
         let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
         let start = scene.journal_mark();
@@ -302,7 +299,7 @@ impl Engine {
             Err(error @ PlaceError::Changed { .. }) => {
                 return self.rebase_on_files(seq, at, &error);
             }
-            Err(error) => return self.fail_proposal(seq, error.to_string()),
+            Err(error) => return self.fail_proposal(seq, error.to_string()).map(|()| false),
         };
         let Some(mut stored) = prepared.stored.take() else {
             let reason = prepared.refused.pop().map(|(_, reason)| reason).unwrap_or_default();
@@ -314,7 +311,10 @@ impl Engine {
         let acks = vec![ack];
         let applying =
             WorkflowInput::Applying { proposals: vec![seq], file: session, before: None, acks };
-        if let Err(error) = self.handle_with_blobs(applying, blobs) {
+        let Some((workflow, _)) = self.find_proposal(seq) else {
+            return Ok(false);
+        };
+        if let Err(error) = self.handle_with_blobs(workflow, applying, blobs) {
             self.linked_projects.projects[at].scene.rollback(start);
             return Err(error);
         }
@@ -332,7 +332,7 @@ impl Engine {
                     PlaceError::Changed { .. } => self.rebase_on_files(seq, at, &error),
                     // A partly applied write is restored before anything else, and reported then.
                     PlaceError::PartlyApplied { .. } => Ok(false),
-                    error => self.fail_proposal(seq, error.to_string()),
+                    error => self.fail_proposal(seq, error.to_string()).map(|()| false),
                 }
             }
         }
@@ -356,14 +356,14 @@ impl Engine {
         why: &PlaceError,
     ) -> Result<bool, EngineError> {
         let reason = format!("{why} It is planned again on what is there now.");
-        self.handle_input(WorkflowInput::Moved { reason, not_done: vec![seq] })?;
+        self.handle_for_proposal(seq, WorkflowInput::Moved { reason, not_done: vec![seq] })?;
         self.follow_project(at, &FileChanges::All)?;
         Ok(false)
     }
 
-    fn fail_proposal(&mut self, seq: Seq, reason: String) -> Result<bool, EngineError> {
-        self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
-        Ok(false)
+    pub(super) fn fail_proposal(&mut self, seq: Seq, reason: String) -> Result<(), EngineError> {
+        let failed = WorkflowInput::Failed { proposals: vec![seq], reason };
+        self.handle_for_proposal(seq, failed).map(drop)
     }
 
     /// Handles a proposal that does not fit the place any more. It is replanned, unless the next
@@ -394,7 +394,7 @@ impl Engine {
                 WorkflowInput::Failed { proposals: vec![seq], reason: format!("{why}{files}") }
             }
         };
-        self.handle_input(input).map(drop)
+        self.handle_for_proposal(seq, input).map(drop)
     }
 
     /// Records a proposal as applied that has no part for Studio.
@@ -406,7 +406,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let status = self.find_proposal(seq).map(|(_, it)| it.status.clone());
         if let Some(PendingStatus::Applying(ack)) = status {
-            self.handle_input(WorkflowInput::Acted { proposal: seq, ack })?;
+            self.handle_for_proposal(seq, WorkflowInput::Acted { proposal: seq, ack })?;
             self.record_unsynced(call, proposal);
             self.requeue_overlay();
         }

@@ -28,6 +28,7 @@ mod studio_memory;
 mod studio_sync;
 mod target;
 mod tasks;
+mod workflow_run;
 pub mod workflow_state;
 
 use std::collections::{BTreeMap, HashMap};
@@ -56,6 +57,7 @@ pub use self::apply::name_proposals;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
 pub use self::revert::find_applied_ack;
 pub use self::target::Target;
+pub use self::workflow_run::WorkflowRun;
 
 use self::tasks::ActiveTask;
 
@@ -172,8 +174,6 @@ pub struct Engine {
     ledger: Arc<Ledger>,
     /// The workflows that are loaded: the active ones and the earlier tasks of their conversations.
     state: LedgerState,
-    /// The workflow whose turn it is.
-    current: Seq,
     tasks: BTreeMap<Seq, ActiveTask>,
     scene: Scene,
     target: Target,
@@ -208,20 +208,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates an engine for a place and begins a workflow in it.
-    pub fn start(
-        ledger: &Arc<Ledger>,
-        opened: (impl Into<Target>, Scene),
-        request: impl Into<UserRequest>,
-        driver: ToolDriver,
-        mode: Mode,
-        listener: EntryListener,
-    ) -> Result<Self, EngineError> {
-        let mut engine = Self::without_tasks(ledger, opened.0, opened.1, listener);
-        engine.begin_workflow(request, driver, mode)?;
-        Ok(engine)
-    }
-
     /// Marks workflows that begin from now on as served: the next daemon resumes requests that are
     /// cut off.
     pub fn mark_served(&mut self) {
@@ -233,20 +219,13 @@ impl Engine {
         self.target.settings_folder()
     }
 
-    /// Leaks the scene and the state instead of freeing them. Only for a process that is about to
-    /// exit: a large scene takes long to free.
-    pub fn release(self) {
+    fn release(self) {
         std::mem::forget((self.scene, self.state));
     }
 
-    /// Returns the position of the workflow whose turn it is.
-    pub fn current_seq(&self) -> Seq {
-        self.current
-    }
-
-    /// Returns the workflow whose turn it is, as read from the ledger.
-    pub fn current_workflow(&self) -> Option<&Workflow> {
-        self.state.workflow(self.current)
+    /// Returns a workflow, as read from the ledger.
+    pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
+        self.state.workflow(workflow)
     }
 
     /// Returns the place file; None if the target is not a place file.
@@ -272,29 +251,35 @@ impl Engine {
 
     /// Decides what an input means, appends the resulting entries durably, and only then acts on
     /// them.
-    pub fn handle_input(&mut self, input: WorkflowInput) -> Result<Vec<Record>, EngineError> {
-        self.handle_with_blobs(input, Vec::new())
+    pub fn handle_input(
+        &mut self,
+        workflow: Seq,
+        input: WorkflowInput,
+    ) -> Result<Vec<Record>, EngineError> {
+        self.handle_with_blobs(workflow, input, Vec::new())
     }
 
     fn handle_with_blobs(
         &mut self,
+        workflow: Seq,
         input: WorkflowInput,
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
-        let entries = decide(&self.state, self.current, input)?;
-        self.append_entries(entries, blobs)
+        let entries = decide(&self.state, workflow, input)?;
+        self.append_entries(workflow, entries, blobs)
     }
 
     /// Appends entries durably and applies them to the state.
     fn append_entries(
         &mut self,
+        workflow: Seq,
         entries: Vec<Entry>,
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = AppendBatch { workflow: Some(self.current), entries, blobs };
+        let batch = AppendBatch { workflow: Some(workflow), entries, blobs };
         let records = self.ledger.append(batch)?;
         self.apply_records(&records);
         self.drop_settled();
@@ -303,21 +288,21 @@ impl Engine {
     }
 
     /// Adds calls from a user's list.
-    pub fn add_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), EngineError> {
-        self.handle_input(WorkflowInput::Called(calls)).map(drop)
+    pub fn add_calls(&mut self, workflow: Seq, calls: Vec<ToolCall>) -> Result<(), EngineError> {
+        self.handle_input(workflow, WorkflowInput::Called(calls)).map(drop)
     }
 
-    /// Runs the current workflow until a decision is due, until it needs a result from Studio, a
+    /// Runs a workflow until a decision is due, until it needs a result from Studio, a
     /// model, an agent or a fetch, or until nothing is left to do.
-    pub fn run(&mut self) -> Result<NextStep, EngineError> {
+    pub fn run(&mut self, workflow: Seq) -> Result<NextStep, EngineError> {
         loop {
-            if self.current_workflow().is_none_or(Workflow::is_over) {
+            if self.workflow(workflow).is_none_or(Workflow::is_over) {
                 return Ok(NextStep::Nothing);
             }
-            if self.is_place_needed() && self.is_waiting_for_studio()? {
+            if self.is_place_needed(workflow) && self.is_waiting_for_studio()? {
                 return Ok(NextStep::Studio);
             }
-            match self.current_workflow().and_then(Workflow::wants) {
+            match self.workflow(workflow).and_then(Workflow::wants) {
                 None => return Ok(NextStep::Nothing),
                 Some(WantedWork::Ask(proposal)) => return Ok(NextStep::Decision(proposal)),
                 Some(WantedWork::ApproveByMode(proposal))
@@ -330,52 +315,59 @@ impl Engine {
                     self.approve(proposal, Approver::Mode, false)?;
                 }
                 Some(WantedWork::Plan { call, tool, args }) => {
-                    if self.plan_call(call, &tool, &args)? {
+                    if self.plan_call(workflow, call, &tool, &args)? {
                         return Ok(NextStep::Fetch(call));
                     }
                 }
                 Some(WantedWork::Apply(proposals)) => match self.target {
-                    Target::File(_) | Target::Project(_) => self.apply_proposals(&proposals)?,
+                    Target::File(_) | Target::Project(_) => {
+                        self.apply_proposals(workflow, &proposals)?;
+                    }
                     // In an open place, approved proposals are handed to Studio first, whatever
                     // workflow they belong to.
                     Target::Open(_) => return Ok(NextStep::Studio),
                 },
                 Some(WantedWork::Answer(call)) => return Ok(NextStep::Answer(call)),
                 Some(WantedWork::GoAhead) => return Ok(NextStep::GoAhead),
-                Some(WantedWork::Reply) if self.is_model_driven() => return Ok(NextStep::Model),
-                Some(WantedWork::Reply) if self.is_agent_driven() => return Ok(NextStep::Call),
-                Some(WantedWork::Reply) => self.answer_or_finish()?,
+                Some(WantedWork::Reply) if self.is_model_driven(workflow) => {
+                    return Ok(NextStep::Model);
+                }
+                Some(WantedWork::Reply) if self.is_agent_driven(workflow) => {
+                    return Ok(NextStep::Call);
+                }
+                Some(WantedWork::Reply) => self.answer_or_finish(workflow)?,
             }
         }
     }
 
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
-        let patch_id = match self.find_proposal(proposal) {
-            Some((_, pending)) => pending.proposal.patch_id.clone(),
-            None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
+        let Some((workflow, pending)) = self.find_proposal(proposal) else {
+            return Err(Refusal(format!("There is no proposal {proposal}.")).into());
         };
-        self.select_workflow_of(proposal);
+        let patch_id = pending.proposal.patch_id.clone();
         let yes = WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice };
         match self.target {
-            Target::File(_) | Target::Project(_) => self.handle_input(yes).map(drop),
-            Target::Open(_) => self.approve_in_studio(proposal, yes),
+            Target::File(_) | Target::Project(_) => self.handle_input(workflow, yes).map(drop),
+            Target::Open(_) => self.approve_in_studio(workflow, proposal, yes),
         }
     }
 
     /// Whether the next step needs the place to be ready. Questions to the user, model requests and
     /// fetches in progress do not: they continue whatever Studio is doing, for this workflow or
     /// another.
-    fn is_place_needed(&self) -> bool {
-        match self.current_workflow().and_then(Workflow::wants) {
+    fn is_place_needed(&self, workflow: Seq) -> bool {
+        match self.workflow(workflow).and_then(Workflow::wants) {
             Some(WantedWork::Answer(_) | WantedWork::GoAhead) => false,
             Some(WantedWork::Plan { call, .. }) => !self.is_fetching(call),
-            Some(WantedWork::Reply) => !self.is_model_driven() && !self.is_agent_driven(),
+            Some(WantedWork::Reply) => {
+                !self.is_model_driven(workflow) && !self.is_agent_driven(workflow)
+            }
             _ => true,
         }
     }
 
-    fn is_model_driven(&self) -> bool {
-        matches!(self.driver(), Some(ToolDriver::Provider(ProviderKind::Model(_))))
+    fn is_model_driven(&self, workflow: Seq) -> bool {
+        matches!(self.driver(workflow), Some(ToolDriver::Provider(ProviderKind::Model(_))))
     }
 
     /// Requires the user's approval from now on for every proposal beyond `mode`.
@@ -388,27 +380,29 @@ impl Engine {
         pending.is_some_and(|(_, it)| policy::can_auto_approve(self.mode_limit, &it.proposal))
     }
 
-    fn is_agent_driven(&self) -> bool {
-        matches!(self.driver(), Some(ToolDriver::Agent { .. }))
+    fn is_agent_driven(&self, workflow: Seq) -> bool {
+        matches!(self.driver(workflow), Some(ToolDriver::Agent { .. }))
     }
 
-    fn answer_or_finish(&mut self) -> Result<(), EngineError> {
-        if let Some(ToolDriver::Missing { why, .. }) = self.driver() {
+    fn answer_or_finish(&mut self, workflow: Seq) -> Result<(), EngineError> {
+        if let Some(ToolDriver::Missing { why, .. }) = self.driver(workflow) {
             let missing = model_request::missing_model(why);
-            return self.handle_input(WorkflowInput::Unanswered(missing)).map(drop);
+            return self.handle_input(workflow, WorkflowInput::Unanswered(missing)).map(drop);
         }
-        let prompt = self.state.build_prompt(self.current);
-        let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
+        let prompt = self.state.build_prompt(workflow);
+        let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) =
+            (self.driver(workflow), prompt)
+        {
             WorkflowInput::Replied(offline::next_message(&prompt))
         } else {
-            let outcome = match self.current_workflow() {
-                Some(workflow) if workflow.refusals().next().is_some() => Finish::Failed,
-                Some(workflow) if workflow.has_rejected_call() => Finish::NotApproved,
+            let outcome = match self.workflow(workflow) {
+                Some(it) if it.refusals().next().is_some() => Finish::Failed,
+                Some(it) if it.has_rejected_call() => Finish::NotApproved,
                 _ => Finish::Done,
             };
             WorkflowInput::Finish { outcome }
         };
-        self.handle_input(input).map(drop)
+        self.handle_input(workflow, input).map(drop)
     }
 
     /// Returns the base of the next plan: the hash of the file and of the pending proposals on top
@@ -437,11 +431,10 @@ impl Engine {
         let Some(at) = self.overlay.iter().position(|(seq, _)| *seq == old) else {
             return Err(self.overlay_refusal(old).into());
         };
-        let (call, title) = match self.find_proposal(old) {
-            Some((_, pending)) => (pending.call, pending.proposal.title.clone()),
-            None => return Err(Refusal(format!("There is no proposal {old}.")).into()),
+        let Some((workflow, pending)) = self.find_proposal(old) else {
+            return Err(Refusal(format!("There is no proposal {old}.")).into());
         };
-        self.select_workflow_of(old);
+        let (call, title) = (pending.call, pending.proposal.title.clone());
         let mark = self.overlay[at].1;
         let dropped: Vec<Seq> =
             self.overlay.split_off(at).into_iter().map(|(seq, _)| seq).collect();
@@ -464,10 +457,13 @@ impl Engine {
             .and_then(|revised| self.check_all_known().map(|()| revised))
             .and_then(|revised| self.split_proposal(call, revised))
             .and_then(|revised| self.attach_file_effects(revised, &files))
-            .and_then(|revised| self.warn_generated_files(revised))
+            .and_then(|revised| self.warn_generated_files(workflow, revised))
             .map_err(EngineError::from)
             .and_then(|by| {
-                self.handle_input(WorkflowInput::Revise { proposal: old, by: Box::new(by) })
+                self.handle_input(
+                    workflow,
+                    WorkflowInput::Revise { proposal: old, by: Box::new(by) },
+                )
             });
         match outcome {
             Ok(records) => {
@@ -484,13 +480,10 @@ impl Engine {
 
     /// Loads the removed subtrees that these proposals restore.
     fn load_proposal_blobs(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
-        let Some(workflow) = self.state.workflow(self.current) else {
-            return Ok(());
-        };
         let wanted: Vec<Fingerprint> = proposals
             .iter()
-            .filter_map(|seq| workflow.proposal(*seq))
-            .flat_map(|pending| required_blobs(&pending.proposal.commands))
+            .filter_map(|seq| self.find_proposal(*seq))
+            .flat_map(|(_, pending)| required_blobs(&pending.proposal.commands))
             .collect();
         self.load_blobs_by_hash(wanted)
     }

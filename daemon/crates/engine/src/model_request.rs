@@ -146,52 +146,52 @@ fn add_rules_and_tools(
 }
 
 impl Engine {
-    /// Returns the client for the next message. The planning model answers in plan mode and until a
+    /// Returns the client for a workflow's next message. The planning model answers in plan mode and until a
     /// plan exists, the editing model afterwards.
-    fn current_client(&self) -> Option<(Arc<ModelClient>, TaskModels)> {
-        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver() else {
+    fn current_client(&self, workflow: Seq) -> Option<(Arc<ModelClient>, TaskModels)> {
+        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver(workflow) else {
             return None;
         };
-        let workflow = self.current_workflow()?;
+        let workflow = self.workflow(workflow)?;
         let plans = workflow.stance == InteractionMode::Plan || workflow.plan.is_empty();
         let client = Arc::clone(if plans { &models.plan } else { &models.edit });
         Some((client, models.clone()))
     }
 
-    /// Prepares the request for the next message. None if there is nothing to send: the driver is
+    /// Prepares the request for a workflow's next message. None if there is nothing to send: the driver is
     /// not a model, a cap or a limit is reached, or the request cannot fit. A reached limit and a
     /// request that does not fit are recorded as an entry.
     ///
     /// # Errors
     /// The ledger cannot be read or written.
-    pub fn prepare_request(&mut self) -> Result<Option<ModelRequest>, EngineError> {
-        let Some((client, models)) = self.current_client() else {
+    pub fn prepare_request(&mut self, workflow: Seq) -> Result<Option<ModelRequest>, EngineError> {
+        let Some((client, models)) = self.current_client(workflow) else {
             return Ok(None);
         };
-        if let Some(trouble) = self.check_limits(&client)? {
-            self.handle_input(WorkflowInput::Unanswered(trouble))?;
+        if let Some(trouble) = self.check_limits(workflow, &client)? {
+            self.handle_input(workflow, WorkflowInput::Unanswered(trouble))?;
             return Ok(None);
         }
-        let window = token_budget(&client, self.max_output());
+        let window = token_budget(&client, self.max_output(workflow));
         let mut most = COMPACT_ABOVE;
         for keep in KEPT_STEPS {
-            let Some(built) = self.build_request(&client) else {
+            let Some(built) = self.build_request(workflow, &client) else {
                 return Ok(None);
             };
             if built.requested.estimate * 100 <= window * most {
-                return self.record_request(built, client, models).map(Some);
+                return self.record_request(workflow, built, client, models).map(Some);
             }
             most = COMPACT_TO;
-            self.handle_input(WorkflowInput::Summarise { keep })?;
+            self.handle_input(workflow, WorkflowInput::Summarise { keep })?;
         }
-        let Some(built) = self.build_request(&client) else {
+        let Some(built) = self.build_request(workflow, &client) else {
             return Ok(None);
         };
         if built.requested.estimate <= window {
-            return self.record_request(built, client, models).map(Some);
+            return self.record_request(workflow, built, client, models).map(Some);
         }
         let estimate = built.requested.estimate;
-        self.handle_input(WorkflowInput::Unanswered(ModelTrouble {
+        self.handle_input(workflow, WorkflowInput::Unanswered(ModelTrouble {
             code: FailureKind::TooLarge,
             message: format!(
                 "The next request is about {estimate} tokens, and {} reads {window} at most beside its \
@@ -208,16 +208,20 @@ impl Engine {
     }
 
     /// Returns the limit or cap that forbids another request, as trouble to report.
-    fn check_limits(&mut self, client: &ModelClient) -> Result<Option<ModelTrouble>, EngineError> {
-        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver() else {
+    fn check_limits(
+        &mut self,
+        workflow: Seq,
+        client: &ModelClient,
+    ) -> Result<Option<ModelTrouble>, EngineError> {
+        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver(workflow) else {
             return Ok(None);
         };
         let caps = models.spending_caps();
-        let Some(workflow) = self.state.workflow(self.current) else {
+        let Some(state) = self.state.workflow(workflow) else {
             return Ok(None);
         };
-        let limit = workflow.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
-        if workflow.conversation().request_count() >= limit {
+        let limit = state.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
+        if state.conversation().request_count() >= limit {
             return Ok(Some(ModelTrouble {
                 code: FailureKind::TooMany,
                 message: format!("The model has written {limit} messages in this task."),
@@ -247,11 +251,11 @@ impl Engine {
             }));
         }
         self.spending.read_new_replies(&self.ledger)?;
-        Ok(self.spending.find_exceeded_cap(&caps, self.current, &workflow.place, unix_millis()))
+        Ok(self.spending.find_exceeded_cap(&caps, workflow, &state.place, unix_millis()))
     }
 
-    fn max_output(&self) -> Option<u32> {
-        match self.driver() {
+    fn max_output(&self, workflow: Seq) -> Option<u32> {
+        match self.driver(workflow) {
             Some(ToolDriver::Provider(ProviderKind::Model(models))) => models.config.max_output,
             _ => None,
         }
@@ -260,20 +264,20 @@ impl Engine {
     /// Builds the next request from the ledger, and from the project's memory as it is in the
     /// scene. The rules, with that memory, and the tools are kept as a blob, so that the request
     /// can be rebuilt from the ledger alone.
-    fn build_request(&self, client: &ModelClient) -> Option<BuiltRequest> {
-        let workflow = self.current_workflow()?;
-        let mut prompt = self.state.build_prompt(self.current)?;
+    fn build_request(&self, workflow: Seq, client: &ModelClient) -> Option<BuiltRequest> {
+        let state = self.workflow(workflow)?;
+        let mut prompt = self.state.build_prompt(workflow)?;
         let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MAX_MEMORY));
-        let scope = workflow.guards.as_ref().map_or(0, |guards| guards.scope);
+        let scope = state.guards.as_ref().map_or(0, |guards| guards.scope);
         let memory = memory.as_deref().filter(|it| !it.is_empty());
         add_rules_and_tools(
             &mut prompt,
-            workflow.stance,
+            state.stance,
             scope,
             memory,
             self.scene.is_open_in_studio(),
         );
-        prompt.max_output = self.max_output();
+        prompt.max_output = self.max_output(workflow);
         prompt.effort = client.chosen_model().effort;
         let system = SystemPart { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
         let system = serde_json::to_vec(&system).unwrap_or_default();
@@ -288,10 +292,10 @@ impl Engine {
             effort,
             max_output,
             system: Fingerprint::hash_bytes(&system),
-            summary: self.state.newest_summary(self.current),
+            summary: self.state.newest_summary(workflow),
             turns,
             bytes: bytes as u64,
-            estimate: workflow.conversation().estimate_tokens(bytes),
+            estimate: state.conversation().estimate_tokens(bytes),
             window: u64::from(client.chosen_model().model.window),
             body: Fingerprint::hash_bytes(&request.body),
         };
@@ -300,6 +304,7 @@ impl Engine {
 
     fn record_request(
         &mut self,
+        workflow: Seq,
         built: BuiltRequest,
         client: Arc<ModelClient>,
         models: TaskModels,
@@ -311,26 +316,26 @@ impl Engine {
         let kept = requested.system.clone();
         let blobs = if is_kept { Vec::new() } else { vec![system] };
         let records =
-            self.handle_with_blobs(WorkflowInput::Requested(Box::new(requested)), blobs)?;
+            self.handle_with_blobs(workflow, WorkflowInput::Requested(Box::new(requested)), blobs)?;
         self.last_system = Some(kept);
         let seq = records.first().map_or(Seq(0), |record| record.seq);
-        if let Some(task) = self.tasks.get_mut(&self.current) {
+        if let Some(task) = self.tasks.get_mut(&workflow) {
             task.open_request = Some(seq);
         }
         Ok(ModelRequest { seq, client, models, request })
     }
 
-    /// Handles the result of a request of the workflow whose turn it is. A result that is no longer
-    /// awaited is dropped.
+    /// Handles the result of a workflow's request. A result that is no longer awaited is dropped.
     ///
     /// # Errors
     /// The ledger cannot be read or written.
     pub fn handle_reply(
         &mut self,
+        workflow: Seq,
         ask: &ModelRequest,
         answer: Result<ModelAnswer, HttpError>,
     ) -> Result<(), EngineError> {
-        let task = self.tasks.get_mut(&self.current);
+        let task = self.tasks.get_mut(&workflow);
         let Some(task) = task.filter(|task| task.open_request == Some(ask.seq)) else {
             return Ok(());
         };
@@ -339,7 +344,7 @@ impl Engine {
             Err(HttpError::Cancelled) => return Ok(()),
             Err(error) => {
                 let trouble = unreachable_trouble(&error, &ask.client);
-                return self.handle_input(WorkflowInput::Unanswered(trouble)).map(drop);
+                return self.handle_input(workflow, WorkflowInput::Unanswered(trouble)).map(drop);
             }
             Ok(answer) => answer,
         };
@@ -355,32 +360,32 @@ impl Engine {
         if let Some(usage) = answer.usage.filter(|_| !is_whole) {
             // An answer that broke off was paid for too.
             let cost = message_cost(Some(&usage), 0, &ask.client);
-            self.handle_input(WorkflowInput::Paid(cost))?;
+            self.handle_input(workflow, WorkflowInput::Paid(cost))?;
         }
-        if failure.is_context_overflow && self.compact_conversation()? {
+        if failure.is_context_overflow && self.compact_conversation(workflow)? {
             return Ok(());
         }
         let input = if is_whole {
-            WorkflowInput::Replied(self.to_message(answer, &ask.client))
+            WorkflowInput::Replied(self.to_message(workflow, answer, &ask.client))
         } else {
             WorkflowInput::Unanswered(failure_trouble(&failure, &ask.client))
         };
-        self.handle_input(input).map(drop)
+        self.handle_input(workflow, input).map(drop)
     }
 
     /// Converts a whole answer to a message. A model without native tools has written its call into
     /// the text.
-    fn to_message(&self, answer: ModelAnswer, client: &ModelClient) -> ModelMessage {
+    fn to_message(&self, workflow: Seq, answer: ModelAnswer, client: &ModelClient) -> ModelMessage {
         let is_whole = answer.end.outcome == AnswerOutcome::Ok && !answer.is_declined();
-        let last = self.current_workflow().and_then(|it| it.conversation().last_request());
+        let last = self.workflow(workflow).and_then(|it| it.conversation().last_request());
         let estimate = last.map_or(0, |(_, request)| request.estimate);
-        let has_called = self.current_workflow().is_some_and(|it| it.call_count() > 0);
+        let has_called = self.workflow(workflow).is_some_and(|it| it.call_count() > 0);
         let message = build_message(answer, has_called, estimate, client);
         if client.chosen_model().model.has_tools || !is_whole {
             return message;
         }
         let mut equipped = ModelPrompt::default();
-        let stance = self.current_workflow().map_or(InteractionMode::Act, |it| it.stance);
+        let stance = self.workflow(workflow).map_or(InteractionMode::Act, |it| it.stance);
         add_rules_and_tools(&mut equipped, stance, 0, None, self.scene.is_open_in_studio());
         let Some(text) = &message.text else {
             return message;
@@ -401,9 +406,9 @@ impl Engine {
 
     /// Summarises older messages after the provider reported a context overflow. Returns false if
     /// nothing is left to summarise.
-    fn compact_conversation(&mut self) -> Result<bool, EngineError> {
+    fn compact_conversation(&mut self, workflow: Seq) -> Result<bool, EngineError> {
         for keep in KEPT_STEPS {
-            let summed = self.handle_input(WorkflowInput::Summarise { keep })?;
+            let summed = self.handle_input(workflow, WorkflowInput::Summarise { keep })?;
             if summed.iter().any(|record| matches!(record.entry, Entry::Summarised { .. })) {
                 return Ok(true);
             }

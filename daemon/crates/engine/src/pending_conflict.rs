@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use scene_schemas::InstancePath;
+use scene_schemas::entry::Seq;
 use scene_schemas::refusal::Refusal;
 use serde_json::Value as Json;
 use vector_core::proposal::describe_conflict;
@@ -17,14 +18,14 @@ const MAX_NAMED: usize = 3;
 impl Engine {
     /// Appends to a refusal the pending proposals that delete or change what the call's arguments
     /// name.
-    pub(super) fn add_pending_conflicts(&self, refusal: Refusal, args: &Json) -> Refusal {
+    pub(super) fn add_pending_conflicts(&self, own: Seq, refusal: Refusal, args: &Json) -> Refusal {
         let mut paths = BTreeSet::new();
         collect_paths(args, &mut paths);
         let mut text = refusal.0;
         let mut named = 0;
         for (workflow, of) in self.active_workflows() {
             let who = match of.agent_name() {
-                _ if workflow == self.current => "you",
+                _ if workflow == own => "you",
                 Some(agent) => agent,
                 None => of.driver.as_str(),
             };

@@ -20,9 +20,13 @@ const PAGE_SIZE: u64 = 100;
 impl Engine {
     /// Answers a call that only reads, if the place can be read now and no other work is due first.
     /// Call and answer become durable together. None if the call has to be planned like others.
-    pub fn answer_immediately(&mut self, call: &ToolCall) -> Result<Option<Seq>, EngineError> {
+    pub fn answer_immediately(
+        &mut self,
+        workflow: Seq,
+        call: &ToolCall,
+    ) -> Result<Option<Seq>, EngineError> {
         let only_reads = tools::find_tool(&call.tool).is_ok_and(ToolSpec::is_read);
-        let is_free = match self.current_workflow().and_then(Workflow::wants) {
+        let is_free = match self.workflow(workflow).and_then(Workflow::wants) {
             // A fetch in progress does not block other calls.
             Some(WantedWork::Plan { call, .. }) => self.is_fetching(call),
             _ => true,
@@ -48,10 +52,11 @@ impl Engine {
         }
         let answer = match planned {
             Ok(Plan::Answer(answer)) => Ok(answer),
-            Err(refusal) => Err(self.add_pending_conflicts(refusal, args)),
+            Err(refusal) => Err(self.add_pending_conflicts(workflow, refusal, args)),
             Ok(_) => return Ok(None),
         };
-        let records = self.handle_input(WorkflowInput::Read { call: call.clone(), answer })?;
+        let records =
+            self.handle_input(workflow, WorkflowInput::Read { call: call.clone(), answer })?;
         Ok(records.first().map(|record| record.seq))
     }
 
@@ -87,9 +92,10 @@ impl Engine {
     }
 
     /// Plans a call. Returns true if a fetch is needed first. While that fetch is in progress, the
-    /// call is not planned again, however often the workflow has its turn.
+    /// call is not planned again, however often the workflow is run.
     pub(super) fn plan_call(
         &mut self,
+        workflow: Seq,
         call: Seq,
         tool: &str,
         args: &Json,
@@ -97,18 +103,18 @@ impl Engine {
         if self.is_fetching(call) {
             return Ok(true);
         }
-        let may = check_call(&self.state, self.current, call).and_then(|()| self.check_readable());
+        let may = check_call(&self.state, workflow, call).and_then(|()| self.check_readable());
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
-            self.handle_input(WorkflowInput::Planned { call, result, after })?;
+            self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
             return Ok(false);
         }
         let base = self.plan_base();
         let files = self.file_hashes_before(tool);
-        self.begin_questions(call);
-        let earlier = self.previous_plan(call);
+        self.begin_questions(workflow, call);
+        let earlier = self.previous_plan(workflow, call);
         let mark = self.scene.journal_mark();
-        let is_own = matches!(self.driver(), Some(ToolDriver::Calls));
+        let is_own = matches!(self.driver(workflow), Some(ToolDriver::Calls));
         self.scene.begin_scope(call);
         code::set_readers(&self.scene, parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
@@ -126,20 +132,21 @@ impl Engine {
             }
             None => result,
         };
-        let result = self.check_files_can_represent(call, result, &files)?;
+        let result = self.check_files_can_represent(workflow, call, result, &files)?;
         if self.ask_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
         }
         if let Ok(Plan::Look(look)) = result {
             self.scene.rollback(mark);
-            self.begin_fetch(call, look);
+            self.begin_fetch(workflow, call, look);
             return Ok(true);
         }
         self.end_questions();
-        let result = result.map_err(|refusal| self.add_pending_conflicts(refusal, args));
+        let result = result.map_err(|refusal| self.add_pending_conflicts(workflow, refusal, args));
         let after = self.overlay.iter().map(|(seq, _)| *seq).collect();
-        let records = self.handle_input(WorkflowInput::Planned { call, result, after })?;
+        let records =
+            self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
         self.keep_overlay(&records, mark);
         Ok(false)
     }

@@ -84,13 +84,21 @@ impl Engine {
 
     /// Rebases on the file as another program left it. Proposals whose effect would change are
     /// replanned.
-    pub(super) fn rebase_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+    pub(super) fn rebase_proposals(
+        &mut self,
+        workflow: Seq,
+        proposals: &[Seq],
+    ) -> Result<(), EngineError> {
         let (target, scene) = match self.target.reopen() {
             Some(Ok(opened)) => opened,
-            Some(Err(error)) => return self.record_failure(proposals.to_vec(), error),
+            Some(Err(error)) => return self.record_failure(workflow, proposals.to_vec(), error),
             None => {
                 let file = self.target.output_name();
-                return self.record_failure(proposals.to_vec(), PlaceError::Changed { file });
+                return self.record_failure(
+                    workflow,
+                    proposals.to_vec(),
+                    PlaceError::Changed { file },
+                );
             }
         };
         let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());
@@ -109,7 +117,10 @@ impl Engine {
         if !self.is_effect_unchanged(proposals, &taken) {
             let reason = "Another program changed the file. This proposal was replanned for the new content.";
             let not_done = proposals.to_vec();
-            self.handle_input(WorkflowInput::Moved { reason: reason.to_owned(), not_done })?;
+            self.handle_input(
+                workflow,
+                WorkflowInput::Moved { reason: reason.to_owned(), not_done },
+            )?;
         }
         self.replan_changed_deletions(&taken)
     }

@@ -122,9 +122,9 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
     let listener: EntryListener = Box::new(|_| {});
     let mut engine = Engine::without_tasks(ledger, opened.0, opened.1, listener);
     engine.resume_workflow(lease, &records, ToolDriver::Calls);
-    let mut notices = engine.settle_replaced()?;
-    notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
-    engine.close_workflow()?;
+    let mut notices = engine.settle_replaced(seq)?;
+    notices.extend(engine.settle_approved(seq, &base, replaced.as_ref())?);
+    engine.close_workflow(seq)?;
     Ok(notices)
 }
 
@@ -159,10 +159,10 @@ fn settle_project(
     engine.resume_workflow(lease, records, ToolDriver::Calls);
     let mut notices = Vec::new();
     if let Some(reason) = given_up {
-        notices.extend(engine.fail_applying(&reason)?);
+        notices.extend(engine.fail_applying(seq, &reason)?);
     }
-    notices.extend(engine.settle_approved(&base, None)?);
-    engine.close_workflow()?;
+    notices.extend(engine.settle_approved(seq, &base, None)?);
+    engine.close_workflow(seq)?;
     Ok(notices)
 }
 
@@ -303,68 +303,70 @@ impl Engine {
     /// Ends a workflow that a stopped process left. If a daemon can resume it, its proposals are
     /// replanned instead: the user still has to decide on them, and an agent may come back for its
     /// calls.
-    fn close_workflow(&mut self) -> Result<(), EngineError> {
-        let left = if self.current_workflow().is_some_and(is_resumable) {
+    fn close_workflow(&mut self, workflow: Seq) -> Result<(), EngineError> {
+        let left = if self.workflow(workflow).is_some_and(is_resumable) {
             let reason = "Vector was restarted, and this was replanned.".to_owned();
             WorkflowInput::Moved { reason, not_done: Vec::new() }
         } else {
             WorkflowInput::Finish { outcome: Finish::Failed }
         };
-        self.handle_input(left).map(drop)
+        self.handle_input(workflow, left).map(drop)
     }
 
     /// Records the proposals that were applied when the process stopped: the file has the hash that
     /// they were to produce.
-    fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
+    fn settle_replaced(&mut self, workflow: Seq) -> Result<Vec<String>, EngineError> {
         let now =
             self.place_file().and_then(|file| place_file::hash_place_file(file.output_file()).ok());
         // The memory is written before the place file. If the file stays the same, only the memory
         // shows whether the proposal was applied.
-        let is_remembered = self.is_memory_applied();
-        let done: Vec<Seq> = self.filter_proposals(|status| match status {
+        let is_remembered = self.is_memory_applied(workflow);
+        let done: Vec<Seq> = self.filter_proposals(workflow, |status| match status {
             PendingStatus::Applying(ack) => {
                 now.is_some() && ack.after == now && (is_remembered || ack.before != ack.after)
             }
             _ => false,
         });
-        self.record_done(done)
+        self.record_done(workflow, done)
     }
 
     /// Records the proposals that were being applied as failed.
-    fn fail_applying(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
-        let begun = self.filter_proposals(|status| matches!(status, PendingStatus::Applying(_)));
+    fn fail_applying(&mut self, workflow: Seq, reason: &str) -> Result<Vec<String>, EngineError> {
+        let begun =
+            self.filter_proposals(workflow, |status| matches!(status, PendingStatus::Applying(_)));
         if begun.is_empty() {
             return Ok(Vec::new());
         }
-        self.handle_input(WorkflowInput::Failed {
-            proposals: begun.clone(),
-            reason: reason.to_owned(),
-        })?;
+        self.handle_input(
+            workflow,
+            WorkflowInput::Failed { proposals: begun.clone(), reason: reason.to_owned() },
+        )?;
         Ok(begun.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect())
     }
 
-    fn record_done(&mut self, done: Vec<Seq>) -> Result<Vec<String>, EngineError> {
+    fn record_done(&mut self, workflow: Seq, done: Vec<Seq>) -> Result<Vec<String>, EngineError> {
         if done.is_empty() {
             return Ok(Vec::new());
         }
         let say = |seq: &Seq| format!("Proposal {seq} had been applied when Vector was stopped.");
         let notices = done.iter().map(say).collect();
-        self.handle_input(WorkflowInput::Applied(done))?;
+        self.handle_input(workflow, WorkflowInput::Applied(done))?;
         Ok(notices)
     }
 
     /// Applies the approved proposals, if the file is unchanged.
     fn settle_approved(
         &mut self,
+        workflow: Seq,
         base: &Fingerprint,
         replaced: Option<&Fingerprint>,
     ) -> Result<Vec<String>, EngineError> {
-        let approved = self.filter_proposals(is_begun);
+        let approved = self.filter_proposals(workflow, is_begun);
         if approved.is_empty() {
             return Ok(Vec::new());
         }
         let was_begun = !self
-            .filter_proposals(|status| matches!(status, PendingStatus::Applying(_)))
+            .filter_proposals(workflow, |status| matches!(status, PendingStatus::Applying(_)))
             .is_empty();
         let is_as_left = match &self.target {
             Target::File(file) => file.hash() == base && file.replaced_hash() == replaced,
@@ -388,14 +390,14 @@ impl Engine {
                 }
             };
             let reason = reason.to_owned();
-            self.handle_input(WorkflowInput::Failed {
-                proposals: approved.clone(),
-                reason: reason.clone(),
-            })?;
+            self.handle_input(
+                workflow,
+                WorkflowInput::Failed { proposals: approved.clone(), reason: reason.clone() },
+            )?;
             return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
         }
-        self.restore_memory();
-        match self.apply_proposals(&approved) {
+        self.restore_memory(workflow);
+        match self.apply_proposals(workflow, &approved) {
             // The outcome is reported below, as the ledger records it.
             Err(EngineError::Place(error))
                 if !matches!(error, PlaceError::PartlyApplied { .. }) => {}
@@ -403,7 +405,7 @@ impl Engine {
         }
         let say = |seq: &Seq| {
             let status =
-                self.current_workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
+                self.workflow(workflow).and_then(|it| it.proposal(*seq)).map(|it| &it.status);
             match status {
                 Some(PendingStatus::Applied(_)) if fits => format!(
                     "Proposal {seq} was being applied when Vector was stopped. Other files of the \
@@ -424,8 +426,8 @@ impl Engine {
     }
 
     /// Returns the proposals that are being applied, in order, each with its predicted ack.
-    fn applying_steps(&self) -> Vec<(&Proposal, &Ack)> {
-        let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
+    fn applying_steps(&self, workflow: Seq) -> Vec<(&Proposal, &Ack)> {
+        let proposals = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         let applying = proposals.filter_map(|(_, it)| match &it.status {
             PendingStatus::Applying(ack) => Some((&it.proposal, &**ack)),
             _ => None,
@@ -434,8 +436,8 @@ impl Engine {
     }
 
     /// Whether the memory is as the proposals that are being applied were to leave it.
-    fn is_memory_applied(&self) -> bool {
-        let applying = self.applying_steps();
+    fn is_memory_applied(&self, workflow: Seq) -> bool {
+        let applying = self.applying_steps(workflow);
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
         let mut left = outcomes.filter(|(command, _)| command.is_memory());
         let now = self.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
@@ -444,9 +446,12 @@ impl Engine {
 
     /// Reverts the memory in the scene if it was written but the place file was not, since all is
     /// applied again.
-    fn restore_memory(&mut self) {
-        let inverses =
-            self.applying_steps().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
+    fn restore_memory(&mut self, workflow: Seq) {
+        let inverses = self
+            .applying_steps(workflow)
+            .into_iter()
+            .rev()
+            .flat_map(|(_, ack)| ack.inverse.clone());
         let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
         for command in memory {
             // An inverse that does not fit was never needed, or the memory was changed since. In
@@ -455,11 +460,11 @@ impl Engine {
         }
     }
 
-    fn filter_proposals(&self, wanted: impl Fn(&PendingStatus) -> bool) -> Vec<Seq> {
-        let Some(workflow) = self.current_workflow() else {
+    fn filter_proposals(&self, workflow: Seq, wanted: impl Fn(&PendingStatus) -> bool) -> Vec<Seq> {
+        let Some(state) = self.workflow(workflow) else {
             return Vec::new();
         };
-        workflow.proposals().filter(|(_, it)| wanted(&it.status)).map(|(seq, _)| seq).collect()
+        state.proposals().filter(|(_, it)| wanted(&it.status)).map(|(seq, _)| seq).collect()
     }
 }
 

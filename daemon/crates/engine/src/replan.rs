@@ -27,8 +27,8 @@ pub(super) struct PreviousPlan {
 impl Engine {
     /// Returns the previous plan of a call. It must be taken from the scene before the call is
     /// planned again.
-    pub(super) fn previous_plan(&self, call: Seq) -> Option<PreviousPlan> {
-        let workflow = self.current_workflow()?;
+    pub(super) fn previous_plan(&self, workflow: Seq, call: Seq) -> Option<PreviousPlan> {
+        let workflow = self.workflow(workflow)?;
         let seq = workflow.proposed_for(call)?;
         let proposal = workflow.proposal(seq)?.proposal.clone();
         let has_ids = seq > self.ids_valid_after;

@@ -61,7 +61,8 @@ impl Engine {
         };
         if let Some(ack) = predicted.as_ref().filter(|ack| self.is_memory_written(ack)) {
             let ack = ack.clone();
-            return self.handle_input(WorkflowInput::Acted { proposal: seq, ack }).map(drop);
+            let acted = WorkflowInput::Acted { proposal: seq, ack };
+            return self.handle_for_proposal(seq, acted).map(drop);
         }
         let mark = self.scene.journal_mark();
         let prepared = studio::prepare_actions(&mut self.scene, call, &proposal, &self.blobs);
@@ -72,26 +73,23 @@ impl Engine {
             Err(refusal) => {
                 let reason = format!("{refusal} It is planned again on what is there now.");
                 let not_done = predicted.map(|_| seq).into_iter().collect();
-                return self.handle_input(WorkflowInput::Moved { reason, not_done }).map(drop);
+                let moved = WorkflowInput::Moved { reason, not_done };
+                return self.handle_for_proposal(seq, moved).map(drop);
             }
         };
         let name = file.display().to_string();
         if predicted.is_none() {
             let (file, acks) = (name.clone(), vec![ack.clone()]);
-            self.handle_input(WorkflowInput::Applying {
-                proposals: vec![seq],
-                file,
-                before: None,
-                acks,
-            })?;
+            let applying =
+                WorkflowInput::Applying { proposals: vec![seq], file, before: None, acks };
+            self.handle_for_proposal(seq, applying)?;
         }
         if let Err(why) = studio::write_memory(file, &text) {
             let reason = format!("{name} was not written and is as it was: {why}.");
-            return self
-                .handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })
-                .map(drop);
+            return self.fail_proposal(seq, reason);
         }
-        self.handle_input(WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) })?;
+        let acted = WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) };
+        self.handle_for_proposal(seq, acted)?;
         self.read_memory();
         Ok(())
     }

@@ -83,15 +83,14 @@ impl Engine {
 
     /// Begins the questions of a call. Facts that are fetched for a call are valid until it is
     /// settled.
-    pub(super) fn begin_questions(&mut self, call: Seq) {
+    pub(super) fn begin_questions(&mut self, workflow: Seq, call: Seq) {
         if self.questions.call != Some(call) {
             self.questions.call = Some(call);
             self.questions.rounds = 0;
             self.scene.forget_facts();
         }
-        let mut implicit_target =
-            self.current_workflow().and_then(|workflow| workflow.implicit_target(call));
-        if self.tasks.get(&self.current).is_some_and(|task| task.is_other_epoch)
+        let mut implicit_target = self.workflow(workflow).and_then(|it| it.implicit_target(call));
+        if self.tasks.get(&workflow).is_some_and(|task| task.is_other_epoch)
             && let Some(implicit_target) = &mut implicit_target
         {
             // In another epoch the id may belong to another instance, so only the path is kept.
@@ -206,19 +205,20 @@ impl Engine {
     /// both entries become durable in one sync before Studio receives it.
     pub(super) fn approve_in_studio(
         &mut self,
+        workflow: Seq,
         seq: Seq,
         yes: WorkflowInput,
     ) -> Result<(), EngineError> {
-        let mut entries = decide(&self.state, self.current, yes)?;
+        let mut entries = decide(&self.state, workflow, yes)?;
         let is_free = self.first_approved().is_none() && self.is_studio_only(seq);
         let prepared = if is_free { self.prepare_apply(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
-            return self.append_entries(entries, Vec::new()).map(drop);
+            return self.append_entries(workflow, entries, Vec::new()).map(drop);
         };
         let (file, acks) = (session.unwrap_or_default(), vec![prepared.ack]);
         entries.push(Entry::Applying { proposals: vec![seq], file, before: None, acks });
-        self.append_entries(entries, Vec::new())?;
+        self.append_entries(workflow, entries, Vec::new())?;
         if let Target::Open(studio) = &mut self.target {
             studio.queue_apply(seq, &approved, prepared.actions);
         }
@@ -243,17 +243,8 @@ impl Engine {
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
     }
 
-    /// Sends an approved proposal to Studio, whatever workflow has its turn.
+    /// Sends an approved proposal to Studio.
     fn dispatch_proposal(&mut self, seq: Seq) -> Result<(), EngineError> {
-        match self.find_proposal(seq) {
-            Some((workflow, _)) => {
-                self.with_workflow(workflow, |engine| engine.dispatch_current(seq))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn dispatch_current(&mut self, seq: Seq) -> Result<(), EngineError> {
         if self.is_memory_change(seq) {
             return self.write_memory(seq);
         }
@@ -296,7 +287,7 @@ impl Engine {
             && let PendingStatus::Applying(predicted) = &pending.status
         {
             let (ack, approved) = (predicted.clone(), pending.proposal.clone());
-            self.handle_input(WorkflowInput::Acted { proposal: seq, ack })?;
+            self.handle_for_proposal(seq, WorkflowInput::Acted { proposal: seq, ack })?;
             self.record_unsynced(call, &approved);
             return Ok(());
         }
@@ -340,12 +331,8 @@ impl Engine {
             return self.write_files(seq, call, approved, ack, file);
         }
         let acks = vec![ack];
-        self.handle_input(WorkflowInput::Applying {
-            proposals: vec![seq],
-            file,
-            before: None,
-            acks,
-        })?;
+        let applying = WorkflowInput::Applying { proposals: vec![seq], file, before: None, acks };
+        self.handle_for_proposal(seq, applying)?;
         Ok(true)
     }
 
@@ -357,7 +344,7 @@ impl Engine {
             "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \
              where it is not.{files} ({refusal})"
         );
-        self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason }).map(drop)
+        self.fail_proposal(seq, reason)
     }
 
     /// Handles Studio's result for a proposal. Returns false if the result was known already.
@@ -373,8 +360,7 @@ impl Engine {
         if let Target::Open(studio) = &mut self.target {
             studio.remove_acknowledged(seq, patch_id);
         }
-        self.select_workflow_of(seq);
-        let Some((_, pending)) = self.find_proposal(seq) else {
+        let Some((workflow, pending)) = self.find_proposal(seq) else {
             return Ok(false);
         };
         let PendingStatus::Applying(predicted) = &pending.status else {
@@ -388,22 +374,21 @@ impl Engine {
         match outcome {
             ApplyOutcome::Applied { acted, .. } => {
                 let ack = studio::resolve_ack(predicted, call, &proposal, &acted);
-                self.handle_input(WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) })?;
+                let input = WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) };
+                self.handle_input(workflow, input)?;
                 self.record_created_ids(call, &proposal, &acted);
                 self.record_unsynced(call, &proposal);
             }
             ApplyOutcome::Stale { .. } if self.is_already_applied(seq, &predicted) => {
-                self.handle_input(WorkflowInput::Acted {
-                    proposal: seq,
-                    ack: Box::new(predicted),
-                })?;
+                let acted = WorkflowInput::Acted { proposal: seq, ack: Box::new(predicted) };
+                self.handle_input(workflow, acted)?;
                 self.record_unsynced(call, &proposal);
             }
             ApplyOutcome::Stale { reason } => self.handle_stale(seq, &reason, Some(&predicted))?,
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
                 let (Ok(files) | Err(files)) = self.revert_files(&predicted)?;
                 let reason = format!("{reason}{files}");
-                self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
+                self.fail_proposal(seq, reason)?;
             }
         }
         self.requeue_overlay();
@@ -455,10 +440,11 @@ impl Engine {
         if let ScenePart::Undone { recording } | ScenePart::Redone { recording } = part {
             let again = matches!(part, ScenePart::Redone { .. });
             if let Some(proposal) = studio::parse_recording(recording)
-                && self.select_workflow_of(proposal)
+                && let Some((workflow, _)) = self.find_proposal(proposal)
             {
                 let left = self.undo_files(proposal, again)?;
-                self.handle_input(WorkflowInput::Undone { proposal, is_redone: again, left })?;
+                let undone = WorkflowInput::Undone { proposal, is_redone: again, left };
+                self.handle_input(workflow, undone)?;
                 self.retract_settled();
             }
             return Ok(Ok(()));
@@ -478,12 +464,15 @@ impl Engine {
         if let Some((own, call)) = self.questions.own_question
             && own == number
         {
-            self.select_workflow(asker.unwrap_or(self.current));
             self.questions.own_question = None;
             self.end_questions();
             let result = tools::describe_answer(&self.scene, answer).map(Plan::Answer);
             let after = self.overlay.iter().map(|(seq, _)| *seq).collect();
-            return self.handle_input(WorkflowInput::Planned { call, result, after }).map(drop);
+            let planned = WorkflowInput::Planned { call, result, after };
+            return match asker {
+                Some(workflow) => self.handle_input(workflow, planned).map(drop),
+                None => Ok(()),
+            };
         }
         self.drop_overlay();
         match (wanted, answer) {
@@ -545,7 +534,7 @@ impl Engine {
             (Err(EngineError::Refused(refusal)), Some((workflow, _))) => {
                 let reason = format!("{refusal} It is planned again on what is there now.");
                 let moved = WorkflowInput::Moved { reason, not_done: Vec::new() };
-                self.with_workflow(workflow, |engine| engine.handle_input(moved)).map(drop)
+                self.handle_input(workflow, moved).map(drop)
             }
             (done, _) => done,
         }

@@ -1,11 +1,12 @@
-//! Turns: several workflows are active side by side in one place.
+//! The active workflows of a place, side by side.
 //!
 //! The scene, the target and the overlay belong to the place. Each workflow has its driver and its
-//! lease. One workflow at a time has its turn, and all inputs then apply to it.
+//! lease. Every step names the workflow that it is for.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use scene_schemas::Refusal;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
 use vector_core::proposal::BlobStore;
@@ -45,7 +46,6 @@ impl Engine {
         Self {
             ledger: Arc::clone(ledger),
             state: LedgerState::default(),
-            current: Seq(0),
             tasks: BTreeMap::new(),
             scene,
             target: target.into(),
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Begins a workflow and selects it.
+    /// Begins a workflow.
     pub fn begin_workflow(
         &mut self,
         request: impl Into<UserRequest>,
@@ -91,12 +91,13 @@ impl Engine {
         let entries = std::iter::once(started).chain(context).collect();
         let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
         let (records, lease) = self.ledger.start_workflow(batch)?;
+        let workflow = lease.workflow();
         self.activate_workflow(lease, driver);
         self.apply_records(&records);
-        Ok(self.current)
+        Ok(workflow)
     }
 
-    /// Resumes a workflow of another process and selects it.
+    /// Resumes a workflow of another process.
     pub(super) fn resume_workflow(
         &mut self,
         lease: WorkflowLease,
@@ -111,7 +112,7 @@ impl Engine {
     }
 
     fn activate_workflow(&mut self, lease: WorkflowLease, driver: ToolDriver) {
-        self.current = lease.workflow();
+        let workflow = lease.workflow();
         let task = ActiveTask {
             driver,
             is_other_epoch: false,
@@ -119,10 +120,10 @@ impl Engine {
             fetching: None,
             _lease: lease,
         };
-        self.tasks.insert(self.current, task);
+        self.tasks.insert(workflow, task);
     }
 
-    /// Resumes a workflow of an open place, from another process or another epoch, and selects it.
+    /// Resumes a workflow of an open place, from another process or another epoch.
     pub fn resume_in_studio(
         &mut self,
         lease: WorkflowLease,
@@ -136,16 +137,16 @@ impl Engine {
             task.is_other_epoch = true;
         }
         self.requeue_overlay();
-        for gone in self.find_lost_dependencies()? {
-            self.handle_input(WorkflowInput::Lost(gone))?;
+        for gone in self.find_lost_dependencies(workflow)? {
+            self.handle_input(workflow, WorkflowInput::Lost(gone))?;
         }
         Ok(workflow)
     }
 
     /// Returns the proposals of other workflows that this one's pending proposals depended on, and
     /// that were rejected or withdrawn while this workflow was not active.
-    fn find_lost_dependencies(&self) -> Result<Vec<Seq>, EngineError> {
-        let all = self.current_workflow().into_iter().flat_map(Workflow::proposals);
+    fn find_lost_dependencies(&self, workflow: Seq) -> Result<Vec<Seq>, EngineError> {
+        let all = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         let pending = all.filter(|(_, it)| it.status.is_pending());
         let mut below: Vec<Seq> = pending.flat_map(|(_, it)| it.proposal.after.clone()).collect();
         below.sort_unstable();
@@ -176,34 +177,22 @@ impl Engine {
         turns
     }
 
-    /// Gives a workflow its turn.
-    pub fn select_workflow(&mut self, workflow: Seq) {
-        self.current = workflow;
-    }
-
-    /// Gives the workflow of a proposal its turn. Returns false if no active workflow has it.
-    pub fn select_workflow_of(&mut self, proposal: Seq) -> bool {
-        let found = self.find_proposal(proposal).map(|(workflow, _)| workflow);
-        self.current = found.unwrap_or(self.current);
-        found.is_some()
-    }
-
-    /// Runs `act` in the turn of a workflow, then restores the turn.
-    pub(super) fn with_workflow<T>(
-        &mut self,
-        workflow: Seq,
-        act: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        let turn = std::mem::replace(&mut self.current, workflow);
-        let done = act(self);
-        self.current = turn;
-        done
-    }
-
     /// Returns a proposal of any active workflow, with that workflow.
     pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
         self.active_workflows()
             .find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+    }
+
+    /// Handles an input about a proposal, in the workflow that it belongs to.
+    pub(super) fn handle_for_proposal(
+        &mut self,
+        proposal: Seq,
+        input: WorkflowInput,
+    ) -> Result<Vec<Record>, EngineError> {
+        match self.find_proposal(proposal) {
+            Some((workflow, _)) => self.handle_input(workflow, input),
+            None => Err(Refusal(format!("There is no proposal {proposal}.")).into()),
+        }
     }
 
     /// Returns the proposals of all active workflows, oldest first.
@@ -247,9 +236,8 @@ impl Engine {
         self.target.place()
     }
 
-    /// Returns the driver of the workflow whose turn it is.
-    pub(super) fn driver(&self) -> Option<&ToolDriver> {
-        self.tasks.get(&self.current).map(|task| &task.driver)
+    pub(super) fn driver(&self, workflow: Seq) -> Option<&ToolDriver> {
+        self.tasks.get(&workflow).map(|task| &task.driver)
     }
 
     /// Reads the earlier tasks of a conversation, unless they are loaded already.
@@ -268,14 +256,14 @@ impl Engine {
         }
     }
 
-    /// Whether the user has to confirm that the workflow whose turn it is continues.
-    pub fn has_trouble(&self) -> bool {
-        self.current_workflow().is_some_and(|it| it.conversation().trouble().is_some())
+    /// Whether the user has to confirm that a workflow continues.
+    pub fn has_trouble(&self, workflow: Seq) -> bool {
+        self.workflow(workflow).is_some_and(|it| it.conversation().trouble().is_some())
     }
 
-    /// Replaces the driver of the workflow whose turn it is.
-    pub fn set_driver(&mut self, driver: ToolDriver) {
-        if let Some(task) = self.tasks.get_mut(&self.current) {
+    /// Replaces the driver of a workflow.
+    pub fn set_driver(&mut self, workflow: Seq, driver: ToolDriver) {
+        if let Some(task) = self.tasks.get_mut(&workflow) {
             task.driver = driver;
         }
     }
@@ -308,7 +296,7 @@ impl Engine {
                 self.tasks.keys().copied().filter(|it| *it != record.workflow).collect();
             for other in others {
                 let entries = decide(&self.state, other, WorkflowInput::Lost(proposal))?;
-                self.with_workflow(other, |engine| engine.append_entries(entries, Vec::new()))?;
+                self.append_entries(other, entries, Vec::new())?;
             }
         }
         Ok(())

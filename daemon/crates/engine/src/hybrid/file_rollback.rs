@@ -49,7 +49,7 @@ impl Engine {
             "Vector was stopped while it wrote this, and {explanation}: look whether it is there, and ask for it \
              again where it is not."
         );
-        self.fail_proposal(seq, reason)
+        self.fail_proposal(seq, reason).map(|()| false)
     }
 
     /// Reads the journal of a proposal's file changes.

@@ -1,0 +1,142 @@
+//! A place with a single workflow, for programs that begin one, run it and end.
+
+use std::sync::Arc;
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::{Approver, Record, Seq};
+use scene_schemas::proposal::Mode;
+use serde_json::Value as Json;
+use vector_core::prompt::ToolCall;
+use vector_core::proposal::ProposalDraft;
+use vector_core::workflow::{PendingProposal, Workflow, WorkflowInput};
+use vector_files::place_file::PlaceFile;
+use vector_ledger::Ledger;
+use vector_place::Scene;
+use vector_providers::answer::ModelAnswer;
+use vector_providers::http::HttpError;
+
+use crate::fetch::FetchWork;
+use crate::model_request::ModelRequest;
+use crate::{Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest};
+
+/// An engine, and the workflow that all its steps are for.
+pub struct WorkflowRun {
+    engine: Engine,
+    workflow: Seq,
+}
+
+impl WorkflowRun {
+    /// Creates an engine for a place and begins a workflow in it.
+    pub fn start(
+        ledger: &Arc<Ledger>,
+        opened: (impl Into<Target>, Scene),
+        request: impl Into<UserRequest>,
+        driver: ToolDriver,
+        mode: Mode,
+        listener: EntryListener,
+    ) -> Result<Self, EngineError> {
+        let mut engine = Engine::without_tasks(ledger, opened.0, opened.1, listener);
+        let workflow = engine.begin_workflow(request, driver, mode)?;
+        Ok(Self { engine, workflow })
+    }
+
+    pub fn seq(&self) -> Seq {
+        self.workflow
+    }
+
+    /// Returns the workflow, as read from the ledger.
+    pub fn workflow(&self) -> Option<&Workflow> {
+        self.engine.workflow(self.workflow)
+    }
+
+    pub fn find_proposal(&self, proposal: Seq) -> Option<&PendingProposal> {
+        self.workflow()?.proposal(proposal)
+    }
+
+    /// See [`Engine::run`].
+    pub fn run(&mut self) -> Result<NextStep, EngineError> {
+        self.engine.run(self.workflow)
+    }
+
+    /// See [`Engine::handle_input`].
+    pub fn handle_input(&mut self, input: WorkflowInput) -> Result<Vec<Record>, EngineError> {
+        self.engine.handle_input(self.workflow, input)
+    }
+
+    /// See [`Engine::add_calls`].
+    pub fn add_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), EngineError> {
+        self.engine.add_calls(self.workflow, calls)
+    }
+
+    pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
+        self.engine.approve(proposal, by, twice)
+    }
+
+    /// See [`Engine::revise_proposal`].
+    pub fn revise_proposal(
+        &mut self,
+        old: Seq,
+        draft: impl FnOnce(&mut ProposalDraft<'_>) -> Result<(), Refusal>,
+    ) -> Result<Seq, EngineError> {
+        self.engine.revise_proposal(old, draft)
+    }
+
+    /// See [`Engine::prepare_request`].
+    pub fn prepare_request(&mut self) -> Result<Option<ModelRequest>, EngineError> {
+        self.engine.prepare_request(self.workflow)
+    }
+
+    /// See [`Engine::handle_reply`].
+    pub fn handle_reply(
+        &mut self,
+        request: &ModelRequest,
+        answer: Result<ModelAnswer, HttpError>,
+    ) -> Result<(), EngineError> {
+        self.engine.handle_reply(self.workflow, request, answer)
+    }
+
+    /// See [`Engine::find_fetch`].
+    pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
+        self.engine.find_fetch(call)
+    }
+
+    /// See [`Engine::record_fetch_result`].
+    pub fn record_fetch_result(
+        &mut self,
+        call: Seq,
+        fetched: Result<Json, String>,
+    ) -> Result<(), EngineError> {
+        self.engine.record_fetch_result(self.workflow, call, fetched)
+    }
+
+    /// Returns the proposals that are in the place, recorded or not.
+    pub fn applied_in_place(&self) -> Vec<Seq> {
+        self.engine.applied_in_place(self.workflow)
+    }
+
+    /// Returns the proposals that are approved but not yet in the place.
+    pub fn approved_not_applied(&self) -> Vec<Seq> {
+        self.engine.approved_not_applied(self.workflow)
+    }
+
+    /// Returns the name of the place as entries record it, for messages.
+    pub fn place_name(&self) -> String {
+        self.engine.place_name()
+    }
+
+    /// Returns the place file; None if the target is not a place file.
+    pub fn place_file(&self) -> Option<&PlaceFile> {
+        self.engine.place_file()
+    }
+
+    /// Returns the scene, with all pending proposals applied to it.
+    pub fn scene(&self) -> &Scene {
+        self.engine.scene()
+    }
+
+    /// Leaks the scene and the state instead of freeing them. Only for a process that is about to
+    /// exit: a large scene takes long to free.
+    pub fn release(self) {
+        self.engine.release();
+    }
+}
