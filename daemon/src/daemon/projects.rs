@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use vector_engine::hybrid;
 use vector_engine::recover_place;
 use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
@@ -33,7 +32,7 @@ pub(super) fn read_project(
 ) -> Result<SessionStart, NotOpened> {
     let ledger = &context.ledger;
     context.settle_file(file, || {
-        let restored = hybrid::restore_interrupted_files(ledger, file)?;
+        let restored = vector_engine::restore_interrupted_files(ledger, file)?;
         let notices = restored.into_iter().chain(recover_place(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
         Ok(())

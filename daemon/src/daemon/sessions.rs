@@ -96,7 +96,7 @@ impl DaemonActor {
             _ => {
                 let memories = self.home.join(MEMORIES);
                 let opened =
-                    (Target::Open(StudioTarget::new(place, memories)), Scene::empty_studio_place());
+                    (Target::Studio(StudioTarget::new(place, memories)), Scene::empty_studio_place());
                 self.start_session(&slot, opened, Some(given)).map_err(|error| internal(&error))?;
             }
         }

@@ -315,8 +315,7 @@ impl SessionActor {
             // Nothing is written meanwhile, because its files differ from what was read.
             SessionMessage::FilesChanged(changes) => {
                 self.open_projects();
-                let _ = self.engine.follow_project_files(&changes);
-                let _ = self.engine.follow_projects(&changes);
+                let _ = self.engine.follow_files(&changes);
             }
             SessionMessage::Scene(update, reply) => {
                 let taken = self.update_scene(&update);

@@ -5,69 +5,93 @@
 //! proposals; after a crash, the next process finds them by the hash in the `applying` entry.
 
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::Proposal;
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceError;
 
-use crate::revert::find_restore_source;
-use crate::{Engine, EngineError, MAX_MOVES};
+use crate::planner::Planner;
+use crate::target::{ApplyContext, ApprovedProposal, PreparedChange, ReadyChange};
+use crate::{Engine, EngineError};
+
+/// How many times in a row a run is replanned because another process changed the file first. When
+/// several processes write at once, one of them succeeds each time, so this is also how many may
+/// write at once.
+const MAX_REBASES: usize = 50;
+
+/// What applying has left to do.
+#[derive(Debug, Default)]
+pub(crate) struct ApplyProgress {
+    /// Proposals that are in the place but that the ledger could not record as applied, by
+    /// workflow.
+    unrecorded: Vec<(Seq, Vec<Seq>)>,
+    /// How often in a row another process changed the file.
+    pub(crate) rebase_count: usize,
+}
 
 impl Engine {
-    pub(super) fn apply_proposals(
+    pub(crate) fn apply_proposals(
         &mut self,
         workflow: Seq,
         proposals: &[Seq],
     ) -> Result<(), EngineError> {
-        if !self.unrecorded.is_empty() {
+        if !self.applying.unrecorded.is_empty() {
             // Those are in the place already. Other approved proposals are applied by the next
             // call.
             return self.flush_unrecorded();
         }
         self.drop_overlay();
         self.load_proposal_blobs(proposals)?;
-        let Some(state) = self.state.workflow(workflow) else {
+        let may_rebase = self.applying.rebase_count < MAX_REBASES;
+        let Some(state) = self.executor.workflow(workflow) else {
             return Ok(());
         };
-        let approved: Vec<(Seq, Seq, &Proposal)> = proposals
+        let Some(target) = self.target.driver_mut().direct_mut() else {
+            return Ok(());
+        };
+        let approved: Vec<ApprovedProposal<'_>> = proposals
             .iter()
             .filter_map(|seq| state.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
-        let back = find_restore_source(&self.ledger, &self.target, &approved, &mut self.blobs)?;
-        let _alone = self.target.lock_files();
-        let start = self.scene.journal_mark();
-        let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
+        let _alone = target.lock_files();
+        let Planner { scene, blobs, .. } = &mut self.planner;
+        let start = scene.journal_mark();
+        let context = ApplyContext { scene, blobs, ledger: &self.executor.ledger };
+        let PreparedChange { ready, refused } = match target.prepare(&approved, context) {
             Ok(prepared) => prepared,
-            Err(PlaceError::Changed { .. }) if self.rebase_count < MAX_MOVES => {
+            Err(EngineError::Place(PlaceError::Changed { .. })) if may_rebase => {
                 return self.rebase_proposals(workflow, proposals);
             }
-            Err(error) => return self.record_failure(workflow, proposals.to_vec(), error),
+            Err(EngineError::Place(error)) => {
+                return self.record_failure(workflow, proposals.to_vec(), error);
+            }
+            Err(error) => return Err(error),
         };
-        for (seq, reason) in prepared.refused {
+        for (seq, reason) in refused {
             self.handle_input(workflow, WorkflowInput::Failed { proposals: vec![seq], reason })?;
         }
-        let Some(mut ready) = prepared.ready else {
+        let Some(ReadyChange { acks, blobs }) = ready else {
             return Ok(());
         };
-        let (acks, blobs) = ready.take_acks();
         let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
-        let (file, before) =
-            (self.target.output_name(), acks.first().and_then(|ack| ack.before.clone()));
+        let (file, before) = (self.place_name(), acks.first().and_then(|ack| ack.before.clone()));
         let applying = WorkflowInput::Applying { proposals: seqs.clone(), file, before, acks };
-        if let Err(error) = self.handle_with_blobs(workflow, applying, blobs) {
-            self.scene.rollback(start);
+        let recorded = self.handle_with_blobs(workflow, applying, blobs);
+        let Some(target) = self.target.driver_mut().direct_mut() else {
+            return Ok(());
+        };
+        if let Err(error) = recorded {
+            target.abandon();
+            self.planner.scene.rollback(start);
             return Err(error);
         }
-        if let Err(error) = self.target.commit(ready, &mut self.scene) {
-            self.scene.rollback(start);
+        if let Err(error) = target.commit(&mut self.planner.scene) {
+            self.planner.scene.rollback(start);
             return match error {
-                PlaceError::Changed { .. } if self.rebase_count < MAX_MOVES => {
-                    self.rebase_proposals(workflow, &seqs)
-                }
+                PlaceError::Changed { .. } if may_rebase => self.rebase_proposals(workflow, &seqs),
                 error => self.record_failure(workflow, seqs, error),
             };
         }
-        self.rebase_count = 0;
-        self.unrecorded.push((workflow, seqs));
+        self.applying.rebase_count = 0;
+        self.applying.unrecorded.push((workflow, seqs));
         self.flush_unrecorded()
     }
 
@@ -75,12 +99,12 @@ impl Engine {
     /// attempt: they must not be applied a second time.
     fn flush_unrecorded(&mut self) -> Result<(), EngineError> {
         let mut recorded = Ok(());
-        while let Some((workflow, proposals)) = self.unrecorded.first().cloned() {
+        while let Some((workflow, proposals)) = self.applying.unrecorded.first().cloned() {
             let applied = WorkflowInput::Applied(proposals.clone());
             recorded = match self.handle_input(workflow, applied) {
                 Ok(_) => Ok(()),
                 Err(EngineError::Ledger(source)) => {
-                    let (place, source) = (self.target.output_name(), Box::new(source));
+                    let (place, source) = (self.place_name(), Box::new(source));
                     Err(EngineError::NotRecorded { place, proposals, source })
                 }
                 Err(error) => Err(error),
@@ -88,7 +112,7 @@ impl Engine {
             if recorded.is_err() {
                 break;
             }
-            self.unrecorded.remove(0);
+            self.applying.unrecorded.remove(0);
         }
         recorded
     }
@@ -97,7 +121,7 @@ impl Engine {
     pub fn applied_in_place(&self, workflow: Seq) -> Vec<Seq> {
         let proposals = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         let applied = proposals.filter(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
-        let unrecorded = self.unrecorded.iter().filter(|(of, _)| *of == workflow);
+        let unrecorded = self.applying.unrecorded.iter().filter(|(of, _)| *of == workflow);
         applied.map(|(seq, _)| seq).chain(unrecorded.flat_map(|(_, seqs)| seqs.clone())).collect()
     }
 
@@ -110,16 +134,16 @@ impl Engine {
 
     /// Returns the name of the place as entries record it, for messages.
     pub fn place_name(&self) -> String {
-        self.target.output_name()
+        self.target.driver().output_name()
     }
 
-    pub(super) fn record_failure(
+    pub(crate) fn record_failure(
         &mut self,
         workflow: Seq,
         proposals: Vec<Seq>,
         error: PlaceError,
     ) -> Result<(), EngineError> {
-        self.rebase_count = 0;
+        self.applying.rebase_count = 0;
         // A transient error does not use up an approval: the proposals stay approved and are
         // applied later.
         if error.is_transient() {

@@ -25,7 +25,7 @@ const WINDOW_DIVISOR: u64 = 6;
 impl Engine {
     /// Selects the scripts that may matter for a request. None if the driver is not a model, or no
     /// script matters.
-    pub(super) fn select_context(
+    pub(crate) fn select_context(
         &mut self,
         request: &UserRequest,
         driver: &ToolDriver,
@@ -35,7 +35,7 @@ impl Engine {
         };
         let (estimate, window) = model_request::first_message_tokens(models, request);
         let budget = (window.saturating_sub(estimate) * 3 / WINDOW_DIVISOR).min(MAX_BYTES);
-        let (scene, recent) = (&self.scene, self.recent_scripts());
+        let (scene, recent) = (&self.planner.scene, self.recent_scripts());
         let question = code::ContextRequest {
             words: &request.goal,
             pointed: request.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
@@ -56,6 +56,7 @@ impl Engine {
     /// first.
     fn recent_scripts(&self) -> Vec<Node> {
         let mut changed: Vec<_> = self
+            .executor
             .state
             .workflows()
             .flat_map(|(_, workflow)| Workflow::proposals(workflow))
@@ -66,7 +67,7 @@ impl Engine {
         let mut recent = Vec::new();
         for command in scripts {
             if let Command::EditScript { target, .. } = command
-                && let Some(node) = locate_target(&self.scene, target)
+                && let Some(node) = locate_target(&self.planner.scene, target)
                 && !recent.contains(&node)
             {
                 recent.push(node);

@@ -16,7 +16,7 @@ use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
 use vector_place::StyleFile;
 
-use crate::{Engine, EngineError, Target, settings};
+use crate::{Engine, EngineError, settings};
 
 /// A fetch for a call, with all that is needed to perform it.
 #[derive(Debug, Clone)]
@@ -51,43 +51,24 @@ impl FetchWork {
 impl Engine {
     /// Returns the fetch that a call waits for.
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
-        let requests = self.tasks.values().filter_map(|task| task.fetching.as_ref());
-        let request = requests.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
-        Some(FetchWork {
-            request: Arc::clone(request),
-            folder: self.target.settings_folder(),
-            files: self.script_files_for(request),
-        })
-    }
-
-    /// Whether a fetch for a call is in progress.
-    pub(super) fn is_fetching(&self, call: Seq) -> bool {
-        let mut requests = self.tasks.values().filter_map(|task| task.fetching.as_ref());
-        requests.any(|(of, _)| *of == call)
+        let request = Arc::clone(self.executor.find_fetch(call)?);
+        let files = self.script_files_for(&request);
+        Some(FetchWork { request, folder: self.settings_folder(), files })
     }
 
     /// Drops the fetch of a call: its result is not needed any more.
     pub fn end_fetch(&mut self, call: Seq) {
-        for task in self.tasks.values_mut() {
-            task.fetching.take_if(|(of, _)| *of == call);
-        }
-    }
-
-    pub(super) fn begin_fetch(&mut self, workflow: Seq, call: Seq, look: Arc<FetchRequest>) {
-        if let Some(task) = self.tasks.get_mut(&workflow) {
-            task.fetching = Some((call, look));
-        }
+        self.executor.end_fetch(call);
     }
 
     /// Returns the files of the scripts that a fetch checks.
-    fn script_files_for(&self, look: &FetchRequest) -> HashMap<InstancePath, String> {
-        let (Target::Project(project), FetchRequest::Diagnostics(wanted)) = (&self.target, look)
-        else {
+    fn script_files_for(&self, request: &FetchRequest) -> HashMap<InstancePath, String> {
+        let FetchRequest::Diagnostics(wanted) = request else {
             return HashMap::new();
         };
-        let mut files = project.script_files();
+        let mut files = self.target.driver().script_files();
         let mut file = |path: &InstancePath| {
-            let file = files.remove(&self.scene.resolve(path).ok()?)?;
+            let file = files.remove(&self.planner.scene.resolve(path).ok()?)?;
             Some((path.clone(), file))
         };
         wanted.scripts.iter().filter_map(|it| file(&it.path)).collect()
@@ -114,12 +95,11 @@ impl Engine {
     }
 
     /// Loads the project's script formatting settings into the scene, if the tool can need them.
-    pub(super) fn load_style(&mut self, tool: &str) {
+    pub(crate) fn load_style(&mut self, tool: &str) {
         if !matches!(tool, "format" | "propose_changes") {
             return;
         }
-        let found =
-            self.target.settings_folder().map(|folder| settings::find_stylua_settings(&folder));
+        let found = self.settings_folder().map(|folder| settings::find_stylua_settings(&folder));
         let style = match found {
             None | Some(Ok(None)) => None,
             Some(Ok(Some(found))) => {
@@ -129,7 +109,7 @@ impl Engine {
                 Some(StyleFile { file: "stylua.toml".to_owned(), text: Err(why.to_string()) })
             }
         };
-        self.scene.set_style(style);
+        self.planner.scene.set_style(style);
     }
 }
 

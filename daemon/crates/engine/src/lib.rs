@@ -8,14 +8,15 @@ mod apply;
 pub mod budget;
 mod context_selection;
 pub mod conversation;
-mod feasibility;
+mod executor;
 pub mod fetch;
-pub mod hybrid;
+mod file_parts;
 pub mod model_request;
-mod overlay;
 pub mod parallel_reading;
 mod pending_conflict;
 mod plan;
+mod plan_checks;
+mod planner;
 mod rebase;
 mod recover;
 pub mod render_input;
@@ -23,7 +24,6 @@ mod replan;
 mod restore;
 mod revert;
 pub mod settings;
-pub mod studio;
 mod studio_memory;
 mod studio_sync;
 mod target;
@@ -31,9 +31,7 @@ mod tasks;
 mod workflow_run;
 pub mod workflow_state;
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use scene_schemas::Refusal;
 use scene_schemas::entry::{
@@ -44,33 +42,32 @@ use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
-use vector_core::proposal::{BlobStore, ProposalDraft, SeenTexts};
+use vector_core::proposal::ProposalDraft;
 use vector_core::workflow::{
-    AGENT, CALLS, LedgerState, WantedWork, Workflow, WorkflowInput, decide,
+    AGENT, CALLS, PendingProposal, PendingStatus, WantedWork, Workflow, WorkflowInput,
 };
 use vector_files::place_file::{PlaceError, PlaceFile};
-use vector_ledger::{AppendBatch, Ledger, LedgerError};
-use vector_place::{JournalMark, Scene};
+use vector_ledger::LedgerError;
+use vector_place::Scene;
 use vector_providers::{ProviderKind, offline};
 
 pub use self::apply::name_proposals;
+pub use self::file_parts::restore_interrupted_files;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
 pub use self::revert::find_applied_ack;
-pub use self::target::Target;
+pub use self::target::{HybridTarget, PlaceFileTarget, RojoTarget, Target, studio};
 pub use self::workflow_run::WorkflowRun;
 
-use self::tasks::ActiveTask;
+use self::apply::ApplyProgress;
+use self::executor::Executor;
+use self::model_request::RequestMemory;
+use self::planner::Planner;
 
 /// The call by which a user reverts a proposal. Models cannot make it.
 pub const REVERT: &str = "revert";
 
 /// The call by which a user restores a checkpoint. Models cannot make it.
 pub const RESTORE: &str = "restore_checkpoint";
-
-/// How many times in a row a run is replanned because another process changed the file first. When
-/// several processes write at once, one of them succeeds each time, so this is also how many may
-/// write at once.
-const MAX_MOVES: usize = 50;
 
 /// An error that stops the engine.
 #[derive(Debug, thiserror::Error)]
@@ -170,83 +167,44 @@ impl From<&str> for UserRequest {
 pub type EntryListener = Box<dyn FnMut(&Record) + Send>;
 
 /// A place and its active workflows.
+///
+/// The executor knows the workflows, the planner the scene, and the target where approved
+/// proposals go. The engine makes them work together, in `impl` blocks of one module per subject.
 pub struct Engine {
-    ledger: Arc<Ledger>,
-    /// The workflows that are loaded: the active ones and the earlier tasks of their conversations.
-    state: LedgerState,
-    tasks: BTreeMap<Seq, ActiveTask>,
-    scene: Scene,
+    executor: Executor,
+    planner: Planner,
     target: Target,
-    /// The pending proposals that are applied to the scene only, each with the journal mark from
-    /// before it.
-    overlay: Vec<(Seq, JournalMark)>,
-    blobs: BlobStore,
-    /// The texts that calls saw when they were first planned, for calls that are replanned.
-    planned_texts: HashMap<Seq, SeenTexts>,
-    /// How often in a row another process changed the file.
-    rebase_count: usize,
+    applying: ApplyProgress,
+    requests: RequestMemory,
     /// Proposals beyond this mode need the user's approval, whatever mode their workflow began
     /// with.
     mode_limit: Mode,
-    /// For an open place: the state of the questions that the current call has asked Studio.
-    questions: studio_sync::AskedQuestions,
-    /// The projects with which Rojo may sync the open place.
-    linked_projects: hybrid::LinkedProjects,
-    /// The hash of the rules and tools of the last request, whose blob is in the ledger.
-    last_system: Option<Fingerprint>,
-    spending: budget::SpendingMeter,
-    /// The last entry that this engine appended.
-    last_seq: Seq,
-    /// Whether a daemon serves the workflows that begin here.
-    is_served: bool,
-    /// The last entry from before the current scene was read. Ids in entries up to it may be stale.
-    ids_valid_after: Seq,
-    listener: EntryListener,
-    /// Proposals that are in the place but that the ledger could not record as applied, by
-    /// workflow.
-    unrecorded: Vec<(Seq, Vec<Seq>)>,
 }
 
 impl Engine {
     /// Marks workflows that begin from now on as served: the next daemon resumes requests that are
     /// cut off.
     pub fn mark_served(&mut self) {
-        self.is_served = true;
+        self.executor.is_served = true;
     }
 
     /// Returns the folder whose settings apply to the place; None if the place is open in Studio.
     pub fn settings_folder(&self) -> Option<PathBuf> {
-        self.target.settings_folder()
+        self.target.driver().settings_folder()
     }
 
     fn release(self) {
-        std::mem::forget((self.scene, self.state));
-    }
-
-    /// Returns a workflow, as read from the ledger.
-    pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
-        self.state.workflow(workflow)
+        std::mem::forget((self.planner, self.executor.state));
     }
 
     /// Returns the place file; None if the target is not a place file.
     pub fn place_file(&self) -> Option<&PlaceFile> {
-        match &self.target {
-            Target::File(file) => Some(file),
-            Target::Project(_) | Target::Open(_) => None,
-        }
+        self.target.driver().place_file()
     }
 
     /// Returns the scene, with all pending proposals applied to it.
     pub fn scene(&self) -> &Scene {
-        &self.scene
-    }
-
-    fn apply_records(&mut self, records: &[Record]) {
-        for record in records {
-            self.state.apply_record(record);
-            self.last_seq = record.seq;
-            (self.listener)(record);
-        }
+        &self.planner.scene
     }
 
     /// Decides what an input means, appends the resulting entries durably, and only then acts on
@@ -265,11 +223,11 @@ impl Engine {
         input: WorkflowInput,
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
-        let entries = decide(&self.state, workflow, input)?;
+        let entries = self.executor.decide(workflow, input)?;
         self.append_entries(workflow, entries, blobs)
     }
 
-    /// Appends entries durably and applies them to the state.
+    /// Appends entries durably, and updates the overlay and the other workflows accordingly.
     fn append_entries(
         &mut self,
         workflow: Seq,
@@ -279,10 +237,8 @@ impl Engine {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = AppendBatch { workflow: Some(workflow), entries, blobs };
-        let records = self.ledger.append(batch)?;
-        self.apply_records(&records);
-        self.drop_settled();
+        let records = self.executor.append_entries(workflow, entries, blobs)?;
+        self.planner.drop_settled(&self.executor);
         self.withdraw_dependents(&records)?;
         Ok(records)
     }
@@ -319,14 +275,14 @@ impl Engine {
                         return Ok(NextStep::Fetch(call));
                     }
                 }
-                Some(WantedWork::Apply(proposals)) => match self.target {
-                    Target::File(_) | Target::Project(_) => {
-                        self.apply_proposals(workflow, &proposals)?;
-                    }
+                Some(WantedWork::Apply(proposals)) => {
                     // In an open place, approved proposals are handed to Studio first, whatever
                     // workflow they belong to.
-                    Target::Open(_) => return Ok(NextStep::Studio),
-                },
+                    if self.target.driver().live().is_some() {
+                        return Ok(NextStep::Studio);
+                    }
+                    self.apply_proposals(workflow, &proposals)?;
+                }
                 Some(WantedWork::Answer(call)) => return Ok(NextStep::Answer(call)),
                 Some(WantedWork::GoAhead) => return Ok(NextStep::GoAhead),
                 Some(WantedWork::Reply) if self.is_model_driven(workflow) => {
@@ -346,9 +302,10 @@ impl Engine {
         };
         let patch_id = pending.proposal.patch_id.clone();
         let yes = WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice };
-        match self.target {
-            Target::File(_) | Target::Project(_) => self.handle_input(workflow, yes).map(drop),
-            Target::Open(_) => self.approve_in_studio(workflow, proposal, yes),
+        if self.target.driver().live().is_some() {
+            self.approve_in_studio(workflow, proposal, yes)
+        } else {
+            self.handle_input(workflow, yes).map(drop)
         }
     }
 
@@ -358,7 +315,7 @@ impl Engine {
     fn is_place_needed(&self, workflow: Seq) -> bool {
         match self.workflow(workflow).and_then(Workflow::wants) {
             Some(WantedWork::Answer(_) | WantedWork::GoAhead) => false,
-            Some(WantedWork::Plan { call, .. }) => !self.is_fetching(call),
+            Some(WantedWork::Plan { call, .. }) => !self.executor.is_fetching(call),
             Some(WantedWork::Reply) => {
                 !self.is_model_driven(workflow) && !self.is_agent_driven(workflow)
             }
@@ -367,7 +324,7 @@ impl Engine {
     }
 
     fn is_model_driven(&self, workflow: Seq) -> bool {
-        matches!(self.driver(workflow), Some(ToolDriver::Provider(ProviderKind::Model(_))))
+        matches!(self.executor.driver(workflow), Some(ToolDriver::Provider(ProviderKind::Model(_))))
     }
 
     /// Requires the user's approval from now on for every proposal beyond `mode`.
@@ -381,17 +338,17 @@ impl Engine {
     }
 
     fn is_agent_driven(&self, workflow: Seq) -> bool {
-        matches!(self.driver(workflow), Some(ToolDriver::Agent { .. }))
+        matches!(self.executor.driver(workflow), Some(ToolDriver::Agent { .. }))
     }
 
     fn answer_or_finish(&mut self, workflow: Seq) -> Result<(), EngineError> {
-        if let Some(ToolDriver::Missing { why, .. }) = self.driver(workflow) {
+        if let Some(ToolDriver::Missing { why, .. }) = self.executor.driver(workflow) {
             let missing = model_request::missing_model(why);
             return self.handle_input(workflow, WorkflowInput::Unanswered(missing)).map(drop);
         }
-        let prompt = self.state.build_prompt(workflow);
+        let prompt = self.executor.state.build_prompt(workflow);
         let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) =
-            (self.driver(workflow), prompt)
+            (self.executor.driver(workflow), prompt)
         {
             WorkflowInput::Replied(offline::next_message(&prompt))
         } else {
@@ -405,20 +362,40 @@ impl Engine {
         self.handle_input(workflow, input).map(drop)
     }
 
-    /// Returns the base of the next plan: the hash of the file and of the pending proposals on top
-    /// of it.
+    /// Returns the base of the next plan.
     fn plan_base(&self) -> Fingerprint {
-        let base = self.target.plan_base();
-        if self.overlay.is_empty() {
-            return base;
+        self.planner.plan_base(self.target.plan_base(), &self.executor)
+    }
+
+    /// Rolls back the whole overlay.
+    fn drop_overlay(&mut self) {
+        self.planner.drop_overlay_from(0, &self.executor);
+        if let Some(live) = self.target.driver_mut().live_mut() {
+            live.remove_unsynced(&mut self.planner.scene);
         }
-        let mut text = base.to_string();
-        for (seq, _) in &self.overlay {
-            let pending = self.find_proposal(*seq);
-            text.push('\n');
-            text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
+    }
+
+    /// Queues all pending proposals to be overlaid again, for example after a reported change.
+    fn requeue_overlay(&mut self) {
+        self.drop_overlay();
+        let all = self.executor.all_proposals().into_iter();
+        let pending = all.filter(|(_, it)| self.should_overlay(it)).map(|(seq, _)| seq);
+        self.planner.pending_overlay = pending.collect();
+    }
+
+    /// Whether a proposal belongs in the overlay. For files, approved proposals wait until all of a
+    /// task are decided; Studio receives them at once.
+    fn should_overlay(&self, pending: &PendingProposal) -> bool {
+        match pending.status {
+            PendingStatus::Waiting => true,
+            PendingStatus::Approved => self.target.driver().live().is_none(),
+            PendingStatus::Applying(_)
+            | PendingStatus::Applied(_)
+            | PendingStatus::Failed(_)
+            | PendingStatus::Rejected(_)
+            | PendingStatus::Undone(_)
+            | PendingStatus::Withdrawn(_) => false,
         }
-        Fingerprint::hash_bytes(text.as_bytes())
     }
 
     /// Replaces a proposal by the user's revision of it. If the revision is refused, the old
@@ -428,22 +405,24 @@ impl Engine {
         old: Seq,
         draft: impl FnOnce(&mut ProposalDraft<'_>) -> Result<(), Refusal>,
     ) -> Result<Seq, EngineError> {
-        let Some(at) = self.overlay.iter().position(|(seq, _)| *seq == old) else {
-            return Err(self.overlay_refusal(old).into());
+        let at = self.planner.overlay.iter().position(|(seq, _)| *seq == old);
+        let Some(at) = at else {
+            return Err(Planner::overlay_refusal(old, &self.executor).into());
         };
         let Some((workflow, pending)) = self.find_proposal(old) else {
             return Err(Refusal(format!("There is no proposal {old}.")).into());
         };
         let (call, title) = (pending.call, pending.proposal.title.clone());
-        let mark = self.overlay[at].1;
-        let dropped: Vec<Seq> =
-            self.overlay.split_off(at).into_iter().map(|(seq, _)| seq).collect();
-        self.scene.rollback(mark);
+        let mark = self.planner.overlay[at].1;
+        let dropped = self.planner.overlay.split_off(at);
+        let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
+        self.planner.scene.rollback(mark);
         let base = self.plan_base();
-        let files = self.file_hashes_before("");
-        self.scene.begin_scope(call);
+        let files = self.planned_files_before("");
         let revised = {
-            let mut drafted = ProposalDraft::new(&mut self.scene, &self.blobs);
+            let Planner { scene, blobs, .. } = &mut self.planner;
+            scene.begin_scope(call);
+            let mut drafted = ProposalDraft::new(scene, blobs);
             let done = draft(&mut drafted);
             // The first title wins: this one applies only if the revision has not set its own.
             drafted.set_title(title);
@@ -453,26 +432,23 @@ impl Engine {
                 Err(refusal) => Err(refusal),
             }
         };
-        let outcome = revised
-            .and_then(|revised| self.check_all_known().map(|()| revised))
-            .and_then(|revised| self.split_proposal(call, revised))
-            .and_then(|revised| self.attach_file_effects(revised, &files))
-            .and_then(|revised| self.warn_generated_files(workflow, revised))
-            .map_err(EngineError::from)
-            .and_then(|by| {
-                self.handle_input(
-                    workflow,
-                    WorkflowInput::Revise { proposal: old, by: Box::new(by) },
-                )
-            });
+        let checked = revised.and_then(|revised| self.check_all_known().map(|()| revised));
+        let outcome = match checked {
+            Ok(revised) => self.complete_plan(workflow, call, revised, &files),
+            Err(refusal) => Ok(Err(refusal)),
+        };
+        let outcome = outcome.and_then(|completed| {
+            let revise = WorkflowInput::Revise { proposal: old, by: Box::new(completed?) };
+            self.handle_input(workflow, revise)
+        });
         match outcome {
             Ok(records) => {
-                self.keep_overlay(&records, mark);
-                Ok(self.overlay.last().map_or(old, |(seq, _)| *seq))
+                self.planner.keep_overlay(&records, mark);
+                Ok(self.planner.overlay.last().map_or(old, |(seq, _)| *seq))
             }
             Err(error) => {
-                self.scene.rollback(mark);
-                self.overlay_proposals(&dropped)?;
+                self.planner.scene.rollback(mark);
+                self.planner.overlay_proposals(&dropped, &self.executor)?;
                 Err(error)
             }
         }
@@ -485,33 +461,12 @@ impl Engine {
             .filter_map(|seq| self.find_proposal(*seq))
             .flat_map(|(_, pending)| required_blobs(&pending.proposal.commands))
             .collect();
-        self.load_blobs_by_hash(wanted)
+        self.load_blobs(wanted)
     }
 
-    fn load_blobs_by_hash(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
-        for hash in hashes {
-            if !self.blobs.contains_key(&hash)
-                && let Some(bytes) = self.ledger.read_blob(&hash)?
-            {
-                self.blobs.insert(hash, bytes);
-            }
-        }
-        Ok(())
+    fn load_blobs(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
+        self.executor.load_blobs(hashes, &mut self.planner.blobs)
     }
-}
-
-/// Reads the earlier tasks of a conversation, up to the entry `before`.
-fn read_conversation(
-    ledger: &Ledger,
-    follows: Option<Seq>,
-    before: Seq,
-) -> Result<LedgerState, LedgerError> {
-    let mut state = LedgerState::default();
-    let records = tasks::conversation_records(ledger, follows, |_| false)?;
-    for record in records.iter().filter(|record| record.seq < before) {
-        state.apply_record(record);
-    }
-    Ok(state)
 }
 
 /// Returns the blobs that commands need.

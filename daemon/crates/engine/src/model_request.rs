@@ -31,7 +31,9 @@ use vector_providers::http::HttpError;
 use vector_providers::request::ModelHttpRequest;
 
 use self::model_response::{build_message, failure_trouble, message_cost, unreachable_trouble};
-use crate::{Engine, EngineError, ToolDriver, UserRequest, read_conversation};
+use crate::budget::SpendingMeter;
+use crate::executor::read_conversation;
+use crate::{Engine, EngineError, ToolDriver, UserRequest};
 
 /// How many steps stay when older ones are summarised. The first number with which the request fits
 /// is used.
@@ -47,6 +49,14 @@ const COMPACT_TO: u64 = 60;
 /// How much of a project's memory is sent to a model, in bytes.
 const MAX_MEMORY: usize = 2_400;
 
+/// What an engine knows of its earlier requests.
+#[derive(Debug, Default)]
+pub(crate) struct RequestMemory {
+    /// The hash of the rules and tools of the last request, whose blob is in the ledger.
+    last_system: Option<Fingerprint>,
+    spending: SpendingMeter,
+}
+
 /// A request that is ready to be sent.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
@@ -58,7 +68,7 @@ pub struct ModelRequest {
 }
 
 /// Returns the limits that the user's settings place on a model.
-pub(super) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
+pub(crate) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
     match driver {
         ToolDriver::Provider(ProviderKind::Model(models)) => {
             let config = &models.config;
@@ -88,7 +98,7 @@ pub fn check_first_message(models: &TaskModels, request: &UserRequest) -> Result
 }
 
 /// Returns the estimated tokens of a first message, and the token budget that it must fit into.
-pub(super) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -> (u64, u64) {
+pub(crate) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -> (u64, u64) {
     let (goal, attached) = (request.goal.clone(), request.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // Include all tools, since this is the upper bound of the size.
@@ -149,7 +159,9 @@ impl Engine {
     /// Returns the client for a workflow's next message. The planning model answers in plan mode and until a
     /// plan exists, the editing model afterwards.
     fn current_client(&self, workflow: Seq) -> Option<(Arc<ModelClient>, TaskModels)> {
-        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver(workflow) else {
+        let Some(ToolDriver::Provider(ProviderKind::Model(models))) =
+            self.executor.driver(workflow)
+        else {
             return None;
         };
         let workflow = self.workflow(workflow)?;
@@ -213,11 +225,13 @@ impl Engine {
         workflow: Seq,
         client: &ModelClient,
     ) -> Result<Option<ModelTrouble>, EngineError> {
-        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver(workflow) else {
+        let Some(ToolDriver::Provider(ProviderKind::Model(models))) =
+            self.executor.driver(workflow)
+        else {
             return Ok(None);
         };
         let caps = models.spending_caps();
-        let Some(state) = self.state.workflow(workflow) else {
+        let Some(state) = self.executor.state.workflow(workflow) else {
             return Ok(None);
         };
         let limit = state.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
@@ -250,12 +264,12 @@ impl Engine {
                 setting: Some(Setting::Model),
             }));
         }
-        self.spending.read_new_replies(&self.ledger)?;
-        Ok(self.spending.find_exceeded_cap(&caps, workflow, &state.place, unix_millis()))
+        self.requests.spending.read_new_replies(&self.executor.ledger)?;
+        Ok(self.requests.spending.find_exceeded_cap(&caps, workflow, &state.place, unix_millis()))
     }
 
     fn max_output(&self, workflow: Seq) -> Option<u32> {
-        match self.driver(workflow) {
+        match self.executor.driver(workflow) {
             Some(ToolDriver::Provider(ProviderKind::Model(models))) => models.config.max_output,
             _ => None,
         }
@@ -266,8 +280,9 @@ impl Engine {
     /// can be rebuilt from the ledger alone.
     fn build_request(&self, workflow: Seq, client: &ModelClient) -> Option<BuiltRequest> {
         let state = self.workflow(workflow)?;
-        let mut prompt = self.state.build_prompt(workflow)?;
-        let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MAX_MEMORY));
+        let mut prompt = self.executor.state.build_prompt(workflow)?;
+        let memory =
+            self.planner.scene.memory().map(|memory| memory::extract_memory(memory, MAX_MEMORY));
         let scope = state.guards.as_ref().map_or(0, |guards| guards.scope);
         let memory = memory.as_deref().filter(|it| !it.is_empty());
         add_rules_and_tools(
@@ -275,7 +290,7 @@ impl Engine {
             state.stance,
             scope,
             memory,
-            self.scene.is_open_in_studio(),
+            self.planner.scene.is_open_in_studio(),
         );
         prompt.max_output = self.max_output(workflow);
         prompt.effort = client.chosen_model().effort;
@@ -292,7 +307,7 @@ impl Engine {
             effort,
             max_output,
             system: Fingerprint::hash_bytes(&system),
-            summary: self.state.newest_summary(workflow),
+            summary: self.executor.state.newest_summary(workflow),
             turns,
             bytes: bytes as u64,
             estimate: state.conversation().estimate_tokens(bytes),
@@ -312,14 +327,14 @@ impl Engine {
         let BuiltRequest { requested, system, request } = built;
         // The rules and tools rarely change from one request to the next, so the blob is stored
         // once.
-        let is_kept = self.last_system.as_ref() == Some(&requested.system);
+        let is_kept = self.requests.last_system.as_ref() == Some(&requested.system);
         let kept = requested.system.clone();
         let blobs = if is_kept { Vec::new() } else { vec![system] };
         let records =
             self.handle_with_blobs(workflow, WorkflowInput::Requested(Box::new(requested)), blobs)?;
-        self.last_system = Some(kept);
+        self.requests.last_system = Some(kept);
         let seq = records.first().map_or(Seq(0), |record| record.seq);
-        if let Some(task) = self.tasks.get_mut(&workflow) {
+        if let Some(task) = self.executor.tasks.get_mut(&workflow) {
             task.open_request = Some(seq);
         }
         Ok(ModelRequest { seq, client, models, request })
@@ -335,7 +350,7 @@ impl Engine {
         ask: &ModelRequest,
         answer: Result<ModelAnswer, HttpError>,
     ) -> Result<(), EngineError> {
-        let task = self.tasks.get_mut(&workflow);
+        let task = self.executor.tasks.get_mut(&workflow);
         let Some(task) = task.filter(|task| task.open_request == Some(ask.seq)) else {
             return Ok(());
         };
@@ -386,7 +401,7 @@ impl Engine {
         }
         let mut equipped = ModelPrompt::default();
         let stance = self.workflow(workflow).map_or(InteractionMode::Act, |it| it.stance);
-        add_rules_and_tools(&mut equipped, stance, 0, None, self.scene.is_open_in_studio());
+        add_rules_and_tools(&mut equipped, stance, 0, None, self.planner.scene.is_open_in_studio());
         let Some(text) = &message.text else {
             return message;
         };

@@ -18,7 +18,7 @@ const MAX_NAMED: usize = 3;
 impl Engine {
     /// Appends to a refusal the pending proposals that delete or change what the call's arguments
     /// name.
-    pub(super) fn add_pending_conflicts(&self, own: Seq, refusal: Refusal, args: &Json) -> Refusal {
+    pub(crate) fn add_pending_conflicts(&self, own: Seq, refusal: Refusal, args: &Json) -> Refusal {
         let mut paths = BTreeSet::new();
         collect_paths(args, &mut paths);
         let mut text = refusal.0;

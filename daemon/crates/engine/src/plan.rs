@@ -28,26 +28,33 @@ impl Engine {
         let only_reads = tools::find_tool(&call.tool).is_ok_and(ToolSpec::is_read);
         let is_free = match self.workflow(workflow).and_then(Workflow::wants) {
             // A fetch in progress does not block other calls.
-            Some(WantedWork::Plan { call, .. }) => self.is_fetching(call),
+            Some(WantedWork::Plan { call, .. }) => self.executor.is_fetching(call),
             _ => true,
         };
         let is_here = self.check_readable().is_ok();
         if !only_reads
             || !is_free
             || !is_here
-            || self.is_asking()
+            || self.planner.is_asking()
             || self.is_waiting_for_studio()?
         {
             return Ok(None);
         }
         let base = self.plan_base();
-        self.scene.forget_facts();
-        self.scene.set_implicit_target(None);
-        code::set_readers(&self.scene, parallel_reading::PARALLEL_READERS);
+        self.planner.scene.forget_facts();
+        self.planner.scene.set_implicit_target(None);
+        code::set_readers(&self.planner.scene, parallel_reading::PARALLEL_READERS);
         let (tool, args) = (&call.tool, &call.args);
-        let planned =
-            tools::plan_call(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
-        if !self.scene.take_missing().is_empty() {
+        let planned = tools::plan_call(
+            Seq(0),
+            tool,
+            args,
+            &mut self.planner.scene,
+            &base,
+            &self.planner.blobs,
+            None,
+        );
+        if !self.planner.scene.take_missing().is_empty() {
             return Ok(None);
         }
         let answer = match planned {
@@ -64,16 +71,16 @@ impl Engine {
     /// is recorded.
     pub fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
         self.check_readable()?;
-        if self.is_asking() {
+        if self.planner.is_asking() {
             return refuse!("The place is being read now; list again in a moment.");
         }
         let args =
             json!({ "selector": "LuaSourceContainer", "limit": PAGE_SIZE, "cursor": cursor });
         let base = self.plan_base();
-        self.scene.set_implicit_target(None);
-        let (scene, blobs) = (&mut self.scene, &self.blobs);
+        self.planner.scene.set_implicit_target(None);
+        let (scene, blobs) = (&mut self.planner.scene, &self.planner.blobs);
         let found = tools::plan_call(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
-        if !self.scene.take_missing().is_empty() {
+        if !self.planner.scene.take_missing().is_empty() {
             return refuse!("Not all of the place is known yet; list again in a moment.");
         }
         let Plan::Answer(found) = found else {
@@ -93,61 +100,74 @@ impl Engine {
 
     /// Plans a call. Returns true if a fetch is needed first. While that fetch is in progress, the
     /// call is not planned again, however often the workflow is run.
-    pub(super) fn plan_call(
+    pub(crate) fn plan_call(
         &mut self,
         workflow: Seq,
         call: Seq,
         tool: &str,
         args: &Json,
     ) -> Result<bool, EngineError> {
-        if self.is_fetching(call) {
+        if self.executor.is_fetching(call) {
             return Ok(true);
         }
-        let may = check_call(&self.state, workflow, call).and_then(|()| self.check_readable());
+        let may =
+            check_call(&self.executor.state, workflow, call).and_then(|()| self.check_readable());
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
             return Ok(false);
         }
         let base = self.plan_base();
-        let files = self.file_hashes_before(tool);
+        let files = self.planned_files_before(tool);
         self.begin_questions(workflow, call);
-        let earlier = self.previous_plan(workflow, call);
-        let mark = self.scene.journal_mark();
-        let is_own = matches!(self.driver(workflow), Some(ToolDriver::Calls));
-        self.scene.begin_scope(call);
-        code::set_readers(&self.scene, parallel_reading::PARALLEL_READERS);
+        let earlier = self.workflow(workflow).and_then(|it| self.planner.previous_plan(it, call));
+        let mark = self.planner.scene.journal_mark();
+        let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
+        self.planner.scene.begin_scope(call);
+        code::set_readers(&self.planner.scene, parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
         } else if is_own && tool == RESTORE {
             self.plan_restore(call, args, &base)?
         } else {
-            let seen = self.planned_texts.get(&call);
-            tools::plan_call(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
+            let seen = self.planner.planned_texts.get(&call);
+            tools::plan_call(
+                call,
+                tool,
+                args,
+                &mut self.planner.scene,
+                &base,
+                &self.planner.blobs,
+                seen,
+            )
         };
         let result = match &earlier {
-            Some(earlier) => {
-                result.and_then(|plan| self.restore_choices(earlier, call, &base, mark, plan))
-            }
+            Some(earlier) => result
+                .and_then(|plan| self.planner.restore_choices(earlier, call, &base, mark, plan)),
             None => result,
         };
-        let result = self.check_files_can_represent(workflow, call, result, &files)?;
+        let result = match result {
+            Ok(Plan::Propose(proposal, answer)) => self
+                .complete_plan(workflow, call, *proposal, &files)?
+                .map(|it| Plan::Propose(Box::new(it), answer)),
+            other => other,
+        };
         if self.ask_studio(call, &result) {
-            self.scene.rollback(mark);
+            self.planner.scene.rollback(mark);
             return Ok(false);
         }
         if let Ok(Plan::Look(look)) = result {
-            self.scene.rollback(mark);
-            self.begin_fetch(workflow, call, look);
+            self.planner.scene.rollback(mark);
+            self.executor.begin_fetch(workflow, call, look);
             return Ok(true);
         }
-        self.end_questions();
+        self.planner.end_questions();
         let result = result.map_err(|refusal| self.add_pending_conflicts(workflow, refusal, args));
-        let after = self.overlay.iter().map(|(seq, _)| *seq).collect();
+        let after = self.planner.overlay.iter().map(|(seq, _)| *seq).collect();
         let records =
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
-        self.keep_overlay(&records, mark);
+        self.planner.keep_overlay(&records, mark);
         Ok(false)
     }
 }

@@ -7,28 +7,25 @@ use std::collections::BTreeMap;
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
-use scene_schemas::refusal::refuse;
-use vector_core::code;
-use vector_core::workflow::WorkflowInput;
+use vector_core::workflow::{PendingStatus, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_place::Scene;
 use vector_rojo_project::FileChanges;
 
-use crate::{Engine, EngineError, Target};
+use crate::target::DirectDriver;
+use crate::{Engine, EngineError};
 
 impl Engine {
-    /// Reads the files of a project again if another program changed them. Pending proposals that
-    /// no longer fit are replanned.
+    /// Reads the files of projects again if another program changed them. Pending proposals that no
+    /// longer fit are replanned.
     ///
     /// # Errors
-    /// The project cannot be read now. The scene stays as it was.
-    pub fn follow_project_files(&mut self, changes: &FileChanges) -> Result<(), EngineError> {
-        let Target::Project(project) = &mut self.target else {
-            return Ok(());
-        };
-        match project.follow_changes(changes)? {
+    /// The project cannot be read now, and the scene stays as it was; or the ledger cannot be read
+    /// or written.
+    pub fn follow_files(&mut self, changes: &FileChanges) -> Result<(), EngineError> {
+        match self.target.driver_mut().follow_changes(changes)? {
             Some(scene) => self.replace_scene(scene),
-            None => Ok(()),
+            None => self.follow_projects(changes, None),
         }
     }
 
@@ -38,10 +35,7 @@ impl Engine {
     /// # Errors
     /// The ledger cannot be read or written.
     pub fn follow_place_file(&mut self) -> Result<bool, EngineError> {
-        let Target::File(file) = &mut self.target else {
-            return Ok(false);
-        };
-        match file.follow_changes() {
+        match self.target.driver_mut().follow_place() {
             Some(scene) => self.replace_scene(scene).map(|()| true),
             None => Ok(false),
         }
@@ -53,89 +47,93 @@ impl Engine {
         self.place_file().is_none_or(PlaceFile::is_unchanged_on_disk)
     }
 
-    /// Checks whether the place file was readable when it was last read.
+    /// Checks whether the place was readable when it was last read.
     ///
     /// # Errors
     /// The reason it was not, and what to do.
     pub fn check_readable(&self) -> Result<(), Refusal> {
-        match self.place_file().and_then(PlaceFile::unreadable_reason) {
-            None => Ok(()),
-            Some(why) => refuse!(
-                "{why}. Vector has it open, and does not change it until it can be read again. Fix \
-                 the problem and try again."
-            ),
-        }
+        self.target.driver().check_readable()
     }
 
     /// Continues with a scene that was read again.
     fn replace_scene(&mut self, scene: Scene) -> Result<(), EngineError> {
-        self.drop_overlay_from(0);
-        let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());
-        code::transfer_index(&self.scene, &scene);
-        self.scene = scene;
-        self.invalidate_ids(self.last_seq);
+        self.drop_overlay();
+        let taken = self.fingerprint_deleted_texts();
+        self.planner.replace_scene(scene, self.executor.last_seq);
         self.requeue_overlay();
         self.replan_changed_deletions(&taken)
     }
 
-    fn all_proposal_seqs(&self) -> Vec<Seq> {
-        self.all_proposals().into_iter().map(|(seq, _)| seq).collect()
+    fn fingerprint_deleted_texts(&self) -> BTreeMap<Seq, Fingerprint> {
+        let all = self.executor.all_proposals();
+        let all: Vec<Seq> = all.into_iter().map(|(seq, _)| seq).collect();
+        self.planner.fingerprint_deleted_texts(&all, &self.executor)
+    }
+
+    /// Replans the proposals that would now delete other texts than before.
+    fn replan_changed_deletions(
+        &mut self,
+        before: &BTreeMap<Seq, Fingerprint>,
+    ) -> Result<(), EngineError> {
+        let proposals: Vec<Seq> = before.keys().copied().collect();
+        let now = self.planner.fingerprint_deleted_texts(&proposals, &self.executor);
+        let reason = "A script that this deletes was changed, and it is planned again.";
+        for seq in proposals.into_iter().filter(|seq| before.get(seq) != now.get(seq)) {
+            let status = self.find_proposal(seq).map(|(_, pending)| &pending.status);
+            if matches!(status, Some(PendingStatus::Waiting | PendingStatus::Approved)) {
+                self.replan_proposal(seq, reason.to_owned())?;
+            }
+        }
+        Ok(())
     }
 
     /// Rebases on the file as another program left it. Proposals whose effect would change are
     /// replanned.
-    pub(super) fn rebase_proposals(
+    pub(crate) fn rebase_proposals(
         &mut self,
         workflow: Seq,
         proposals: &[Seq],
     ) -> Result<(), EngineError> {
-        let (target, scene) = match self.target.reopen() {
-            Some(Ok(opened)) => opened,
+        let reopened = self.target.driver_mut().direct_mut().and_then(DirectDriver::reopen);
+        let scene = match reopened {
+            Some(Ok(scene)) => scene,
             Some(Err(error)) => return self.record_failure(workflow, proposals.to_vec(), error),
             None => {
-                let file = self.target.output_name();
-                return self.record_failure(
-                    workflow,
-                    proposals.to_vec(),
-                    PlaceError::Changed { file },
-                );
+                let error = PlaceError::Changed { file: self.place_name() };
+                return self.record_failure(workflow, proposals.to_vec(), error);
             }
         };
-        let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());
+        let taken = self.fingerprint_deleted_texts();
         for seq in proposals {
-            self.save_planned_texts(*seq);
+            self.planner.save_planned_texts(*seq, &self.executor);
             // Later proposals were planned on top of this one, so keep it applied. A proposal that
             // does not apply any more was refused already.
-            let _ = self.overlay_proposals(&[*seq]);
+            let _ = self.planner.overlay_proposals(&[*seq], &self.executor);
         }
-        self.rebase_count += 1;
-        self.overlay.clear();
-        code::transfer_index(&self.scene, &scene);
-        (self.target, self.scene) = (target, scene);
-        self.invalidate_ids(self.last_seq);
+        self.applying.rebase_count += 1;
+        self.planner.overlay.clear();
+        self.planner.replace_scene(scene, self.executor.last_seq);
         self.requeue_overlay();
         if !self.is_effect_unchanged(proposals, &taken) {
             let reason = "Another program changed the file. This proposal was replanned for the new content.";
             let not_done = proposals.to_vec();
-            self.handle_input(
-                workflow,
-                WorkflowInput::Moved { reason: reason.to_owned(), not_done },
-            )?;
+            let moved = WorkflowInput::Moved { reason: reason.to_owned(), not_done };
+            self.handle_input(workflow, moved)?;
         }
         self.replan_changed_deletions(&taken)
     }
 
-    /// Whether approved proposals of a project would have the same effect on its current files as
-    /// the one that the user approved.
+    /// Whether approved proposals would have the same effect on the changed files as the one that
+    /// the user approved.
     fn is_effect_unchanged(
         &mut self,
         proposals: &[Seq],
         taken: &BTreeMap<Seq, Fingerprint>,
     ) -> bool {
-        let is_project = matches!(self.target, Target::Project(_));
+        let (planner, executor) = (&mut self.planner, &self.executor);
         let is_same = |(seq, now): (&Seq, &Fingerprint)| taken.get(seq) == Some(now);
-        is_project
-            && self.fingerprint_deleted_texts(proposals).iter().all(is_same)
-            && self.can_reapply(proposals)
+        self.target.driver().direct().is_some_and(DirectDriver::can_apply_after_change)
+            && planner.fingerprint_deleted_texts(proposals, executor).iter().all(is_same)
+            && planner.can_reapply(proposals, executor)
     }
 }

@@ -16,7 +16,9 @@ use vector_rojo_project::{
     self, JournalFile, RemainingProgress, RojoProject, RollbackFailure, StepJournal, StepProgress,
 };
 
-use crate::{Engine, EngineError, EntryListener, Target, ToolDriver};
+use crate::planner::Planner;
+use crate::target::DirectDriver;
+use crate::{Engine, EngineError, EntryListener, ToolDriver};
 
 const PAGE_SIZE: usize = 1_000;
 
@@ -236,7 +238,7 @@ fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> Str
 
 /// Restores the files of a step to what they were before it, under the lock for project files. The
 /// inner error names the files that could not be restored.
-pub(super) fn restore_step_files(
+pub(crate) fn restore_step_files(
     ledger: &Ledger,
     step: &StepJournal,
 ) -> Result<Result<(), RollbackFailure>, EngineError> {
@@ -368,17 +370,17 @@ impl Engine {
         let was_begun = !self
             .filter_proposals(workflow, |status| matches!(status, PendingStatus::Applying(_)))
             .is_empty();
-        let is_as_left = match &self.target {
-            Target::File(file) => file.hash() == base && file.replaced_hash() == replaced,
-            Target::Project(project) => project.hash() == base,
-            Target::Open(_) => false,
-        };
-        // A step in a project was begun on the approved files and then reverted. Other files may
+        let target = self.target.driver().direct();
+        let is_as_left = target.is_some_and(|target| target.is_as_left(base, replaced));
+        // A step in several files was begun on the approved ones and then reverted. Other files may
         // have changed meanwhile, so check whether the proposals still fit.
-        let is_project = matches!(self.target, Target::Project(_));
-        let fits = is_project && was_begun && !is_as_left && self.can_reapply(&approved);
+        let can_fit = target.is_some_and(DirectDriver::can_apply_after_change);
+        let fits = can_fit
+            && was_begun
+            && !is_as_left
+            && self.planner.can_reapply(&approved, &self.executor);
         if !is_as_left && !fits {
-            let reason = match (was_begun, is_project) {
+            let reason = match (was_begun, can_fit) {
                 (false, _) => "The file was changed after this was approved; ask for it again.",
                 (true, false) => {
                     "Vector was stopped while it wrote this, and the file was changed since: look \
@@ -440,7 +442,7 @@ impl Engine {
         let applying = self.applying_steps(workflow);
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
         let mut left = outcomes.filter(|(command, _)| command.is_memory());
-        let now = self.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
+        let now = self.planner.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
         left.next_back().is_none_or(|(_, outcome)| outcome.fingerprint == now)
     }
 
@@ -453,10 +455,11 @@ impl Engine {
             .rev()
             .flat_map(|(_, ack)| ack.inverse.clone());
         let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
+        let Planner { scene, blobs, .. } = &mut self.planner;
         for command in memory {
             // An inverse that does not fit was never needed, or the memory was changed since. In
             // the latter case, the proposal is refused when it is applied.
-            let _ = try_command(&mut self.scene, &command, &self.blobs);
+            let _ = try_command(scene, &command, blobs);
         }
     }
 

@@ -19,10 +19,10 @@ use vector_render::{
     draw_solids, gather_solids, visible_root,
 };
 
+use crate::planner::Planner;
 use crate::revert::draft_inverse;
-use crate::studio_sync::request_missing;
 use crate::workflow_state;
-use crate::{Engine, EngineError, Target, required_blobs};
+use crate::{Engine, EngineError, required_blobs};
 
 /// The subject of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl Engine {
         &mut self,
         of: &PictureSubject,
     ) -> Result<Option<DrawInput>, EngineError> {
-        if !self.scene.is_tree_complete() {
+        if !self.planner.scene.is_tree_complete() {
             let why = "The place is being told by Studio. Ask again in a moment.";
             return Err(Refusal::new(why).into());
         }
@@ -164,21 +164,23 @@ impl Engine {
             return Ok(None);
         }
         let root = match of {
-            PictureSubject::Place(path) => self.scene.resolve(path)?,
-            PictureSubject::Proposal(..) => self.scene.root(),
+            PictureSubject::Place(path) => self.planner.scene.resolve(path)?,
+            PictureSubject::Proposal(..) => self.planner.scene.root(),
         };
-        check_part_limit(&self.scene, root)?;
+        check_part_limit(&self.planner.scene, root)?;
         let drawing = match of {
             PictureSubject::Proposal(seq, when) => {
                 self.load_sides(*seq).map(|sides| DrawInput::Side(Arc::new(sides), *when))
             }
-            PictureSubject::Place(_) => Ok(DrawInput::Place(gather_solids(&self.scene, root))),
+            PictureSubject::Place(_) => {
+                Ok(DrawInput::Place(gather_solids(&self.planner.scene, root)))
+            }
         };
-        let missing = self.scene.take_missing();
-        if let Target::Open(studio) = &mut self.target
+        let missing = self.planner.scene.take_missing();
+        if let Some(live) = self.target.driver_mut().live_mut()
             && !missing.is_empty()
         {
-            request_missing(studio, missing);
+            live.request_facts(missing);
             return Ok(None);
         }
         drawing.map(Some)
@@ -187,31 +189,33 @@ impl Engine {
     /// Loads both sides of a proposal of this place, whatever its status. The overlay is restored
     /// afterwards.
     fn load_sides(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
-        let Some(record) = self.ledger.record_at(seq)? else {
+        let Some(record) = self.executor.ledger.record_at(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
         };
-        let state = workflow_state::read_workflow(&self.ledger, record.workflow)?;
+        let state = workflow_state::read_workflow(&self.executor.ledger, record.workflow)?;
         let workflow = state.workflow(record.workflow);
         let Some(pending) = workflow.and_then(|workflow| workflow.proposal(seq)) else {
             return Err(Refusal(format!("Entry {seq} is not a proposal.")).into());
         };
-        self.load_blobs_by_hash(match &pending.status {
+        self.load_blobs(match &pending.status {
             PendingStatus::Applied(ack) => required_blobs(&ack.inverse),
             _ => required_blobs(&pending.proposal.commands),
         })?;
         // A pending proposal is shown on top of the proposals it was planned on, any other on the
         // place itself.
-        let at = self.overlay.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
-        let dropped = self.overlay.split_off(at);
+        let at =
+            self.planner.overlay.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
+        let dropped = self.planner.overlay.split_off(at);
         if let Some((_, mark)) = dropped.first() {
-            self.scene.rollback(*mark);
+            self.planner.scene.rollback(*mark);
         }
+        let Planner { scene, blobs, .. } = &mut self.planner;
         let sides = match &pending.status {
-            PendingStatus::Applied(ack) => reverted_sides(&mut self.scene, &self.blobs, seq, ack),
-            _ => proposal_sides(&mut self.scene, &self.blobs, pending.call, &pending.proposal),
+            PendingStatus::Applied(ack) => reverted_sides(scene, blobs, seq, ack),
+            _ => proposal_sides(scene, blobs, pending.call, &pending.proposal),
         };
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
-        self.overlay_proposals(&dropped)?;
+        self.planner.overlay_proposals(&dropped, &self.executor)?;
         Ok(sides?)
     }
 }

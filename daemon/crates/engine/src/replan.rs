@@ -11,11 +11,12 @@ use vector_core::proposal::{
     MovedInstance, ProposalDraft, check_targets, draft_part, moved_instances, rematch_selection,
 };
 use vector_core::tools::Plan;
+use vector_core::workflow::Workflow;
 use vector_place::JournalMark;
 
-use crate::Engine;
+use crate::planner::Planner;
 
-pub(super) struct PreviousPlan {
+pub(crate) struct PreviousPlan {
     proposal: Proposal,
     /// The proposal that the user revised to get this one.
     original: Option<(Seq, Proposal)>,
@@ -24,11 +25,10 @@ pub(super) struct PreviousPlan {
     moved: Vec<MovedInstance>,
 }
 
-impl Engine {
+impl Planner {
     /// Returns the previous plan of a call. It must be taken from the scene before the call is
     /// planned again.
-    pub(super) fn previous_plan(&self, workflow: Seq, call: Seq) -> Option<PreviousPlan> {
-        let workflow = self.workflow(workflow)?;
+    pub(crate) fn previous_plan(&self, workflow: &Workflow, call: Seq) -> Option<PreviousPlan> {
         let seq = workflow.proposed_for(call)?;
         let proposal = workflow.proposal(seq)?.proposal.clone();
         let has_ids = seq > self.ids_valid_after;
@@ -40,7 +40,7 @@ impl Engine {
 
     /// Applies the user's earlier revision to the new plan, and checks that the plan targets the
     /// same instances.
-    pub(super) fn restore_choices(
+    pub(crate) fn restore_choices(
         &mut self,
         earlier: &PreviousPlan,
         call: Seq,
@@ -63,10 +63,5 @@ impl Engine {
         }
         check_targets(&earlier.moved, &earlier.proposal, &now)?;
         Ok(Plan::Propose(now, answer))
-    }
-
-    /// Marks the ids in proposals up to entry `after` as possibly stale.
-    pub(super) fn invalidate_ids(&mut self, after: Seq) {
-        self.ids_valid_after = self.ids_valid_after.max(after);
     }
 }

@@ -20,6 +20,7 @@ use vector_ledger::Ledger;
 use vector_place::count_noun;
 
 use crate::conversation;
+use crate::planner::Planner;
 use crate::revert::draft_inverse;
 use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
@@ -28,7 +29,7 @@ use crate::{Engine, EngineError, required_blobs};
 const OTHERS_STAY: &str = "what others changed stays";
 
 impl Engine {
-    pub(super) fn plan_restore(
+    pub(crate) fn plan_restore(
         &mut self,
         call: Seq,
         args: &Json,
@@ -37,7 +38,8 @@ impl Engine {
         let Some(checkpoint) = args.get("checkpoint").and_then(Json::as_u64).map(Seq) else {
             return Ok(refuse!("`checkpoint` is the number of a checkpoint of this place."));
         };
-        let all = match list_applied_since(&self.ledger, checkpoint, &self.target.place())? {
+        let all = match list_applied_since(&self.executor.ledger, checkpoint, &self.target.place())?
+        {
             Ok(all) => all,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -51,8 +53,8 @@ impl Engine {
         }
         let title = title(&since);
         for AppliedChange { ack, .. } in &since {
-            self.load_blobs_by_hash(required_blobs(&ack.inverse))?;
-            self.load_blobs_by_hash(
+            self.load_blobs(required_blobs(&ack.inverse))?;
+            self.load_blobs(
                 ack.files.iter().flat_map(|files| required_blobs(&files.inverse)).collect(),
             )?;
         }
@@ -67,8 +69,9 @@ impl Engine {
         // The hashes of the place on its way back, as far as they are known.
         let mut known: Vec<Fingerprint> =
             self.place_file().map(|file| file.hash().clone()).into_iter().collect();
-        self.scene.begin_scope(call);
-        let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
+        self.planner.scene.begin_scope(call);
+        let Planner { scene, blobs, .. } = &mut self.planner;
+        let mut draft = ProposalDraft::new(scene, blobs);
         draft.set_title(title);
         draft.mark_as_inverse();
         let takes_back = since.iter().map(|it| it.seq).collect();
@@ -104,10 +107,7 @@ impl Engine {
     ) -> String {
         let back = count_noun(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
-        let now = match &self.target {
-            crate::Target::Open(_) => None,
-            target => Some(target.plan_base()),
-        };
+        let now = self.target.driver().direct().map(|target| target.plan_base());
         let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
         if is_others { format!("{title}; {OTHERS_STAY}") } else { title }
     }

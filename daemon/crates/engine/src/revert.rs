@@ -7,9 +7,7 @@ use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
-use vector_core::proposal::{
-    BlobStore, ProposalDraft, draft_by_path, relocate_command, target_fingerprint,
-};
+use vector_core::proposal::{ProposalDraft, draft_by_path, relocate_command, target_fingerprint};
 use vector_core::tools::Plan;
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
 use vector_files::place_file::{PlaceFile, RestorePatches};
@@ -17,11 +15,12 @@ use vector_ledger::Ledger;
 use vector_place::BytePatch;
 use vector_rojo_project::StepJournal;
 
-use crate::target::{RestoreSource, Target};
+use crate::planner::Planner;
+use crate::target::ApprovedProposal;
 use crate::{Engine, EngineError, required_blobs};
 
 impl Engine {
-    pub(super) fn plan_revert(
+    pub(crate) fn plan_revert(
         &mut self,
         call: Seq,
         args: &Json,
@@ -32,11 +31,11 @@ impl Engine {
                 "`proposal` is the position of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match find_applied_ack(&self.ledger, seq)? {
+        let (title, ack) = match find_applied_ack(&self.executor.ledger, seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let here = self.target.name();
+        let here = self.target.driver().recorded_file();
         if ack.file != here {
             let named = |file: &Option<String>| {
                 file.clone().unwrap_or_else(|| "a place that is open in Studio".to_owned())
@@ -44,8 +43,8 @@ impl Engine {
             let (there, here) = (named(&ack.file), named(&here));
             return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
         }
-        self.load_blobs_by_hash(required_blobs(&ack.inverse))?;
-        self.load_blobs_by_hash(
+        self.load_blobs(required_blobs(&ack.inverse))?;
+        self.load_blobs(
             ack.files.iter().flat_map(|files| required_blobs(&files.inverse)).collect(),
         )?;
         if let Some(files) = &ack.files
@@ -57,8 +56,9 @@ impl Engine {
         // Only for place files: a project's instances may be in another order when they are read
         // again.
         let is_as_left = ack.after.as_ref() == self.place_file().map(PlaceFile::hash);
-        self.scene.begin_scope(call);
-        let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
+        self.planner.scene.begin_scope(call);
+        let Planner { scene, blobs, .. } = &mut self.planner;
+        let mut draft = ProposalDraft::new(scene, blobs);
         draft.set_title(format!("Revert proposal {seq}: {title}"));
         draft.mark_as_inverse();
         let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
@@ -82,29 +82,18 @@ impl Engine {
 }
 
 impl Engine {
-    /// Checks that the files a hybrid proposal wrote are still as it left them.
-    pub(super) fn check_files_unchanged(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
-        let (scene, blobs) =
-            match files.file.as_deref().and_then(|file| self.linked_projects.project_scene(file)) {
-                Some(scene) => (scene, &self.blobs),
-                None => return Ok(()),
-            };
-        let mark = scene.journal_mark();
-        scene.begin_scope(call);
-        let mut draft = ProposalDraft::new(scene, blobs);
-        draft.mark_as_inverse();
-        let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-        let mut back = files.inverse.iter().cloned().zip(witnesses);
-        let went =
-            back.try_for_each(|(command, left)| draft_inverse(&mut draft, command, left, false));
-        scene.rollback(mark);
-        went
+    /// Checks that the files that a proposal wrote beside an open place are still as it left them.
+    pub(crate) fn check_files_unchanged(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
+        match self.target.driver_mut().live_mut() {
+            Some(live) => live.check_files_unchanged(call, files, &self.planner.blobs),
+            None => Ok(()),
+        }
     }
 }
 
 /// Drafts one command of an inverse. The file may have changed, and so may its instance ids. Paths,
 /// fingerprints and witnesses tell whether the command still targets what it was made for.
-pub(super) fn draft_inverse(
+pub(crate) fn draft_inverse(
     draft: &mut ProposalDraft<'_>,
     command: Command,
     left: Option<&Fingerprint>,
@@ -140,35 +129,9 @@ pub(super) fn draft_inverse(
     draft.push_command(command).map(drop)
 }
 
-/// Returns what restores the exact bytes of the target's files, if these proposals revert applied
-/// ones. The blobs that it needs are loaded from the ledger into `blobs`.
-pub(super) fn find_restore_source(
-    ledger: &Ledger,
-    target: &Target,
-    proposals: &[(Seq, Seq, &Proposal)],
-    blobs: &mut BlobStore,
-) -> Result<RestoreSource, EngineError> {
-    Ok(match target {
-        Target::File(file) => collect_patches(ledger, file.hash(), proposals)?
-            .map_or(RestoreSource::Unknown, RestoreSource::File),
-        Target::Project(_) => match collect_steps(ledger, proposals)? {
-            Some(steps) => {
-                for hash in steps.iter().flat_map(StepJournal::required_blobs) {
-                    if let Some(bytes) = ledger.read_blob(hash)? {
-                        blobs.insert(hash.clone(), bytes);
-                    }
-                }
-                RestoreSource::Project(steps)
-            }
-            None => RestoreSource::Unknown,
-        },
-        Target::Open(_) => RestoreSource::Unknown,
-    })
-}
-
 /// Returns the proposals that these proposals revert, in order, with a None for each that reverts
 /// nothing.
-fn reverted_proposals(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
+fn reverted_proposals(proposals: &[ApprovedProposal<'_>]) -> Vec<Option<Seq>> {
     let of = |proposal: &Proposal| {
         let mut back: Vec<Option<Seq>> = proposal.reverted_proposals().map(Some).collect();
         if back.is_empty() {
@@ -181,9 +144,9 @@ fn reverted_proposals(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
 
 /// Returns the journals of the project steps that these proposals revert, newest first. None if
 /// they revert anything else, or only part of a step.
-fn collect_steps(
+pub(crate) fn collect_steps(
     ledger: &Ledger,
-    proposals: &[(Seq, Seq, &Proposal)],
+    proposals: &[ApprovedProposal<'_>],
 ) -> Result<Option<Vec<StepJournal>>, EngineError> {
     let mut steps = Vec::new();
     let mut left = reverted_proposals(proposals);
@@ -210,10 +173,10 @@ fn collect_steps(
 
 /// Returns the patches that restore the old bytes of a file. None unless these proposals revert
 /// everything that made the file what it is now.
-fn collect_patches(
+pub(crate) fn collect_patches(
     ledger: &Ledger,
     file: &Fingerprint,
-    proposals: &[(Seq, Seq, &Proposal)],
+    proposals: &[ApprovedProposal<'_>],
 ) -> Result<Option<RestorePatches>, EngineError> {
     let mut back = RestorePatches { patches: Vec::new(), hash: file.clone() };
     let mut left = reverted_proposals(proposals);

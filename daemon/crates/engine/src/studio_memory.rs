@@ -11,18 +11,19 @@ use scene_schemas::proposal::Ack;
 use scene_schemas::{Command, Fingerprint};
 use vector_core::workflow::{PendingStatus, WorkflowInput};
 
-use crate::studio::{self, StudioTarget};
-use crate::{Engine, EngineError, Target};
+use crate::planner::Planner;
+use crate::target::studio::{self, StudioTarget};
+use crate::{Engine, EngineError};
 
 impl Engine {
     /// Whether a proposal in an open place changes the memory.
-    pub(super) fn is_memory_change(&self, seq: Seq) -> bool {
+    pub(crate) fn is_memory_change(&self, seq: Seq) -> bool {
         let commands = self.find_proposal(seq).map_or(&[][..], |(_, it)| &it.proposal.commands);
         commands.iter().any(Command::is_memory)
     }
 
     /// Whether Studio applies the whole proposal.
-    pub(super) fn is_studio_only(&self, seq: Seq) -> bool {
+    pub(crate) fn is_studio_only(&self, seq: Seq) -> bool {
         let is_in_files =
             self.find_proposal(seq).is_some_and(|(_, it)| it.proposal.files.is_some());
         !is_in_files && !self.is_memory_change(seq)
@@ -32,14 +33,9 @@ impl Engine {
     /// are overlaid again on it.
     pub fn read_memory(&mut self) {
         // A memory that is not valid text is not loaded, so calls that edit it are refused.
-        let text = match &mut self.target {
-            Target::File(file) => file.read_memory(),
-            Target::Project(project) => project.read_memory(),
-            Target::Open(studio) => studio::read_memory(studio.memory_file()).ok(),
-        };
-        if let Some(text) = text {
+        if let Some(text) = self.target.driver_mut().read_memory() {
             self.requeue_overlay();
-            self.scene.load_memory(text);
+            self.planner.scene.load_memory(text);
         }
     }
 
@@ -49,7 +45,7 @@ impl Engine {
 
     /// Writes the memory as an approved proposal leaves it. If the process is killed midway, this
     /// runs again and finds the written file.
-    pub(super) fn write_memory(&mut self, seq: Seq) -> Result<(), EngineError> {
+    pub(crate) fn write_memory(&mut self, seq: Seq) -> Result<(), EngineError> {
         self.read_memory();
         let Some((file, (_, pending))) = self.memory_file().zip(self.find_proposal(seq)) else {
             return Ok(());
@@ -64,10 +60,11 @@ impl Engine {
             let acted = WorkflowInput::Acted { proposal: seq, ack };
             return self.handle_for_proposal(seq, acted).map(drop);
         }
-        let mark = self.scene.journal_mark();
-        let prepared = studio::prepare_actions(&mut self.scene, call, &proposal, &self.blobs);
-        let text = self.scene.memory().unwrap_or_default().to_owned();
-        self.scene.rollback(mark);
+        let mark = self.planner.scene.journal_mark();
+        let Planner { scene, blobs, .. } = &mut self.planner;
+        let prepared = studio::prepare_actions(scene, call, &proposal, blobs);
+        let text = scene.memory().unwrap_or_default().to_owned();
+        scene.rollback(mark);
         let ack = match prepared {
             Ok(prepared) => prepared.ack,
             Err(refusal) => {
@@ -96,7 +93,7 @@ impl Engine {
 
     /// Whether the memory is as a proposal was to leave it.
     fn is_memory_written(&self, ack: &Ack) -> bool {
-        let now = self.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
+        let now = self.planner.scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()));
         now.is_some() && ack.outcomes.last().is_some_and(|left| left.fingerprint == now)
     }
 }

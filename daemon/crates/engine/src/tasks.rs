@@ -1,39 +1,19 @@
-//! The active workflows of a place, side by side.
-//!
-//! The scene, the target and the overlay belong to the place. Each workflow has its driver and its
-//! lease. Every step names the workflow that it is for.
+//! The workflows of an engine: how they begin, are resumed and end.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use scene_schemas::Refusal;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
-use vector_core::proposal::BlobStore;
-use vector_core::tools::FetchRequest;
-use vector_core::workflow::{
-    LedgerState, PendingProposal, PendingStatus, Workflow, WorkflowInput, decide,
-};
-use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
+use vector_core::workflow::{PendingProposal, PendingStatus, Workflow, WorkflowInput};
+use vector_ledger::{Ledger, WorkflowLease};
 use vector_place::Scene;
 
-use crate::budget::SpendingMeter;
-use crate::hybrid::LinkedProjects;
-use crate::model_request;
-use crate::studio_sync;
+use crate::apply::ApplyProgress;
+use crate::executor::{Executor, previous_task};
+use crate::model_request::{self, RequestMemory};
+use crate::planner::Planner;
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver, UserRequest};
-
-#[derive(Debug)]
-pub(super) struct ActiveTask {
-    pub(super) driver: ToolDriver,
-    /// Whether its entries may hold ids from another epoch than the place's.
-    pub(super) is_other_epoch: bool,
-    /// The model request whose reply is awaited.
-    pub(super) open_request: Option<Seq>,
-    /// The call that waits for a fetch, and the fetch.
-    pub(super) fetching: Option<(Seq, Arc<FetchRequest>)>,
-    _lease: WorkflowLease,
-}
 
 impl Engine {
     /// Creates an engine without active workflows.
@@ -44,25 +24,12 @@ impl Engine {
         listener: EntryListener,
     ) -> Self {
         Self {
-            ledger: Arc::clone(ledger),
-            state: LedgerState::default(),
-            tasks: BTreeMap::new(),
-            scene,
+            executor: Executor::new(ledger, listener),
+            planner: Planner::new(scene),
             target: target.into(),
-            overlay: Vec::new(),
-            blobs: BlobStore::new(),
-            planned_texts: HashMap::new(),
-            rebase_count: 0,
+            applying: ApplyProgress::default(),
+            requests: RequestMemory::default(),
             mode_limit: Mode::Dangerous,
-            questions: studio_sync::AskedQuestions::default(),
-            linked_projects: LinkedProjects::default(),
-            last_system: None,
-            spending: SpendingMeter::default(),
-            last_seq: Seq(0),
-            is_served: false,
-            ids_valid_after: Seq(0),
-            listener,
-            unrecorded: Vec::new(),
         }
     }
 
@@ -74,7 +41,7 @@ impl Engine {
         mode: Mode,
     ) -> Result<Seq, EngineError> {
         let request = request.into();
-        self.load_conversation(request.follows)?;
+        self.executor.load_conversation(request.follows)?;
         let context = self.select_context(&request, &driver);
         let UserRequest { goal, attached, stance, follows } = request;
         let started = Entry::Started {
@@ -86,41 +53,23 @@ impl Engine {
             stance,
             follows,
             guards: model_request::driver_guards(&driver),
-            served: self.is_served,
+            served: self.executor.is_served,
         };
         let entries = std::iter::once(started).chain(context).collect();
-        let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
-        let (records, lease) = self.ledger.start_workflow(batch)?;
-        let workflow = lease.workflow();
-        self.activate_workflow(lease, driver);
-        self.apply_records(&records);
-        Ok(workflow)
+        self.executor.begin_workflow(entries, driver)
     }
 
     /// Resumes a workflow of another process.
-    pub(super) fn resume_workflow(
+    pub(crate) fn resume_workflow(
         &mut self,
         lease: WorkflowLease,
         records: &[Record],
         driver: ToolDriver,
     ) {
-        self.activate_workflow(lease, driver);
-        for record in records {
-            self.invalidate_ids(record.seq);
-            self.state.apply_record(record);
+        if let Some(last) = records.last() {
+            self.planner.invalidate_ids(last.seq);
         }
-    }
-
-    fn activate_workflow(&mut self, lease: WorkflowLease, driver: ToolDriver) {
-        let workflow = lease.workflow();
-        let task = ActiveTask {
-            driver,
-            is_other_epoch: false,
-            open_request: None,
-            fetching: None,
-            _lease: lease,
-        };
-        self.tasks.insert(workflow, task);
+        self.executor.resume_workflow(lease, records, driver);
     }
 
     /// Resumes a workflow of an open place, from another process or another epoch.
@@ -130,61 +79,70 @@ impl Engine {
         driver: ToolDriver,
     ) -> Result<Seq, EngineError> {
         let workflow = lease.workflow();
-        let records = self.ledger.workflow_records(workflow)?;
-        self.load_conversation(previous_task(&records))?;
+        let records = self.executor.ledger.workflow_records(workflow)?;
+        self.executor.load_conversation(previous_task(&records))?;
         self.resume_workflow(lease, &records, driver);
-        if let Some(task) = self.tasks.get_mut(&workflow) {
+        if let Some(task) = self.executor.tasks.get_mut(&workflow) {
             task.is_other_epoch = true;
         }
         self.requeue_overlay();
-        for gone in self.find_lost_dependencies(workflow)? {
+        for gone in self.executor.find_lost_dependencies(workflow)? {
             self.handle_input(workflow, WorkflowInput::Lost(gone))?;
         }
         Ok(workflow)
     }
 
-    /// Returns the proposals of other workflows that this one's pending proposals depended on, and
-    /// that were rejected or withdrawn while this workflow was not active.
-    fn find_lost_dependencies(&self, workflow: Seq) -> Result<Vec<Seq>, EngineError> {
-        let all = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
-        let pending = all.filter(|(_, it)| it.status.is_pending());
-        let mut below: Vec<Seq> = pending.flat_map(|(_, it)| it.proposal.after.clone()).collect();
-        below.sort_unstable();
-        below.dedup();
-        let mut lost = Vec::new();
-        for seq in below {
-            let Some(record) = self.ledger.record_at(seq)? else {
-                continue;
-            };
-            let mut state = LedgerState::default();
-            for record in self.ledger.workflow_records(record.workflow)? {
-                state.apply_record(&record);
-            }
-            if state.find_proposal(seq).is_some_and(|(_, it)| is_gone(it)) {
-                lost.push(seq);
-            }
+    /// Returns the active workflows in the order in which they are run. The one whose call has
+    /// asked Studio something is first, because fetched facts are valid for that call only.
+    pub fn task_order(&self) -> Vec<Seq> {
+        let mut order: Vec<Seq> = self.executor.tasks.keys().copied().collect();
+        if let Some(first) = self.asking_workflow() {
+            order.sort_by_key(|workflow| *workflow != first);
         }
-        Ok(lost)
+        order
     }
 
-    /// Returns the active workflows in the order of their turns. The one whose call has asked
-    /// Studio something is first, because fetched facts are valid for that call only.
-    pub fn task_order(&self) -> Vec<Seq> {
-        let mut turns: Vec<Seq> = self.tasks.keys().copied().collect();
-        if let Some(first) = self.asking_workflow() {
-            turns.sort_by_key(|workflow| *workflow != first);
-        }
-        turns
+    /// Returns a workflow, as read from the ledger.
+    pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
+        self.executor.workflow(workflow)
+    }
+
+    pub fn active_workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+        self.executor.active_workflows()
+    }
+
+    pub fn is_active(&self, workflow: Seq) -> bool {
+        self.executor.tasks.contains_key(&workflow)
     }
 
     /// Returns a proposal of any active workflow, with that workflow.
     pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
-        self.active_workflows()
-            .find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+        self.executor.find_proposal(proposal)
+    }
+
+    /// Returns the undecided proposals, oldest first.
+    pub fn undecided_proposals(&self) -> Vec<Seq> {
+        let all = self.executor.all_proposals().into_iter();
+        all.filter(|(_, it)| it.status == PendingStatus::Waiting).map(|(seq, _)| seq).collect()
+    }
+
+    /// Returns the proposal that has to be decided before another one.
+    pub fn blocking_proposal(&self, proposal: Seq) -> Option<Seq> {
+        self.executor.state.decided_before(proposal)
+    }
+
+    /// Returns the position of the last entry that this engine appended.
+    pub fn last_position(&self) -> Seq {
+        self.executor.last_seq
+    }
+
+    /// Returns the place as the ledger names it.
+    pub fn place(&self) -> Place {
+        self.target.place()
     }
 
     /// Handles an input about a proposal, in the workflow that it belongs to.
-    pub(super) fn handle_for_proposal(
+    pub(crate) fn handle_for_proposal(
         &mut self,
         proposal: Seq,
         input: WorkflowInput,
@@ -195,65 +153,21 @@ impl Engine {
         }
     }
 
-    /// Returns the proposals of all active workflows, oldest first.
-    pub(super) fn all_proposals(&self) -> Vec<(Seq, &PendingProposal)> {
-        let mut all: Vec<_> = self.active_workflows().flat_map(|(_, it)| it.proposals()).collect();
-        all.sort_unstable_by_key(|(seq, _)| *seq);
-        all
+    /// Records a proposal as failed.
+    pub(crate) fn fail_proposal(&mut self, seq: Seq, reason: String) -> Result<(), EngineError> {
+        let failed = WorkflowInput::Failed { proposals: vec![seq], reason };
+        self.handle_for_proposal(seq, failed).map(drop)
     }
 
-    /// Returns the undecided proposals, oldest first.
-    pub fn undecided_proposals(&self) -> Vec<Seq> {
-        let all = self.all_proposals().into_iter();
-        all.filter(|(_, it)| it.status == PendingStatus::Waiting).map(|(seq, _)| seq).collect()
-    }
-
-    /// Returns the oldest proposal that is approved and not yet applied.
-    pub(super) fn first_approved(&self) -> Option<Seq> {
-        self.active_workflows().flat_map(|(_, it)| it.approved_proposals()).min()
-    }
-
-    pub fn active_workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
-        self.tasks.keys().filter_map(|seq| Some((*seq, self.state.workflow(*seq)?)))
-    }
-
-    /// Returns the proposal that has to be decided before another one.
-    pub fn blocking_proposal(&self, proposal: Seq) -> Option<Seq> {
-        self.state.decided_before(proposal)
-    }
-
-    pub fn is_active(&self, workflow: Seq) -> bool {
-        self.tasks.contains_key(&workflow)
-    }
-
-    /// Returns the position of the last entry that this engine appended.
-    pub fn last_position(&self) -> Seq {
-        self.last_seq
-    }
-
-    /// Returns the place as the ledger names it.
-    pub fn place(&self) -> Place {
-        self.target.place()
-    }
-
-    pub(super) fn driver(&self, workflow: Seq) -> Option<&ToolDriver> {
-        self.tasks.get(&workflow).map(|task| &task.driver)
-    }
-
-    /// Reads the earlier tasks of a conversation, unless they are loaded already.
-    fn load_conversation(&mut self, follows: Option<Seq>) -> Result<(), EngineError> {
-        let is_known = |workflow| self.state.workflow(workflow).is_some();
-        for record in conversation_records(&self.ledger, follows, is_known)? {
-            self.state.apply_record(&record);
-        }
-        Ok(())
+    /// Withdraws the plan of a proposal, so that its call is planned again.
+    pub(crate) fn replan_proposal(&mut self, seq: Seq, reason: String) -> Result<(), EngineError> {
+        let moved = WorkflowInput::Moved { reason, not_done: Vec::new() };
+        self.handle_for_proposal(seq, moved).map(drop)
     }
 
     /// Applies new records of a finished task that another task follows.
     pub fn apply_past_records(&mut self, records: &[Record]) {
-        for record in records {
-            self.state.apply_record(record);
-        }
+        self.executor.apply_past_records(records);
     }
 
     /// Whether the user has to confirm that a workflow continues.
@@ -263,7 +177,7 @@ impl Engine {
 
     /// Replaces the driver of a workflow.
     pub fn set_driver(&mut self, workflow: Seq, driver: ToolDriver) {
-        if let Some(task) = self.tasks.get_mut(&workflow) {
+        if let Some(task) = self.executor.tasks.get_mut(&workflow) {
             task.driver = driver;
         }
     }
@@ -273,63 +187,26 @@ impl Engine {
         if self.asking_workflow() == Some(workflow) {
             self.forget_questions();
         }
-        self.tasks.remove(&workflow);
-        self.state.retain_workflows(self.tasks.keys().copied());
-        if self.tasks.is_empty() {
+        let is_last = self.executor.end_workflow(workflow);
+        if is_last {
             self.drop_overlay();
             self.forget_questions();
-            self.state = LedgerState::default();
-            self.blobs.clear();
-            self.planned_texts.clear();
+            self.planner.forget_workflows();
         }
     }
 
     /// Withdraws, in the other workflows, the proposals that depend on one that is gone.
-    pub(super) fn withdraw_dependents(&mut self, records: &[Record]) -> Result<(), EngineError> {
+    pub(crate) fn withdraw_dependents(&mut self, records: &[Record]) -> Result<(), EngineError> {
         for record in records {
             let (Entry::Rejected { proposal, .. } | Entry::Withdrawn { proposal, .. }) =
                 record.entry
             else {
                 continue;
             };
-            let others: Vec<Seq> =
-                self.tasks.keys().copied().filter(|it| *it != record.workflow).collect();
-            for other in others {
-                let entries = decide(&self.state, other, WorkflowInput::Lost(proposal))?;
-                self.append_entries(other, entries, Vec::new())?;
+            for other in self.executor.other_workflows(record.workflow) {
+                self.handle_input(other, WorkflowInput::Lost(proposal))?;
             }
         }
         Ok(())
     }
-}
-
-/// Returns the records of the earlier tasks of a conversation, oldest first, because a plan is
-/// handed on from one task to the next. Reading stops at the first task that is known already.
-pub(super) fn conversation_records(
-    ledger: &Ledger,
-    mut follows: Option<Seq>,
-    is_known: impl Fn(Seq) -> bool,
-) -> Result<Vec<Record>, LedgerError> {
-    let mut tasks = Vec::new();
-    while let Some(workflow) = follows.filter(|workflow| !is_known(*workflow)) {
-        let records = ledger.workflow_records(workflow)?;
-        follows = previous_task(&records);
-        tasks.push(records);
-    }
-    Ok(tasks.into_iter().rev().flatten().collect())
-}
-
-/// Returns the task that this one follows, by its first record.
-fn previous_task(records: &[Record]) -> Option<Seq> {
-    let first = records.first()?;
-    match &first.entry {
-        // A task follows an earlier one, never itself.
-        Entry::Started { follows, .. } => follows.filter(|before| *before < first.seq),
-        _ => None,
-    }
-}
-
-/// Whether a proposal is gone, so that no other can depend on it any more.
-fn is_gone(pending: &PendingProposal) -> bool {
-    matches!(pending.status, PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_))
 }

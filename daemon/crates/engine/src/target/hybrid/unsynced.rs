@@ -7,75 +7,48 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::Proposal;
 use scene_schemas::{Command, InstanceId};
 use vector_core::proposal::{BlobStore, try_command};
 use vector_place::{MissingFacts, Node, Scene};
 
-use super::{LinkedProject, UnsyncedWrites};
-use crate::studio_sync::request_missing;
-use crate::{Engine, EngineError, Target};
+use super::{HybridTarget, LinkedProject, UnsyncedWrites};
+use crate::planner::Planner;
 
-impl Engine {
-    /// Remembers the part of a proposal that is written to files and that Rojo still has to sync.
-    pub(crate) fn record_unsynced(&mut self, call: Seq, proposal: &Proposal) {
-        if proposal.files.is_none() {
-            return;
-        }
-        let commands = proposal.commands.iter().enumerate();
-        let own = commands.filter(|(at, _)| proposal.is_in_files(*at)).map(|(_, command)| command);
-        // Script texts are taken from the files directly.
-        let is_laid = |command: &&Command| !matches!(command, Command::EditScript { .. });
-        let commands = own.filter(is_laid).cloned().collect();
-        self.drop_overlay();
-        self.linked_projects.unsynced.push(UnsyncedWrites { call, commands });
-    }
-
+impl HybridTarget {
     /// Lays over the mirror what is written to files but not shown in Studio: instances that Vector
     /// created, moved or deleted, until Studio shows that or something else, and the texts of all
-    /// scripts that Rojo owns. Returns false if Studio has to be asked something first.
-    pub(crate) fn overlay_unsynced(&mut self) -> Result<bool, EngineError> {
-        self.detect_linked_project()?;
-        let (None, Some(at)) =
-            (self.linked_projects.overlay_mark, self.linked_projects.active_index())
-        else {
-            return Ok(true);
+    /// scripts that Rojo owns.
+    ///
+    /// # Errors
+    /// Studio has to be asked for these facts first. Nothing was laid.
+    pub(super) fn lay_over(&mut self, planner: &mut Planner) -> Result<(), MissingFacts> {
+        let (None, Some(at)) = (self.overlay_mark, self.active_index()) else {
+            return Ok(());
         };
-        let mark = self.scene.journal_mark();
-        let mut ahead = std::mem::take(&mut self.linked_projects.unsynced);
+        let Planner { scene, blobs, .. } = planner;
+        let mark = scene.journal_mark();
         let mut missing = MissingFacts::default();
-        for UnsyncedWrites { call, commands } in &mut ahead {
-            self.scene.begin_scope(*call);
+        for UnsyncedWrites { call, commands } in &mut self.unsynced {
+            scene.begin_scope(*call);
             let mut made = BTreeSet::new();
             commands.retain(|command| {
                 // Commands after one that needs missing facts are tried when those are known.
                 if !missing.is_empty() {
                     return true;
                 }
-                let is_kept =
-                    overlay_command(&mut self.scene, *call, &mut made, command, &self.blobs);
-                missing = self.scene.take_missing();
+                let is_kept = overlay_command(scene, *call, &mut made, command, blobs);
+                missing = scene.take_missing();
                 is_kept || !missing.is_empty()
             });
-            if let (false, Target::Open(studio)) = (missing.is_empty(), &mut self.target) {
-                request_missing(studio, missing);
-                self.scene.rollback(mark);
-                self.linked_projects.unsynced = ahead;
-                return Ok(false);
+            if !missing.is_empty() {
+                scene.rollback(mark);
+                return Err(missing);
             }
         }
-        ahead.retain(|it| !it.commands.is_empty());
-        self.linked_projects.unsynced = ahead;
-        self.linked_projects.overlay_mark = Some(mark);
-        self.linked_projects.projects[at].overlay_texts(&mut self.scene);
-        Ok(true)
-    }
-
-    /// Removes the overlay from the mirror. The proposals on top of it must be rolled back first.
-    pub(crate) fn remove_unsynced_overlay(&mut self) {
-        if let Some(mark) = self.linked_projects.overlay_mark.take() {
-            self.scene.rollback(mark);
-        }
+        self.unsynced.retain(|it| !it.commands.is_empty());
+        self.overlay_mark = Some(mark);
+        self.projects[at].overlay_texts(scene);
+        Ok(())
     }
 }
 

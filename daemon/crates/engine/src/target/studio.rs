@@ -9,22 +9,27 @@ use std::io;
 use std::path::PathBuf;
 
 use scene_schemas::Refusal;
-use scene_schemas::api::{Action, ActionResult, Apply, PluginQuery, Work};
+use scene_schemas::api::{Action, ActionResult, Apply, PluginQuery, PropertyQuery, Work};
 use scene_schemas::command::Props;
-use scene_schemas::entry::{Seq, StudioPlace};
-use scene_schemas::proposal::{Ack, Outcome, Proposal};
+use scene_schemas::entry::{Place, Seq, StudioPlace};
+use scene_schemas::proposal::{Ack, Outcome, Proposal, Warning, WarningKind};
 use scene_schemas::refusal::refuse;
 use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
 use vector_core::proposal::{BlobStore, build_inverse, perform_command};
 use vector_files::memory_file::MemoryFile;
-use vector_place::{Node, Scene};
+use vector_place::{MissingFacts, Node, Scene, reflection};
 
+use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
+use crate::EngineError;
+
+/// How many instances one question may cover.
+const MAX_INSTANCES: usize = 2_000;
 /// The longest text that fits into a message, in bytes.
 const MAX_TEXT: usize = 600_000;
 
 /// An open place, and the work that its plugin has not answered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
@@ -65,14 +70,8 @@ impl StudioTarget {
         self.place = place;
     }
 
-    pub fn place(&self) -> &StudioPlace {
+    pub fn studio_place(&self) -> &StudioPlace {
         &self.place
-    }
-
-    /// Returns the base of plans in this place. It only identifies the session, because each
-    /// command carries its own expectations.
-    pub fn plan_base(&self) -> Fingerprint {
-        Fingerprint::hash_bytes(format!("studio:{}", self.place.session).as_bytes())
     }
 
     /// Returns the unanswered work, in order.
@@ -89,6 +88,23 @@ impl StudioTarget {
         let number = self.next_number();
         self.work.push(Work::Tell { number, wanted });
         number
+    }
+
+    /// Requests missing facts, in chunks.
+    pub(crate) fn request_missing(&mut self, missing: MissingFacts) {
+        for of in missing.properties.chunks(MAX_INSTANCES) {
+            let of: Vec<PropertyQuery> = of.to_vec();
+            self.request(PluginQuery::Properties { of });
+        }
+        for ids in missing.sources.chunks(MAX_INSTANCES) {
+            self.request(PluginQuery::Sources { ids: ids.to_vec() });
+        }
+        if missing.is_selection_missing {
+            self.request(PluginQuery::Selection {});
+        }
+        for asset in missing.assets {
+            self.request(PluginQuery::Asset { asset });
+        }
     }
 
     /// Whether a question is not yet answered.
@@ -146,6 +162,66 @@ impl StudioTarget {
             Work::Tell { .. } => true,
         });
     }
+}
+
+impl TargetDriver for StudioTarget {
+    fn place(&self) -> Place {
+        Place::Open(self.place.clone())
+    }
+
+    /// Only identifies the session, because each command carries its own expectations.
+    fn plan_base(&self) -> Fingerprint {
+        Fingerprint::hash_bytes(format!("studio:{}", self.place.session).as_bytes())
+    }
+
+    fn live(&self) -> Option<&dyn LiveDriver> {
+        Some(self)
+    }
+
+    fn live_mut(&mut self) -> Option<&mut dyn LiveDriver> {
+        Some(self)
+    }
+
+    fn read_memory(&mut self) -> Option<String> {
+        read_memory(self.memory_file()).ok()
+    }
+
+    fn complete_plan(
+        &mut self,
+        proposal: Proposal,
+        context: PlanContext<'_>,
+    ) -> Result<Result<CompletedPlan, Refusal>, EngineError> {
+        let what = "Let Vector know the project (`vector serve --project PATH`), and edits go to the files.";
+        let proposal = warn_rojo_sync(proposal, context.scene, what);
+        Ok(Ok(CompletedPlan { proposal, generated: Vec::new() }))
+    }
+}
+
+impl LiveDriver for StudioTarget {
+    fn studio(&self) -> &StudioTarget {
+        self
+    }
+
+    fn studio_mut(&mut self) -> &mut StudioTarget {
+        self
+    }
+}
+
+/// Warns of changes to scripts in a place that Rojo syncs with a project that is not known to be
+/// open in Vector. `advice` ends the warning.
+pub(super) fn warn_rojo_sync(mut proposal: Proposal, scene: &Scene, advice: &str) -> Proposal {
+    let is_of_scripts = |command: &Command| match command {
+        Command::EditScript { .. } => true,
+        Command::Create { class, .. } => reflection::is_script(class),
+        _ => false,
+    };
+    if proposal.commands.iter().any(is_of_scripts) && vector_rojo_project::has_sync_lock(scene) {
+        let text = format!(
+            "Rojo syncs this place, and what it owns is overwritten by its files. {advice}"
+        );
+        proposal.warnings.push(Warning { kind: WarningKind::Rojo, text });
+    }
+    proposal
 }
 
 /// Reads the memory in a file. Empty if the file does not exist.

@@ -1,0 +1,286 @@
+//! The executor: the active workflows of a place, their leases, and their entries in the ledger.
+//!
+//! It decides what an input means and appends the resulting entries. It must not know the scene or
+//! the target.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Record, Seq};
+use vector_core::proposal::BlobStore;
+use vector_core::tools::FetchRequest;
+use vector_core::workflow::{
+    LedgerState, PendingProposal, PendingStatus, Workflow, WorkflowInput, decide,
+};
+use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
+
+use crate::workflow_state;
+use crate::{EngineError, EntryListener, ToolDriver};
+
+#[derive(Debug)]
+pub(crate) struct ActiveTask {
+    pub(crate) driver: ToolDriver,
+    /// Whether its entries may hold ids from another epoch than the place's.
+    pub(crate) is_other_epoch: bool,
+    /// The model request whose reply is awaited.
+    pub(crate) open_request: Option<Seq>,
+    /// The call that waits for a fetch, and the fetch.
+    pub(crate) fetching: Option<(Seq, Arc<FetchRequest>)>,
+    _lease: WorkflowLease,
+}
+
+impl ActiveTask {
+    fn new(driver: ToolDriver, lease: WorkflowLease) -> Self {
+        Self { driver, is_other_epoch: false, open_request: None, fetching: None, _lease: lease }
+    }
+}
+
+pub(crate) struct Executor {
+    pub(crate) ledger: Arc<Ledger>,
+    /// The workflows that are loaded: the active ones and the earlier tasks of their conversations.
+    pub(crate) state: LedgerState,
+    pub(crate) tasks: BTreeMap<Seq, ActiveTask>,
+    /// The last entry that was appended here.
+    pub(crate) last_seq: Seq,
+    /// Whether a daemon serves the workflows that begin here.
+    pub(crate) is_served: bool,
+    listener: EntryListener,
+}
+
+impl Executor {
+    pub(crate) fn new(ledger: &Arc<Ledger>, listener: EntryListener) -> Self {
+        Self {
+            ledger: Arc::clone(ledger),
+            state: LedgerState::default(),
+            tasks: BTreeMap::new(),
+            last_seq: Seq(0),
+            is_served: false,
+            listener,
+        }
+    }
+
+    /// Returns a workflow, as read from the ledger.
+    pub(crate) fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
+        self.state.workflow(workflow)
+    }
+
+    pub(crate) fn driver(&self, workflow: Seq) -> Option<&ToolDriver> {
+        self.tasks.get(&workflow).map(|task| &task.driver)
+    }
+
+    pub(crate) fn active_workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+        self.tasks.keys().filter_map(|seq| Some((*seq, self.state.workflow(*seq)?)))
+    }
+
+    /// Returns a proposal of any active workflow, with that workflow.
+    pub(crate) fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
+        self.active_workflows()
+            .find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+    }
+
+    /// Returns the proposals of all active workflows, oldest first.
+    pub(crate) fn all_proposals(&self) -> Vec<(Seq, &PendingProposal)> {
+        let mut all: Vec<_> = self.active_workflows().flat_map(|(_, it)| it.proposals()).collect();
+        all.sort_unstable_by_key(|(seq, _)| *seq);
+        all
+    }
+
+    /// Returns the oldest proposal that is approved and not yet applied.
+    pub(crate) fn first_approved(&self) -> Option<Seq> {
+        self.active_workflows().flat_map(|(_, it)| it.approved_proposals()).min()
+    }
+
+    /// Begins a workflow with its first entries.
+    pub(crate) fn begin_workflow(
+        &mut self,
+        entries: Vec<Entry>,
+        driver: ToolDriver,
+    ) -> Result<Seq, EngineError> {
+        let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
+        let (records, lease) = self.ledger.start_workflow(batch)?;
+        let workflow = lease.workflow();
+        self.tasks.insert(workflow, ActiveTask::new(driver, lease));
+        self.apply_records(&records);
+        Ok(workflow)
+    }
+
+    /// Resumes a workflow of another process.
+    pub(crate) fn resume_workflow(
+        &mut self,
+        lease: WorkflowLease,
+        records: &[Record],
+        driver: ToolDriver,
+    ) {
+        self.tasks.insert(lease.workflow(), ActiveTask::new(driver, lease));
+        self.apply_past_records(records);
+    }
+
+    /// Drops a workflow that is over. Returns true if no active one is left.
+    pub(crate) fn end_workflow(&mut self, workflow: Seq) -> bool {
+        self.tasks.remove(&workflow);
+        self.state.retain_workflows(self.tasks.keys().copied());
+        if self.tasks.is_empty() {
+            self.state = LedgerState::default();
+        }
+        self.tasks.is_empty()
+    }
+
+    /// Appends entries durably and applies them to the state.
+    pub(crate) fn append_entries(
+        &mut self,
+        workflow: Seq,
+        entries: Vec<Entry>,
+        blobs: Vec<Vec<u8>>,
+    ) -> Result<Vec<Record>, EngineError> {
+        let batch = AppendBatch { workflow: Some(workflow), entries, blobs };
+        let records = self.ledger.append(batch)?;
+        self.apply_records(&records);
+        Ok(records)
+    }
+
+    fn apply_records(&mut self, records: &[Record]) {
+        for record in records {
+            self.state.apply_record(record);
+            self.last_seq = record.seq;
+            (self.listener)(record);
+        }
+    }
+
+    /// Applies records that others appended, such as those of a finished task that another task
+    /// follows.
+    pub(crate) fn apply_past_records(&mut self, records: &[Record]) {
+        for record in records {
+            self.state.apply_record(record);
+        }
+    }
+
+    /// Reads the earlier tasks of a conversation, unless they are loaded already.
+    pub(crate) fn load_conversation(&mut self, follows: Option<Seq>) -> Result<(), EngineError> {
+        let is_known = |workflow| self.state.workflow(workflow).is_some();
+        for record in conversation_records(&self.ledger, follows, is_known)? {
+            self.state.apply_record(&record);
+        }
+        Ok(())
+    }
+
+    /// Returns the proposals of other workflows that this one's pending proposals depended on, and
+    /// that were rejected or withdrawn while this workflow was not active.
+    pub(crate) fn find_lost_dependencies(&self, workflow: Seq) -> Result<Vec<Seq>, EngineError> {
+        let all = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
+        let pending = all.filter(|(_, it)| it.status.is_pending());
+        let mut below: Vec<Seq> = pending.flat_map(|(_, it)| it.proposal.after.clone()).collect();
+        below.sort_unstable();
+        below.dedup();
+        let mut lost = Vec::new();
+        for seq in below {
+            let Some(record) = self.ledger.record_at(seq)? else {
+                continue;
+            };
+            let state = workflow_state::read_workflow(&self.ledger, record.workflow)?;
+            if state.find_proposal(seq).is_some_and(|(_, it)| is_gone(it)) {
+                lost.push(seq);
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Returns the workflows other than `except`, whose proposals may depend on one of its own.
+    pub(crate) fn other_workflows(&self, except: Seq) -> Vec<Seq> {
+        self.tasks.keys().copied().filter(|it| *it != except).collect()
+    }
+
+    /// Decides what an input means for a workflow.
+    pub(crate) fn decide(
+        &self,
+        workflow: Seq,
+        input: WorkflowInput,
+    ) -> Result<Vec<Entry>, EngineError> {
+        Ok(decide(&self.state, workflow, input)?)
+    }
+
+    /// Whether a fetch for a call is in progress.
+    pub(crate) fn is_fetching(&self, call: Seq) -> bool {
+        self.find_fetch(call).is_some()
+    }
+
+    /// Returns the fetch that a call waits for.
+    pub(crate) fn find_fetch(&self, call: Seq) -> Option<&Arc<FetchRequest>> {
+        let mut requests = self.tasks.values().filter_map(|task| task.fetching.as_ref());
+        requests.find(|(of, _)| *of == call).map(|(_, request)| request)
+    }
+
+    pub(crate) fn begin_fetch(&mut self, workflow: Seq, call: Seq, request: Arc<FetchRequest>) {
+        if let Some(task) = self.tasks.get_mut(&workflow) {
+            task.fetching = Some((call, request));
+        }
+    }
+
+    /// Drops the fetch of a call.
+    pub(crate) fn end_fetch(&mut self, call: Seq) {
+        for task in self.tasks.values_mut() {
+            task.fetching.take_if(|(of, _)| *of == call);
+        }
+    }
+
+    /// Reads blobs from the ledger, unless they are loaded already.
+    pub(crate) fn load_blobs(
+        &self,
+        hashes: impl IntoIterator<Item = Fingerprint>,
+        blobs: &mut BlobStore,
+    ) -> Result<(), EngineError> {
+        for hash in hashes {
+            if !blobs.contains_key(&hash)
+                && let Some(bytes) = self.ledger.read_blob(&hash)?
+            {
+                blobs.insert(hash, bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the records of the earlier tasks of a conversation, oldest first, because a plan is
+/// handed on from one task to the next. Reading stops at the first task that is known already.
+pub(crate) fn conversation_records(
+    ledger: &Ledger,
+    mut follows: Option<Seq>,
+    is_known: impl Fn(Seq) -> bool,
+) -> Result<Vec<Record>, LedgerError> {
+    let mut tasks = Vec::new();
+    while let Some(workflow) = follows.filter(|workflow| !is_known(*workflow)) {
+        let records = ledger.workflow_records(workflow)?;
+        follows = previous_task(&records);
+        tasks.push(records);
+    }
+    Ok(tasks.into_iter().rev().flatten().collect())
+}
+
+/// Reads the earlier tasks of a conversation, up to the entry `before`.
+pub(crate) fn read_conversation(
+    ledger: &Ledger,
+    follows: Option<Seq>,
+    before: Seq,
+) -> Result<LedgerState, LedgerError> {
+    let mut state = LedgerState::default();
+    let records = conversation_records(ledger, follows, |_| false)?;
+    for record in records.iter().filter(|record| record.seq < before) {
+        state.apply_record(record);
+    }
+    Ok(state)
+}
+
+/// Returns the task that this one follows, by its first record.
+pub(crate) fn previous_task(records: &[Record]) -> Option<Seq> {
+    let first = records.first()?;
+    match &first.entry {
+        // A task follows an earlier one, never itself.
+        Entry::Started { follows, .. } => follows.filter(|before| *before < first.seq),
+        _ => None,
+    }
+}
+
+/// Whether a proposal is gone, so that no other can depend on it any more.
+fn is_gone(pending: &PendingProposal) -> bool {
+    matches!(pending.status, PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_))
+}

@@ -1,0 +1,246 @@
+//! The planner: the scene, the pending proposals that are laid over it, and what calls in progress
+//! have asked.
+//!
+//! Pending proposals are applied to the scene but not to the target, so that the next call is
+//! planned on top of them. The planner must not know the target, and appends nothing to the ledger.
+
+use std::collections::{BTreeMap, HashMap};
+
+use scene_schemas::entry::{Entry, Record, Seq};
+use scene_schemas::proposal::{ImplicitTarget, Proposal};
+use scene_schemas::{Command, Fingerprint, FingerprintHasher, Refusal};
+use vector_core::code;
+use vector_core::proposal::{BlobStore, SeenTexts, try_command};
+use vector_core::workflow::PendingStatus;
+use vector_place::{JournalMark, Scene};
+
+use crate::executor::Executor;
+
+/// The state of the questions to Studio.
+#[derive(Debug, Default)]
+pub(crate) struct AskedQuestions {
+    /// The call that has asked something and is not settled.
+    pub(crate) call: Option<Seq>,
+    pub(crate) rounds: usize,
+    /// The number of a question that a tool asks itself, and its call. The answer becomes the
+    /// call's result.
+    pub(crate) own_question: Option<(u64, Seq)>,
+}
+
+pub(crate) struct Planner {
+    pub(crate) scene: Scene,
+    /// The pending proposals that are applied to the scene only, each with the journal mark from
+    /// before it.
+    pub(crate) overlay: Vec<(Seq, JournalMark)>,
+    /// Proposals that have to be overlaid again, once the facts that they need are known.
+    pub(crate) pending_overlay: Vec<Seq>,
+    pub(crate) blobs: BlobStore,
+    /// The texts that calls saw when they were first planned, for calls that are replanned.
+    pub(crate) planned_texts: HashMap<Seq, SeenTexts>,
+    pub(crate) questions: AskedQuestions,
+    /// The last entry from before the current scene was read. Ids in entries up to it may be stale.
+    pub(crate) ids_valid_after: Seq,
+}
+
+impl Planner {
+    pub(crate) fn new(scene: Scene) -> Self {
+        Self {
+            scene,
+            overlay: Vec::new(),
+            pending_overlay: Vec::new(),
+            blobs: BlobStore::new(),
+            planned_texts: HashMap::new(),
+            questions: AskedQuestions::default(),
+            ids_valid_after: Seq(0),
+        }
+    }
+
+    /// Continues with a scene that was read again. The overlay must be dropped first.
+    pub(crate) fn replace_scene(&mut self, scene: Scene, last_seq: Seq) {
+        code::transfer_index(&self.scene, &scene);
+        self.scene = scene;
+        self.invalidate_ids(last_seq);
+    }
+
+    /// Marks the ids in proposals up to entry `after` as possibly stale.
+    pub(crate) fn invalidate_ids(&mut self, after: Seq) {
+        self.ids_valid_after = self.ids_valid_after.max(after);
+    }
+
+    /// Returns the base of the next plan: the hash of the target and of the pending proposals on
+    /// top of it.
+    pub(crate) fn plan_base(&self, target: Fingerprint, executor: &Executor) -> Fingerprint {
+        if self.overlay.is_empty() {
+            return target;
+        }
+        let mut text = target.to_string();
+        for (seq, _) in &self.overlay {
+            let pending = executor.find_proposal(*seq);
+            text.push('\n');
+            text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
+        }
+        Fingerprint::hash_bytes(text.as_bytes())
+    }
+
+    /// Returns the proposals in the overlay, each with its call.
+    pub(crate) fn overlaid_proposals<'a>(
+        &self,
+        executor: &'a Executor,
+    ) -> Vec<(Seq, &'a Proposal)> {
+        let pending = self.overlay.iter().filter_map(|(seq, _)| executor.find_proposal(*seq));
+        pending.map(|(_, it)| (it.call, &it.proposal)).collect()
+    }
+
+    /// Begins the questions of a call. Facts that are fetched for a call are valid until it is
+    /// settled.
+    pub(crate) fn begin_questions(&mut self, call: Seq, implicit_target: Option<ImplicitTarget>) {
+        if self.questions.call != Some(call) {
+            self.questions.call = Some(call);
+            self.questions.rounds = 0;
+            self.scene.forget_facts();
+        }
+        self.scene.set_implicit_target(implicit_target);
+    }
+
+    /// Whether any call has asked Studio something and is not settled.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.questions.call.is_some()
+    }
+
+    /// Marks the call as settled. If it is planned again, all its questions are asked again.
+    pub(crate) fn end_questions(&mut self) {
+        self.questions.call = None;
+    }
+
+    /// Rolls back proposals that are no longer pending, and everything on top of them.
+    pub(crate) fn drop_settled(&mut self, executor: &Executor) {
+        let is_pending = |seq: Seq| {
+            executor.find_proposal(seq).is_some_and(|(_, pending)| pending.status.is_pending())
+        };
+        if let Some(at) = self.overlay.iter().position(|(seq, _)| !is_pending(*seq)) {
+            self.drop_overlay_from(at, executor);
+        }
+    }
+
+    /// Keeps the texts that a proposal was planned on, in case it is replanned.
+    pub(crate) fn save_planned_texts(&mut self, proposal: Seq, executor: &Executor) {
+        let Some((_, pending)) = executor.state.find_proposal(proposal) else {
+            return;
+        };
+        for command in &pending.proposal.commands {
+            let Command::EditScript { target, .. } = command else {
+                continue;
+            };
+            if let Ok(node) = self.scene.locate(target)
+                && let Some(text) = self.scene.script_text(node)
+            {
+                let texts = self.planned_texts.entry(pending.call).or_default();
+                texts.entry(target.path.clone()).or_insert_with(|| text.into_owned());
+            }
+        }
+    }
+
+    /// Keeps a newly proposed change in the overlay. If nothing was proposed, rolls back to `mark`.
+    pub(crate) fn keep_overlay(&mut self, records: &[Record], mark: JournalMark) {
+        let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
+        match proposed {
+            Some(record) => self.overlay.push((record.seq, mark)),
+            None => self.scene.rollback(mark),
+        }
+    }
+
+    /// Applies pending proposals to the overlay again.
+    pub(crate) fn overlay_proposals(
+        &mut self,
+        proposals: &[Seq],
+        executor: &Executor,
+    ) -> Result<(), Refusal> {
+        for seq in proposals {
+            let Some((_, pending)) = executor.state.find_proposal(*seq) else {
+                continue;
+            };
+            let mark = self.scene.journal_mark();
+            self.scene.begin_scope(pending.call);
+            for command in &pending.proposal.commands {
+                try_command(&mut self.scene, command, &self.blobs)?;
+            }
+            self.overlay.push((*seq, mark));
+        }
+        Ok(())
+    }
+
+    /// Whether approved proposals still apply to the current scene: the change was in another file
+    /// of the project, or did not affect what they touch.
+    pub(crate) fn can_reapply(&mut self, proposals: &[Seq], executor: &Executor) -> bool {
+        let mark = self.scene.journal_mark();
+        let fit = self.overlay_proposals(proposals, executor).is_ok();
+        self.overlay.clear();
+        self.scene.rollback(mark);
+        fit
+    }
+
+    /// Rolls back the overlay from position `at`, last proposal first, and keeps the texts that
+    /// each was planned on. All of them are queued to be overlaid again if they are still pending.
+    pub(crate) fn drop_overlay_from(&mut self, at: usize, executor: &Executor) {
+        let dropped = self.overlay.split_off(at);
+        for (seq, mark) in dropped.iter().rev() {
+            self.scene.rollback(*mark);
+            self.save_planned_texts(*seq, executor);
+        }
+        self.queue_overlay(dropped.into_iter().map(|(seq, _)| seq));
+    }
+
+    /// Queues proposals that were in the overlay, ahead of those that are queued already.
+    fn queue_overlay(&mut self, proposals: impl Iterator<Item = Seq>) {
+        self.pending_overlay.splice(0..0, proposals);
+    }
+
+    /// Returns the reason a proposal cannot be changed now.
+    pub(crate) fn overlay_refusal(proposal: Seq, executor: &Executor) -> Refusal {
+        let waits = |status: &PendingStatus| *status == PendingStatus::Waiting;
+        let is_waiting = executor.find_proposal(proposal).is_some_and(|(_, it)| waits(&it.status));
+        Refusal(if is_waiting {
+            "The place is being read or changed now; say it again in a moment.".to_owned()
+        } else {
+            format!("Proposal {proposal} is no longer pending.")
+        })
+    }
+
+    /// Fingerprints the script texts that proposals would delete. A deletion itself only expects a
+    /// class, a name and a count.
+    pub(crate) fn fingerprint_deleted_texts(
+        &self,
+        proposals: &[Seq],
+        executor: &Executor,
+    ) -> BTreeMap<Seq, Fingerprint> {
+        let mut taken = BTreeMap::new();
+        for seq in proposals {
+            let Some((_, pending)) = executor.find_proposal(*seq) else {
+                continue;
+            };
+            let mut hashing = FingerprintHasher::default();
+            for command in &pending.proposal.commands {
+                let Command::Delete { target, .. } = command else {
+                    continue;
+                };
+                let Ok(root) = self.scene.resolve(&target.path) else {
+                    continue;
+                };
+                for node in self.scene.subtree(root).filter(|node| self.scene.is_script(*node)) {
+                    hashing.update(self.scene.path(node).to_string().as_bytes());
+                    hashing.update(&[0]);
+                    hashing.update(self.scene.script_text(node).unwrap_or_default().as_bytes());
+                    hashing.update(&[0]);
+                }
+            }
+            taken.insert(*seq, hashing.finish());
+        }
+        taken
+    }
+
+    /// Forgets what belongs to workflows, because none is active any more.
+    pub(crate) fn forget_workflows(&mut self) {
+        self.blobs.clear();
+        self.planned_texts.clear();
+    }
+}
