@@ -54,7 +54,7 @@ impl Engine {
         let _alone = target.lock_files();
         let Planner { scene, blobs, .. } = &mut self.planner;
         let start = scene.journal_mark();
-        let context = ApplyContext { scene, blobs, ledger: &self.executor.ledger };
+        let context = ApplyContext { scene, blobs, ledger: self.executor.ledger() };
         let PreparedChange { ready, refused } = match target.prepare(&approved, context) {
             Ok(prepared) => prepared,
             Err(EngineError::Place(PlaceError::Changed { .. })) if may_rebase => {

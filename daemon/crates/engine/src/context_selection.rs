@@ -57,7 +57,7 @@ impl Engine {
     fn recent_scripts(&self) -> Vec<Node> {
         let mut changed: Vec<_> = self
             .executor
-            .state
+            .state()
             .workflows()
             .flat_map(|(_, workflow)| Workflow::proposals(workflow))
             .filter(|(_, pending)| matches!(pending.status, PendingStatus::Applied(_)))

@@ -37,14 +37,14 @@ impl ActiveTask {
 }
 
 pub(crate) struct Executor {
-    pub(crate) ledger: Arc<Ledger>,
+    ledger: Arc<Ledger>,
     /// The workflows that are loaded: the active ones and the earlier tasks of their conversations.
-    pub(crate) state: LedgerState,
-    pub(crate) tasks: BTreeMap<Seq, ActiveTask>,
+    state: LedgerState,
+    tasks: BTreeMap<Seq, ActiveTask>,
     /// The last entry that was appended here.
-    pub(crate) last_seq: Seq,
+    last_seq: Seq,
     /// Whether a daemon serves the workflows that begin here.
-    pub(crate) is_served: bool,
+    is_served: bool,
     listener: EntryListener,
 }
 
@@ -58,6 +58,50 @@ impl Executor {
             is_served: false,
             listener,
         }
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(crate) fn state(&self) -> &LedgerState {
+        &self.state
+    }
+
+    /// Returns the last entry that was appended here.
+    pub(crate) fn last_seq(&self) -> Seq {
+        self.last_seq
+    }
+
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_served
+    }
+
+    /// Marks workflows that begin from now on as served by a daemon.
+    pub(crate) fn mark_served(&mut self) {
+        self.is_served = true;
+    }
+
+    /// Leaks the state instead of freeing it.
+    pub(crate) fn release(self) {
+        std::mem::forget(self.state);
+    }
+
+    pub(crate) fn active_seqs(&self) -> impl Iterator<Item = Seq> {
+        self.tasks.keys().copied()
+    }
+
+    pub(crate) fn task(&self, workflow: Seq) -> Option<&ActiveTask> {
+        self.tasks.get(&workflow)
+    }
+
+    pub(crate) fn task_mut(&mut self, workflow: Seq) -> Option<&mut ActiveTask> {
+        self.tasks.get_mut(&workflow)
+    }
+
+    /// Marks the ids in the entries of all workflows as those of another epoch.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
     }
 
     /// Returns a workflow, as read from the ledger.

@@ -4,6 +4,7 @@
 //! part. They are restored when Studio did not, when the user undoes the proposal in Studio, and
 //! when the process was stopped.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use scene_schemas::InstancePath;
@@ -37,7 +38,7 @@ impl Engine {
     pub fn script_texts(&mut self, path: &InstancePath) -> Vec<String> {
         let scene = self.mirror_scene();
         let node = scene.resolve(path).ok();
-        let own = node.and_then(|node| scene.source_if_known(node)).map(|it| it.into_owned());
+        let own = node.and_then(|node| scene.source_if_known(node)).map(Cow::into_owned);
         let live = self.target.driver().live();
         let in_files = live.and_then(|live| live.project_text(path));
         in_files.into_iter().chain(own).collect()
@@ -274,7 +275,7 @@ impl Engine {
 
     /// Reads the journal of a proposal's file changes.
     fn read_journal(&self, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
-        load_journal(&self.executor.ledger, ack)
+        load_journal(self.executor.ledger(), ack)
     }
 
     /// Restores the files of a proposal that Studio did not apply. Returns a sentence that reports
@@ -286,7 +287,7 @@ impl Engine {
         let Some(step) = self.read_journal(ack)? else {
             return Ok(Ok(String::new()));
         };
-        let back = recover::restore_step_files(&self.executor.ledger, &step)?;
+        let back = recover::restore_step_files(self.executor.ledger(), &step)?;
         self.reload_project(ack)?;
         Ok(match back {
             Ok(()) => Ok(" Its files are what they were.".to_owned()),
@@ -312,10 +313,10 @@ impl Engine {
         proposal: Seq,
         again: bool,
     ) -> Result<Option<String>, EngineError> {
-        let Some(record) = self.executor.ledger.record_at(proposal)? else {
+        let Some(record) = self.executor.ledger().record_at(proposal)? else {
             return Ok(None);
         };
-        let state = workflow_state::read_workflow(&self.executor.ledger, record.workflow)?;
+        let state = workflow_state::read_workflow(self.executor.ledger(), record.workflow)?;
         let pending = state.workflow(record.workflow).and_then(|it| it.proposal(proposal));
         let Some(pending) = pending.filter(|it| it.proposal.files.is_some()) else {
             return Ok(None);

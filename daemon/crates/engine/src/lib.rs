@@ -185,7 +185,7 @@ impl Engine {
     /// Marks workflows that begin from now on as served: the next daemon resumes requests that are
     /// cut off.
     pub fn mark_served(&mut self) {
-        self.executor.is_served = true;
+        self.executor.mark_served();
     }
 
     /// Returns the folder whose settings apply to the place; None if the place is open in Studio.
@@ -194,7 +194,8 @@ impl Engine {
     }
 
     fn release(self) {
-        std::mem::forget((self.planner, self.executor.state));
+        self.executor.release();
+        std::mem::forget(self.planner);
     }
 
     /// Returns the place file; None if the target is not a place file.
@@ -346,7 +347,7 @@ impl Engine {
             let missing = model_request::missing_model(why);
             return self.handle_input(workflow, WorkflowInput::Unanswered(missing)).map(drop);
         }
-        let prompt = self.executor.state.build_prompt(workflow);
+        let prompt = self.executor.state().build_prompt(workflow);
         let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) =
             (self.executor.driver(workflow), prompt)
         {

@@ -231,7 +231,7 @@ impl Engine {
             return Ok(None);
         };
         let caps = models.spending_caps();
-        let Some(state) = self.executor.state.workflow(workflow) else {
+        let Some(state) = self.executor.workflow(workflow) else {
             return Ok(None);
         };
         let limit = state.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
@@ -264,7 +264,7 @@ impl Engine {
                 setting: Some(Setting::Model),
             }));
         }
-        self.requests.spending.read_new_replies(&self.executor.ledger)?;
+        self.requests.spending.read_new_replies(self.executor.ledger())?;
         Ok(self.requests.spending.find_exceeded_cap(&caps, workflow, &state.place, unix_millis()))
     }
 
@@ -280,7 +280,7 @@ impl Engine {
     /// can be rebuilt from the ledger alone.
     fn build_request(&self, workflow: Seq, client: &ModelClient) -> Option<BuiltRequest> {
         let state = self.workflow(workflow)?;
-        let mut prompt = self.executor.state.build_prompt(workflow)?;
+        let mut prompt = self.executor.state().build_prompt(workflow)?;
         let memory =
             self.planner.scene.memory().map(|memory| memory::extract_memory(memory, MAX_MEMORY));
         let scope = state.guards.as_ref().map_or(0, |guards| guards.scope);
@@ -307,7 +307,7 @@ impl Engine {
             effort,
             max_output,
             system: Fingerprint::hash_bytes(&system),
-            summary: self.executor.state.newest_summary(workflow),
+            summary: self.executor.state().newest_summary(workflow),
             turns,
             bytes: bytes as u64,
             estimate: state.conversation().estimate_tokens(bytes),
@@ -334,7 +334,7 @@ impl Engine {
             self.handle_with_blobs(workflow, WorkflowInput::Requested(Box::new(requested)), blobs)?;
         self.requests.last_system = Some(kept);
         let seq = records.first().map_or(Seq(0), |record| record.seq);
-        if let Some(task) = self.executor.tasks.get_mut(&workflow) {
+        if let Some(task) = self.executor.task_mut(workflow) {
             task.open_request = Some(seq);
         }
         Ok(ModelRequest { seq, client, models, request })
@@ -350,7 +350,7 @@ impl Engine {
         ask: &ModelRequest,
         answer: Result<ModelAnswer, HttpError>,
     ) -> Result<(), EngineError> {
-        let task = self.executor.tasks.get_mut(&workflow);
+        let task = self.executor.task_mut(workflow);
         let Some(task) = task.filter(|task| task.open_request == Some(ask.seq)) else {
             return Ok(());
         };

@@ -111,7 +111,7 @@ impl Engine {
             return Ok(true);
         }
         let may =
-            check_call(&self.executor.state, workflow, call).and_then(|()| self.check_readable());
+            check_call(self.executor.state(), workflow, call).and_then(|()| self.check_readable());
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;

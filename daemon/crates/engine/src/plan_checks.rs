@@ -27,7 +27,7 @@ impl Engine {
             pending: self.planner.overlaid_proposals(&self.executor),
             files_before,
             blobs: &mut self.planner.blobs,
-            ledger: &self.executor.ledger,
+            ledger: self.executor.ledger(),
         };
         let completed = self.target.driver_mut().complete_plan(proposal, context)?;
         Ok(completed.and_then(|it| self.warn_generated_files(workflow, it)))

@@ -124,7 +124,7 @@ impl Planner {
 
     /// Keeps the texts that a proposal was planned on, in case it is replanned.
     pub(crate) fn save_planned_texts(&mut self, proposal: Seq, executor: &Executor) {
-        let Some((_, pending)) = executor.state.find_proposal(proposal) else {
+        let Some((_, pending)) = executor.state().find_proposal(proposal) else {
             return;
         };
         for command in &pending.proposal.commands {
@@ -156,7 +156,7 @@ impl Planner {
         executor: &Executor,
     ) -> Result<(), Refusal> {
         for seq in proposals {
-            let Some((_, pending)) = executor.state.find_proposal(*seq) else {
+            let Some((_, pending)) = executor.state().find_proposal(*seq) else {
                 continue;
             };
             let mark = self.scene.journal_mark();

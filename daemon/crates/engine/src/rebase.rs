@@ -59,7 +59,7 @@ impl Engine {
     fn replace_scene(&mut self, scene: Scene) -> Result<(), EngineError> {
         self.drop_overlay();
         let taken = self.fingerprint_deleted_texts();
-        self.planner.replace_scene(scene, self.executor.last_seq);
+        self.planner.replace_scene(scene, self.executor.last_seq());
         self.requeue_overlay();
         self.replan_changed_deletions(&taken)
     }
@@ -112,7 +112,7 @@ impl Engine {
         }
         self.applying.rebase_count += 1;
         self.planner.overlay.clear();
-        self.planner.replace_scene(scene, self.executor.last_seq);
+        self.planner.replace_scene(scene, self.executor.last_seq());
         self.requeue_overlay();
         if !self.is_effect_unchanged(proposals, &taken) {
             let reason = "Another program changed the file. This proposal was replanned for the new content.";

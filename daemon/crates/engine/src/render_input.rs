@@ -180,7 +180,7 @@ impl Engine {
         if let Some(live) = self.target.driver_mut().live_mut()
             && !missing.is_empty()
         {
-            live.request_facts(missing);
+            live.studio_mut().request_missing(missing);
             return Ok(None);
         }
         drawing.map(Some)
@@ -189,10 +189,10 @@ impl Engine {
     /// Loads both sides of a proposal of this place, whatever its status. The overlay is restored
     /// afterwards.
     fn load_sides(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
-        let Some(record) = self.executor.ledger.record_at(seq)? else {
+        let Some(record) = self.executor.ledger().record_at(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
         };
-        let state = workflow_state::read_workflow(&self.executor.ledger, record.workflow)?;
+        let state = workflow_state::read_workflow(self.executor.ledger(), record.workflow)?;
         let workflow = state.workflow(record.workflow);
         let Some(pending) = workflow.and_then(|workflow| workflow.proposal(seq)) else {
             return Err(Refusal(format!("Entry {seq} is not a proposal.")).into());

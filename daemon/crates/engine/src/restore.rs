@@ -22,6 +22,7 @@ use vector_place::count_noun;
 use crate::conversation;
 use crate::planner::Planner;
 use crate::revert::draft_inverse;
+use crate::target::TargetDriver;
 use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
 
@@ -38,11 +39,11 @@ impl Engine {
         let Some(checkpoint) = args.get("checkpoint").and_then(Json::as_u64).map(Seq) else {
             return Ok(refuse!("`checkpoint` is the number of a checkpoint of this place."));
         };
-        let all = match list_applied_since(&self.executor.ledger, checkpoint, &self.target.place())?
-        {
-            Ok(all) => all,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
+        let all =
+            match list_applied_since(self.executor.ledger(), checkpoint, &self.target.place())? {
+                Ok(all) => all,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
         let title = |since: &[AppliedChange]| self.restore_title(checkpoint, &all, since);
         let since = without_reverted(&all);
         if since.is_empty() {
@@ -107,7 +108,7 @@ impl Engine {
     ) -> String {
         let back = count_noun(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
-        let now = self.target.driver().direct().map(|target| target.plan_base());
+        let now = self.target.driver().direct().map(TargetDriver::plan_base);
         let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
         if is_others { format!("{title}; {OTHERS_STAY}") } else { title }
     }

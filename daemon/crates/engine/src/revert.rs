@@ -31,7 +31,7 @@ impl Engine {
                 "`proposal` is the position of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match find_applied_ack(&self.executor.ledger, seq)? {
+        let (title, ack) = match find_applied_ack(self.executor.ledger(), seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };

@@ -30,8 +30,8 @@ impl Engine {
     pub fn reset_mirror(&mut self) {
         self.requeue_overlay();
         self.forget_questions();
-        self.executor.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
-        self.planner.invalidate_ids(self.executor.last_seq);
+        self.executor.begin_epoch();
+        self.planner.invalidate_ids(self.executor.last_seq());
         self.planner.scene = Scene::empty_studio_place();
         if let Some(live) = self.target.driver_mut().live_mut() {
             live.reset_links();
@@ -73,7 +73,7 @@ impl Engine {
     /// Begins the questions of a call.
     pub(crate) fn begin_questions(&mut self, workflow: Seq, call: Seq) {
         let mut implicit_target = self.workflow(workflow).and_then(|it| it.implicit_target(call));
-        if self.executor.tasks.get(&workflow).is_some_and(|task| task.is_other_epoch)
+        if self.executor.task(workflow).is_some_and(|task| task.is_other_epoch)
             && let Some(implicit_target) = &mut implicit_target
         {
             // In another epoch the id may belong to another instance, so only the path is kept.
@@ -107,9 +107,8 @@ impl Engine {
             }
             if self.planner.pending_overlay.is_empty() {
                 return Ok(false);
-            } else {
-                self.rebuild_overlay()?;
             }
+            self.rebuild_overlay()?;
         }
     }
 
@@ -155,7 +154,7 @@ impl Engine {
         if missing.is_empty() || self.planner.questions.rounds > MAX_ROUNDS {
             return false;
         }
-        live.request_facts(missing);
+        live.studio_mut().request_missing(missing);
         true
     }
 
@@ -167,7 +166,7 @@ impl Engine {
         let missing = self.planner.scene.take_missing();
         match self.target.driver_mut().live_mut() {
             Some(live) if !missing.is_empty() => {
-                live.request_facts(missing);
+                live.studio_mut().request_missing(missing);
                 refuse!("The place is being read for this; say it again in a moment.")
             }
             _ => Ok(()),
@@ -184,7 +183,7 @@ impl Engine {
         match live.lay_unsynced(&mut self.planner) {
             Ok(()) => Ok(true),
             Err(missing) => {
-                live.request_facts(missing);
+                live.studio_mut().request_missing(missing);
                 Ok(false)
             }
         }
@@ -241,7 +240,7 @@ impl Engine {
         }
         self.drop_overlay();
         self.load_proposal_blobs(&[seq])?;
-        let Some((_, pending)) = self.executor.state.find_proposal(seq) else {
+        let Some((_, pending)) = self.executor.state().find_proposal(seq) else {
             return Ok(());
         };
         let (call, is_new) = (pending.call, pending.status == PendingStatus::Approved);
@@ -259,7 +258,7 @@ impl Engine {
                 return Ok(());
             }
         }
-        let Some((_, pending)) = self.executor.state.find_proposal(seq) else {
+        let Some((_, pending)) = self.executor.state().find_proposal(seq) else {
             return Ok(());
         };
         let mark = self.planner.scene.journal_mark();
@@ -271,7 +270,7 @@ impl Engine {
             return Ok(());
         };
         if !missing.is_empty() {
-            live.request_facts(missing);
+            live.studio_mut().request_missing(missing);
             return Ok(());
         }
         if seen == ObservedState::Done
@@ -389,7 +388,7 @@ impl Engine {
     /// Whether the place is as the proposal would have left it. The plugin may have forgotten that
     /// it applied it.
     fn is_already_applied(&mut self, seq: Seq, predicted: &Ack) -> bool {
-        let pending = self.executor.state.find_proposal(seq);
+        let pending = self.executor.state().find_proposal(seq);
         let seen = pending
             .map(|(_, it)| studio::observe_proposal(&self.planner.scene, &it.proposal, predicted));
         self.planner.scene.take_missing().is_empty() && seen == Some(ObservedState::Done)
@@ -457,7 +456,7 @@ impl Engine {
                 self.planner.scene.set_known_properties(known, &of);
             }
             (PluginQuery::Properties { of }, _) => {
-                self.planner.scene.set_known_properties(&[], &of)
+                self.planner.scene.set_known_properties(&[], &of);
             }
             (PluginQuery::Sources { ids }, PluginAnswer::Sources { scripts }) => {
                 self.planner.scene.set_known_sources(scripts);
@@ -478,7 +477,7 @@ impl Engine {
 
     /// Removes queued proposals that are not being applied any more.
     fn retract_settled(&mut self) {
-        let state = &self.executor.state;
+        let state = self.executor.state();
         let is_due = |seq: Seq| {
             let status = state.find_proposal(seq).map(|(_, it)| &it.status);
             matches!(status, Some(PendingStatus::Applying(_)))
@@ -505,7 +504,7 @@ impl Engine {
         self.planner.pending_overlay = proposals;
         if !missing.is_empty() {
             if let Some(live) = self.target.driver_mut().live_mut() {
-                live.request_facts(missing);
+                live.studio_mut().request_missing(missing);
             }
             return Ok(());
         }

@@ -53,7 +53,7 @@ impl Engine {
             stance,
             follows,
             guards: model_request::driver_guards(&driver),
-            served: self.executor.is_served,
+            served: self.executor.is_served(),
         };
         let entries = std::iter::once(started).chain(context).collect();
         self.executor.begin_workflow(entries, driver)
@@ -79,10 +79,10 @@ impl Engine {
         driver: ToolDriver,
     ) -> Result<Seq, EngineError> {
         let workflow = lease.workflow();
-        let records = self.executor.ledger.workflow_records(workflow)?;
+        let records = self.executor.ledger().workflow_records(workflow)?;
         self.executor.load_conversation(previous_task(&records))?;
         self.resume_workflow(lease, &records, driver);
-        if let Some(task) = self.executor.tasks.get_mut(&workflow) {
+        if let Some(task) = self.executor.task_mut(workflow) {
             task.is_other_epoch = true;
         }
         self.requeue_overlay();
@@ -95,7 +95,7 @@ impl Engine {
     /// Returns the active workflows in the order in which they are run. The one whose call has
     /// asked Studio something is first, because fetched facts are valid for that call only.
     pub fn task_order(&self) -> Vec<Seq> {
-        let mut order: Vec<Seq> = self.executor.tasks.keys().copied().collect();
+        let mut order: Vec<Seq> = self.executor.active_seqs().collect();
         if let Some(first) = self.asking_workflow() {
             order.sort_by_key(|workflow| *workflow != first);
         }
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     pub fn is_active(&self, workflow: Seq) -> bool {
-        self.executor.tasks.contains_key(&workflow)
+        self.executor.task(workflow).is_some()
     }
 
     /// Returns a proposal of any active workflow, with that workflow.
@@ -128,12 +128,12 @@ impl Engine {
 
     /// Returns the proposal that has to be decided before another one.
     pub fn blocking_proposal(&self, proposal: Seq) -> Option<Seq> {
-        self.executor.state.decided_before(proposal)
+        self.executor.state().decided_before(proposal)
     }
 
     /// Returns the position of the last entry that this engine appended.
     pub fn last_position(&self) -> Seq {
-        self.executor.last_seq
+        self.executor.last_seq()
     }
 
     /// Returns the place as the ledger names it.
@@ -177,7 +177,7 @@ impl Engine {
 
     /// Replaces the driver of a workflow.
     pub fn set_driver(&mut self, workflow: Seq, driver: ToolDriver) {
-        if let Some(task) = self.executor.tasks.get_mut(&workflow) {
+        if let Some(task) = self.executor.task_mut(workflow) {
             task.driver = driver;
         }
     }

@@ -6,6 +6,8 @@
 //! ledger.
 
 mod hybrid;
+#[cfg(test)]
+mod memory;
 mod place_file;
 mod rojo;
 pub mod studio;
@@ -34,29 +36,35 @@ use crate::planner::Planner;
 /// The target to which approved proposals are applied.
 #[derive(Debug)]
 pub enum Target {
-    File(PlaceFileTarget),
+    File(Box<PlaceFileTarget>),
     Project(Box<RojoTarget>),
     Studio(StudioTarget),
     /// A place that is open in Studio, with projects beside it.
     Hybrid(Box<HybridTarget>),
+    #[cfg(test)]
+    Memory(memory::MemoryTarget),
 }
 
 impl Target {
     pub(crate) fn driver(&self) -> &dyn TargetDriver {
         match self {
-            Self::File(file) => file,
+            Self::File(file) => &**file,
             Self::Project(project) => &**project,
             Self::Studio(studio) => studio,
             Self::Hybrid(hybrid) => &**hybrid,
+            #[cfg(test)]
+            Self::Memory(memory) => memory,
         }
     }
 
     pub(crate) fn driver_mut(&mut self) -> &mut dyn TargetDriver {
         match self {
-            Self::File(file) => file,
+            Self::File(file) => &mut **file,
             Self::Project(project) => &mut **project,
             Self::Studio(studio) => studio,
             Self::Hybrid(hybrid) => &mut **hybrid,
+            #[cfg(test)]
+            Self::Memory(memory) => memory,
         }
     }
 
@@ -83,7 +91,7 @@ impl Target {
 
 impl From<PlaceFile> for Target {
     fn from(file: PlaceFile) -> Self {
-        Self::File(PlaceFileTarget::new(file))
+        Self::File(Box::new(PlaceFileTarget::new(file)))
     }
 }
 
@@ -287,11 +295,6 @@ pub(crate) trait LiveDriver: TargetDriver {
     fn studio(&self) -> &StudioTarget;
 
     fn studio_mut(&mut self) -> &mut StudioTarget;
-
-    /// Requests missing facts from Studio.
-    fn request_facts(&mut self, missing: MissingFacts) {
-        self.studio_mut().request_missing(missing);
-    }
 
     /// Returns the project that the place is synced with.
     fn linked_project(&self) -> Option<&RojoProject> {
