@@ -65,24 +65,19 @@ impl Engine {
             }
             Err(error) => return Err(error),
         };
-        for (seq, reason) in refused {
-            self.handle_input(workflow, WorkflowInput::Failed { proposals: vec![seq], reason })?;
-        }
-        let Some(ReadyChange { acks, blobs }) = ready else {
-            return Ok(());
-        };
-        let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
-        let (file, before) = (self.place_name(), acks.first().and_then(|ack| ack.before.clone()));
-        let applying = WorkflowInput::Applying { proposals: seqs.clone(), file, before, acks };
-        let recorded = self.handle_with_blobs(workflow, applying, blobs);
+        let begun = self.begin_step(workflow, refused, ready);
         let Some(target) = self.target.driver_mut().direct_mut() else {
             return Ok(());
         };
-        if let Err(error) = recorded {
-            target.abandon();
-            self.planner.scene.rollback(start);
-            return Err(error);
-        }
+        let seqs = match begun {
+            Ok(Some(seqs)) => seqs,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                target.abandon();
+                self.planner.scene.rollback(start);
+                return Err(error);
+            }
+        };
         if let Err(error) = target.commit(&mut self.planner.scene) {
             self.planner.scene.rollback(start);
             return match error {
@@ -93,6 +88,27 @@ impl Engine {
         self.applying.rebase_count = 0;
         self.applying.unrecorded.push((workflow, seqs));
         self.flush_unrecorded()
+    }
+
+    /// Records which of the prepared proposals are refused and which are applied next. Returns the
+    /// latter, or None if there are none.
+    fn begin_step(
+        &mut self,
+        workflow: Seq,
+        refused: Vec<(Seq, String)>,
+        ready: Option<ReadyChange>,
+    ) -> Result<Option<Vec<Seq>>, EngineError> {
+        for (seq, reason) in refused {
+            self.handle_input(workflow, WorkflowInput::Failed { proposals: vec![seq], reason })?;
+        }
+        let Some(ReadyChange { acks, blobs }) = ready else {
+            return Ok(None);
+        };
+        let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
+        let (file, before) = (self.place_name(), acks.first().and_then(|ack| ack.before.clone()));
+        let applying = WorkflowInput::Applying { proposals: seqs.clone(), file, before, acks };
+        self.handle_with_blobs(workflow, applying, blobs)?;
+        Ok(Some(seqs))
     }
 
     /// Records the proposals that are in the place. If that fails, they stay queued for the next
