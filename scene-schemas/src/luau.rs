@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use schemars::SchemaGenerator;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::api;
 use crate::command::Props;
@@ -42,6 +42,19 @@ const LISTS: [(&str, &str, Option<&str>); 12] = [
     ("WarningKinds", "WarningKind", None),
 ];
 
+/// Unions whose variants get a type of their own, with the property that tags them: the `set` of
+/// `Action` is `SetAction`. The plugin has a function for each of these variants.
+const NAMED_VARIANTS: [(&str, &str); 8] = [
+    ("Action", "action"),
+    ("ApplyOutcome", "outcome"),
+    ("Change", "change"),
+    ("Event", "event"),
+    ("PluginAnswer", "answer"),
+    ("PluginQuery", "want"),
+    ("ScenePart", "part"),
+    ("Work", "work"),
+];
+
 /// Limits and constants that both sides use.
 const NUMBERS: [(&str, u64); 4] = [
     ("MaxBody", api::MAX_BODY as u64),
@@ -70,8 +83,35 @@ pub fn print_schema() -> String {
     let mut props = generator.subschema_for::<Props>();
     props.insert("description".to_owned(), Json::from(PROPS));
     let props = props.to_value();
-    let types: BTreeMap<String, Json> = generator.take_definitions(true).into_iter().collect();
+    let mut types: BTreeMap<String, Json> = generator.take_definitions(true).into_iter().collect();
+    for (name, tag) in NAMED_VARIANTS {
+        name_variants(&mut types, name, tag);
+    }
     SchemaPrinter::new(types, props).print_module()
+}
+
+/// Moves each variant of a union to a type of its own.
+fn name_variants(types: &mut BTreeMap<String, Json>, union: &str, tag: &str) {
+    let Some(members) = types.get_mut(union).and_then(|schema| schema["oneOf"].as_array_mut())
+    else {
+        return;
+    };
+    let mut variants = Vec::new();
+    for member in members {
+        let Some(value) = member["properties"][tag]["const"].as_str() else { continue };
+        let name = format!("{}{union}", to_pascal_case(value));
+        let reference = json!({ "$ref": format!("#/$defs/{name}") });
+        variants.push((name, std::mem::replace(member, reference)));
+    }
+    types.extend(variants);
+}
+
+fn to_pascal_case(snake_case: &str) -> String {
+    let capitalize = |word: &str| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_ascii_uppercase() + rest
+    };
+    snake_case.split('_').map(capitalize).collect()
 }
 
 struct SchemaPrinter {
@@ -131,7 +171,7 @@ impl SchemaPrinter {
             return Vec::new();
         };
         let one = |variant: &Json| match tag {
-            Some(tag) => string_literals(&variant["properties"][tag]),
+            Some(tag) => string_literals(&self.resolve(variant)["properties"][tag]),
             None => string_literals(variant),
         };
         let mut names = string_literals(schema);
@@ -139,10 +179,15 @@ impl SchemaPrinter {
         names
     }
 
+    /// Returns the schema that a reference names, or the schema itself.
+    fn resolve<'a>(&'a self, schema: &'a Json) -> &'a Json {
+        reference_name(schema).and_then(|name| self.types.get(name)).unwrap_or(schema)
+    }
+
     /// Prints a schema's type at this indentation depth. Text that begins with a line break is a
     /// union.
     fn print_type(&self, schema: &Json, depth: usize) -> String {
-        if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+        if let Some(name) = reference_name(schema) {
             return name.to_owned();
         }
         let literals = string_literals(schema);
@@ -266,6 +311,10 @@ impl SchemaPrinter {
     }
 }
 
+fn reference_name(schema: &Json) -> Option<&str> {
+    schema["$ref"].as_str().and_then(|path| path.rsplit('/').next())
+}
+
 fn schema_docs(schema: &Json) -> Option<&str> {
     schema["description"].as_str()
 }
@@ -302,8 +351,8 @@ fn print_union(members: Vec<UnionMember>, depth: usize) -> String {
     }
     let line = texts.join(" | ");
     let has_docs = members.iter().any(|member| member.docs.is_some());
-    // The other half of the line is left for the text before and after the union.
-    if !has_docs && !line.contains('\n') && depth * TAB + line.len() <= COLUMNS / 2 {
+    // A quarter of the line is left for the text before and after the union.
+    if !has_docs && !line.contains('\n') && depth * TAB + line.len() <= COLUMNS * 3 / 4 {
         return line;
     }
     let tabs = "\t".repeat(depth + 1);
@@ -367,13 +416,26 @@ mod tests {
         check("\tafter: { Seq }?,\n");
         check("\t\targs: any,\n");
         check("\t\tprops: Props,\n");
-        check("\t\tprops: { { Value | string } },\n");
+        check("\tprops: { { Value | string } },\n");
         check("export type Props = { [string]: Value? }\n");
         check("\tworkflow: Seq,\n} & Entry\n");
         check("\t-- It stays.\n\t| { context: string }\n");
         check("\t| {\n\t\top: \"create\",\n");
         check("\t-- A JSON string.\n\t| string\n");
         check("\t| \"Vector3int16\"\n");
+    }
+
+    #[test]
+    fn variants_are_named_after_tag_and_union() {
+        check("\nexport type ActiveScriptPluginAnswer = {\n\tanswer: \"active_script\",\n");
+        check("\t| SetAction\n");
+        check("\tActions = table.freeze({\n\t\t\"create\",\n\t\t\"clone\",\n\t\t\"set\",\n");
+        let text = print_schema();
+        for (name, _) in NAMED_VARIANTS {
+            let union = text.split(&format!("\nexport type {name} =")).nth(1).unwrap();
+            let union = union.split("\n\n").next().unwrap();
+            assert!(!union.contains('{'), "{union}");
+        }
     }
 
     #[test]
