@@ -95,8 +95,10 @@ impl DaemonActor {
             }
             _ => {
                 let memories = self.home.join(MEMORIES);
-                let opened =
-                    (Target::Studio(StudioTarget::new(place, memories)), Scene::empty_studio_place());
+                let opened = (
+                    Target::Studio(StudioTarget::new(place, memories)),
+                    Scene::empty_studio_place(),
+                );
                 self.start_session(&slot, opened, Some(given)).map_err(|error| internal(&error))?;
             }
         }
