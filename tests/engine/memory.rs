@@ -88,7 +88,7 @@ fn rejected_or_invalid_memory_edits_change_nothing() {
     let reasons: Vec<_> =
         run.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
     assert!(reasons.iter().any(|why| why.contains("`x` is not an entry of Todo")), "{reasons:?}");
-    assert!(reasons.iter().any(|why| why.contains("add takes `text`")), "{reasons:?}");
+    assert!(reasons.iter().any(|why| why.contains("`add` takes `text`")), "{reasons:?}");
     assert_eq!(read(&file), None);
 }
 

@@ -33,10 +33,10 @@ fn without_single_selection_only_inserts_default_to_workspace() {
     let studio = &desk.studio;
     select(studio, "{}");
     ask(studio, "set Transparency = 0.5 on the selection");
-    until_shown(studio, "nothing is selected in Studio: select exactly one instance");
+    until_shown(studio, "nothing is selected in Studio. Select exactly one instance");
     select(studio, "{ workspace.Wall, workspace }");
     ask(studio, "delete the selection");
-    until_shown(studio, "2 instances are selected in Studio: select exactly one instance");
+    until_shown(studio, "2 instances are selected in Studio. Select exactly one instance");
     assert!(!has(studio, "Approve"));
     studio.register_asset("rbxassetid://5", Ok(&super::assets::asset("print(1)\n")));
     desk.propose("insert asset 5");

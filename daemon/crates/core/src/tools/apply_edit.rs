@@ -13,9 +13,9 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "apply_edit",
-    about: "Proposes edits of a script by ranges: `text` replaces the range from `start` \
-            up to `end`. Lines and UTF-16 characters count from 0, in the text as it is now; no \
-            overlaps; at most 20 edits and 2000 inserted characters.",
+    about: "Proposes edits of a script by range: `text` replaces the range from `start` up to \
+            `end`. Lines and UTF-16 characters are zero-based, in the current text; no overlaps; at \
+            most 20 edits and 2000 inserted characters.",
     schema: args::args_schema::<ApplyEditArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),

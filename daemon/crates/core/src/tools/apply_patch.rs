@@ -12,9 +12,9 @@ use crate::proposal::{ProposalDraft, text_of};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "apply_patch",
-    about: "Proposes edits of a script by a unified diff, or by `*** Begin Patch` with one `*** \
-            Update File`. Headers, if any, name the script. Hunks are placed by their lines; one \
-            that fits several places needs its line number. All hunks or none.",
+    about: "Proposes edits of a script as a unified diff, or as `*** Begin Patch` with one `*** \
+            Update File`. Headers, if any, name the script. Hunks are located by their lines; one \
+            that fits several places needs its line number. Applies all hunks or none.",
     schema: args::args_schema::<ApplyPatchArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),

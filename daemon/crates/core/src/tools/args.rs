@@ -136,16 +136,16 @@ pub(super) fn resolve_targets(
             let nodes = Selector::find(selector, scene, scene.root())?;
             if nodes.is_empty() {
                 return refuse!(
-                    "The selector `{selector}` fits nothing in this place; find_instances tries one \
-                     out."
+                    "The selector `{selector}` matches nothing in this place; find_instances tries \
+                     one out."
                 );
             }
             nodes
         }
-        _ => return refuse!("Exactly one of `path`, `paths` and `selector` is needed."),
+        _ => return refuse!("Give exactly one of `path`, `paths` and `selector`."),
     };
     if nodes.is_empty() {
-        return refuse!("`paths` names nothing.");
+        return refuse!("`paths` is empty.");
     }
     let mut seen = std::collections::HashSet::new();
     Ok(nodes.into_iter().filter(|node| seen.insert(*node)).collect())
@@ -168,7 +168,7 @@ pub(super) fn parse_cursor(cursor: Option<&str>) -> Result<usize, Refusal> {
     match text.parse::<u32>() {
         Ok(offset) if offset <= u32::MAX / 2 => Ok(offset as usize),
         _ => refuse!(
-            "`cursor` {:?} is not one that this tool gave; leave it out to begin at the first page.",
+            "`cursor` {:?} was not returned by this tool; leave it out to start at the first page.",
             truncate_bytes(text, 80)
         ),
     }

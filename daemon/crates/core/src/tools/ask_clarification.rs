@@ -10,8 +10,8 @@ use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "ask_clarification",
-    about: "Asks the person a question and waits for the answer: where a request can be meant in ways \
-            that differ much, or where a change reaches far and its plan is to be confirmed.",
+    about: "Asks the user a question and waits for the answer: if a request has very different \
+            readings, or to confirm the plan of a far-reaching change.",
     schema: args::args_schema::<AskClarificationArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Talk(|json| plan(args::parse_args(json)?)),
@@ -20,10 +20,10 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct AskClarificationArgs {
-    /// What you ask.
+    /// The question.
     question: String,
-    /// 2 to 6 short answers for the person to choose from, the one that you would take first; they
-    /// can say something else too.
+    /// 2 to 6 short answers for the user to choose from, the recommended one first; other answers
+    /// are possible.
     options: Option<Vec<String>>,
 }
 

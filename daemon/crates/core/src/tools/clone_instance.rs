@@ -12,8 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "clone_instance",
-    about: "Proposes a copy of an instance with all below it, beside the original or below \
-            `parentPath`, with another `name` and `props` where given. Answers {path}.",
+    about: "Proposes a copy of an instance with its descendants, beside the original or below \
+            `parentPath`, optionally with new `name` and `props`. Returns {path}.",
     schema: args::args_schema::<CloneInstanceArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),

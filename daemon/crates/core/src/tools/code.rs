@@ -18,7 +18,7 @@ const PATH: usize = 1_000;
 /// Maximum bytes of the list in an answer.
 const ANSWER: usize = 30_000;
 
-/// A place in a script, from 0; characters count as in UTF-16.
+/// A zero-based position in a script; characters are UTF-16 code units.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScriptPosition {
@@ -39,7 +39,7 @@ pub(super) fn resolve_position(
     match code::byte_at(&text, at) {
         Some(byte) => Ok((node, byte)),
         None => refuse!(
-            "{path} has {}, and line {} (from 0) is not among them. read_script shows it.",
+            "{path} has {}; there is no line {} (zero-based). read_script shows the text.",
             count_noun(text.lines().count(), "line", "lines"),
             at.line
         ),
@@ -59,8 +59,8 @@ pub(super) fn symbol_at(
         let line = positions.excerpt(byte, LINE);
         let at = positions.position_of(byte);
         Refusal(format!(
-            "There is no name at line {}, character {} of {} (both from 0): {line:?}. Point at a name, or \
-             give `name` instead.",
+            "There is no name at line {}, character {} of {} (both zero-based): {line:?}. Point at \
+             a name, or give `name` instead.",
             at.line,
             at.character,
             path_text(scene, node)

@@ -7,7 +7,7 @@ use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "complete",
-    about: "Says that the task is done. Nothing comes after it.",
+    about: "Marks the task as done. Make it your last call.",
     schema: args::args_schema::<CompleteArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Talk(|json| {
@@ -18,6 +18,6 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CompleteArgs {
-    /// What was done.
+    /// The work done.
     summary: Option<String>,
 }

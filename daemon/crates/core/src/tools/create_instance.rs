@@ -14,11 +14,10 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "create_instance",
-    about: "Proposes a new instance with its properties and children. Its name is the prop `Name`, \
-            attributes are props with `@`, tags the prop `Tags`, a script's text the prop \
-            `Source`. Values may be short (\"#ff8800\", [0, 5, 0], a path), or as get_properties \
-            answers them. A missing parent under Workspace is made of Models. Answers {path, \
-            count}.",
+    about: "Proposes a new instance with properties and children. `props` holds its `Name`, its \
+            `Tags`, a script's `Source`, and attributes with an `@`. Values can be short \
+            (\"#ff8800\", [0, 5, 0], a path) or as get_properties returns them. Missing parents \
+            under Workspace are created as Models. Returns {path, count}.",
     schema: args::args_schema::<CreateInstanceArgs>,
     own: DefaultTarget::ParentOrWorkspace,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
@@ -69,7 +68,7 @@ fn plan(args: CreateInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
         stack.extend(children.into_iter().rev().map(|child| (node, child)));
     }
     let Some(top) = top else {
-        return refuse!("Nothing was named.");
+        return refuse!("Nothing was created.");
     };
     let path = draft.scene().path(top);
     let class = draft.scene().class(top).to_owned();
@@ -92,11 +91,11 @@ fn create_tree(
     let name = match given.remove("Name") {
         None => class.to_owned(),
         Some(Json::String(name)) => name,
-        Some(_) => return refuse!("`Name` is a string."),
+        Some(_) => return refuse!("`Name` must be a string."),
     };
     let source = match given.remove("Source") {
         Some(Json::String(text)) if reflection::is_script(class) => Some(text),
-        Some(_) => return refuse!("`Source` is a string, and only scripts have one."),
+        Some(_) => return refuse!("`Source` must be a string, and only scripts have it."),
         None => None,
     };
     let mut props: Props = read_props(draft.scene(), PropertyOwner::New(class), &given)?;

@@ -12,8 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "delete_instance",
-    about: "Proposes to delete one instance (`path`), several (`paths`) or all that a `selector` fits, \
-            each with all below it. Answers {deleted}.",
+    about: "Proposes to delete one instance (`path`), several (`paths`) or all that match a \
+            `selector`, with their descendants. Returns {deleted}.",
     schema: args::args_schema::<DeleteInstanceArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),

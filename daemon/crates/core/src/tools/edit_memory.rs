@@ -11,10 +11,10 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "edit_memory",
-    about: "Proposes changes of the project's memory, a file that later tasks are given: what it \
-            is for (charter), conventions, key paths, decisions, and what is left. For what lasts, \
-            in short entries; not for what the place itself shows. `add` takes `text`, `remove` \
-            the `entry` as it is, `replace` both.",
+    about: "Proposes changes to the project's memory, a file that later tasks receive: purpose \
+            (charter), conventions, key paths, decisions, remaining work. Keep lasting facts in \
+            short entries, not what the place itself shows. `add` takes `text`, `remove` the exact \
+            `entry`, `replace` both.",
     schema: args::args_schema::<EditMemoryArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
@@ -74,8 +74,8 @@ fn to_change(
             MemoryChange::Replace { section, entry, text }
         }
         (MemoryAction::Remove, Some(entry), None) => MemoryChange::Remove { section, entry },
-        (MemoryAction::Add, ..) => return refuse!("add takes `text`, and no `entry`."),
-        (MemoryAction::Replace, ..) => return refuse!("replace takes `entry` and `text`."),
-        (MemoryAction::Remove, ..) => return refuse!("remove takes `entry`, and no `text`."),
+        (MemoryAction::Add, ..) => return refuse!("`add` takes `text`, not `entry`."),
+        (MemoryAction::Replace, ..) => return refuse!("`replace` takes `entry` and `text`."),
+        (MemoryAction::Remove, ..) => return refuse!("`remove` takes `entry`, not `text`."),
     })
 }

@@ -32,7 +32,7 @@ pub enum FetchRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiagnosticsRequest {
     pub scripts: Vec<FetchScript>,
-    /// The least severity reported.
+    /// The minimum severity to report.
     pub least: FindingSeverity,
     /// The number of findings to report, and the number to skip before them.
     pub limit: usize,
@@ -70,7 +70,7 @@ pub(super) fn scripts_to_fetch(
     root: Option<&InstancePath>,
 ) -> Result<Vec<Node>, Refusal> {
     let roots = match (paths, root) {
-        (Some(_), Some(_)) => return refuse!("Either `paths` or `root` is needed, not both."),
+        (Some(_), Some(_)) => return refuse!("Give `paths` or `root`, not both."),
         (Some(paths), None) => {
             let nodes = paths.iter().map(|path| {
                 let node = scene.resolve(path)?;

@@ -9,7 +9,7 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "final_message",
-    about: "Says the last word to the person: what was done and what is left.",
+    about: "Sends the user the closing message: what was done and what is left.",
     schema: args::args_schema::<FinalMessageArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Talk(|json| {
@@ -21,8 +21,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FinalMessageArgs {
-    /// What you say.
+    /// The message.
     text: String,
-    /// Where you ask something: 2 to 6 short answers for the person to choose from.
+    /// If the message asks something: 2 to 6 short answers for the user to choose from.
     answers: Option<Vec<String>>,
 }

@@ -14,7 +14,7 @@ use crate::code::{self, CodeIndex, Symbol};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "find_definition",
-    about: "Finds where a name is defined, through requires too: the one at `position` of the \
+    about: "Finds the definition of a name, also through requires: the one at `position` in the \
             script `path`, or `name`.",
     schema: args::args_schema::<FindDefinitionArgs>,
     own: DefaultTarget::Nothing,
@@ -28,7 +28,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FindDefinitionArgs {
     path: Option<InstancePath>,
-    /// From 0.
+    /// Zero-based.
     position: Option<told::ScriptPosition>,
     /// e.g. open, Shop.open, Shop:buy
     name: Option<String>,
@@ -59,14 +59,14 @@ fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<J
                 let all = index.definitions().map(|(_, it)| it.last_name());
                 let near = did_you_mean(name, all);
                 return refuse!(
-                    "Nothing called {:?} is defined{}.{near} search_files finds text.",
+                    "There is no definition of {:?}{}.{near} search_files finds text.",
                     display_name(name),
                     path.as_ref().map_or(String::new(), |path| format!(" in {path}"))
                 );
             }
             found
         }
-        _ => return refuse!("Either `path` and `position` are needed, or `name`."),
+        _ => return refuse!("Give `path` and `position`, or `name`."),
     };
     let mut room = AnswerBudget::new();
     let definitions: Vec<Json> = found
@@ -90,13 +90,13 @@ fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> Strin
             let members = index.script_at(*module).map(|it| &it.members);
             let near = did_you_mean(name, members.into_iter().flatten().map(|it| &*it.name));
             format!(
-                "{} gives no member {:?} to those who require it, as far as its text says.{near}",
+                "As far as its text shows, {} does not export a member {:?}.{near}",
                 told::path_text(scene, *module),
                 display_name(name)
             )
         }
         Symbol::Type(module, name) => format!(
-            "{} defines no type {:?}: it is built in, or of Roblox.",
+            "{} does not define a type {:?}: it is built into Luau, or Roblox's.",
             told::path_text(scene, *module),
             display_name(name)
         ),
@@ -106,11 +106,11 @@ fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> Strin
             display_name(name)
         ),
         Symbol::Local(_, _) | Symbol::Field(..) | Symbol::Module(_) => {
-            "It is defined nowhere in the script.".to_owned()
+            "It is not defined anywhere in the script.".to_owned()
         }
         Symbol::Loose(name) => format!(
-            "What {:?} is a member of is only known while the game runs, and no script defines a \
-             function of that name: it may be of Roblox.",
+            "The owner of member {:?} is only known at run time, and no script defines a function \
+             of that name: it may be Roblox's.",
             display_name(name)
         ),
     }

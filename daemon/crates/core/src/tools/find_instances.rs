@@ -13,9 +13,9 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "find_instances",
-    about: "Finds instances (below `root`) by a selector in the language of \
-            Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = false], [$Attribute = \
-            value], A > B, A >> B, `,`, :not(), :has(). Answers paths and classes.",
+    about: "Finds instances (below `root`) with a selector, in the syntax of \
+            Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = false], [$Attribute = value], \
+            A > B, A >> B, `,`, :not(), :has(). Returns paths and classes.",
     schema: args::args_schema::<FindInstancesArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),

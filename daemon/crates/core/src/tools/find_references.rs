@@ -15,9 +15,8 @@ use crate::code::{self, CodeIndex, PositionTracker, ReferenceHit, Symbol};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "find_references",
-    about: "Finds where a name is used: the one at `position` of the script `path`, a member or \
-            type `name` of the module `path`, or the module itself. Doubtful hits have certain: \
-            false.",
+    about: "Finds the uses of a name: the one at `position` in the script `path`, a member or type \
+            `name` of the module `path`, or the module itself. Doubtful hits have certain: false.",
     schema: args::args_schema::<FindReferencesArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| {
@@ -30,7 +29,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FindReferencesArgs {
     path: InstancePath,
-    /// From 0.
+    /// Zero-based.
     position: Option<told::ScriptPosition>,
     name: Option<String>,
     #[serde(default)]
@@ -46,7 +45,7 @@ fn plan(args: &FindReferencesArgs, scene: &Scene, index: &CodeIndex) -> Result<J
         }
         (None, Some(name)) => exported_symbol(args, scene, index, name)?,
         (None, None) => module_symbol(args, scene, index)?,
-        (Some(_), Some(_)) => return refuse!("Either `position` or `name` is needed, not both."),
+        (Some(_), Some(_)) => return refuse!("Give `position` or `name`, not both."),
     };
     let hits = code::find_references(index, scene, &symbol);
     let skip = args::parse_cursor(args.cursor.as_deref())?;
@@ -89,7 +88,7 @@ fn module_symbol(
     let node = scene.resolve(&args.path)?;
     match index.script_at(node) {
         Some(_) => Ok(Symbol::Module(node)),
-        None => refuse!("{} is a {}, and no script.", args.path, scene.class(node)),
+        None => refuse!("{} is a {}, not a script.", args.path, scene.class(node)),
     }
 }
 
@@ -115,11 +114,11 @@ fn exported_symbol(
             script.into_iter().flat_map(|it| &it.members).map(|it| &*it.name).take(30).collect();
         let members: Vec<String> = members.into_iter().map(display_name).collect();
         return refuse!(
-            "{} gives no member or type {:?} to others; it gives: {}. For a local name give its \
+            "{} does not export a member or type {:?}; it exports: {}. For a local name give its \
              `position`.",
             told::path_text(scene, node),
             display_name(name),
-            if members.is_empty() { "nothing by name".to_owned() } else { members.join(", ") }
+            if members.is_empty() { "nothing".to_owned() } else { members.join(", ") }
         );
     }
     Ok(Symbol::Type(node, name.into()))

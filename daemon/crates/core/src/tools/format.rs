@@ -13,8 +13,8 @@ use crate::proposal::{ProposalDraft, text_of};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "format",
-    about: "Proposes a script's text as StyLua writes it, by the project's stylua.toml; of \
-            `startLine` (from 1) to `endLine` only the statements within.",
+    about: "Proposes a script's text formatted by StyLua with the project's stylua.toml; \
+            `startLine` (1-based) and `endLine` limit it to the statements within.",
     schema: args::args_schema::<FormatArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
@@ -57,7 +57,7 @@ fn format_range(args: &FormatArgs, text: &str) -> Result<Option<std::ops::Range<
     let last = args.end_line.map_or(starts.len(), |line| line.get() as usize).min(starts.len());
     if first > last {
         return refuse!(
-            "{} has {}; line {first} to {last} is not in it.",
+            "{} has {}; there is nothing at lines {first} to {last}.",
             args.path,
             count_noun(starts.len(), "line", "lines")
         );

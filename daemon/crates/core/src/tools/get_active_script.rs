@@ -8,8 +8,8 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_active_script",
-    about: "The script that the person has open in front in Studio: path, text with unsaved \
-            drafts, isDirty.",
+    about: "Returns the script that is active in Studio's editor: path, text with unsaved drafts, \
+            isDirty.",
     schema: args::args_schema::<GetActiveScriptArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Fetch(|json, _| {

@@ -14,8 +14,8 @@ use crate::code::{self, CodeIndex, GraphDirection, PositionTracker, RequireGraph
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_dependency_graph",
-    about: "Tells which scripts require which, over several steps: from one script (`path`), or \
-            among all (below `root`). Names rings, and requires that lead nowhere, and why.",
+    about: "Shows which scripts require which, transitively: from one script (`path`), or among all \
+            (below `root`). Reports cycles, and why requires are unresolved.",
     schema: args::args_schema::<DependencyGraphArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| {
@@ -61,12 +61,12 @@ fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<
     };
     let depth = args.depth.get() as u32;
     let (graph, below) = match (&args.path, &args.root) {
-        (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
+        (Some(_), Some(_)) => return refuse!("Give `path` or `root`, not both."),
         (Some(path), None) => {
             let node = scene.resolve(path)?;
             if index.script_at(node).is_none() {
                 return refuse!(
-                    "{path} is a {}, and no script; `root` takes all scripts below it.",
+                    "{path} is a {}, not a script; `root` takes all scripts below it.",
                     scene.class(node)
                 );
             }

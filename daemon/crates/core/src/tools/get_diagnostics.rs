@@ -12,8 +12,8 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_diagnostics",
-    about: "Checks scripts: syntax, lints (the project's selene.toml), and types where a checker \
-            is installed. Only `paths`, or all (below `root`).",
+    about: "Checks scripts: syntax, lints (by the project's selene.toml), and types if a checker is \
+            installed. `paths`, or all (below `root`).",
     schema: args::args_schema::<GetDiagnosticsArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Look(|json, scene| plan_diagnostics(&args::parse_args(json)?, scene)),
@@ -24,7 +24,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 struct GetDiagnosticsArgs {
     paths: Option<Vec<InstancePath>>,
     root: Option<InstancePath>,
-    /// The least; default warning.
+    /// Minimum; default: warning.
     severity: Option<MinimumSeverity>,
     #[serde(default)]
     limit: BoundedInt<1, 500, 100>,
@@ -42,7 +42,7 @@ enum MinimumSeverity {
 fn plan_diagnostics(args: &GetDiagnosticsArgs, scene: &Scene) -> Result<FetchRequest, Refusal> {
     let nodes = fetch::scripts_to_fetch(scene, args.paths.as_deref(), args.root.as_ref())?;
     if nodes.is_empty() {
-        return refuse!("There are no scripts below it; list_children shows the tree.");
+        return refuse!("There are no scripts below it. list_children shows the tree.");
     }
     let looked = |node: &_| FetchScript {
         path: scene.path(*node),

@@ -15,8 +15,8 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_properties",
-    about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`): `keys`, \
-            or all properties. Names that it does not have come under `unknown`.",
+    about: "Reads properties (including defaults), tags (`Tags`) and attributes (`@Name`): `keys`, \
+            or all properties. Names that do not exist are listed in `unknown`.",
     schema: args::args_schema::<GetPropertiesArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
@@ -41,7 +41,7 @@ fn plan(args: &GetPropertiesArgs, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     if scene.is_asset_preview(node) {
         return refuse!(
-            "{} comes with an asset that is not inserted yet; its properties are known when it is.",
+            "{} belongs to an asset that is not inserted yet; its properties are known once it is.",
             args.path
         );
     }

@@ -85,7 +85,7 @@ pub(super) fn fill_default(
                 n => format!("{n} instances are"),
             };
             return refuse!(
-                "`{argument}` was left out, and {selected} selected in Studio: select exactly one \
+                "`{argument}` is missing, and {selected} selected in Studio. Select exactly one \
                  instance, or give a path."
             );
         }

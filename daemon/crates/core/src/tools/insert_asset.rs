@@ -12,9 +12,9 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "insert_asset",
-    about: "Proposes to insert an asset of Roblox's catalogue, or of the person's, in a place that \
-            is open in Studio. The person is shown the scripts that it brings. Answers {path, \
-            paths, count, scripts}.",
+    about: "Proposes to insert an asset from Roblox's catalogue, or one of the user's, into a place \
+            that is open in Studio. The user sees the scripts in it. Returns {path, paths, count, \
+            scripts}.",
     schema: args::args_schema::<InsertAssetArgs>,
     own: DefaultTarget::ParentOrWorkspace,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
@@ -23,7 +23,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct InsertAssetArgs {
-    /// As in rbxassetid://123
+    /// The number in rbxassetid://123
     asset_id: BoundedNumber<1, 9_007_199_254_740_991>,
     parent_path: InstancePath,
 }
@@ -38,13 +38,13 @@ fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     let asset = args.asset_id.get();
     let holds = draft.scene().asset_contents(asset)?;
     if holds.is_empty() || !holds.is_sound() {
-        return refuse!("Studio says that asset {asset} holds nothing that can be inserted.");
+        return refuse!("Studio reports that asset {asset} contains nothing that can be inserted.");
     }
     let text: usize = holds.scripts.iter().map(|script| script.text.len()).sum();
     if holds.len() > MAX_INSTANCES || text > MAX_TEXT {
         return refuse!(
-            "Asset {asset} brings {} instances and {text} bytes of scripts; at most {MAX_INSTANCES} \
-             and {MAX_TEXT} can be shown on a card. Let the person insert it in Studio by hand.",
+            "Asset {asset} has {} instances and {text} bytes of scripts, but a card can show at \
+             most {MAX_INSTANCES} and {MAX_TEXT}. Ask the user to insert it in Studio by hand.",
             holds.len()
         );
     }

@@ -14,10 +14,10 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_children",
-    about: "Lists what is below an instance, in tree order: path, class, number of children. \
-            `game` lists the services. Paths are like game.Workspace[\"My.Part\"].Wall[2]: a name \
-            that is not a plain word goes in brackets and quotes; [2] is the second of that name. \
-            What is `truncated` goes on with the answer's `cursor`.",
+    about: "Lists the descendants of an instance in tree order: path, class, number of children. \
+            `game` lists the services. Paths look like game.Workspace[\"My.Part\"].Wall[2]: a name \
+            that is not a plain word is in brackets and quotes; [2] is the second of that name. If \
+            `truncated`, continue with the answer's `cursor`.",
     schema: args::args_schema::<ListChildrenArgs>,
     own: DefaultTarget::Parent,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),

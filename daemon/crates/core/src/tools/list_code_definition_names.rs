@@ -13,7 +13,7 @@ use crate::proposal::text_of;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_code_definition_names",
-    about: "Lists functions, methods and types with their lines: of the script `path`, or of all \
+    about: "Lists functions, methods and types with their lines: in the script `path`, or in all \
             (below `root`).",
     schema: args::args_schema::<ListDefinitionsArgs>,
     own: DefaultTarget::Nothing,
@@ -32,7 +32,7 @@ const MAX_SCRIPTS: usize = 200;
 
 fn plan(args: &ListDefinitionsArgs, scene: &Scene) -> Result<Json, Refusal> {
     let nodes: Vec<_> = match (&args.path, &args.root) {
-        (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
+        (Some(_), Some(_)) => return refuse!("Give `path` or `root`, not both."),
         (Some(path), None) => {
             let node = scene.resolve(path)?;
             text_of(scene, node, path)?;

@@ -9,7 +9,7 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_open_documents",
-    about: "Lists the scripts that the person has open in Studio's editor: path and isDirty.",
+    about: "Lists the scripts open in Studio's editor: path and isDirty.",
     schema: args::args_schema::<ListOpenDocumentsArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Fetch(|json, _| {

@@ -8,7 +8,7 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_selection",
-    about: "Lists what the person has selected in Studio: path and class.",
+    about: "Lists the instances selected in Studio: path and class.",
     schema: args::args_schema::<ListSelectionArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Fetch(|json, _| {

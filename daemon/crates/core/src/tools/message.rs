@@ -9,7 +9,7 @@ use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "message",
-    about: "Says something to the person: at the start, on the way (update), or at the end (final).",
+    about: "Sends the user a message: at the start, in between (update), or at the end (final).",
     schema: args::args_schema::<MessageArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Talk(|json| {
@@ -21,11 +21,11 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct MessageArgs {
-    /// What you say.
+    /// The message.
     text: String,
-    /// When.
+    /// The stage of the task.
     phase: Phase,
-    /// Where you ask something: 2 to 6 short answers for the person to choose from.
+    /// If the message asks something: 2 to 6 short answers for the user to choose from.
     answers: Option<Vec<String>>,
 }
 
@@ -43,11 +43,11 @@ pub(super) fn plan_message(
         return refuse!("`text` is empty.");
     }
     if answers.len() == 1 || answers.len() > MAX_ANSWERS {
-        return refuse!("`answers` has 2 to {MAX_ANSWERS} answers, or is left out.");
+        return refuse!("`answers` must have 2 to {MAX_ANSWERS} answers, or be left out.");
     }
     let is_short = |it: &String| !it.trim().is_empty() && it.chars().count() <= MAX_ANSWER;
     if let Some(answer) = answers.iter().find(|it| !is_short(it)) {
-        return refuse!("The answer {answer:?} is empty, or longer than {MAX_ANSWER} characters.");
+        return refuse!("The answer {answer:?} is empty or longer than {MAX_ANSWER} characters.");
     }
     Ok(ModelAction::Said { text, phase, answers })
 }

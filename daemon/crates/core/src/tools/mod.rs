@@ -78,7 +78,7 @@ pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript, SpecsReques
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
 
-/// All tools, in the order in which a model reads them.
+/// All tools, in the order in which models receive them.
 pub static TOOLS: &[ToolSpec] = &[
     list_children::TOOL,
     find_instances::TOOL,
@@ -312,11 +312,12 @@ pub fn plan_call(
 /// Returns the reason that a tool needing Studio cannot be called on a file.
 fn in_studio_alone(tool: &ToolSpec) -> Refusal {
     Refusal(if tool.is_change() {
-        "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in Studio \
-         with Vector's plugin and call it there, or insert the asset in Studio by hand and save."
+        "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in \
+         Studio with Vector's plugin and call the tool there, or insert the asset in Studio by hand \
+         and save."
             .to_owned()
     } else {
-        "This place is a file, and not open in Studio. list_children and read_script read it."
+        "This place is a file that is not open in Studio. list_children and read_script read it."
             .to_owned()
     })
 }
@@ -337,7 +338,7 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
             change(args, draft).map_err(named)
         }
         ToolAction::Read(_) | ToolAction::Talk(_) | ToolAction::Fetch(_) | ToolAction::Look(_) => {
-            refuse!("`{name}` changes nothing; name a tool that does.")
+            refuse!("`{name}` does not change anything; use a tool that does.")
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "move_instance",
-    about: "Proposes another parent for one instance (`path`), several (`paths`) or all that a \
-            `selector` fits, each with all below it. Answers {paths, moved}.",
+    about: "Proposes a new parent for one instance (`path`), several (`paths`) or all that match a \
+            `selector`, with their descendants. Returns {paths, moved}.",
     schema: args::args_schema::<MoveInstanceArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),

@@ -13,8 +13,8 @@ use crate::proposal::{ProposalDraft, text_of};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "open_or_create_script",
-    about: "Opens a script, or proposes a new, empty one where there is none. Give `path`, or \
-            `parentPath` and `name`. Answers {path, text, created}.",
+    about: "Opens a script, or proposes a new, empty one if it does not exist. Give `path`, or \
+            `parentPath` and `name`. Returns {path, text, created}.",
     schema: args::args_schema::<OpenScriptArgs>,
     own: DefaultTarget::ParentOrWorkspace,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
@@ -54,7 +54,7 @@ fn plan(args: OpenScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Ref
     let class = args.class_name.as_deref().unwrap_or("Script");
     reflection::creatable_class(class)?;
     if !reflection::is_script(class) {
-        return refuse!("`className` is Script, LocalScript or ModuleScript, not {class}.");
+        return refuse!("`className` must be Script, LocalScript or ModuleScript, not {class}.");
     }
     let parent = draft.parent_or_models(&parent)?;
     let node = draft.create_instance(parent, class, &name, Props::new())?;

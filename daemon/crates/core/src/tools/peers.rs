@@ -22,20 +22,21 @@ const SHOT: PeerCounterpart = Tools(&["render_scene"]);
 const ASSET: PeerCounterpart = Tools(&["insert_asset"]);
 const PLACES: PeerCounterpart = Tools(&["list_sessions"]);
 const CODE: PeerCounterpart = Instead(
-    "Vector runs no code in the place: propose the change itself with create_instance, set_properties, \
-     clone_instance or write_script; propose_changes takes several at once. run_tests runs specs.",
+    "Vector does not run code in the place: propose the change itself with create_instance, \
+     set_properties, clone_instance or write_script; propose_changes takes several at once. \
+     run_tests runs specs.",
 );
 const PLAY: PeerCounterpart = Instead(
-    "Vector does not play-test: ask the person to. run_tests runs specs, get_diagnostics checks scripts.",
+    "Vector cannot playtest: ask the user to. run_tests runs specs, get_diagnostics checks scripts.",
 );
 const CONSOLE: PeerCounterpart = Instead(
-    "Vector does not read Studio's output: ask the person for it. get_diagnostics checks scripts.",
+    "Vector cannot read Studio's output: ask the user for it. get_diagnostics checks scripts.",
 );
 const STORE: PeerCounterpart = Instead(
-    "Vector does not search the Creator Store: ask the person for an asset's number. insert_asset brings it in.",
+    "Vector cannot search the Creator Store: ask the user for an asset ID. insert_asset inserts it.",
 );
 const UNDO: PeerCounterpart = Instead(
-    "Only the person takes back what was applied, with `vector revert`. Propose the opposite change.",
+    "Only the user can revert applied changes, with `vector revert`. Propose the opposite change.",
 );
 
 /// Tools of other servers by name.
@@ -155,7 +156,7 @@ mod tests {
         let edit = find_counterpart("edit_script", |_| true).unwrap();
         assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
         assert_eq!(find_counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");
-        assert!(find_counterpart("execute_luau", |_| true).unwrap().contains("runs no code"));
+        assert!(find_counterpart("execute_luau", |_| true).unwrap().contains("does not run code"));
         // Vector's own model has no tool for sessions.
         let own = |name: &str| TOOLS.iter().any(|tool| tool.name == name);
         assert_eq!(find_counterpart("get_place_info", own).unwrap(), "Use `list_children`.");

@@ -11,9 +11,9 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "propose_changes",
-    about: "Proposes several changes that belong together as one card with a `title`, one approval \
-            and one undo step. Each is a call of another tool; later ones see what earlier ones \
-            made. Answers {results} in the same order.",
+    about: "Proposes several related changes as one card with a `title`, one approval and one undo \
+            step. Each is a call of another tool; later ones see the results of earlier ones. \
+            Returns {results} in the same order.",
     schema: args::args_schema::<ProposeChangesArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
@@ -70,14 +70,15 @@ fn run(
     match tool.run {
         ToolAction::Read(read) => read(args, draft.scene()),
         ToolAction::Change(_) if name == TOOL.name => {
-            refuse!("A proposal cannot hold another one; list its changes here.")
+            refuse!("A proposal cannot contain another one; list its changes here.")
         }
         ToolAction::Change(change) => change(args, draft),
         ToolAction::Talk(talk) => talk(args).map(|_| Json::Null),
         ToolAction::Fetch(_) | ToolAction::Look(_) => refuse!(
             "`{name}` changes nothing and cannot be part of a proposal. {}",
             if is_listed {
-                "Put it into a list of its own, or say --keep-going, which takes each line by itself."
+                "Put it into a separate file, or use --keep-going, which treats each line \
+                 separately."
             } else {
                 "Call it outside of propose_changes."
             }

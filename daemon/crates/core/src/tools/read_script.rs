@@ -13,8 +13,8 @@ use crate::proposal::text_of;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "read_script",
-    about: "Reads a script's text, whole or from `startLine` (from 1) to `endLine`. What is \
-            `truncated` goes on at `nextLine`.",
+    about: "Reads a script's text, whole or from `startLine` (1-based) to `endLine`. If \
+            `truncated`, continue at `nextLine`.",
     schema: args::args_schema::<ReadScriptArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
@@ -38,7 +38,7 @@ fn plan(args: &ReadScriptArgs, scene: &Scene) -> Result<Json, Refusal> {
     let end = args.end_line.map_or(lines.len(), |line| line.get() as usize).min(lines.len());
     if start > lines.len().max(1) || start > end.max(1) {
         return refuse!(
-            "{} has {}; line {start} to {end} is not in it.",
+            "{} has {}; there is nothing at lines {start} to {end}.",
             args.path,
             count_noun(lines.len(), "line", "lines")
         );

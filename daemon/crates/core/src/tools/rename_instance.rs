@@ -12,8 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "rename_instance",
-    about: "Proposes another name, and corrects the requires that lead over it in other scripts. Other uses \
-            of the old name are not changed. Answers {path, changed}.",
+    about: "Proposes a new name, and updates the requires that go through it in other scripts. \
+            Other uses of the old name stay unchanged. Returns {path, changed}.",
     schema: args::args_schema::<RenameInstanceArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),

@@ -12,7 +12,7 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "render_scene",
-    about: "Renders the parts of the Workspace, or of `path`, with a scale.",
+    about: "Renders a picture of the Workspace, or of `path`, with a scale bar.",
     schema: args::args_schema::<RenderSceneArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Look(|json, scene| plan_render(&args::parse_args(json)?, scene)),

@@ -15,8 +15,8 @@ use crate::proposal::{ProposalDraft, text_of};
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "replace_text",
     about: "Proposes exact replacements in a script's text: `search` and `replace`, or `edits` in \
-            order. `search` must occur once; with `all` every occurrence is replaced, and several \
-            scripts (`paths`, `selector`) need it. Answers the matches per script.",
+            order. `search` must match once; `all` replaces every match and is required for several \
+            scripts (`paths`, `selector`). Returns the matches per script.",
     schema: args::args_schema::<ReplaceTextArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
@@ -51,9 +51,7 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     let one = args.path.is_some();
     let replacements = parse_replacements(&args)?;
     if !one && !replacements.iter().all(|replacement| replacement.should_replace_all) {
-        return refuse!(
-            "In many scripts `all: true` is needed, because each may have several matches."
-        );
+        return refuse!("Several scripts need `all: true`, because each may have several matches.");
     }
     let (mut scripts, mut without, mut total) = (Vec::new(), Vec::new(), 0);
     for node in nodes {
@@ -120,7 +118,10 @@ fn replace_in_script(
         Ok(replaced) => {
             let matches = replaced.counts.iter().sum();
             if replaced.stage > MatchStage::Exact {
-                let text = format!("{path}: the text to replace fits but for white space.");
+                let text = format!(
+                    "{path}: the text to replace matches only if white space is \
+                                    ignored."
+                );
                 draft.add_warning(WarningKind::Fuzzy, text);
             }
             draft.edit_script(node, replaced.edits)?;

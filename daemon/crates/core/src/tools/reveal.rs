@@ -10,8 +10,8 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "reveal",
-    about: "Shows the person an instance in Studio: it is selected, and a script is opened, at \
-            `line` (from 1) where it is given.",
+    about: "Shows the user an instance in Studio: selects it, and opens a script, at `line` \
+            (1-based) if given.",
     schema: args::args_schema::<RevealArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Fetch(|json, scene| {

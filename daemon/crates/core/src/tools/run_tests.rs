@@ -15,8 +15,8 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "run_tests",
     about: "Runs TestEZ-style specs (ModuleScripts named *.spec): `paths`, or all (below `root`). \
-            In a sandbox: require and the tree work; properties, events and data types of Roblox \
-            do not.",
+            Sandboxed: require and the tree work; Roblox's properties, events and data types do \
+            not.",
     schema: args::args_schema::<RunTestsArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Look(|json, scene| plan_specs(&args::parse_args(json)?, scene)),
@@ -27,7 +27,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 struct RunTestsArgs {
     paths: Option<Vec<InstancePath>>,
     root: Option<InstancePath>,
-    /// Seconds.
+    /// In seconds.
     #[serde(default)]
     timeout: BoundedInt<1, 120, 30>,
 }
@@ -41,8 +41,8 @@ fn plan_specs(args: &RunTestsArgs, scene: &Scene) -> Result<FetchRequest, Refusa
     });
     if nodes.is_empty() {
         return refuse!(
-            "There are no specs: ModuleScripts whose names end in .spec and that return a function \
-             that calls `describe` and `it`. open_or_create_script makes one."
+            "There are no specs. A spec is a ModuleScript whose name ends in .spec and that returns \
+             a function that calls `describe` and `it`; open_or_create_script creates one."
         );
     }
     let (still, specs) = scene.take_snapshot(&nodes);

@@ -23,8 +23,8 @@ use crate::code;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "search_files",
-    about: "Searches the text of all scripts (below `root`), line by line. Answers paths, lines \
-            (from 1) and two lines of context; with `filesOnly` only paths and counts.",
+    about: "Searches all scripts (below `root`) line by line. Returns paths, 1-based lines and two \
+            lines of context; with `filesOnly` only paths and counts.",
     schema: args::args_schema::<SearchFilesArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
@@ -34,12 +34,12 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SearchFilesArgs {
     query: String,
-    /// Rust's syntax.
+    /// Rust regex syntax.
     regex: Option<bool>,
     case_sensitive: Option<bool>,
     whole_word: Option<bool>,
     root: Option<InstancePath>,
-    /// Paths like ReplicatedStorage/**/Shop*, or names like Shop*
+    /// A path, e.g. ReplicatedStorage/**/Shop*, or a name, e.g. Shop*
     glob: Option<String>,
     files_only: Option<bool>,
     #[serde(default)]
@@ -252,7 +252,7 @@ impl PathGlob {
         let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
         match glob {
             Ok(glob) => Ok(Self { matcher: glob.compile_matcher(), has_slash: text.contains('/') }),
-            Err(error) => refuse!("`glob` cannot be read: {}.", error.kind()),
+            Err(error) => refuse!("`glob` is not a valid pattern: {}.", error.kind()),
         }
     }
 
@@ -275,7 +275,7 @@ fn build_matcher(args: &SearchFilesArgs) -> Result<RegexMatcher, Refusal> {
     let text = match args.regex {
         Some(true) => args.query.clone(),
         _ if args.query.contains('\n') => {
-            return refuse!("`query` has several lines, and lines are searched one by one.");
+            return refuse!("`query` has several lines, but lines are searched one by one.");
         }
         _ => regex::escape(&args.query),
     };
@@ -286,5 +286,5 @@ fn build_matcher(args: &SearchFilesArgs) -> Result<RegexMatcher, Refusal> {
         .crlf(true)
         .size_limit(1 << 20)
         .build(&text)
-        .map_err(|error| Refusal(format!("`query` is not a regular expression: {error}.")))
+        .map_err(|error| Refusal(format!("`query` is not a valid regular expression: {error}.")))
 }

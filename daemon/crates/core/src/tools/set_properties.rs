@@ -12,9 +12,9 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "set_properties",
-    about: "Proposes new values of properties for one instance (`path`), several (`paths`) or all \
-            that a `selector` fits (see find_instances). Values as in create_instance; null takes \
-            one back to its default. Answers {changed, unchanged}.",
+    about: "Proposes new property values for one instance (`path`), several (`paths`) or all that \
+            match a `selector` (see find_instances). Values as in create_instance; null resets a \
+            property to its default. Returns {changed, unchanged}.",
     schema: args::args_schema::<SetPropertiesArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
@@ -35,7 +35,7 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     let nodes =
         args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     if args.props.is_empty() {
-        return refuse!("`props` names nothing.");
+        return refuse!("`props` is empty.");
     }
     // Take the path now, because the call may change the name.
     let only = match nodes.as_slice() {

@@ -10,8 +10,8 @@ use crate::proposal::{CONTEXT, text_of};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "show_diff",
-    about: "Shows what apply_edit would change, with the same `edits` (positions from 0), without \
-            proposing it, and whether it would compile.",
+    about: "Shows what apply_edit would change with the same `edits` (zero-based), without \
+            proposing it, and whether the result compiles.",
     schema: args::args_schema::<ApplyEditArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),

@@ -8,7 +8,7 @@ use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "start_plan",
-    about: "Says what you are going to do, step by step, before the first change of a larger task.",
+    about: "Announces your plan, step by step, before the first change of a larger task.",
     schema: args::args_schema::<StartPlanArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Talk(|json| plan(args::parse_args(json)?)),
@@ -25,7 +25,7 @@ const MAX_STEPS: usize = 200;
 
 fn plan(args: StartPlanArgs) -> Result<ModelAction, Refusal> {
     if args.steps.is_empty() || args.steps.len() > MAX_STEPS {
-        return refuse!("`steps` has 1 to {MAX_STEPS} steps.");
+        return refuse!("`steps` must have 1 to {MAX_STEPS} steps.");
     }
     if args.steps.iter().any(|step| step.trim().is_empty()) {
         return refuse!("A step is empty.");

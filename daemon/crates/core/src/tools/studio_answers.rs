@@ -30,7 +30,7 @@ pub fn describe_answer(scene: &Scene, answer: &PluginAnswer) -> Result<Json, Ref
         PluginAnswer::Properties { .. }
         | PluginAnswer::Sources { .. }
         | PluginAnswer::Asset { .. } => {
-            return refuse!("Studio answered something else than was asked. Call it again.");
+            return refuse!("Studio's answer does not match the request. Call the tool again.");
         }
     })
 }

@@ -134,7 +134,11 @@ fn scripts_are_read_searched_and_outlined() {
     assert_eq!(found["matches"][1]["before"], json!(["", "local function run()"]));
     let names = answer("list_code_definition_names", json!({ "path": path }));
     assert_eq!(names["scripts"][0]["definitions"][0]["name"], "run");
-    refuse("search_files", json!({ "query": "(", "regex": true }), "not a regular expression");
+    refuse(
+        "search_files",
+        json!({ "query": "(", "regex": true }),
+        "not a valid regular expression",
+    );
     refuse("read_script", json!({ "path": "game.Workspace.House" }), "is a Model, not a script");
 }
 
@@ -207,8 +211,8 @@ fn invalid_arguments_are_refused_with_suggestions() {
     refuse("delete_instance", json!({ "path": "game.Workspace" }), "is a service");
     refuse("delete_instance", json!({ "path": "game.Workspace.Wall" }), "fits 2 siblings");
     refuse("delete_instance", json!({ "path": "game.Workspace.Wal" }), "`Wall`");
-    refuse("delete_instance", json!({ "selector": "Part.Nope" }), "fits nothing");
-    refuse("delete_instance", json!({ "path": "game", "paths": [] }), "Exactly one");
+    refuse("delete_instance", json!({ "selector": "Part.Nope" }), "matches nothing");
+    refuse("delete_instance", json!({ "path": "game", "paths": [] }), "Give exactly one");
     refuse("delete_instance", json!({ "path": "game", "extra": 1 }), "unknown field `extra`");
     let into = json!({ "path": "game.Workspace.House", "parentPath": "game.Workspace.House.Door" });
     refuse("move_instance", into, "a part of it");

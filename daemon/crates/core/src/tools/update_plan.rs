@@ -8,7 +8,7 @@ use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "update_plan",
-    about: "Marks a step of the plan as done, and says which comes next. A step is named by its number \
+    about: "Marks a step of the plan as done and names the next one. Identify a step by its number \
             (from 1) or its text.",
     schema: args::args_schema::<UpdatePlanArgs>,
     own: DefaultTarget::Nothing,
@@ -19,27 +19,27 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StepName {
-    /// The line number, from 1.
+    /// The step number, from 1.
     Number(u32),
-    /// As it was given.
+    /// The step's text.
     Text(String),
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct UpdatePlanArgs {
-    /// The step that is done.
+    /// The completed step.
     completed_step: Option<StepName>,
-    /// The step that comes next.
+    /// The next step.
     next_step: Option<StepName>,
-    /// A remark.
+    /// A note for the user.
     notes: Option<String>,
 }
 
 fn plan(args: UpdatePlanArgs) -> Result<ModelAction, Refusal> {
     let UpdatePlanArgs { completed_step: completed, next_step: next, notes } = args;
     if completed.is_none() && next.is_none() && notes.is_none() {
-        return refuse!("One of `completedStep`, `nextStep` and `notes` is needed.");
+        return refuse!("Give at least one of `completedStep`, `nextStep` and `notes`.");
     }
     Ok(ModelAction::Progress { completed, next, notes })
 }

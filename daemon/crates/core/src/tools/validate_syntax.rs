@@ -12,7 +12,7 @@ use crate::proposal::text_of;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "validate_syntax",
-    about: "Says whether `text`, or the script `path`, compiles as Luau, and where not.",
+    about: "Compiles `text`, or the script `path`, as Luau and returns the errors.",
     schema: args::args_schema::<ValidateSyntaxArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
@@ -32,7 +32,7 @@ fn plan(args: &ValidateSyntaxArgs, scene: &Scene) -> Result<Json, Refusal> {
             let node = scene.resolve(path)?;
             vector_luau::syntax_findings(&text_of(scene, node, path)?)
         }
-        _ => return refuse!("Exactly one of `text` and `path` is needed."),
+        _ => return refuse!("Give either `text` or `path`."),
     };
     let errors: Vec<Json> = found
         .iter()

@@ -11,7 +11,7 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "write_script",
-    about: "Proposes a whole new text for a script that exists (open_or_create_script makes one).",
+    about: "Proposes a new full text for an existing script (open_or_create_script creates one).",
     schema: args::args_schema::<WriteScriptArgs>,
     own: DefaultTarget::Path,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
@@ -29,8 +29,8 @@ fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     let before = draft.seen_text(node)?.into_owned();
     if let Some(line) = vector_text_edit::find_elision(args.source.lines(), &before) {
         return refuse!(
-            "`source` has the line `{}`, a placeholder for omitted code. Send the whole \
-             text, or change only some lines with apply_edit, replace_text or apply_patch.",
+            "`source` contains the line `{}`, a placeholder for omitted code. Send the whole text, \
+             or change single lines with apply_edit, replace_text or apply_patch.",
             line.trim()
         );
     }

@@ -68,7 +68,7 @@ fn definition_is_found_by_position_and_by_name() {
         assert_eq!(answer("find_definition", json!({ "name": name })), expected, "{name}");
     }
     refuse("find_definition", json!({ "name": "opne" }), "Did you mean");
-    refuse("find_definition", json!({ "path": MAIN }), "Either `path` and `position`");
+    refuse("find_definition", json!({ "path": MAIN }), "Give `path` and `position`");
     let far = json!({ "path": MAIN, "position": { "line": 9, "character": 0 } });
     refuse("find_definition", far, "has 4 lines");
     let nothing = json!({ "path": SHOP, "position": { "line": 1, "character": 0 } });
@@ -90,8 +90,8 @@ fn references_include_line_text_and_are_paged() {
     assert_eq!(answer("find_references", rest)["scripts"][0]["path"], MAIN);
     let module = answer("find_references", json!({ "path": SHOP }));
     assert_eq!(module["scripts"][0]["hits"][0]["line"], 0);
-    refuse("find_references", json!({ "path": SHOP, "name": "close" }), "it gives: open");
-    refuse("find_references", json!({ "path": "game.ReplicatedStorage" }), "and no script");
+    refuse("find_references", json!({ "path": SHOP, "name": "close" }), "it exports: open");
+    refuse("find_references", json!({ "path": "game.ReplicatedStorage" }), "not a script");
 }
 
 #[test]
@@ -146,8 +146,12 @@ fn searches_are_narrowed_by_glob_whole_word_and_regex() {
     let main = json!({ "path": MAIN, "lines": 2 });
     assert_eq!(files["files"][1], main);
     assert_eq!(files["total"], 3);
-    refuse("search_files", open(json!({ "glob": "{a" })), "`glob` cannot be read");
-    refuse("search_files", json!({ "query": r"a\nb", "regex": true }), "not a regular expression");
+    refuse("search_files", open(json!({ "glob": "{a" })), "`glob` is not a valid pattern");
+    refuse(
+        "search_files",
+        json!({ "query": r"a\nb", "regex": true }),
+        "not a valid regular expression",
+    );
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn unavailable_asset_is_refused_with_studios_message() {
     let mut torn = asset();
     torn.parents[1] = 9;
     scene.set_asset_contents(7, Ok(torn));
-    assert!(insert(&mut scene, json!({ "assetId": 7 })).unwrap_err().contains("holds nothing"));
+    assert!(insert(&mut scene, json!({ "assetId": 7 })).unwrap_err().contains("contains nothing"));
     let mut long = asset();
     long.scripts[0].text = "x".repeat(500_000);
     scene.set_asset_contents(8, Ok(long));
@@ -189,7 +189,7 @@ fn only_new_instances_need_no_single_selection() {
         let mut scene = place();
         let refused = call_with(&mut scene, selected, "rename_instance", json!({ "newName": "A" }));
         let refused = refused.unwrap_err();
-        assert!(refused.contains("select exactly one instance, or give a path"), "{refused}");
+        assert!(refused.contains("Select exactly one instance, or give a path"), "{refused}");
         assert_eq!(refused.contains("2 instances are selected"), selected.len() == 2, "{refused}");
         let made =
             call_with(&mut scene, selected, "create_instance", json!({ "className": "Part" }));
