@@ -36,7 +36,7 @@ fn environment_key_is_used_and_not_shown() {
     let home = Home::new();
     let listed = with(&home, "OPENAI_API_KEY", KEY, &["models"]);
     ended(&listed, 0);
-    let said = "openai/gpt-5.2 answers, because it is the first with a key.";
+    let said = "openai/gpt-5.2 answers, because it is the first provider with a key.";
     assert!(listed.stdout.contains(said), "{}", listed.stdout);
     let json = with(&home, "OPENAI_API_KEY", KEY, &["models", "--json"]);
     let rows: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();

@@ -255,7 +255,7 @@ impl AnswerBuilder {
         };
         match self.finish {
             None => {
-                let message = "The answer broke off before its end.".to_owned();
+                let message = "The answer broke off before it was complete.".to_owned();
                 failure(AnswerOutcome::Incomplete, message, true)
             }
             Some(FinishKind::Refused) => {
@@ -263,13 +263,13 @@ impl AnswerBuilder {
                 failure(AnswerOutcome::Refused, message, false)
             }
             Some(FinishKind::ModelError) => {
-                let message =
-                    format!("The model's answer could not be read by its provider ({stop}).");
+                let message = format!("The provider could not parse the model's answer ({stop}).");
                 failure(AnswerOutcome::ModelError, message, true)
             }
             Some(FinishKind::TokenLimit | FinishKind::WindowFull) if self.has_cut_call() => {
                 let message = format!(
-                    "The token limit cut a call in its arguments ({stop}): ask for less at once."
+                    "The token limit cut off the arguments of a call ({stop}): ask for less at \
+                     once."
                 );
                 let (outcome, mut failure) = failure(AnswerOutcome::Truncated, message, false);
                 if let Some(failure) = &mut failure {
@@ -278,7 +278,7 @@ impl AnswerBuilder {
                 (outcome, failure)
             }
             Some(finish) if !self.has_message => {
-                let message = "The answer has no message in it.".to_owned();
+                let message = "The answer contains no message.".to_owned();
                 failure(AnswerOutcome::Empty, message, finish == FinishKind::Done)
             }
             Some(_) => (AnswerOutcome::Ok, None),

@@ -84,7 +84,7 @@ impl ModelPrice {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "what a model can has no order")]
+#[expect(clippy::struct_excessive_bools, reason = "the options of a model have no order")]
 pub struct CatalogueModel {
     pub provider: String,
     pub id: String,
@@ -232,8 +232,8 @@ impl Catalogue {
         let named = |provider: &str| services.iter().any(|service| service.name == provider);
         if let Some(lost) = file.models.keys().find(|provider| !named(provider)) {
             return Err(format!(
-                "`models.{lost}` has models of a provider that is not described: add \
-                 `[providers.{lost}]` with `wire` and `base_url`."
+                "`models.{lost}` lists models of an unknown provider: add `[providers.{lost}]` with \
+                 `wire` and `base_url`."
             ));
         }
         let models = file.models.into_iter().flat_map(|(provider, models)| {

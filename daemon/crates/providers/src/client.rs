@@ -308,7 +308,7 @@ pub(super) fn load_models_with(
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("requests cannot be sent: {error}"))?;
     let threads = RequestThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
     Ok(Some(TaskModels { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
 }

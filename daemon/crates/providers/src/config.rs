@@ -133,16 +133,16 @@ pub const PROVIDER_SETTINGS: [(&str, &str, &str); 3] = [
     (
         "base_url",
         "BASE_URL",
-        "where it is, up to what the wire adds (`/messages`, `/chat/completions`)",
+        "the base URL, without the path that the wire adds (`/messages`, `/chat/completions`)",
     ),
-    ("wire", "WIRE", "how it is spoken to: one of the wires above"),
-    ("region", "REGION", "the region of AWS"),
+    ("wire", "WIRE", "the wire format: one of those above"),
+    ("region", "REGION", "the AWS region"),
 ];
 
 /// Parses an effort name.
 pub fn parse_effort(text: &str) -> Result<ThinkingEffort, String> {
     let found = ThinkingEffort::ALL.into_iter().find(|effort| effort.name() == text);
-    found.ok_or_else(|| format!("`{text}` is not an effort: low, medium, high or max"))
+    found.ok_or_else(|| format!("`{text}` is not an effort; use low, medium, high or max"))
 }
 
 /// Loads the catalogue and the settings of Vector's folder `home`, and of a project if there is
@@ -217,8 +217,9 @@ impl ModelConfig {
         if let Some(rest) = key.strip_prefix("providers.") {
             if origin == ValueOrigin::Project {
                 return Err(format!(
-                    "`{key}` is not taken from a project, which could have your keys sent elsewhere. \
-                     Set it in {FILE} in Vector's folder, which `vector models` names."
+                    "`{key}` cannot be set by a project, because it could have your keys sent \
+                     elsewhere. Set it in {FILE} in Vector's folder; `vector models` prints its \
+                     path."
                 ));
             }
             return self.set_provider_value(rest, value);
@@ -228,14 +229,14 @@ impl ModelConfig {
         };
         if key.starts_with("forget.") && origin == ValueOrigin::Project {
             return Err(format!(
-                "`{key}` is not taken from a project, which could have your record erased. Set it in \
-                 {FILE} in Vector's folder, which `vector models` names."
+                "`{key}` cannot be set by a project, because it could have your records erased. Set \
+                 it in {FILE} in Vector's folder; `vector models` prints its path."
             ));
         }
         if key.starts_with("debug.") && origin == ValueOrigin::Project {
             return Err(format!(
-                "`{key}` is not taken from a project, which could have your conversations kept. Set it \
-                 in {FILE} in Vector's folder, which `vector models` names."
+                "`{key}` cannot be set by a project, because it could have your conversations \
+                 stored. Set it in {FILE} in Vector's folder; `vector models` prints its path."
             ));
         }
         self.set_value(setting, value, origin).map_err(|error| format!("`{key}`: {error}."))
@@ -249,7 +250,7 @@ impl ModelConfig {
     ) -> Result<(), String> {
         match setting.writer {
             SettingWriter::Text(put) => {
-                let text = value.as_str().ok_or("it must be a text in quotes")?;
+                let text = value.as_str().ok_or("it must be a string in quotes")?;
                 put(self, text, origin)
             }
             SettingWriter::Number(least, most, put) => {
@@ -278,7 +279,7 @@ impl ModelConfig {
         let full = format!("providers.{name}.{key}");
         let Some(text) = value.as_str() else {
             return Err(if PROVIDER_SETTINGS.iter().any(|(own, ..)| *own == key) {
-                format!("`{full}`: it must be a text in quotes.")
+                format!("`{full}`: it must be a string in quotes.")
             } else {
                 unknown_setting(&full)
             });
@@ -294,7 +295,7 @@ impl ModelConfig {
             }
             "wire" => {
                 let near = || did_you_mean(text, WireFormat::ALL.into_iter().map(WireFormat::name));
-                let wrong = |_| format!("`{full}`: there is no wire `{text}`.{}", near());
+                let wrong = |_| format!("`{full}`: there is no wire format `{text}`.{}", near());
                 provider.wire = Some(text.parse().map_err(wrong)?);
             }
             "region" => provider.region = Some(text.to_owned()),
@@ -354,8 +355,8 @@ impl ModelConfig {
             let Some(service) = service else {
                 let near = did_you_mean(name, known.iter().map(String::as_str));
                 return Err(format!(
-                    "`providers.{name}`: there is no provider of this name.{near} A new one is \
-                     described in {MODELS_FILE}."
+                    "`providers.{name}`: there is no provider of this name.{near} Define new \
+                     providers in {MODELS_FILE}."
                 ));
             };
             service.wire = set.wire.unwrap_or(service.wire);
@@ -385,7 +386,7 @@ fn unknown_setting(key: &str) -> String {
         Some((_, last)) => did_you_mean(last, PROVIDER_SETTINGS.iter().map(|(own, ..)| *own)),
         None => did_you_mean(key, SETTINGS.iter().map(|setting| setting.key)),
     };
-    format!("there is no setting `{key}`.{near} docs/models.md has all of them.")
+    format!("there is no setting `{key}`.{near} docs/models.md lists all settings.")
 }
 
 /// Flattens a table to values with their full names. An empty table sets nothing.

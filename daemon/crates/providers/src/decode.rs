@@ -233,10 +233,8 @@ impl ResponseDecoder {
                 );
             }
             Err(error) => {
-                self.builder.fail_retryable(format!(
-                    "the answer is not JSON as {} has it: {error}",
-                    self.wire
-                ));
+                self.builder
+                    .fail_retryable(format!("the answer is not valid {} JSON: {error}", self.wire));
             }
         }
     }

@@ -27,11 +27,11 @@ impl StreamMessage {
 /// The reason the bytes are not an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StreamError {
-    #[error("a checksum of the event stream does not fit: it was damaged on its way")]
+    #[error("a checksum of the event stream does not match: the data was damaged in transit")]
     Checksum,
-    #[error("a message of the event stream has lengths that cannot be")]
+    #[error("a message of the event stream has impossible lengths")]
     Length,
-    #[error("a message of the event stream has headers that cannot be read")]
+    #[error("a message of the event stream has invalid headers")]
     Headers,
 }
 

@@ -1,8 +1,8 @@
 //! Parses provider errors: an HTTP error status, an error in place of an answer, or an error within
 //! it.
 //!
-//! Providers use many different words, which are all collected here. An unrecognised error is
-//! classified by its status. This module does not retry anything.
+//! Providers word their errors in many ways; all of them are collected here. An unrecognised error
+//! is classified by its status. This module does not retry anything.
 
 use std::sync::LazyLock;
 
@@ -72,7 +72,7 @@ pub(super) fn from_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> P
         if text.is_empty() { String::new() } else { format!(", which begins \"{text}\"") };
     ProviderFailure {
         kind: Some(PAGE_KIND.to_owned()),
-        message: format!("the answer is {kind}{opening}, and not JSON as {wire} has it"),
+        message: format!("the answer is {kind}{opening}, not {wire} JSON"),
         ..ProviderFailure::default()
     }
 }
@@ -113,8 +113,8 @@ fn build_failure(body: &Json, head: &ResponseHead, status: Option<u16>) -> Provi
     };
     let message = if error.message.is_empty() {
         status.map_or_else(
-            || "The provider reported an error and did not say which.".to_owned(),
-            |status| format!("HTTP status {status} without a reason."),
+            || "The provider reported an error without a message.".to_owned(),
+            |status| format!("HTTP status {status} without a message."),
         )
     } else {
         error.message
@@ -484,7 +484,7 @@ mod tests {
         let failure = from_response(&head(502, &[]), page);
         assert_eq!((failure.message.as_str(), failure.is_retryable), ("502 Bad Gateway", true));
         let failure = from_response(&head(500, &[]), b"");
-        assert_eq!(failure.message, "HTTP status 500 without a reason.");
+        assert_eq!(failure.message, "HTTP status 500 without a message.");
     }
 
     #[test]

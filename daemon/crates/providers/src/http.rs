@@ -114,24 +114,24 @@ pub enum HttpError {
     #[error("it was cancelled")]
     Cancelled,
     #[error(
-        "{host} did not begin to answer within {seconds} s; \
-         `first_byte_seconds` in vector.toml is how long it may take"
+        "{host} did not begin to answer within {seconds} s; `first_byte_seconds` in vector.toml \
+         sets this limit"
     )]
     TimedOut {
         host: String,
         /// The timeout, in seconds.
         seconds: u64,
     },
-    #[error("{host} was not reached: {reason}")]
+    #[error("{host} cannot be reached: {reason}")]
     Unreachable { host: String, reason: String },
     /// The provider answered with a redirect.
     #[error(
-        "{host} answered {status} and sends elsewhere, which is not followed: the key would go along. \
-         Set the provider's `base_url` in vector.toml to its current address"
+        "{host} answered {status}, a redirect, which Vector does not follow, because the key would \
+         be sent along. Set the provider's `base_url` in vector.toml to its current address"
     )]
     Redirected { host: String, status: u16 },
     /// Requests cannot be sent from this machine, or the request is invalid.
-    #[error("no request can be sent: {0}")]
+    #[error("the request cannot be sent: {0}")]
     SetupFailed(String),
 }
 
@@ -280,7 +280,7 @@ async fn read_body(
         match next {
             None => {
                 let seconds = waits.stall.as_secs();
-                return Ok(Some(format!("nothing came for {seconds} s")));
+                return Ok(Some(format!("no data arrived for {seconds} s")));
             }
             Some(Err(error)) => {
                 return Ok(Some(format!("the connection broke: {}", innermost_cause(&error))));
@@ -332,8 +332,12 @@ fn header_map(request: &ModelHttpRequest) -> Result<HeaderMap, HttpError> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut headers = HeaderMap::new();
     for (name, value) in request.signed_headers(at) {
-        let unable =
-            || HttpError::SetupFailed(format!("the header {name} holds what no header may"));
+        let unable = || {
+            HttpError::SetupFailed(format!(
+                "the header {name} contains characters that are not \
+                                               allowed in a header"
+            ))
+        };
         let mut value = HeaderValue::from_str(&value).map_err(|_| unable())?;
         value.set_sensitive(true);
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unable())?;

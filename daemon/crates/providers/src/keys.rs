@@ -101,7 +101,7 @@ impl fmt::Display for CredentialSource {
         match self {
             Self::Variable(name) => write!(f, "the variable {name}"),
             Self::Keychain => f.write_str("the keychain"),
-            Self::NotNeeded => f.write_str("no key needed, if it is running"),
+            Self::NotNeeded => f.write_str("no key needed, but it must be running"),
         }
     }
 }
@@ -196,8 +196,8 @@ impl<'a> KeyStore<'a> {
         match self.holder {
             KeyHolder::Terminal => format!("no key: {keychain}set {variable}"),
             KeyHolder::Daemon(process) => format!(
-                "the daemon that runs (process {process}) has no key: {keychain}run `vector open` in a \
-                 terminal where {variable} is set, which hands it over"
+                "the running daemon (process {process}) has no key: {keychain}run `vector open` in \
+                 a terminal where {variable} is set; it hands the key over"
             ),
         }
     }
@@ -206,9 +206,9 @@ impl<'a> KeyStore<'a> {
         let key =
             (self.env)(name).map(|text| SecretKey::new(&text)).filter(|key| !key.0.is_empty());
         match key {
-            Some(key) if !key.is_usable() => {
-                Err(format!("{name} holds characters that no key has; set it again"))
-            }
+            Some(key) if !key.is_usable() => Err(format!(
+                "{name} contains characters that are not allowed in a key; set it again"
+            )),
             key => Ok(key),
         }
     }
@@ -221,7 +221,7 @@ impl<'a> KeyStore<'a> {
             return Ok(None);
         };
         let Some(secret) = self.key_from_variable("AWS_SECRET_ACCESS_KEY")? else {
-            return Err("AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not".to_owned());
+            return Err("AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not".to_owned());
         };
         let session = self.key_from_variable("AWS_SESSION_TOKEN")?;
         // If the URL contains a region, requests must be signed for that region, wherever else one
@@ -298,7 +298,9 @@ mod system {
     use super::{Keychain, SecretKey, SystemKeychain};
 
     fn no_keychain<T>() -> Result<T, String> {
-        Err("this Vector was built without one (`--features secret-service` has it)".to_owned())
+        Err("this Vector was built without keychain support (enable it with `--features \
+             secret-service`)"
+            .to_owned())
     }
 
     impl Keychain for SystemKeychain {
@@ -307,7 +309,7 @@ mod system {
         }
 
         fn get(&self, _provider: &str) -> Result<Option<SecretKey>, String> {
-            Err("this build has none".to_owned())
+            Err("this build has no keychain support".to_owned())
         }
 
         fn set(&self, _provider: &str, _key: &SecretKey) -> Result<(), String> {

@@ -48,12 +48,12 @@ impl ChoiceReason {
     /// Returns the reason as a phrase for messages.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Requested => "as you said",
+            Self::Requested => "as you requested",
             Self::Route => "by the setting `routes`",
             Self::Setting(ValueOrigin::Home) => "by `model` in vector.toml",
             Self::Setting(ValueOrigin::Project) => "by `model` in the project's vector.toml",
             Self::Setting(ValueOrigin::Environment) => "by the variable VECTOR_MODEL",
-            Self::FirstKey => "because it is the first with a key",
+            Self::FirstKey => "because it is the first provider with a key",
             Self::NoKey => "because no key is set",
         }
     }
@@ -85,7 +85,7 @@ pub fn choose_model(
         Some((OFFLINE, reason)) => Ok(ModelChoice::Offline(reason)),
         Some((name, reason)) => {
             let fail = |error: String| {
-                let all = "`vector models` lists what is usable.";
+                let all = "`vector models` lists the usable models.";
                 ChoiceError(format!("{name} was chosen {}: {error} {all}", reason.describe()))
             };
             let (service, model) = find_named_model(name, catalogue).map_err(fail)?;
@@ -141,18 +141,17 @@ fn find_named_model<'a>(
         let near = did_you_mean(provider, known.chain([OFFLINE]));
         let file = match &catalogue.user_file {
             Some((file, true)) => {
-                format!(" {} is there, and has no [providers.{provider}].", file.display())
+                format!(" {} exists, but has no [providers.{provider}].", file.display())
             }
-            Some((file, false)) => format!(
-                " A file {} with [providers.{provider}] makes one; it is not there.",
-                file.display()
-            ),
+            Some((file, false)) => {
+                format!(" To define it, create {} with [providers.{provider}].", file.display())
+            }
             None => String::new(),
         };
         return Err(format!("there is no provider `{provider}`.{near}{file}"));
     };
     let Some(id) = id.filter(|id| !id.is_empty()).or(service.default_model.as_deref()) else {
-        return Err(format!("{provider} has no usual model: say {provider}/MODEL."));
+        return Err(format!("{provider} has no default model: use {provider}/MODEL."));
     };
     Ok((service, catalogue.find_model(provider, id)))
 }
@@ -168,7 +167,10 @@ pub fn find_credential(
     }
     let is_clear = service.base_url.starts_with("http://");
     if is_clear && matches!(credential, Credential::Key(_)) && !is_local(&service.base_url) {
-        return Err(format!("its key would go to {} unencrypted: use https://", service.base_url));
+        return Err(format!(
+            "its key would be sent to {} unencrypted: use https://",
+            service.base_url
+        ));
     }
     Ok((credential, found))
 }
@@ -233,7 +235,7 @@ mod tests {
     fn model_choice_order_is_request_route_setting_key() {
         let keys = [("OPENAI_API_KEY", "k"), ("GEMINI_API_KEY", "k"), ("NVIDIA_API_KEY", "k")];
         let mut case = Case::new(&keys);
-        let first = "openai/gpt-5.2 because it is the first with a key";
+        let first = "openai/gpt-5.2 because it is the first provider with a key";
         assert_eq!(case.choose(None, None).unwrap(), first);
         case.config.model = Some(("gemini/gemini-2.5-flash".to_owned(), ValueOrigin::Project));
         let set = "gemini/gemini-2.5-flash by `model` in the project's vector.toml";
@@ -243,8 +245,8 @@ mod tests {
         let routed = case.choose(None, Some(ModelAction::Plan)).unwrap();
         assert!(routed.starts_with("nvidia/nvidia/llama"), "{routed}");
         let said = case.choose(Some("ollama/qwen3:8b"), Some(ModelAction::Plan)).unwrap();
-        assert_eq!(said, "ollama/qwen3:8b as you said");
-        assert_eq!(case.choose(Some("offline"), None).unwrap(), "offline as you said");
+        assert_eq!(said, "ollama/qwen3:8b as you requested");
+        assert_eq!(case.choose(Some("offline"), None).unwrap(), "offline as you requested");
     }
 
     #[test]
@@ -260,8 +262,8 @@ mod tests {
         let mut case = Case::new(&[("GEMINI_API_KEY", "k")]);
         case.config.model = Some(("openai".to_owned(), ValueOrigin::Home));
         let error = case.choose(None, None).unwrap_err();
-        let expected = "openai was chosen by `model` in vector.toml: no key: `vector key set openai`, \
-                        or set OPENAI_API_KEY. `vector models` lists what is usable.";
+        let expected = "openai was chosen by `model` in vector.toml: no key: `vector key set \
+                        openai`, or set OPENAI_API_KEY. `vector models` lists the usable models.";
         assert_eq!(error, expected);
         let error = case.choose(Some("gemni"), None).unwrap_err();
         assert!(error.contains("Did you mean `gemini`?"), "{error}");

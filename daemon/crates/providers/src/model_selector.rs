@@ -46,7 +46,7 @@ impl ModelSelector for OfflineSelector {
     fn select_models(&self, requested: Option<&str>) -> Result<Option<TaskModels>, String> {
         match requested {
             None | Some(OFFLINE) => Ok(None),
-            Some(name) => Err(format!("{name} cannot be asked here; the offline planner can.")),
+            Some(name) => Err(format!("{name} is not available here; the offline planner is.")),
         }
     }
 
@@ -177,7 +177,7 @@ impl ModelSelector for HomeModelSelector {
             let status = match &usable {
                 Ok((_, CredentialSource::Variable(name))) if env_variable(name).is_none() => {
                     format!(
-                        "{name}, handed over by a terminal; kept in memory until this daemon ends"
+                        "{name}, handed over by a terminal; kept in memory until this daemon stops"
                     )
                 }
                 Ok((_, found)) => format!("key in {found}"),

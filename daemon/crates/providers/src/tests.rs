@@ -342,7 +342,7 @@ fn wire_format_names_round_trip() {
     }
     let error = "smoke".parse::<WireFormat>().unwrap_err().to_string();
     assert!(
-        error.starts_with("there is no wire \"smoke\": it is one of anthropic_messages, "),
+        error.starts_with("there is no wire \"smoke\"; the wires are anthropic_messages, "),
         "{error}"
     );
 }

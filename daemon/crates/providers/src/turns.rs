@@ -215,7 +215,7 @@ pub(super) fn replay_blocks(
 }
 
 /// The block types of a wire.
-#[allow(clippy::struct_field_names, reason = "each is a predicate")]
+#[allow(clippy::struct_field_names, reason = "each field is a predicate")]
 pub(super) struct ReplayedBlocks {
     pub(super) is_call: fn(&Json) -> bool,
     /// A text that is not a thought.

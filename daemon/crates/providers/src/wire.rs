@@ -87,5 +87,5 @@ impl FromStr for WireFormat {
 
 /// The name of a wire format that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no wire {0:?}: it is one of {list}", list = WireFormat::ALL.map(WireFormat::name).join(", "))]
+#[error("there is no wire {0:?}; the wires are {list}", list = WireFormat::ALL.map(WireFormat::name).join(", "))]
 pub struct UnknownWireFormat(pub String);

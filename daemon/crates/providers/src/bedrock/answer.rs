@@ -99,7 +99,7 @@ impl AnswerDecoder for BedrockDecoder {
     fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         let message = &body["output"]["message"];
         if !message.is_object() && body["stopReason"].is_null() {
-            draft.fail_retryable("the answer is none of Converse's".to_owned());
+            draft.fail_retryable("the answer is not a Converse response".to_owned());
             return;
         }
         draft.has_message = message.is_object();

@@ -84,7 +84,7 @@ fn invalid_settings_are_refused_with_a_hint() {
 fn project_cannot_redirect_keys_or_raise_caps() {
     let elsewhere = "[providers.openai]\nbase_url = \"https://thief.example\"";
     let error = loaded("", elsewhere, &[]).unwrap_err();
-    assert!(error.contains("not taken from a project"), "{error}");
+    assert!(error.contains("cannot be set by a project"), "{error}");
     let home = "[caps]\nday_usd = 2\nworkflow_usd = 5";
     let (_, config) =
         loaded(home, "[caps]\nday_usd = 9\nworkflow_usd = 1\nproject_usd = 3", &[]).unwrap();

@@ -44,7 +44,7 @@ impl AnswerDecoder for GeminiDecoder {
             .iter()
             .any(|name| !body[*name].is_null());
         if !is_ours {
-            draft.fail_retryable("the answer is none of Gemini's".to_owned());
+            draft.fail_retryable("the answer is not a Gemini response".to_owned());
             return;
         }
         self.handle_event("", body, draft);

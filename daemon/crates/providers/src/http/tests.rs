@@ -230,7 +230,7 @@ fn stall_is_announced_and_then_times_out() {
     let ran = run(&url, &waits, &CancelSwitch::new(), None);
     assert_eq!(ran.notices, [HttpNotice::Stalled(first), HttpNotice::Stalled(second)]);
     let answered = ran.result.unwrap();
-    assert!(answered.verdict.reason.starts_with("nothing came for"), "{answered:?}");
+    assert!(answered.verdict.reason.starts_with("no data arrived for"), "{answered:?}");
     assert_eq!(answered.reader.text, "half");
 }
 

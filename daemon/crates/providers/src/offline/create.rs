@@ -179,8 +179,8 @@ pub(super) fn read_make(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, 
     let found = (first..words.len()).find_map(|at| Some((at, parse_look_props(&words[at..])?)));
     let Some((at, props)) = found else {
         let last = words.last().copied().unwrap_or_default();
-        let why =
-            "a colour, a material, `anchored` or `unanchored` is expected behind what is changed";
+        let why = "a colour, a material, `anchored` or `unanchored` is expected after the PATH or \
+             SELECTOR";
         return Err(LanguageError::new(last, why));
     };
     let subject = parse_subject(&words[..at].join(" "))?;

@@ -163,7 +163,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: false,
         syntax: "rename PATH or NAME to NAME",
         example: "rename Baseplate to Floor",
-        meaning: "Gives an instance another name. A bare NAME has to be the name of exactly one instance.",
+        meaning: "Renames an instance. A bare NAME must be the name of exactly one instance.",
         parse: read_rename,
     },
     LanguageForm {
@@ -172,8 +172,8 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: false,
         syntax: "set PROPERTY = VALUE [, PROPERTY = VALUE] on PATH or SELECTOR",
         example: "set Anchored = true, Material = Neon, Size = 4,1,4 on Part",
-        meaning: "Sets properties, and attributes as `@Name`, of one instance or of all that a \
-                  selector finds.",
+        meaning: "Sets properties, and attributes as `@Name`, on one instance or on all that a \
+                  selector matches.",
         parse: read_set,
     },
     LanguageForm {
@@ -220,8 +220,8 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: true,
         syntax: "comment PATH: TEXT",
         example: "comment game.ServerScriptService.Main: Checked in spring",
-        meaning: "Inserts `-- TEXT` as the first line of a script. Quotes around the text keep \
-                  `;` and `then` in it.",
+        meaning: "Inserts `-- TEXT` as the first line of a script. Put a text that contains `;` or \
+                  `then` in quotes.",
         parse: read_comment,
     },
     LanguageForm {
@@ -230,7 +230,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: true,
         syntax: "insert comment \"TEXT\" in PATH",
         example: "insert comment \"Checked; see the notes\" in game.ServerScriptService.Main",
-        meaning: "The same.",
+        meaning: "Does the same.",
         parse: read_comment,
     },
     LanguageForm {
@@ -239,8 +239,8 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: false,
         syntax: "replace \"TEXT\" with \"TEXT\" in all scripts, PATH or SELECTOR",
         example: "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
-        meaning: "Replaces an exact text: in one script, where it must occur once, or \
-                  everywhere in all scripts that a selector finds.",
+        meaning: "Replaces an exact text: in one script, where it must occur once, or everywhere in \
+                  all scripts that a selector matches.",
         parse: read_replace,
     },
     LanguageForm {
@@ -249,7 +249,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: false,
         syntax: "delete PATH or SELECTOR",
         example: "delete Part[Transparency = 1]",
-        meaning: "Deletes an instance, or all that a selector finds, with what is inside.",
+        meaning: "Deletes an instance, or all that a selector matches, with their descendants.",
         parse: read_delete,
     },
     LanguageForm {
@@ -258,7 +258,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: false,
         syntax: "move PATH or SELECTOR to PATH",
         example: "move .Tree to game.Workspace.Forest",
-        meaning: "Gives instances another parent. Nothing changes its position.",
+        meaning: "Gives instances another parent. Positions do not change.",
         parse: read_move,
     },
     LanguageForm {
@@ -267,7 +267,7 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: false,
         syntax: "clone PATH [to PATH] [as NAME]",
         example: "clone game.Workspace.Car to game.ServerStorage as Spare",
-        meaning: "Copies an instance with what is inside, to its own parent or another one.",
+        meaning: "Copies an instance with its descendants, to its own parent or another one.",
         parse: read_clone,
     },
     LanguageForm {
@@ -276,8 +276,8 @@ pub(super) const FORMS: &[LanguageForm] = &[
         is_creation: true,
         syntax: "insert asset NUMBER [into PATH]",
         example: "insert asset 142785488 into game.Workspace",
-        meaning: "Inserts a model of Roblox's catalogue, in a place that is open in Studio. The \
-                  scripts that it brings are shown first.",
+        meaning: "Inserts a model from Roblox's catalogue into a place that is open in Studio. You \
+                  see its scripts first.",
         parse: read_insert,
     },
 ];
@@ -296,7 +296,7 @@ pub(super) fn parse_goal(goal: &str) -> Result<Vec<PlannerRequest>, PlannerRefus
     if sentences.len() > REQUESTS_MAX {
         return Err(unclear(LanguageError::new(
             sentences[REQUESTS_MAX].0,
-            format!("at most {REQUESTS_MAX} requests are taken at once; ask for the rest later"),
+            format!("at most {REQUESTS_MAX} requests are accepted at once; ask for the rest later"),
         )));
     }
     sentences.into_iter().map(|(sentence, then)| read_sentence(sentence, then)).collect()
@@ -421,8 +421,8 @@ fn parse_selector(text: &str) -> Result<RequestSubject, LanguageError> {
         if !joined && !starts_with_combinator {
             return Err(LanguageError::new(
                 word,
-                "a selector has no words side by side; write for example `Part`, `#Name`, `.Tag`, \
-                 `Part[Anchored = true]` or `Model > Part`",
+                "a selector cannot contain adjacent words; write, for example, `Part`, `#Name`, \
+                 `.Tag`, `Part[Anchored = true]` or `Model > Part`",
             ));
         }
         joined = word.ends_with(['>', ',']);
@@ -461,12 +461,12 @@ fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, Language
         let (text, rest) = words::take_quoted(sentence.rest)?;
         let (word, path) = words::first_word(rest);
         if !is_one_of(word, &["in", "into"]) {
-            return Err(LanguageError::new(rest, "`in PATH` is expected behind the text"));
+            return Err(LanguageError::new(rest, "`in PATH` is expected after the text"));
         }
         (words::parse_path(path)?, text)
     } else {
         let (path, text) = words::split_sign(sentence.rest, ':').ok_or_else(|| {
-            LanguageError::new(sentence.rest, "a colon is missing behind the path")
+            LanguageError::new(sentence.rest, "a colon is missing after the path")
         })?;
         let text = if text.starts_with('"') {
             words::parse_quoted(text)?
@@ -488,7 +488,7 @@ fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, Language
         return Err(LanguageError::new(sentence.rest, "the comment is empty"));
     }
     if lines.chars().count() > COMMENT_MAX {
-        let why = format!("a comment has at most {COMMENT_MAX} characters");
+        let why = format!("a comment can have at most {COMMENT_MAX} characters");
         return Err(LanguageError::new(&text, why));
     }
     Ok(PlannerRequest::Comment(path, lines))
@@ -547,8 +547,10 @@ fn read_insert(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageE
     let digits = number.trim().trim_start_matches("rbxassetid://");
     match digits.parse() {
         Ok(asset) => Ok(PlannerRequest::Insert(asset, parent)),
-        Err(_) => {
-            Err(LanguageError::new(number, "an asset has a number, as in `insert asset 123`"))
-        }
+        Err(_) => Err(LanguageError::new(
+            number,
+            "an asset is given by its number, as in `insert asset \
+                                            123`",
+        )),
     }
 }

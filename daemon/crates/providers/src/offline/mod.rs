@@ -43,22 +43,21 @@ pub fn next_message(prompt: &ModelPrompt) -> ModelMessage {
 /// Returns the text of `vector help offline`.
 pub fn language_help() -> String {
     let mut text = wrap_text(
-        "The offline planner answers requests without a model, without a key and without a \
-         network. It is not a model: it understands the forms below and nothing else, and the \
-         same request always becomes the same tool calls. Each call is still a proposal that you \
-         decide on.",
+        "The offline planner handles requests without a model, an API key or a network. It \
+         understands only the forms below, and the same request always becomes the same tool calls. \
+         Each call is still a proposal that you decide on.",
         "",
     );
     text.push('\n');
     text.push_str(&wrap_text(
-        "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
-         these words. Put a text or name with spaces or `;` in double quotes. A PATH \
-         begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
-         for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. \
-         Where a SELECTOR may stand, `the selection` means the one instance that is selected in \
-         Studio, `parts` or `folders` all instances of that class, and a plain word that is not a class \
-         all instances of that name. `Workspace.Door` is short for game.Workspace.Door, with any \
-         service that holds what people edit. `please`, `could you` and `thanks` are left out.",
+        "Separate requests with `;`, a new line or the word `then`. Keywords are not \
+         case-sensitive. Put a text or name with spaces or `;` in double quotes. A PATH begins with \
+         `game`, as in game.Workspace[\"My Part\"].Wall[2]. `Workspace.Door` is short for \
+         game.Workspace.Door; this works for every common service. A SELECTOR has the syntax of \
+         Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. In place of \
+         a SELECTOR, `the selection` means the one instance that is selected in Studio, `parts` or \
+         `folders` all instances of that class, and a plain word that is not a class all instances \
+         of that name. `please`, `could you` and `thanks` are ignored.",
         "",
     ));
     for form in FORMS {
@@ -132,8 +131,8 @@ impl<'a> PlanProgress<'a> {
         for (at, (tool, _, outcome)) in self.calls.iter().enumerate() {
             if self.tool_at(at) != Some(*tool) {
                 return text_message(format!(
-                    "I stopped: call {} of this conversation, to {tool}, is none of mine, so I \
-                     cannot tell how far my plan has come. Ask again in a new conversation.",
+                    "I stopped: call {} of this conversation, to {tool}, is not one of my calls, so \
+                     I cannot tell how far my plan has come. Ask again in a new conversation.",
                     at + 1
                 ));
             }
@@ -208,14 +207,17 @@ impl<'a> PlanProgress<'a> {
         let total = answer["total"].as_u64().unwrap_or(paths.len() as u64);
         let path = |it: &Json| it["path"].as_str().unwrap_or_default().to_owned();
         match paths {
-            [] => Err(format!("Nothing is named {name}")),
+            [] => Err(format!("No instance is named {name}")),
             [one] if total == 1 => Ok(json!(path(one))),
             several => {
                 let mut listed = several.iter().map(path).collect::<Vec<_>>().join(", ");
                 if total > several.len() as u64 {
                     listed.push_str(", ...");
                 }
-                Err(format!("{total} instances are named {name}; say which by its path: {listed}"))
+                Err(format!(
+                    "{total} instances are named {name}; give the path of the one you mean: \
+                             {listed}"
+                ))
             }
         }
     }
@@ -242,15 +244,19 @@ impl<'a> PlanProgress<'a> {
         let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
         let why = clip_text(why.trim().trim_end_matches('.'), 1_000);
         let Some(done) = at.checked_sub(self.lead_calls) else {
-            return format!("I stopped before the first step: the plan was refused. {why}.");
+            return format!(
+                "I stopped before the first step, because the plan was refused. {why}."
+            );
         };
         let Some(step) = self.plan.steps.get(done) else {
-            return format!("All {steps} steps are done, but the end was refused. {why}.");
+            return format!(
+                "All {steps} steps are done, but completing the task was refused. {why}."
+            );
         };
         let title = clip_text(&step.title, 100);
         let done = self.plan.steps[..done].iter().filter(|step| step.tool != FIND_TOOL).count();
         let mut text = format!(
-            "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
+            "I stopped at step {} of {steps}, \"{title}\", which was not done. {why}.",
             done + 1
         );
         match done {
@@ -258,13 +264,13 @@ impl<'a> PlanProgress<'a> {
                 text.push_str(" Nothing was changed.");
                 return text;
             }
-            1 => text.push_str(" The step before it is done and stays"),
+            1 => text.push_str(" The step before it is done and remains"),
             _ => {
-                let _ = write!(text, " The {done} steps before it are done and stay");
+                let _ = write!(text, " The {done} steps before it are done and remain");
             }
         }
         if done + 1 < steps {
-            text.push_str(", and nothing after it was tried");
+            text.push_str(", and no later step was tried");
         }
         text.push_str(". Request what is missing, or revert what was done.");
         text
@@ -276,7 +282,7 @@ const PLAN_TOOL: &str = "start_plan";
 
 /// The final text if only a plan was requested.
 const PLAN_ONLY_TEXT: &str =
-    "This is the plan, and nothing was changed. Build (/build) carries it out.";
+    "This is the plan; nothing was changed. Switch to Build (/build) to carry it out.";
 
 /// Returns the number of steps in words.
 fn list_steps(plan: &RequestPlan) -> String {
@@ -289,7 +295,7 @@ fn list_steps(plan: &RequestPlan) -> String {
 /// Returns the text if only an answer was requested: what the planner would do.
 fn describe_plan(plan: &RequestPlan) -> String {
     let mut text = format!(
-        "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
+        "I am the offline planner, not a model, and cannot answer questions. I read this as {}:\n",
         list_steps(plan)
     );
     for step in plan.proposing_steps().take(MAX_LISTED_STEPS) {
@@ -301,8 +307,8 @@ fn describe_plan(plan: &RequestPlan) -> String {
         let _ = writeln!(text, "- and {more} more");
     }
     text.push_str(
-        "Nothing was changed, as only an answer was asked for. Ask again with Act (without /ask) to \
-         have it done.",
+        "Nothing was changed, because you asked for an answer only. Ask again in Act mode (without \
+         /ask) to carry it out.",
     );
     text
 }
@@ -326,14 +332,14 @@ fn call_message(text: Option<String>, tool: &str, args: Json) -> ModelMessage {
 }
 
 const NO_MODEL: &str = "I am the offline planner, not a model. `vector help offline` lists what I \
-                        understand, `vector models` says how to connect a model.";
+                        understand; `vector models` shows how to connect a model.";
 
 /// Returns the reply to a request that was not understood: the problem, the closest form, and who
 /// is speaking, each on a line.
 fn refusal_text(refusal: &PlannerRefusal) -> String {
     let (what, form) = match refusal {
         PlannerRefusal::Unknown(sentence) if sentence.is_empty() => {
-            ("Nothing was asked, so nothing was done.".to_owned(), None)
+            ("The request is empty. Nothing was done.".to_owned(), None)
         }
         PlannerRefusal::Unknown(sentence) => {
             let what =

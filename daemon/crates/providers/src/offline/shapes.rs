@@ -50,7 +50,7 @@ pub(super) fn read_grid(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, 
     let (look, options) = words.split_at(find_first_option(&words, &keywords));
     let look = match look.split_first() {
         Some((of, [])) if is_one_of(of, &["of"]) => {
-            return Err(LanguageError::new(of, "what the grid is made of is missing"));
+            return Err(LanguageError::new(of, "the parts of the grid are missing after `of`"));
         }
         Some((of, rest)) if is_one_of(of, &["of"]) => PartLook::parse_noun_phrase(rest)?,
         _ => PartLook::parse_noun_phrase(look)?,
@@ -102,14 +102,14 @@ fn parse_size<'a>(
             return Err(LanguageError::new(sentence.rest, "the size is given twice"));
         }
         (None, None) => {
-            let why = "its rows and columns are missing; write for example `3x3`";
+            let why = "its rows and columns are missing; write, for example, `3x3`";
             return Err(LanguageError::new(sentence.rest, why));
         }
     };
     if [rows, columns].iter().all(|n| (1..=max).contains(n)) {
         return Ok(((rows, columns), rest));
     }
-    let why = format!("it may be from 1x1 to {max}x{max}; build a larger one in pieces");
+    let why = format!("the size must be from 1x1 to {max}x{max}; build a larger one in pieces");
     // A number beyond `u32::MAX` was clamped, so its digits cannot be repeated.
     let part = match rows.max(columns) {
         u32::MAX => "the size".to_owned(),
@@ -130,7 +130,7 @@ impl ShapeOptions {
         let mut options = Self::default();
         while let Some((keyword, rest)) = words.split_first() {
             if !is_one_of(keyword, keywords) {
-                let why = format!("`{}` may follow here", keywords.join("`, `"));
+                let why = format!("only `{}` can follow here", keywords.join("`, `"));
                 return Err(LanguageError::new(keyword, why));
             }
             // The word after the keyword is its value, even if it is a keyword itself.

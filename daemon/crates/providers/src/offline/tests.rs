@@ -265,13 +265,20 @@ fn refusal_stops_the_plan_without_completing() {
         assert_eq!(calls.iter().any(|call| call.tool == "complete"), stop == 4);
         text
     };
-    assert!(refuse(0).starts_with("I stopped before the first step: the plan was refused. You"));
+    assert!(
+        refuse(0).starts_with("I stopped before the first step, because the plan was refused. You")
+    );
     let said = refuse(1);
-    assert!(said.starts_with("I stopped at step 1 of 3, \"Delete .A\": it was not done. You said"));
+    assert!(
+        said.starts_with("I stopped at step 1 of 3, \"Delete .A\", which was not done. You said")
+    );
     assert!(said.contains("no. Nothing was changed."), "{said}");
-    assert!(refuse(2).contains("The step before it is done and stays, and nothing after"));
-    assert!(refuse(3).contains("The 2 steps before it are done and stay. Request"));
-    assert!(refuse(4).starts_with("All 3 steps are done, but the end was refused. You said no."));
+    assert!(refuse(2).contains("The step before it is done and remains, and no later step"));
+    assert!(refuse(3).contains("The 2 steps before it are done and remain. Request"));
+    assert!(
+        refuse(4)
+            .starts_with("All 3 steps are done, but completing the task was refused. You said no.")
+    );
 }
 
 #[test]

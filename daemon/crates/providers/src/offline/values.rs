@@ -150,7 +150,7 @@ impl PartLook {
         let first = words.first().copied().unwrap_or_default();
         Err(LanguageError::new(
             first,
-            "it is neither a colour nor a material; write for example `red`, `bright blue`, \
+            "it is neither a colour nor a material; write, for example, `red`, `bright blue`, \
              `neon` or `wood planks`",
         ))
     }
@@ -211,7 +211,7 @@ pub(super) fn parse_assignments(text: &str) -> Result<Map<String, Json>, Languag
     let mut props = Map::new();
     for (property, values) in read {
         if !is_property_name(property) {
-            let why = "it is not a property name, nor an attribute such as `@Speed`";
+            let why = "it is neither a property name nor an attribute such as `@Speed`";
             return Err(LanguageError::new(property, why));
         }
         let value = parse_value(property, &values)?;
@@ -232,7 +232,7 @@ fn is_property_name(text: &str) -> bool {
 fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageError> {
     let &[text] = pieces else {
         let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| parse_number(piece)).collect();
-        let why = "only numbers are written with commas between them; put a text in quotes";
+        let why = "only numbers can be separated by commas; put text in quotes";
         return numbers.map(Json::Array).ok_or_else(|| LanguageError::new(&pieces.join(", "), why));
     };
     if text.starts_with('"') {

@@ -49,7 +49,7 @@ pub(super) fn split_sentences(text: &str) -> Result<Vec<(&str, bool)>, LanguageE
         let at = text.rfind('"').unwrap_or(0);
         return Err(LanguageError::new(
             &text[at..],
-            "a double quote is opened here and never closed; close it, or write \\\" for a quote \
+            "the double quote that opens here is never closed; close it, or write \\\" for a quote \
              inside a text",
         ));
     }
@@ -218,7 +218,7 @@ pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageError> {
     if rest.is_empty() {
         Ok(inside)
     } else {
-        Err(LanguageError::new(rest, "nothing may follow the text"))
+        Err(LanguageError::new(rest, "nothing can follow the text"))
     }
 }
 
@@ -232,14 +232,12 @@ pub(super) fn parse_name(text: &str) -> Result<String, LanguageError> {
     } else if split_words(text).len() == 1 && !text.contains('"') {
         text.to_owned()
     } else {
-        return Err(LanguageError::new(text, "a name is one word, or is in double quotes"));
+        return Err(LanguageError::new(text, "a name must be one word, or be in double quotes"));
     };
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(LanguageError::new(
             text,
-            format!(
-                "a name has 1 to {NAME_MAX} characters and none of them is a control character"
-            ),
+            format!("a name must have 1 to {NAME_MAX} characters and no control characters"),
         ));
     }
     Ok(name)

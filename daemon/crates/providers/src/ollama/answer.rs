@@ -57,7 +57,7 @@ impl AnswerDecoder for OllamaDecoder {
         if body["done"].is_boolean() || body["message"].is_object() {
             self.handle_event("", body, draft);
         } else {
-            draft.fail_retryable("the answer is none of Ollama's".to_owned());
+            draft.fail_retryable("the answer is not an Ollama chat response".to_owned());
         }
     }
 

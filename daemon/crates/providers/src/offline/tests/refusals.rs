@@ -14,7 +14,7 @@ fn refuse(goal: &str, expected: &str) {
 #[test]
 fn partly_understood_request_is_refused_as_a_whole() {
     refuse("", "I understand grid, farm, create");
-    refuse(" ;\n; ", "Nothing was asked");
+    refuse(" ;\n; ", "The request is empty");
     refuse("delete .A; dance", "`dance`");
     refuse("comment game.A: do it then delete Part", "put its text in double quotes");
     refuse("make delete Part", "I do not understand `delete` in `make delete Part`");
@@ -22,9 +22,9 @@ fn partly_understood_request_is_refused_as_a_whole() {
     refuse("delete", "a path or a selector is missing");
     refuse("delete Game.Workspace", "begin with `game`");
     refuse("delete game.Workspace.Part and more", "understand");
-    refuse("rename game.Workspace.A to My Wall", "is in double quotes");
+    refuse("rename game.Workspace.A to My Wall", "be in double quotes");
     refuse("rename game.Workspace.A to B to C", "occurs twice");
-    refuse("rename My Part to Wall", "is in double quotes");
+    refuse("rename My Part to Wall", "be in double quotes");
     refuse("rename game.Workspace.A", "`to` is missing");
     refuse("set Anchored on Part", "`PROPERTY = VALUE`");
     refuse("recolour Part to shiny", "it is not a colour");
@@ -37,7 +37,7 @@ fn partly_understood_request_is_refused_as_a_whole() {
     refuse("replace \"a\" with \"b\"", "is expected");
     refuse("move Part to Folder", "is not a path");
     refuse("grid of parts", "rows and columns are missing");
-    refuse("grid 3x3 of", "is missing");
+    refuse("grid 3x3 of", "are missing");
     refuse("grid 3x3 of shiny parts", "understand `shiny` in");
     refuse("grid 3x3 of cats", "understand `cats` in");
     refuse("grid 3x3 of red blue parts", "name each once");
