@@ -207,7 +207,7 @@ attacks! { served: false;
             ground.note();
             vec![Seen::Instead]
         };
-    two_daemons_on_one_ledger: Process, "a second daemon on the ledger of the first" => Exit(1, "serves this ledger already"),
+    two_daemons_on_one_ledger: Process, "a second daemon on the ledger of the first" => Exit(1, "already serves this ledger"),
         |ground| {
             ground.serve();
             ground.note();
@@ -216,7 +216,7 @@ attacks! { served: false;
             assert_eq!(token(&ground.ledger().join("token")), kept, "the first one's token stays");
             vec![seen]
         };
-    a_port_that_is_taken: Process, "listens where the daemon would, to hear its tokens" => Exit(1, "is taken by"),
+    a_port_that_is_taken: Process, "listens where the daemon would, to hear its tokens" => Exit(1, "is in use by"),
         |ground| {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port().to_string();

@@ -313,7 +313,7 @@ fn edit_again_prompt_explains_its_keys() {
     person.answers(APPLY, "e");
     person.answers("Edit it again?", "x");
     let keys = person.answers("Edit it again?", "n");
-    assert!(keys.contains("n drops it"), "{keys}");
+    assert!(keys.contains("n discards it"), "{keys}");
     person.answers(APPLY, "q");
     ends(person, 3);
 }

@@ -30,7 +30,7 @@ fn set(props: &str) -> String {
 
 #[test]
 fn invalid_calls_are_refused() {
-    refused("", "holds no calls");
+    refused("", "contains no calls");
     refused("{\"tool\":\n", "line 1: it is not JSON");
     refused("\n\n[1]\n", "line 3: a call is an object");
     refused("{\"args\":{}}\n", "`tool` is missing");

@@ -32,7 +32,7 @@ fn each_command_has_a_man_page() {
     let file = folder.join("vector.1");
     let refused = home.run(&["man", "--out", &text(&file)], "");
     ended(&refused, 1);
-    assert!(refused.stderr.contains("no pages can be written to"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the man pages cannot be written to"), "{}", refused.stderr);
 }
 
 #[test]

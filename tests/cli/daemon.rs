@@ -37,7 +37,7 @@ fn serve_opens_the_place_in_the_running_daemon() {
     ended(&served, 0);
     let says = format!("process {}, port {}", daemon.process(), daemon.port);
     for part in
-        [says.as_str(), "place.rbxl is open in the daemon that runs", "`vector stop` ends it"]
+        [says.as_str(), "place.rbxl is open in the running daemon", "`vector stop` stops it"]
     {
         assert!(served.stdout.contains(part), "{part}: {}", served.stdout);
     }
@@ -77,7 +77,7 @@ fn background_daemon_reports_once_that_it_keeps_running() {
     let opened = home.run(&["open", "--print", "--port", "0"], "");
     ended(&opened, 0);
     assert!(opened.stderr.contains("started in the background"), "{}", opened.stderr);
-    assert!(opened.stderr.contains("`vector stop` ends it"), "{}", opened.stderr);
+    assert!(opened.stderr.contains("`vector stop` stops it"), "{}", opened.stderr);
     let again = home.run(&["open", "--print"], "");
     ended(&again, 0);
     assert!(!again.stderr.contains("background"), "it is said once: {}", again.stderr);
@@ -105,7 +105,7 @@ fn open_hands_the_key_to_daemon_memory_only() {
     }
     let opened = with_key(&home, &["open", "--print"]);
     ended(&opened, 0);
-    let taken = format!("the daemon ({process}) has taken HOUSE_API_KEY from this terminal");
+    let taken = format!("handed HOUSE_API_KEY over to the daemon ({process})");
     assert!(opened.stderr.contains(&taken), "{}", opened.stderr);
     assert_eq!(house(&keys())["is_usable"], true);
     let listed = with_key(&home, &["models"]).stdout;

@@ -113,7 +113,7 @@ fn deploy_commits_and_lists_applied_proposals() {
     assert_eq!(bench.git(&["diff", "--cached", "--name-only"]), "src/Mine.luau");
     assert_eq!(text(&bench.file("One.luau")), "return 10\n");
     let again = bench.deploy(&["--branch", "vector/1"]);
-    assert!(again.stderr.contains("Nothing is to be committed"), "{}", again.stderr);
+    assert!(again.stderr.contains("There is nothing to commit"), "{}", again.stderr);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn change_committed_on_another_branch_is_not_offered_again() {
     let again = bench.deploy(&[]);
     let note = format!("src/One.luau is committed as {commit} on feature/doors already");
     assert!(again.stderr.contains(&note), "{}", again.stderr);
-    assert!(again.stderr.contains("Nothing is to be committed"), "{}", again.stderr);
+    assert!(again.stderr.contains("There is nothing to commit"), "{}", again.stderr);
     // A new change is deployed without the old one, until that file changes again.
     bench.edit("replace \"return 2\" with \"return 20\" in game.ServerStorage.Two");
     let new = bench.deploy(&["--dry-run"]);
@@ -214,7 +214,7 @@ fn reverted_change_is_not_committed() {
     let back = bench.run(&["revert", "1", "--yes"]);
     assert_eq!(back.code, 0, "{}", back.stderr);
     let done = bench.deploy(&[]);
-    assert!(done.stderr.contains("Nothing is to be committed"), "{}", done.stderr);
+    assert!(done.stderr.contains("There is nothing to commit"), "{}", done.stderr);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn file_with_the_users_own_changes_is_refused() {
     assert_eq!(bench.git(&["branch", "--format=%(refname:short)"]), "main");
     bench.git(&["commit", "--quiet", "--all", "-m", "Mine"]);
     let done = bench.deploy(&["--branch", "main"]);
-    assert!(done.stderr.contains("Nothing is to be committed"), "{}", done.stderr);
+    assert!(done.stderr.contains("There is nothing to commit"), "{}", done.stderr);
     // The same for a change between two proposals.
     bench.edit(ELEVEN);
     fs::write(bench.file("One.luau"), "-- mine\nreturn 11 -- too\n").unwrap();
@@ -322,7 +322,7 @@ fn change_reverted_and_repeated_is_committed_once() {
     bench.deploy(&["--branch", "next"]);
     assert_eq!(bench.git(&["show", "next:src/One.luau"]), "return 10");
     let done = bench.deploy(&["--branch", "next"]);
-    assert!(done.stderr.contains("Nothing is to be committed"), "{}", done.stderr);
+    assert!(done.stderr.contains("There is nothing to commit"), "{}", done.stderr);
 }
 
 #[test]

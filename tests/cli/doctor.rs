@@ -47,8 +47,8 @@ fn doctor_finds_and_creates_nothing_in_a_new_home() {
     ended(&output, 0);
     assert_eq!(all["ok"], true);
     state(&all, "vector", "version", "ok", env!("CARGO_PKG_VERSION"));
-    state(&all, "ledger", "folder", "note", "not there yet");
-    state(&all, "daemon", "daemon", "note", "none runs");
+    state(&all, "ledger", "folder", "note", "does not exist yet");
+    state(&all, "daemon", "daemon", "note", "not running");
     assert_eq!(finding(&all, "daemon", "daemon")["fix"], "vector serve");
     state(&all, "studio", "pairing", "note", "no plugin");
     state(&all, "models", "keys", "note", "anthropic");
@@ -161,7 +161,7 @@ fn doctor_finds_running_other_and_killed_daemons() {
     daemon.kill();
     let (output, all) = doctor(&home, free());
     ended(&output, 0);
-    state(&all, "daemon", "daemon", "note", "did not end by itself");
+    state(&all, "daemon", "daemon", "note", "did not shut down cleanly");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn foreign_port_owner_is_reported_and_sent_no_token() {
     let (output, all) = doctor(&home, port);
     ended(&output, 1);
     state(&all, "ports", &port.to_string(), "problem", "another program");
-    state(&all, "daemon", "daemon", "note", "none runs");
+    state(&all, "daemon", "daemon", "note", "not running");
     // Open the connections that doctor did not, so that the thread ends.
     for _ in 0..3 {
         let _ = std::net::TcpStream::connect(("127.0.0.1", port));
@@ -206,7 +206,7 @@ fn pair_shows_a_code_of_the_running_daemon() {
     let words: Vec<&str> = shown.stdout.split_whitespace().collect();
     let code = format!("{}{}", words[5], words[6]);
     let line = format!(
-        "To pair a plugin, type {} {} in its widget; it holds for 10 minutes.\n",
+        "To pair a plugin, type {} {} in its widget; the code is valid for 10 minutes.\n",
         words[5], words[6]
     );
     assert_eq!(shown.stdout, line);

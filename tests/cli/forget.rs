@@ -133,7 +133,7 @@ fn forgotten_text_is_in_no_ledger_file() {
     ended(&again, 2);
     let nothing = home.run(&["forget", "--before", "2000-01-01", "--yes"], "");
     ended(&nothing, 0);
-    assert!(nothing.stderr.contains("Nothing is to be erased"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("There is nothing to erase"), "{}", nothing.stderr);
 }
 
 #[test]

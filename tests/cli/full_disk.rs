@@ -65,7 +65,7 @@ fn error_after_failed_ledger_write_matches_the_place() {
         assert!(!said.contains("othing was written"), "{kind}: {said}");
         assert_eq!(said.contains("was written and holds proposal"), is_written, "{kind}: {said}");
         let is_approved = kind == "applying";
-        assert_eq!(said.contains("applies that first"), is_approved, "{kind}: {said}");
+        assert_eq!(said.contains("applies this first"), is_approved, "{kind}: {said}");
         let must_not_repeat = is_written || is_approved;
         assert_eq!(said.contains("Do not repeat the request"), must_not_repeat, "{kind}: {said}");
         accept(&home);
@@ -73,7 +73,7 @@ fn error_after_failed_ledger_write_matches_the_place() {
         let again = edit(&home, &file, &[]);
         ended(&again, 0);
         assert_eq!(made(&home, &file), 1, "{kind}: {}", again.stderr);
-        let is_known = again.stderr.contains("The same request was made in run");
+        let is_known = again.stderr.contains("made the same request");
         assert_eq!(is_known, must_not_repeat, "{kind}: {}", again.stderr);
         // A further identical request makes the change again.
         ended(&edit(&home, &file, &[]), 0);
@@ -106,7 +106,7 @@ fn partly_done_request_is_not_repeated() {
     accept(&home);
     let again = home.run(&args, &calls);
     ended(&again, 0);
-    assert!(again.stderr.contains("in the file as a whole"), "{}", again.stderr);
+    assert!(again.stderr.contains("all of it is in the file"), "{}", again.stderr);
     assert_eq!(made(&home, &file), 2);
 }
 

@@ -286,7 +286,7 @@ fn aborted_merge_leaves_no_conflicts_behind() {
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
     repository.edit(&set("Part", "Transparency", "0.5"));
     let (code, said) = repository.vector(&["merge", "--list"]);
-    assert!(code == 0 && said.contains("No merge has open conflicts"), "{said}");
+    assert!(code == 0 && said.contains("There are no open conflicts"), "{said}");
     assert!(repository.is_clean());
     // The same after a checkout of the file of one side.
     repository.merge_other();
@@ -317,7 +317,7 @@ fn file_changed_since_the_merge_is_not_overwritten() {
     assert!(code == 2 && said.contains("was changed since the merge"), "{said}");
     assert!(fs::read(&place).unwrap() == before);
     let (code, said) = repository.vector(&["merge", "--as-is"]);
-    assert!(code == 0 && said.contains("taken as it is"), "{said}");
+    assert!(code == 0 && said.contains("kept as it is"), "{said}");
     assert!(fs::read(&place).unwrap() == before && repository.is_clean());
     repository.git(&["commit", "--quiet", "--message", "merge"]);
 }

@@ -440,7 +440,7 @@ fn render_refuses_a_file_name_that_is_not_png() {
     let picture = home.path().join("x.jpg");
     let refused = home.run(&["render", &text(&file), "-o", &text(&picture)], "");
     ended(&refused, 1);
-    assert!(refused.stderr.contains("name a .png file"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("use .png"), "{}", refused.stderr);
     assert!(!picture.exists());
     let nowhere = home.run(&["render", &text(&file), "-o", "/no-such-folder/x.png"], "");
     ended(&nowhere, 1);

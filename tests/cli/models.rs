@@ -24,7 +24,7 @@ fn models_explains_how_to_set_a_missing_key() {
     for part in [
         "The offline planner answers, because no key is set.",
         "OPENAI_API_KEY",
-        "ollama/MODEL, for a model that it has, at http://127.0.0.1:11434",
+        "ollama/MODEL, for any model that http://127.0.0.1:11434",
         "vector.toml",
     ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);

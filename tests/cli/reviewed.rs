@@ -196,7 +196,7 @@ mod on_a_terminal {
     fn input_typed_before_a_card_is_shown_decides_nothing() {
         let mut bench = Bench::new();
         let mut reviewer = person(&bench, &[]);
-        reviewer.sees("Nothing else waits.");
+        reviewer.sees("Nothing else is pending.");
         reviewer.types("y");
         reviewer.types("y");
         let card = bench.card(LOADSTRING);
@@ -257,7 +257,7 @@ mod on_a_terminal {
         let told = reviewer.sees("was rejected: mine");
         assert!(told.contains("decided elsewhere"), "{told}");
         // The review waits for the next proposal, which is made now.
-        reviewer.sees("Ctrl-C ends it");
+        reviewer.sees("press Ctrl-C to stop");
         let second = bench.card("set Transparency = 0.5 on #Baseplate");
         reviewer.answers(APPLY, "y");
         reviewer.sees("was applied");

@@ -158,7 +158,7 @@ fn there_and_back(client: &str, shape: Option<&str>) {
     assert!(again.stdout.contains("already in"), "{shape:?}: {}", again.stdout);
     assert!(person.all() == put, "{shape:?}: the second run changed something");
     let removed = person.run(&["--client", client, "--remove"]);
-    assert!(removed.stdout.contains("taken out of"), "{shape:?}: {}", removed.stdout);
+    assert!(removed.stdout.contains("removed from"), "{shape:?}: {}", removed.stdout);
     assert!(person.all() == before, "{client}: {shape:?}: {:?}", person.all());
 }
 
@@ -350,14 +350,14 @@ fn client_place_or_project_can_be_set_and_changed() {
     let place = person.at("a place.rbxl");
     let refused = person.run_with(&[], &["--place", &text(&place)]);
     ended(&refused, 1);
-    assert!(refused.stderr.contains("is not there"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("does not exist"), "{}", refused.stderr);
     assert!(person.all() == before);
     fs::write(&place, "").unwrap();
     person.run(&["--place", &text(&place)]);
     let args = json!(["mcp", "--place", text(&place), "--home", text(&person.at("vector"))]);
     assert_eq!(entry(&file, "mcpServers")["args"], args);
     let changed = person.run(&["--project", &text(person.0.path())]);
-    assert!(changed.stdout.contains("brought up to date in"), "{}", changed.stdout);
+    assert!(changed.stdout.contains("updated in"), "{}", changed.stdout);
     assert_eq!(entry(&file, "mcpServers")["args"][1], json!("--project"));
     person.run(&["--remove"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"x\": 1}");
@@ -440,7 +440,7 @@ fn setup_keeps_links_and_modes() {
     fs::remove_file(&real).unwrap();
     let refused = person.run_with(&[], &[]);
     ended(&refused, 1);
-    assert!(refused.stderr.contains("what it leads to cannot be read"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the target of the link cannot be read"), "{}", refused.stderr);
     assert!(!real.exists());
 }
 

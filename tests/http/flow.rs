@@ -236,7 +236,7 @@ fn checkpoint_restore_is_a_proposal() {
     assert!(cli(&["later"]).stdout.starts_with("Checkpoint "));
     let number = checkpoint["seq"].to_string();
     let restored = cli(&["--restore", &number, "--no-wait"]);
-    assert!(restored.stdout.contains("proposes the way back"), "{}", restored.stderr);
+    assert!(restored.stdout.contains("proposes the restore"), "{}", restored.stderr);
     let back = proposal(&mut plugin);
     plugin.decide(back, json!({ "say": "approve" })).ok();
     let work = apply(&mut plugin);

@@ -497,7 +497,7 @@ fn command_line_restores_a_file_to_a_checkpoint() {
         assert_eq!(edited.code, 0, "{}", edited.stderr);
         let back = cli(&["--restore", &number, "--yes"]);
         assert_eq!(back.code, 0, "{}\n{}", back.stdout, back.stderr);
-        assert!(back.stdout.contains("went back to checkpoint"), "{}", back.stdout);
+        assert!(back.stdout.contains("Restored checkpoint"), "{}", back.stdout);
         assert!(back.stdout.contains("what others changed stays"), "{}", back.stdout);
         // Everything is restored except what the other program created.
         let expected = elsewhere.path().join(format!("expected.{}", format.extension()));

@@ -18,7 +18,7 @@ const PIECE: &str = "[b]ack";
 const TWICE: &str = "press Enter to go back:";
 const AGAIN: &str = "Try again? [y]es [N]o";
 const ANSWER: &str = "Your answer:";
-const CHOICE: &str = "Your answer (a number, or words):";
+const CHOICE: &str = "Your answer (a number, or text):";
 /// Not a question: the text that `Kill::Shown` waits for was shown.
 const KILL: &str = "";
 const QUESTIONS: [&str; 7] = [CARD, WHY, PIECE, TWICE, AGAIN, ANSWER, CHOICE];

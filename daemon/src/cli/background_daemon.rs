@@ -47,10 +47,9 @@ pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
 pub(super) fn startup_error(home: &Path) -> anyhow::Error {
     let log = fs::read_to_string(home.join(LOG_FILE)).unwrap_or_default();
     match log.lines().rev().find(|line| line.starts_with("error")) {
-        Some(error) => anyhow::anyhow!("the daemon could not be started; it says: {error}"),
+        Some(error) => anyhow::anyhow!("the daemon could not be started: {error}"),
         None => anyhow::anyhow!(
-            "the daemon did not answer within {} seconds; start it with `vector serve` and look what it \
-             says",
+            "the daemon did not answer within {} seconds; run `vector serve` to see its output",
             STARTUP_TIMEOUT.as_secs()
         ),
     }

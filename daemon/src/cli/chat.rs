@@ -23,18 +23,18 @@ use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, interrupt, model, session_chat};
 
-/// Talk with a model about a place, and decide upon what it proposes.
+/// Chat with a model about a place, and decide on what it proposes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Within the conversation:
-  /plan TEXT      make a plan, and change nothing
-  /ask TEXT       answer a question, and change nothing
+  /plan TEXT      make a plan, without changes
+  /ask TEXT       answer a question, without changes
   /build          carry out the plan
-  /fix TEXT       find what is wrong and fix it
+  /fix TEXT       find and fix a problem
   /explain TEXT   explain something
-  /model NAME     ask another model from now on
+  /model NAME     use another model from now on
   /clear          begin a new conversation
-  /quit           end; the conversation goes on with the next `vector chat` of this place
+  /quit           end the chat; the next `vector chat` of this place continues the conversation
 
 Ctrl-C stops the answer, or the task at its card; at the prompt it ends the chat.
 
@@ -43,14 +43,14 @@ pub(super) struct ChatArgs {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
     #[arg(required_unless_present_any = ["session", "project"])]
     place: Option<PathBuf>,
-    /// A Rojo project instead: its file, or its folder
+    /// A Rojo project instead: its file or its folder
     #[arg(long, value_name = "PATH", conflicts_with = "place")]
     project: Option<PathBuf>,
-    /// The place that is open in Studio: its name, or nothing where only one is
+    /// A place that is open in the daemon, by its name; without a name, the only open one
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     #[arg(conflicts_with_all = ["place", "project", "model"])]
     session: Option<String>,
-    /// Who answers, as PROVIDER/MODEL, PROVIDER or offline; by the settings where absent
+    /// The model: PROVIDER/MODEL, PROVIDER or offline [default: from the settings]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Begin a new conversation
@@ -73,11 +73,11 @@ pub(super) enum ChatInput {
 }
 
 pub(super) const HELP: &str =
-    "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.";
+    "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` explains them.";
 
 /// The message for an unknown command.
 pub(super) fn unknown_command(name: &str) -> String {
-    format!("There is no command /{name}, or its text is missing; /help lists all.")
+    format!("Unknown command /{name}, or its text is missing; /help lists all commands.")
 }
 
 /// Parses a line of input.
@@ -131,11 +131,11 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
     let goes_on =
         conversation::last_task(&ledger, &target, model_request::unix_millis())?.is_some();
     let how = if goes_on {
-        "It goes on with the conversation before; /clear begins a new one."
+        "This continues the previous conversation; /clear begins a new one."
     } else {
         ""
     };
-    print_status(&format!("{} answers. /help says what else there is. {how}", driver.name()));
+    print_status(&format!("{} answers. Type /help for commands. {how}", driver.name()));
     loop {
         let Some(line) = read_input(&terminal)? else {
             return Ok(ExitStatus::Done);
@@ -147,7 +147,7 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
             ChatInput::Unknown(name) => print_status(&unknown_command(&name)),
             ChatInput::Clear => {
                 conversation::clear_conversation(&ledger, &target, model_request::unix_millis())?;
-                print_status("A new conversation begins.");
+                print_status("Started a new conversation.");
             }
             ChatInput::Model(name) => {
                 match model::choose_driver(home, at.settings_folder(), Some(&name)) {

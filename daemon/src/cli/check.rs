@@ -29,19 +29,19 @@ Examples:
   vector check game.rbxl --format sarif > check.sarif
   vector check .                                    # the Rojo project in this folder
 
-Exit codes: 0 no errors, 1 errors, 2 trouble.")]
+Exit codes: 0 no errors, 1 errors, 2 failed.")]
 pub(super) struct CheckArgs {
-    /// The place or model, or a Rojo project: its file, or its folder
+    /// The place or model, or a Rojo project: its file or its folder
     place: PathBuf,
     /// Only the scripts at and below these paths
     paths: Vec<InstancePath>,
-    /// How findings are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
-    /// Findings below this are left out
+    /// The minimum severity of the findings
     #[arg(long, value_enum, default_value_t = MinimumSeverity::Note)]
     severity: MinimumSeverity,
-    /// Do not look for a checker of types
+    /// Do not check types
     #[arg(long)]
     no_types: bool,
 }
@@ -50,7 +50,7 @@ pub(super) struct CheckArgs {
 enum ReportFormat {
     /// Text with excerpts, for people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
     /// SARIF 2.1.0, which code hosts read
     Sarif,

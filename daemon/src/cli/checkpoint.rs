@@ -21,38 +21,38 @@ use super::terminal::{Terminal, print_line, print_status};
 const HOLD: u32 = 15;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    prompt: "[y]es [n]o [s]plit, Enter decides nothing",
-    help: "  Enter leaves it to the widget in Studio, the page, or `vector review`",
+    prompt: "[y]es [n]o [s]plit, Enter to decide later",
+    help: "  Enter  leave it pending: decide in Studio, on the page, or with `vector review`",
 };
 
-/// Keep a moment of a place that is open in the daemon, or go back to one.
+/// Create, list or restore checkpoints of an open place.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  vector checkpoint before-boss        # of the open place: in Studio, a file or a project that is served
+  vector checkpoint before-boss        # a place in Studio, or a file or project that the daemon serves
   vector checkpoint --list
-  vector checkpoint --restore 12       # shows the card, and waits for what becomes of it
+  vector checkpoint --restore 12       # shows the card, and waits for the result
 
-Going back takes back what Vector applied since. What others changed (you, another plugin, Team Create,
-another program) stays as it is.
+Restoring a checkpoint reverts what Vector applied since then. Changes by others (you, another plugin,
+Team Create, another program) stay.
 
-Exit codes of --restore: 0 the place went back, 1 it did not, 3 not approved.")]
+Exit codes of --restore: 0 restored, 1 not restored, 3 not approved.")]
 pub(super) struct CheckpointArgs {
-    /// What the moment is kept for
+    /// A label for the new checkpoint
     label: Option<String>,
-    /// Which open place, where several are: as `--list` names it
+    /// The open place, if there are several; `--list` shows their names
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
     /// List the open places and their checkpoints
     #[arg(long, conflicts_with_all = ["label", "restore"])]
     list: bool,
-    /// Propose to go back to a checkpoint, by its number, and wait for what becomes of it
+    /// Propose to restore this checkpoint, and wait for the result
     #[arg(long, value_name = "N", conflicts_with = "label")]
     restore: Option<u64>,
-    /// With --restore: say yes to the card
+    /// With --restore: approve the card
     #[arg(long, short, requires = "restore")]
     yes: bool,
-    /// With --restore: end once the way back is asked for
+    /// With --restore: do not wait for the result
     #[arg(long, requires = "restore", conflicts_with = "yes")]
     no_wait: bool,
 }
@@ -81,7 +81,7 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     let session = choose_session(sessions, args.session.as_deref())?.session;
     let make = MakeCheckpoint { session, label: args.label.clone() };
     let kept: Kept = daemon.call("POST", "/api/checkpoints", &make)?;
-    print_line(&format!("Checkpoint {} is kept: {}", kept.seq, terminal_line(&kept.label)));
+    print_line(&format!("Created checkpoint {}: {}", kept.seq, terminal_line(&kept.label)));
     Ok(ExitStatus::Done)
 }
 
@@ -96,7 +96,8 @@ fn restore_checkpoint(
     let WorkflowStarted { workflow } = daemon.call("POST", &path, &EmptyBody {})?;
     if args.no_wait {
         print_line(&format!(
-            "Workflow {workflow} proposes the way back; decide in Studio, on the page, or with `vector review`."
+            "Run {workflow} proposes the restore; decide in Studio, on the page, or with `vector \
+             review`."
         ));
         return Ok(ExitStatus::Done);
     }
@@ -132,15 +133,15 @@ fn restore_checkpoint(
 fn report_outcome(checkpoint: u64, outcome: Finish) -> ExitStatus {
     match outcome {
         Finish::Done => {
-            print_line(&format!("The place went back to checkpoint {checkpoint}."));
+            print_line(&format!("Restored checkpoint {checkpoint}."));
             ExitStatus::Done
         }
         Finish::NotApproved => {
-            print_status("Not approved: the place stays as it is.");
+            print_status("Not approved: the place was not changed.");
             ExitStatus::NotApproved
         }
         Finish::Failed => {
-            print_status(&format!("The place did not go back to checkpoint {checkpoint}."));
+            print_status(&format!("Checkpoint {checkpoint} was not restored."));
             ExitStatus::Failed
         }
     }

@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use super::ExitStatus;
 use super::terminal::{print_line, print_stdout};
 
-/// Print completions for a shell.
+/// Print shell completions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,14 +25,14 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Print the man page, or write one for each command.
+/// Print the man page, or write the man pages of all commands.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector man | man -l -
   vector man --out ~/.local/share/man/man1")]
 pub(super) struct ManArgs {
-    /// Write the pages of all commands into this folder
+    /// Write the man pages of all commands to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -56,7 +56,7 @@ pub(super) fn print_man_pages(args: &ManArgs, cli: clap::Command) -> anyhow::Res
     };
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(cli, folder))
-        .with_context(|| format!("no pages can be written to {}", folder.display()))?;
-    print_line(&format!("The pages are in {}.", folder.display()));
+        .with_context(|| format!("the man pages cannot be written to {}", folder.display()))?;
+    print_line(&format!("Wrote the man pages to {}.", folder.display()));
     Ok(ExitStatus::Done)
 }

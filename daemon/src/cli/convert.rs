@@ -13,21 +13,21 @@ use vector_place::FileFormat;
 use super::ExitStatus;
 use super::terminal::{Terminal, print_status};
 
-/// Write a place or model in the format that the new file's name asks for.
+/// Convert a place or model between the binary and the XML format.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector convert place.rbxl place.rbxlx     # to keep it under version control
   vector convert model.rbxmx model.rbxm
 
-What this version does not understand is named, and is not in the new file. A file that is there
-already is only replaced with --force.")]
+Items that this version does not understand are listed, and left out of the new file. An existing file
+is replaced only with --force.")]
 pub(super) struct ConvertArgs {
     /// The place or model
     input: PathBuf,
     /// The new file: .rbxl or .rbxm for binary, .rbxlx or .rbxmx for XML
     output: PathBuf,
-    /// Replace the new file where it is there already
+    /// Replace the new file if it already exists
     #[arg(long)]
     force: bool,
 }
@@ -38,13 +38,13 @@ pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
         "rbxl" | "rbxm" => FileFormat::Binary,
         "rbxlx" | "rbxmx" => FileFormat::Xml,
         _ => bail!(
-            "{} ends neither in .rbxl or .rbxm (binary) nor in .rbxlx or .rbxmx (XML), so its format \
-             is not known",
+            "the format of {} is not known: its name must end in .rbxl or .rbxm (binary), or .rbxlx \
+             or .rbxmx (XML)",
             args.output.display()
         ),
     };
     if args.output.exists() && !args.force {
-        bail!("{} is there already; --force replaces it", args.output.display());
+        bail!("{} already exists; --force replaces it", args.output.display());
     }
     let terminal = Terminal::for_command(false);
     let left_out = terminal.with_spinner("Converting", || {
@@ -54,7 +54,9 @@ pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
         anyhow::Ok(scene.unsupported_items())
     })?;
     for what in left_out {
-        print_status(&format!("note: left out, because it is not understood: {what}"));
+        print_status(&format!(
+            "note: left out, because this version does not understand it: {what}"
+        ));
     }
     Ok(ExitStatus::Done)
 }

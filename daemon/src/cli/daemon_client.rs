@@ -48,10 +48,10 @@ pub(super) fn choose_session(
             )
         }
         (Err(none), Some(name)) if none.is_empty() => {
-            bail!("no session is called {name}; `vector sessions` lists those that are open")
+            bail!("no session is called {name}; `vector sessions` lists the open sessions")
         }
         (Err(_), Some(name)) => {
-            bail!("several sessions are called {name}; `vector sessions` lists them with their ids")
+            bail!("several sessions are called {name}; `vector sessions` lists them with their IDs")
         }
         (Err(_), None) => {
             bail!(
@@ -94,7 +94,10 @@ impl DaemonClient {
         let mut fields = text.split_whitespace();
         let port = fields.next().and_then(|port| port.parse().ok());
         let (Some(port), Some(token)) = (port, fields.next()) else {
-            bail!("{} is not what `vector serve` writes; restart it", home.join(TOKEN).display())
+            bail!(
+                "{} is not a token file of `vector serve`; restart it",
+                home.join(TOKEN).display()
+            )
         };
         Ok(Self { port, token: token.to_owned(), is_started_here: false })
     }
@@ -196,7 +199,7 @@ impl DaemonClient {
         })?;
         let (head, body) = answer.split_once("\r\n\r\n").with_context(no_answer)?;
         if head.split(' ').nth(1) == Some("200") {
-            return serde_json::from_str(body).context("the daemon is of another version");
+            return serde_json::from_str(body).context("the daemon has a different version");
         }
         match serde_json::from_str::<Failure>(body) {
             Ok(failure) => bail!("{} {}", failure.message, failure.hint),

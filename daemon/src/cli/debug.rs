@@ -23,7 +23,7 @@ use vector_providers::wire::WireFormat;
 use super::ExitStatus;
 use super::terminal::{escape_line_ends, print_status, print_stdout};
 
-/// Look into Vector itself.
+/// Debug Vector: decode recorded provider responses, rebuild requests.
 #[derive(Debug, Args)]
 pub(super) struct DebugArgs {
     #[command(subcommand)]
@@ -34,15 +34,15 @@ pub(super) struct DebugArgs {
 enum DebugCommand {
     /// Decode recorded responses of model providers
     Wire(WireArgs),
-    /// Print what a model was sent, rebuilt from the ledger
+    /// Print a request to a model, rebuilt from the ledger
     Request(RequestArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The number is that of a `requested` entry, as `vector log --json` has it. What is printed is the
-request byte for byte, which its hash in the ledger proves; where it does not, because Vector or
-models.toml is another by now, that is said, and the exit code is 1.
+The number is that of a `requested` entry in `vector log --json`. The request is printed byte for byte,
+verified by its hash in the ledger. If the hash does not match, because Vector or models.toml has
+changed since, the command says so, and the exit code is 1.
 
 Example:
   vector debug request 42 | jq .messages")]
@@ -53,17 +53,17 @@ struct RequestArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A line is an object: id, wire (anthropic_messages, openai_chat, openai_responses, gemini,
+Each line is an object: id, wire (anthropic_messages, openai_chat, openai_responses, gemini,
 bedrock_converse, ollama_chat), status, headers, content_type, body_encoding (utf8, base64), body,
-and chunk_offsets, the bytes at which it came in pieces. docs/wire.md says what comes out.
+and chunk_offsets, the byte offsets at which the body arrived in pieces. docs/wire.md describes the output.
 
 Examples:
   vector debug wire --jsonl < recorded.jsonl
   vector debug wire --jsonl recorded.jsonl")]
 struct WireArgs {
-    /// A file with one response a line [default: stdin]
+    /// A file with one response per line [default: stdin]
     file: Option<PathBuf>,
-    /// One response a line in, one answer a line out, in order
+    /// Read one response per line, and print one answer per line, in order
     #[arg(long, required = true)]
     jsonl: bool,
 }
@@ -99,14 +99,14 @@ fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
     let Some(RebuiltRequest { body, is_exact }) = rebuild_request(&ledger, number, &catalogue)?
     else {
-        bail!("{number} is not a request; `vector log --json` names those that are `requested`");
+        bail!("{number} is not a request; `vector log --json` lists them as `requested` entries");
     };
     print_stdout(&format!("{}\n", String::from_utf8_lossy(&body)))?;
     if is_exact {
         return Ok(ExitStatus::Done);
     }
     print_status(
-        "error: this is not byte for byte what was sent: Vector, or models.toml, was another then.",
+        "error: this is not byte for byte what was sent: Vector or models.toml has changed since.",
     );
     Ok(ExitStatus::Failed)
 }
@@ -126,7 +126,7 @@ fn print_wire(args: &WireArgs) -> anyhow::Result<ExitStatus> {
 fn decode_lines(input: impl BufRead) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for line in input.lines() {
-        let line = line.context("the responses cannot be read as text")?;
+        let line = line.context("the responses are not valid text")?;
         if line.trim().is_empty() {
             continue;
         }
@@ -162,7 +162,7 @@ fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(WireFormat, M
             .decode(recorded.body.trim())
             .context("the body is not base64")?,
         None | Some("utf8" | "utf-8") => recorded.body.as_bytes().to_vec(),
-        Some(other) => bail!("body_encoding is utf8 or base64, not {other}"),
+        Some(other) => bail!("body_encoding must be utf8 or base64, not {other}"),
     };
     let mut decoder = ResponseDecoder::new(wire, response_head(recorded));
     let mut parts = Vec::new();
@@ -307,7 +307,7 @@ mod tests {
         for (more, why) in [
             (json!({"wire": "telex"}), "there is no wire \"telex\""),
             (json!({"body_encoding": "base64", "body": "?"}), "the body is not base64"),
-            (json!({"body_encoding": "rot13"}), "body_encoding is utf8 or base64, not rot13"),
+            (json!({"body_encoding": "rot13"}), "body_encoding must be utf8 or base64, not rot13"),
         ] {
             let answer = line(more);
             assert_eq!((&answer["id"], &answer["outcome"]), (&json!(7), &json!("error")));

@@ -13,29 +13,30 @@ use super::style::terminal_line;
 use super::terminal::{print_status, print_stdout};
 use crate::tasks::deploy::{DeployCommit, DeployOptions, DeployProgress, prepare_deploy};
 
-/// Commit what accepted proposals have changed in a Rojo project.
+/// Commit what approved proposals changed in a Rojo project.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  vector deploy                        # on a branch of its own, vector/NUMBER
+  vector deploy                        # on a new branch, vector/NUMBER
   vector deploy --branch main -m 'Faster rounds'
-  vector deploy --dry-run              # what would be committed
+  vector deploy --dry-run              # shows what would be committed
 
-Files that somebody has changed since are left out and named. Where the branch has another version of a
-file than the accepted changes were made on, nothing is committed. No hooks are run, and nothing is pushed.
+Files that have been changed since are left out and listed. If the branch has a different version of a
+file than the one that was changed, nothing is committed. No hooks are run, and nothing is pushed.
 
 Exit codes: 0 committed, or nothing to commit; 1 failed; 2 usage.")]
 pub(super) struct DeployArgs {
-    /// The project file, or a folder that has one
+    /// The project file, or a folder that contains one
     #[arg(default_value = ".")]
     project: PathBuf,
-    /// The branch, which is made where there is none; by default vector/ and the last run's number
+    /// The branch, created if it does not exist [default: vector/NUMBER, with the number of the
+    /// last run]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// The first line of the message; what was asked for last where absent
+    /// The first line of the commit message [default: the last request]
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
-    /// Say what would be committed, and commit nothing
+    /// Show what would be committed, without committing
     #[arg(long)]
     dry_run: bool,
 }
@@ -53,7 +54,7 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let ready = prepare_deploy(&ledger, wanted, &mut on_progress)?;
     if ready.files.is_empty() {
         print_status(
-            "Nothing is to be committed: the accepted changes are already committed or reverted.",
+            "There is nothing to commit: the approved changes are already committed or reverted.",
         );
         return Ok(ExitStatus::Done);
     }

@@ -27,13 +27,13 @@ Examples:
   vector diff before.rbxl after.rbxlx --json
   git difftool -y -x 'vector diff' -- game.rbxl
 
-Exit codes: 0 the same, 1 different, 2 trouble.")]
+Exit codes: 0 no differences, 1 differences, 2 failed.")]
 pub(super) struct DiffArgs {
     /// The earlier place, or a Rojo project
     a: PathBuf,
     /// The later place, or a Rojo project
     b: PathBuf,
-    /// Print one JSON object for each difference, a line each
+    /// Print one JSON object for each difference, one per line
     #[arg(long)]
     json: bool,
 }

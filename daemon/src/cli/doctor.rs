@@ -46,9 +46,9 @@ Examples:
   vector doctor
   vector doctor --json | jq '.findings[] | select(.state == \"problem\")'
 
-The exit code is 1 if there is a problem. Notes are not problems: what is missing may not be needed.")]
+The exit code is 1 if there is a problem. Notes are not problems: you may not need the missing parts.")]
 pub(super) struct DoctorArgs {
-    /// The port that the daemon is to listen on
+    /// The port that the daemon should listen on
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
     /// Print one JSON object: the findings, each with its group, state and fix
@@ -84,8 +84,8 @@ pub(super) fn run(args: &DoctorArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         let mut text: String =
             found.iter().map(|(group, findings)| render_group(group, findings, style)).collect();
         let end = match (problems, notes) {
-            (0, 0) => "All is in order.".to_owned(),
-            (0, n) => format!("No problem; {}.", count_noun(n, "note")),
+            (0, 0) => "Everything is in order.".to_owned(),
+            (0, n) => format!("No problems; {}.", count_noun(n, "note")),
             (problems, notes) => {
                 format!("{}, {}.", count_noun(problems, "problem"), count_noun(notes, "note"))
             }
@@ -120,9 +120,9 @@ fn run_checks(
 fn panicked_check() -> DoctorFinding {
     DoctorFinding::problem(
         "check",
-        "it broke, so nothing is known here; this is a mistake in Vector",
+        "this check crashed, so its result is unknown; this is a bug in Vector",
     )
-    .with_fix("vector doctor --json, and tell Vector's developers")
+    .with_fix("report it to Vector's developers, with the output of vector doctor --json")
 }
 
 fn check_vector(_: &CheckSite) -> Vec<DoctorFinding> {

@@ -28,33 +28,35 @@ use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, ModeName, interrupt, interrupted_runs, model, replan_notice};
 
-/// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, you decide, and they are written.
+/// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, and
+/// those you approve are written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("request").required(true).args(["ops", "prompt"])))]
 pub(super) struct EditArgs {
-    /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx; or a Rojo project, by its folder or its file
+    /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx; or a Rojo project: its file or its
+    /// folder
     #[arg(required_unless_present = "project")]
     place: Option<PathBuf>,
-    /// A Rojo project instead: its file, or its folder; what is done goes to the project's files
+    /// A Rojo project instead: its file or its folder; changes are written to the project's files
     #[arg(long, value_name = "PATH", conflicts_with_all = ["place", "out"])]
     project: Option<PathBuf>,
     /// Tool calls as JSON lines, {"tool": NAME, "args": {...}}; - reads stdin
     #[arg(long, value_name = "FILE")]
     ops: Option<PathBuf>,
-    /// What you want, in words; the offline planner answers where no model is set up
+    /// A request in words; if no model is set up, the offline planner answers
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// Who answers --prompt, as PROVIDER/MODEL, PROVIDER or offline; by the settings where absent
+    /// The model for --prompt: PROVIDER/MODEL, PROVIDER or offline [default: from the settings]
     #[arg(long, value_name = "NAME", requires = "prompt")]
     model: Option<String>,
-    /// Write to this file and leave the place as it is
+    /// Write to this file and leave the place unchanged
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Make each line of --ops a proposal of its own, and go on after a refusal
+    /// Make each line of --ops a separate proposal, and continue after a refusal
     #[arg(long, requires = "ops")]
     keep_going: bool,
-    /// Show what would be done on a copy that is thrown away; nothing is written or recorded
+    /// Show what would be done; nothing is written or recorded
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -75,7 +77,7 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
     let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
     if args.out.is_some() && matches!(at, PlaceArg::Project(_)) {
-        bail!("--out writes a place file; what is done to a project goes to its own files");
+        bail!("--out writes a place file; changes to a project are written to its own files");
     }
     let driver = match &calls {
         Some(_) => ToolDriver::Calls,
@@ -161,7 +163,7 @@ fn run_edit(
         file.copy_unchanged()?;
         let out = file.output_file().display();
         let place = at.path().display();
-        print_status(&format!("Nothing was to be changed; {out} is a copy of {place}."));
+        print_status(&format!("No changes. Copied {place} to {out}."));
     }
     run.release();
     Ok(exit)
@@ -207,20 +209,20 @@ fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, ToolCall)>> {
         calls.push((at + 1, call));
     }
     if calls.is_empty() {
-        bail!("{name} holds no calls; each line is {{\"tool\": NAME, \"args\": {{...}}}}");
+        bail!("{name} contains no calls; each line must be {{\"tool\": NAME, \"args\": {{...}}}}");
     }
     Ok(calls)
 }
 
 fn read_call(line: &str) -> anyhow::Result<ToolCall> {
     let json: Json = serde_json::from_str(line).context("it is not JSON")?;
-    let Json::Object(mut map) = json else { bail!("a call is an object: {EXAMPLE}") };
+    let Json::Object(mut map) = json else { bail!("a call must be an object: {EXAMPLE}") };
     let Some(Json::String(tool)) = map.remove("tool") else {
-        bail!("`tool` is missing or no string: {EXAMPLE}")
+        bail!("`tool` is missing or not a string: {EXAMPLE}")
     };
     let args = map.remove("args").unwrap_or_else(|| json!({}));
     if let Some(unknown) = map.keys().next() {
-        bail!("`{unknown}` is not known here; a call is {EXAMPLE}");
+        bail!("unknown field `{unknown}`; a call is {EXAMPLE}");
     }
     Ok(ToolCall::new(tool, args))
 }
@@ -258,7 +260,7 @@ pub(super) fn decide_all(
 ) -> anyhow::Result<ExitStatus> {
     let done = decide_each(run, decide, terminal, calls, dry_run);
     if interrupt::take_press() {
-        print_status("Stopped: nothing more is done in this run.");
+        print_status("Stopped: nothing more will be done in this run.");
     }
     let is_torn = run.workflow().is_some_and(|it| it.approved_proposals().next().is_some());
     if let Err(error) = done {
@@ -429,22 +431,22 @@ fn decide_one(
     }
     if session.approve_all_as.is_some() {
         // The run continues: later proposals may not need a second confirmation.
-        let reason = "It has a warning that needs a second confirmation, and there was none.";
+        let reason = "It has a warning that needs a second confirmation, which was not given.";
         run.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
         print_status(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
-             again with --force as well if you want it."
+             again with --force to approve it."
         ));
         return Ok(true);
     }
     print_status(match session.mode {
         ModeName::Confirm => {
-            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto approves \
-             what only adds and has no warnings."
+            "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto \
+             approves proposals that only add and have no warnings."
         }
         _ => {
-            "Not approved: the mode does not let this through, and there is no terminal to ask on. --yes \
-             approves every card."
+            "Not approved: the mode does not cover this proposal, and there is no terminal to ask \
+             on. --yes approves every card."
         }
     });
     Ok(false)

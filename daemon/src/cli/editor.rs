@@ -196,7 +196,7 @@ fn confirm_edit_again(terminal: &Terminal) -> anyhow::Result<bool> {
             "" | "y" | "yes" => return Ok(true),
             "n" | "no" => return Ok(false),
             _ => print_status(
-                "  y or Enter opens your text again, n drops it and asks about the proposal",
+                "  y or Enter reopens your text; n discards it and asks about the proposal again",
             ),
         }
     }
@@ -213,7 +213,7 @@ fn proposed_text(
     let mut text = None;
     let looked = run.revise_proposal(seq, |draft| {
         text = Some(read_drafted_text(draft, proposal, target)?);
-        refuse!("Only looked at.")
+        refuse!("Only viewed.")
     });
     match (text, looked) {
         (Some(text), _) => Ok(Some(text)),
@@ -244,7 +244,7 @@ fn format_call_json(run: &WorkflowRun, seq: Seq) -> anyhow::Result<Option<String
     });
     match call {
         Some((REVERT, _)) => {
-            print_status("The way back cannot be edited; s takes a part of it.");
+            print_status("A revert cannot be edited; press s to apply only a part of it.");
             Ok(None)
         }
         Some((tool, args)) => {
@@ -257,7 +257,7 @@ fn format_call_json(run: &WorkflowRun, seq: Seq) -> anyhow::Result<Option<String
 
 fn run(text: &str, draft: &mut ProposalDraft<'_>) -> Result<(), Refusal> {
     let json: Json = serde_json::from_str(text)
-        .map_err(|error| Refusal(format!("This is not JSON any more: {error}.")))?;
+        .map_err(|error| Refusal(format!("This is not valid JSON: {error}.")))?;
     let (Some(tool), args) = (json["tool"].as_str(), &json["args"]) else {
         return refuse!("`tool` is missing; keep the form {{\"tool\": NAME, \"args\": {{...}}}}.");
     };
@@ -275,7 +275,7 @@ pub(super) fn edit_text(text: &str, suffix: &str) -> anyhow::Result<String> {
     // Some systems do not let another process open a file that is still open here.
     let path = file.into_temp_path();
     open_editor(&path)?;
-    let mut edited = fs::read_to_string(&path).context("what you wrote cannot be read as text")?;
+    let mut edited = fs::read_to_string(&path).context("the edited file is not valid text")?;
     // Most editors add a newline to the last line, which a script need not have.
     if !text.ends_with('\n') && edited.ends_with('\n') {
         edited.pop();
@@ -287,13 +287,13 @@ fn open_editor(path: &Path) -> anyhow::Result<()> {
     let line = editor_command();
     let mut arguments = line.split_whitespace();
     let Some(program) = arguments.next() else {
-        bail!("no editor is set; name one in VISUAL or EDITOR");
+        bail!("no editor is set; set VISUAL or EDITOR");
     };
     let status = Process::new(program).args(arguments).arg(path).status().with_context(|| {
-        format!("the editor `{program}` cannot be started; name one in VISUAL or EDITOR")
+        format!("the editor `{program}` cannot be started; check VISUAL or EDITOR")
     })?;
     if !status.success() {
-        bail!("the editor `{program}` ended with {status}, so nothing was changed");
+        bail!("the editor `{program}` exited with {status}, so nothing was changed");
     }
     Ok(())
 }

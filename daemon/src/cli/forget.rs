@@ -22,32 +22,33 @@ const LISTED: usize = 20;
 /// A day in milliseconds.
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// Erase what was asked, said, proposed and changed: of a conversation, of a place, or before a date.
+/// Permanently erase the recorded texts of a conversation, of a place, or before a date.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).args(["conversation", "place", "before"])))]
 #[command(after_help = "\
 Examples:
-  vector forget --conversation 12 --dry-run    # a task by its number in `vector log`, and those it goes on with
+  vector forget --conversation 12 --dry-run    # the conversation of task 12 in `vector log`
   vector forget --place game.rbxl
   vector forget --before 2026-06-01
 
-Who decided when, how it ended, costs and hashes stay. What was erased cannot be reverted.
+Requests, messages, proposals and changes are erased. Decisions with their times, outcomes, costs and
+hashes are kept. Erased changes cannot be reverted.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.")]
 pub(super) struct ForgetArgs {
-    /// The conversation of this task, by its number in `vector log`
+    /// The conversation that this task belongs to, by its number in `vector log`
     #[arg(long, value_name = "N")]
     conversation: Option<u64>,
-    /// All tasks in a place: a file, a project, or the name or number of a place in Studio
+    /// All tasks in this place: a file, a project, or the name or ID of a place in Studio
     #[arg(long, value_name = "PLACE")]
     place: Option<String>,
-    /// All tasks in which nothing has happened since this day (UTC)
+    /// All tasks without activity since this day (UTC)
     #[arg(long, value_name = "YYYY-MM-DD")]
     before: Option<String>,
-    /// Show what would be erased, and erase nothing
+    /// Show what would be erased, without erasing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
 }
@@ -60,17 +61,18 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
             Some(day) => ForgetScope::Before(day * DAY),
             None => bail!("{date:?} is not a date; write it as 2026-06-01"),
         },
-        _ => bail!("say what to forget: --conversation, --place or --before"),
+        _ => bail!("give --conversation, --place or --before"),
     };
     let ledger = Ledger::open(home)?;
     let plan = plan_forget(&ledger, &what)?;
     for seq in &plan.skipped {
         print_status(&format!(
-            "note: run {seq} is not over and stays; decide or cancel what waits in it first."
+            "note: run {seq} is not finished and is kept; decide or cancel its pending proposals \
+             first."
         ));
     }
     if plan.runs.is_empty() {
-        print_status("Nothing is to be erased.");
+        print_status("There is nothing to erase.");
         return Ok(ExitStatus::Done);
     }
     for run in plan.runs.iter().take(LISTED) {
@@ -90,7 +92,7 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let applied: usize = plan.runs.iter().map(|run| run.applied).sum();
     let lost = match applied {
         0 => String::new(),
-        n => format!(" {} that it applied cannot be reverted any more.", count_noun(n, "proposal")),
+        n => format!(" {} applied there can no longer be reverted.", count_noun(n, "proposal")),
     };
     if args.dry_run {
         print_line(&format!(
@@ -98,7 +100,8 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         ));
         return Ok(ExitStatus::Done);
     }
-    if !args.yes && !confirm_question(&format!("Erase the texts of {runs} for good?{lost} [y/N]"))?
+    if !args.yes
+        && !confirm_question(&format!("Permanently erase the texts of {runs}?{lost} [y/N]"))?
     {
         return Ok(ExitStatus::NotApproved);
     }
@@ -121,7 +124,7 @@ fn confirm_question(question: &str) -> anyhow::Result<bool> {
     let terminal = Terminal::for_command(false);
     if !terminal.can_ask() {
         print_status(
-            "Nothing was erased: there is no terminal to ask on. --yes erases without a question.",
+            "Nothing was erased: there is no terminal to ask on. --yes erases without asking.",
         );
         return Ok(false);
     }

@@ -27,7 +27,7 @@ pub(super) struct GitArgs {
 
 #[derive(Debug, Subcommand)]
 enum GitCommand {
-    /// Set this repository up: a merge driver, a text form for `git diff`, and `.gitattributes`
+    /// Set up this repository: a merge driver, a text form for `git diff`, and `.gitattributes`
     Install,
     /// Print a place as text, as `git diff` compares it
     Textconv {
@@ -68,9 +68,9 @@ fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
     io::stdin().lock().read_to_end(&mut content).context("stdin cannot be read")?;
     if let Some(open) = count_blocking_conflicts(path, &content)? {
         bail!(
-            "{path} has {}, and `git add` would take OURS for all of them. \
-             `vector merge --continue` decides them one by one, `vector merge --ours` or `--theirs` all \
-             at once, `vector merge --as-is` takes the file as it is",
+            "{path} has {}, and `git add` would choose OURS for all of them. Decide them one by one \
+             with `vector merge --continue` or all at once with `vector merge --ours` or \
+             `--theirs`, or keep the file as it is with `vector merge --as-is`",
             count_noun(open, "open merge conflict")
         );
     }
@@ -79,8 +79,10 @@ fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
 }
 
 fn install_driver() -> anyhow::Result<ExitStatus> {
-    let tree = WorkTree::find_work_tree(Path::new("."))
-        .context("this is not a Git repository; change to one and run the command again")?;
+    let tree = WorkTree::find_work_tree(Path::new(".")).context(
+        "the current folder is not in a Git repository; change to one and run the command \
+                  again",
+    )?;
     let program = merges::program_command()?;
     tree.run_git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
     tree.run_git(&[
@@ -93,8 +95,8 @@ fn install_driver() -> anyhow::Result<ExitStatus> {
     let attributes = tree.top.join(".gitattributes");
     let added = add_lines(&attributes)?;
     print_status(&format!(
-        "Git merges and compares the places of this repository with Vector{}",
-        if added { "; commit .gitattributes so that it does for others too." } else { "." }
+        "Git now merges and compares the places of this repository with Vector{}",
+        if added { ". Commit .gitattributes so that this works for others too." } else { "." }
     ));
     Ok(ExitStatus::Done)
 }

@@ -40,7 +40,9 @@ impl<'a> OpenTarget<'a> {
                 .with_context(|| format!("{} is not a path", path.display()))?;
             let shown = path.display().to_string();
             path.into_os_string().into_string().ok().with_context(|| {
-                format!("{shown} is not UTF-8, which the daemon cannot be told; rename it")
+                format!(
+                    "{shown} is not a UTF-8 path, so it cannot be sent to the daemon; rename it"
+                )
             })
         };
         Ok(match self {
@@ -108,13 +110,13 @@ pub(super) fn hand_over_keys(home: &Path) {
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     match after {
         Ok(_) => print_status(&format!(
-            "note: the daemon (process {}) has taken {} from this terminal. It keeps that in memory until \
-             it ends.",
+            "note: handed {1} over to the daemon (process {0}), which keeps it in memory until it \
+             stops.",
             before.process,
             names.join(", ")
         )),
         Err(error) => print_status(&format!(
-            "note: the daemon (process {}) lacks {} and has not taken it: {error:#}",
+            "note: the daemon (process {}) lacks {}, and handing it over failed: {error:#}",
             before.process,
             names.join(", ")
         )),

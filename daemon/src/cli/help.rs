@@ -41,7 +41,7 @@ pub(super) fn run(args: &HelpArgs, mut cli: clap::Command) -> anyhow::Result<Exi
     }
     let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
     print_status(&format!(
-        "error: there is no help on `{topic}`.{} There is help on {} and offline.",
+        "error: there is no help topic `{topic}`.{} The topics are {} and offline.",
         did_you_mean(topic, names.iter().copied().chain(["offline"])),
         names.join(", ")
     ));

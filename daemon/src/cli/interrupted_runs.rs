@@ -43,7 +43,8 @@ pub(super) fn report_written_state(run: &WorkflowRun, error: &EngineError) {
     }
     if !approved.is_empty() {
         note.push_str(&format!(
-            " Approved, and not in {place} yet: {}. The next `vector edit` of it applies that first.",
+            " Approved, but not in {place} yet: {}. The next `vector edit` of the file applies this \
+             first.",
             name_proposals(&approved)
         ));
     }
@@ -81,14 +82,14 @@ pub(super) fn find_repeated_request(
         let named = name_proposals(&applied);
         let is_whole = request.calls.is_some_and(|calls| calls.len() == applied.len());
         let (extent, exit) = if is_whole {
-            ("and it is in the file as a whole", ExitStatus::Done)
+            ("and all of it is in the file", ExitStatus::Done)
         } else {
-            ("and a part of it is in the file", ExitStatus::Failed)
+            ("and part of it is in the file", ExitStatus::Failed)
         };
         print_status(&format!(
-            "The same request was made in run {workflow}, which was cut off, {extent}: {named} of {place}. \
-             Nothing was done now. `vector log` shows that run; to make the request once more, run the \
-             command again."
+            "Run {workflow} made the same request and was interrupted, {extent}: {named} of \
+             {place}. Nothing was done now. `vector log` shows that run; to make the request once \
+             more, run the command again."
         ));
         return Ok(Some(exit));
     }

@@ -18,14 +18,14 @@ use super::terminal::{print_line, print_stdout};
 /// The maximum input length, in bytes. No key is longer.
 const MOST: u64 = 16 << 10;
 
-/// Keep keys of model providers in the system's keychain.
+/// Manage API keys of model providers in the system's keychain.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  vector key set anthropic              # asks for the key, and does not show it
+  vector key set anthropic              # asks for the key without showing it
   pass show openai | vector key set openai
   vector key list
-Variables of the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) count before the keychain.")]
+Environment variables (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) take precedence over the keychain.")]
 pub(super) struct KeyArgs {
     #[command(subcommand)]
     command: KeyCommand,
@@ -33,16 +33,16 @@ pub(super) struct KeyArgs {
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Keep a key: asked for, or read from stdin
+    /// Store a key, from a prompt or from stdin
     Set {
-        /// Whose key it is
+        /// The provider
         provider: String,
     },
-    /// List which providers have a key, and where; never the keys
+    /// List which providers have a key, and where it is; never the keys themselves
     List,
     /// Remove a stored key
     Remove {
-        /// Whose key it is
+        /// The provider
         provider: String,
     },
 }
@@ -60,17 +60,18 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             let key = prompt_key(provider)?;
             if !key.is_usable() {
                 bail!(
-                    "that is not a key: it is empty, or holds spaces or characters that no key has"
+                    "that is not a key: it is empty, or contains spaces or other characters that \
+                     are not allowed in a key"
                 );
             }
             SystemKeychain.set(provider, &key).map_err(|error| keychain_error(service, &error))?;
-            print_line(&format!("The key of {provider} is in the keychain."));
+            print_line(&format!("Stored the key of {provider} in the keychain."));
             let set = service
                 .key_variables
                 .iter()
                 .find(|name| env(name).is_some_and(|it| !it.is_empty()));
             if let Some(name) = set {
-                print_line(&format!("{name} is set too, and counts before it."));
+                print_line(&format!("{name} is also set, and takes precedence."));
             }
         }
         KeyCommand::List => {
@@ -84,7 +85,7 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             let was_removed =
                 SystemKeychain.remove(provider).map_err(|error| keychain_error(service, &error))?;
             print_line(&if was_removed {
-                format!("The key of {provider} is forgotten.")
+                format!("Removed the key of {provider}.")
             } else {
                 format!("There was no key of {provider} in the keychain.")
             });
@@ -103,7 +104,9 @@ fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a 
     };
     if service.key_variables.is_empty() {
         let variable = config::provider_variable(name, "API_KEY");
-        bail!("{name} needs no key. Where yours does, set {variable} in the environment.");
+        bail!(
+            "{name} needs no key. If your server requires one, set {variable} in the environment."
+        );
     }
     Ok(service)
 }
@@ -112,8 +115,8 @@ fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a 
 fn no_keychain(service: &ProviderService) -> anyhow::Error {
     let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
-        "this build of Vector has no keychain (`--features secret-service` builds one that has). Set \
-         {variable} in the environment instead"
+        "this build of Vector has no keychain support (build it with `--features secret-service` to \
+         add it). Set {variable} in the environment instead"
     )
 }
 
@@ -121,19 +124,19 @@ fn no_keychain(service: &ProviderService) -> anyhow::Error {
 fn keychain_error(service: &ProviderService, error: &str) -> anyhow::Error {
     let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
-        "there is no keychain to use: {error}. Set {variable} in the environment instead"
+        "the keychain cannot be used: {error}. Set {variable} in the environment instead"
     )
 }
 
 fn prompt_key(provider: &str) -> anyhow::Result<SecretKey> {
     if std::io::stdin().is_terminal() {
         let term = Term::stderr();
-        term.write_str(&format!("Key of {provider} (it is not shown): "))?;
+        term.write_str(&format!("Key of {provider} (hidden): "))?;
         return Ok(SecretKey::new(&term.read_secure_line()?));
     }
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
-    stdin.take(MOST).read_to_string(&mut text).context("stdin holds no text")?;
+    stdin.take(MOST).read_to_string(&mut text).context("stdin is not text")?;
     Ok(SecretKey::new(&text))
 }
 

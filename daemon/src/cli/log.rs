@@ -21,7 +21,7 @@ use super::terminal::{print_status, print_stdout, stdout_style};
 
 const PAGE: usize = 5_000;
 
-/// List what was asked, proposed, decided and done; newest last.
+/// List requests, proposals, decisions and results; newest last.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,18 +32,18 @@ Examples:
   vector log coins                                  # in requests, titles and paths
   vector log --json | jq 'select(.entry == \"applied\")'")]
 pub(super) struct LogArgs {
-    /// Only what has this text in its request, titles or paths; capitals do not matter
+    /// Only entries with this text in their request, titles or paths; case-insensitive
     text: Option<String>,
-    /// Only proposals that change this instance, or anything below it
+    /// Only proposals that change this instance or its descendants
     #[arg(long, value_name = "PATH")]
     path: Option<InstancePath>,
-    /// Only in this place: its file, its project, or its name
+    /// Only entries of this place: its file, its project, or its name
     #[arg(long, value_name = "PLACE")]
     place: Option<String>,
-    /// Only proposals of which this became
+    /// Only proposals with this outcome
     #[arg(long, value_enum, value_name = "OUTCOME")]
     outcome: Option<OutcomeFilter>,
-    /// Only the last N runs that fit
+    /// Only the last N matching runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Print the ledger's entries as JSON lines
@@ -51,20 +51,20 @@ pub(super) struct LogArgs {
     json: bool,
 }
 
-/// What became of a proposal.
+/// The outcome of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OutcomeFilter {
-    /// It waits for a decision
+    /// Waiting for a decision
     Waiting,
     /// Applied and not reverted
     Applied,
-    /// It was applied and later reverted
+    /// Applied and later reverted
     Reverted,
     /// Rejected by a person
     Rejected,
-    /// It was withdrawn: its base changed, or its run ended
+    /// Withdrawn, because its base changed or its run ended
     Withdrawn,
-    /// It could not be applied
+    /// Applying it failed
     Failed,
 }
 
@@ -194,9 +194,9 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     }
     if began.is_empty() {
         print_status(if args.has_filter() {
-            "Nothing fits; `vector log` without filters lists all."
+            "Nothing matches; `vector log` without filters lists everything."
         } else {
-            "Nothing was done yet; `vector edit` begins."
+            "Nothing has been done yet; start with `vector edit`."
         });
         return Ok(ExitStatus::Done);
     }
@@ -211,10 +211,12 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             text.push_str(&render_run(*seq, workflow, *time, &reverted, shown, style));
         }
     }
-    text.push_str(&style.paint(
-        PaintKind::Dim,
-        "\nTake an applied one, or all of a run, back: vector revert NUMBER\n",
-    ));
+    text.push_str(
+        &style.paint(
+            PaintKind::Dim,
+            "\nTo revert a proposal, or all of a run: vector revert NUMBER\n",
+        ),
+    );
     print_stdout(&text)?;
     Ok(ExitStatus::Done)
 }

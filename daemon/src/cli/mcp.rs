@@ -32,17 +32,17 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct McpArgs {
-    /// Work on this place or model file; it need not be open in Studio
+    /// Work on this place or model file, which need not be open in Studio
     #[arg(long, value_name = "FILE", conflicts_with = "project")]
     place: Option<PathBuf>,
-    /// Work on this Rojo project: its file, or its folder
+    /// Work on this Rojo project: its file or its folder
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
     /// How long a call waits for your decision before it answers `pending`, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT.as_secs(),
           value_parser = clap::value_parser!(u64).range(1..=MAX_WAIT))]
     wait: u64,
-    /// The port of the daemon, where one has to be started
+    /// The port for the daemon, if it is not running yet
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(args: &McpArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("no threads to serve with")?;
+        .context("the threads for the server cannot be started")?;
     let served = runtime.block_on(serve_stdio(args, home));
     // A blocking read of stdin cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();

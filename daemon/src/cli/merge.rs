@@ -19,7 +19,7 @@ use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence};
 use crate::merges::{self, MergeInputs, MergeState};
 
-/// Merge two places that come from one, and decide its conflicts.
+/// Merge two places that have a common ancestor, and resolve the conflicts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Args)]
 #[command(
@@ -29,10 +29,10 @@ use crate::merges::{self, MergeInputs, MergeState};
        vector merge --ours|--theirs [CONFLICT]... [--file FILE]
        vector merge --as-is [--file FILE]",
     after_help = "\
-What THEIRS changed since BASE is done to OURS. Instances are matched by their unique ids, and otherwise
-by class, name and place. Properties, attributes, tags and the lines of scripts are merged each for
-themselves. Where both sides changed the same thing, the file keeps what OURS has, the conflict is listed
-(with --json as one JSON object a line), and the merge stays open until every conflict is decided.
+Applies the changes from BASE to THEIRS to OURS. Instances are matched by their unique IDs, otherwise by
+class, name and position. Properties, attributes, tags and the lines of scripts are merged individually.
+If both sides changed the same thing, the file keeps the version of OURS, the conflict is listed (with
+--json as one JSON object per line), and the merge stays open until every conflict is decided.
 
 Examples:
   vector merge base.rbxl ours.rbxl theirs.rbxl --out merged.rbxl
@@ -40,15 +40,15 @@ Examples:
   vector merge --list              # the conflicts, by number
   vector merge --continue          # decide them one by one: base, ours and theirs side by side
   vector merge --theirs 2          # take theirs for conflict 2
-  vector merge --ours              # take ours for all that is open
+  vector merge --ours              # take ours for all open conflicts
 
-Exit codes: 0 merged, 1 conflicts are open, 2 an error, and nothing was written."
+Exit codes: 0 merged, 1 open conflicts, 2 error, nothing was written."
 )]
 pub(super) struct MergeArgs {
     /// BASE, OURS and THEIRS; with --ours and --theirs: conflicts, by number or path (default: all)
     #[arg(value_name = "PLACE|CONFLICT")]
     operands: Vec<String>,
-    /// Write to this file and leave OURS as it is
+    /// Write to this file and leave OURS unchanged
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The path that Git merges
@@ -57,25 +57,25 @@ pub(super) struct MergeArgs {
     /// List the conflicts of open merges
     #[arg(long, group = "action")]
     list: bool,
-    /// Decide open conflicts on the terminal, then write the file
+    /// Decide open conflicts in the terminal, then write the file
     #[arg(long = "continue", group = "action")]
     proceed: bool,
-    /// Take what OURS has
+    /// Take the version of OURS
     #[arg(long, group = "action")]
     ours: bool,
-    /// Take what THEIRS has
+    /// Take the version of THEIRS
     #[arg(long, group = "action")]
     theirs: bool,
-    /// Take the file as it is, and close the merge
+    /// Keep the file as it is, and close the merge
     #[arg(long, group = "action")]
     as_is: bool,
     /// Only the merge of this file
     #[arg(long, value_name = "FILE", requires = "action")]
     file: Option<PathBuf>,
-    /// Write the file although it was changed since the merge
+    /// Write the file even if it was changed since the merge
     #[arg(long, requires = "action")]
     force: bool,
-    /// Print the conflicts as one JSON object a line
+    /// Print the conflicts as one JSON object per line
     #[arg(long, conflicts_with_all = ["proceed", "ours", "theirs", "as_is"])]
     json: bool,
 }
@@ -131,8 +131,9 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
         }
     }
     print_status(&format!(
-        "{}: the file has OURS until they are decided. `vector merge --continue` decides them one by one, \
-         `vector merge --ours` or `--theirs` all at once; `vector open {}` shows them on the page.",
+        "{}: the file has the version of OURS until they are decided. Decide them one by one with \
+         `vector merge --continue`, all at once with `vector merge --ours` or `--theirs`, or on the \
+         page with `vector open {}`.",
         count_noun(conflicts.len(), "conflict"),
         state.as_ref().map_or_else(|| "FILE".to_owned(), MergeState::name)
     ));
@@ -146,7 +147,8 @@ fn can_keep_conflicts(args: &MergeArgs, output: &Path) -> bool {
     let is_anonymous = args.path.is_none() && name.starts_with(".merge_file_");
     if is_anonymous {
         print_status(
-            "note: the conflicts cannot be kept; run `vector git install` again in this repository.",
+            "note: the conflicts cannot be stored; run `vector git install` again in this \
+             repository.",
         );
     }
     !is_anonymous
@@ -170,7 +172,7 @@ fn resolve_conflicts(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
         return Ok(if states.is_empty() { ExitStatus::Done } else { CONFLICTS });
     }
     if states.is_empty() {
-        print_status("No merge has open conflicts here.");
+        print_status("There are no open conflicts here.");
         return Ok(if args.list { ExitStatus::Done } else { TROUBLE });
     }
     if args.list {
@@ -180,7 +182,7 @@ fn resolve_conflicts(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     if args.as_is {
         for state in &states {
             state.finish_merge()?;
-            print_status(&format!("{}: taken as it is.{}", state.name(), git_note(state)));
+            print_status(&format!("{}: kept as it is.{}", state.name(), git_note(state)));
         }
         return Ok(ExitStatus::Done);
     }
@@ -201,7 +203,7 @@ fn resolve_conflicts(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Done);
     }
     print_status(&format!(
-        "{} still open; `vector merge --list` shows what.",
+        "{} still open; `vector merge --list` shows the conflicts.",
         count_noun(open, "conflict")
     ));
     Ok(CONFLICTS)
@@ -216,8 +218,8 @@ fn choose_side(
     let is_number = |it: &&String| it.parse::<usize>().is_ok();
     if let (Some(number), true) = (selectors.iter().find(is_number), states.len() > 1) {
         bail!(
-            "{} merges are open here, and each has its own numbers: say with --file which of them has \
-             conflict {number}",
+            "{} merges are open here, and each has its own numbers: use --file to choose the one \
+             with conflict {number}",
             states.len()
         );
     }
@@ -242,8 +244,8 @@ fn choose_side(
     }
     if let Some((selector, _)) = selectors.iter().zip(&found).find(|(_, found)| !**found) {
         bail!(
-            "there is no conflict `{selector}`; name one by its number in `vector merge --list`, or by \
-             the path of its instance"
+            "there is no conflict `{selector}`; give its number in `vector merge --list`, or the \
+             path of its instance"
         );
     }
     for (state, its) in states.iter_mut().zip(chosen) {
@@ -263,8 +265,8 @@ fn finish_merge(state: &MergeState, force: bool) -> anyhow::Result<()> {
     if state.is_file_changed() && !force {
         bail!(
             "{name} was changed since the merge, so it was not written. All choices are kept: \
-             `vector merge --continue --force` writes the merge over it, `vector merge --as-is` takes \
-             the file as it is"
+             `vector merge --continue --force` overwrites it with the merge, `vector merge --as-is` \
+             keeps the file as it is"
         );
     }
     state.write_result()?;
@@ -276,7 +278,7 @@ fn finish_merge(state: &MergeState, force: bool) -> anyhow::Result<()> {
 
 fn git_note(state: &MergeState) -> &'static str {
     if state.is_in_git() {
-        " It is staged; `git commit` (or `git rebase --continue`) goes on."
+        " It is staged; continue with `git commit` (or `git rebase --continue`)."
     } else {
         ""
     }

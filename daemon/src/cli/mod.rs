@@ -87,7 +87,8 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{} (protocol {PROTOCOL}, MCP {})", env!("CARGO_PKG_VERSION"), ProtocolVersion::LATEST)
 });
 
-/// A companion for Roblox Studio: any language model works on your place, and you decide.
+/// A companion for Roblox Studio: any language model can work on your place, and you approve each
+/// change.
 #[derive(Debug, Parser)]
 #[command(name = "vector", version = VERSION.as_str(), max_term_width = 100)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -103,13 +104,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Edit a place, a model or a Rojo project: tool calls become proposals, you decide, files are written
+    /// Edit a place, a model or a Rojo project: tool calls become proposals, and those you approve
+    /// are written
     Edit(edit::EditArgs),
-    /// Talk with a model about a place, and decide upon what it proposes
+    /// Chat with a model about a place, and decide on what it proposes
     Chat(chat::ChatArgs),
     /// Show the tree of a place, or one instance
     Show(show::ShowArgs),
-    /// Draw a picture of a place, or of what a proposal changes
+    /// Render a picture of a place, or of what a proposal changes
     Render(render::RenderArgs),
     /// Print a script's text
     Source(source::SourceArgs),
@@ -121,75 +123,76 @@ enum CliCommand {
     Test(test::TestArgs),
     /// Compare two places: instances, properties, scripts
     Diff(diff::DiffArgs),
-    /// Merge two places that come from one
+    /// Merge two places that have a common ancestor
     Merge(merge::MergeArgs),
-    /// Write a place in the other format
+    /// Convert a place between the binary and the XML format
     Convert(convert::ConvertArgs),
-    /// Edit a text file with a patch, replacements or ranges: exactly, or not at all
+    /// Edit a text file with a patch, replacements or ranges; nothing is written unless all edits
+    /// fit
     Patch(patch::PatchArgs),
     /// Let Git merge and compare places with Vector
     Git(git::GitArgs),
-    /// Commit what accepted proposals have changed in a Rojo project
+    /// Commit what approved proposals changed in a Rojo project
     Deploy(deploy::DeployArgs),
-    /// Serve the places that are open in Studio, place files and projects: the daemon
+    /// Run the daemon, which serves places in Studio, place files and projects
     Serve(serve::ServeArgs),
     /// Stop the running daemon
     Stop(serve::StopArgs),
-    /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
+    /// Serve an agent over MCP: its tool calls become proposals that you decide on
     Mcp(mcp::McpArgs),
-    /// Tell MCP clients about Vector and put the plugin into Studio, or take both back
+    /// Register Vector with MCP clients and install the Studio plugin, or undo both
     Setup(setup::SetupArgs),
     /// Decide on all pending proposals in the daemon
     Review(review::ReviewArgs),
-    /// Open the review page in your browser: see, decide and look back
+    /// Open the review page in your browser
     Open(open::OpenArgs),
     /// Show a code that pairs a Studio plugin with the daemon
     Pair(pair::PairArgs),
-    /// List who has access to the daemon; make tokens for clients, and take access away
+    /// List who has access to the daemon; create client tokens and revoke access
     Sessions(sessions::SessionsArgs),
     /// Diagnose the installation and suggest fixes
     Doctor(doctor::DoctorArgs),
-    /// Build the Studio plugin, or put it where Studio finds it
+    /// Install or uninstall the Studio plugin, or write it to a file
     Plugin(plugin::PluginArgs),
-    /// Keep a moment of the place that is open in Studio, or go back to one
+    /// Create, list or restore checkpoints of an open place
     Checkpoint(checkpoint::CheckpointArgs),
-    /// Erase what was said and changed: of a conversation, of a place, or before a date
+    /// Permanently erase the recorded texts of a conversation, of a place, or before a date
     Forget(forget::ForgetArgs),
-    /// List what was asked, proposed, decided and done
+    /// List requests, proposals, decisions and results
     Log(log::LogArgs),
-    /// Take an applied proposal, or all of a run, back
+    /// Revert an applied proposal, or all of a run
     Revert(revert::RevertArgs),
-    /// List the models that can be asked, and why the others cannot
+    /// List the usable models, and why others are not usable
     Models(models::ModelsArgs),
-    /// Show what models have taken: tokens and dollars, by model, day and task
+    /// Show token usage and cost by model, day and task
     Usage(usage::UsageArgs),
-    /// Keep keys of model providers in the system's keychain
+    /// Manage API keys of model providers in the system's keychain
     Key(key::KeyArgs),
     /// List the tools that a model can call
     Tools(tools::ToolsArgs),
-    /// Look into Vector itself: decode recorded responses of model providers
+    /// Debug Vector: decode recorded provider responses, rebuild requests
     Debug(debug::DebugArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(completions::CompletionsArgs),
-    /// Print the man page, or write one for each command
+    /// Print the man page, or write the man pages of all commands
     Man(completions::ManArgs),
     /// Explain a command, or the language of the offline planner (`vector help offline`)
     Help(help::HelpArgs),
 }
 
-/// How proposals are decided upon.
+/// How proposals are decided.
 #[derive(Debug, Args)]
 struct DecideArgs {
-    /// Which proposals go without your yes
+    /// Which proposals are applied without your approval
     #[arg(long, value_enum, default_value_t = ModeName::Confirm)]
     mode: ModeName,
-    /// Say yes to every card
+    /// Approve every card
     #[arg(long, short)]
     yes: bool,
-    /// With --yes: also to cards that need a second confirmation
+    /// With --yes: also approve cards that need a second confirmation
     #[arg(long, requires = "yes")]
     force: bool,
-    /// Print the ledger's entries as JSON lines on stdout, and nothing else there
+    /// Print only the ledger's entries on stdout, as JSON lines
     #[arg(long)]
     json: bool,
 }
@@ -206,12 +209,12 @@ impl DecideArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ModeName {
-    /// Everything waits for you
+    /// Nothing: you decide on every proposal
     Confirm,
-    /// What has no warnings and only adds goes at once: new instances and scripts that change nothing
-    /// that is there, comments, and unused declarations at the end of a script
+    /// Proposals that only add and have no warnings: new instances and scripts that do not affect
+    /// existing ones, comments, and unused declarations at the end of a script
     Auto,
-    /// Everything goes, but for what needs a second confirmation
+    /// Everything except proposals that need a second confirmation
     Dangerous,
 }
 

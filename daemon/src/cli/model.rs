@@ -81,11 +81,11 @@ pub(super) fn fetch_for_call(
 pub(super) fn notice_sentence(notice: &HttpNotice, model: &str) -> String {
     match notice {
         HttpNotice::Stalled(silence) => {
-            format!("nothing has come from {model} for {} s.", silence.as_secs())
+            format!("no data from {model} for {} s.", silence.as_secs())
         }
         HttpNotice::Retrying { delay: after, reason, .. } => {
             let reason = reason.trim_end_matches('.');
-            format!("{reason}. {model} is asked again in {:.1} s.", after.as_secs_f64())
+            format!("{reason}. Retrying {model} in {:.1} s.", after.as_secs_f64())
         }
     }
 }
@@ -101,12 +101,12 @@ pub(super) fn answer_question(
     for (at, answer) in answers.iter().enumerate() {
         terminal.show_message(&format!("  {}. {answer}", at + 1));
     }
-    let text =
-        if answers.is_empty() { "Your answer:" } else { "Your answer (a number, or words):" };
+    let text = if answers.is_empty() { "Your answer:" } else { "Your answer (a number, or text):" };
     let Some(reply) = terminal.ask_line(text)?.filter(|said| !said.is_empty()) else {
         if !interrupt::is_pressed() {
             print_status(
-                "The model asked a question that was not answered. Put the answer into the request and run the command again.",
+                "The model asked a question that was not answered. Add the answer to the request \
+                 and run the command again.",
             );
         }
         return Ok(false);

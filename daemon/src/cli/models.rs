@@ -15,15 +15,15 @@ use super::handover::{daemon_keys, missing_keys};
 use super::style::{PaintKind, TextStyle};
 use super::terminal::{print_stdout, stdout_style};
 
-/// List the models that can be asked, and why the others cannot.
+/// List the usable models, and why others are not usable.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector models
-  VECTOR_MODEL=ollama/qwen3:8b vector models    # who answers then
+  VECTOR_MODEL=ollama/qwen3:8b vector models    # which model would answer then
   vector models --json")]
 pub(super) struct ModelsArgs {
-    /// Print one JSON array: provider, model, tokens, prices, and why it cannot be asked
+    /// Print one JSON array: provider, model, tokens, prices, and why it is not usable
     #[arg(long)]
     json: bool,
 }
@@ -60,8 +60,7 @@ fn daemon_lines(home: &Path) -> String {
     let Some((_, keys)) = daemon_keys(home) else {
         return String::new();
     };
-    let mut text =
-        format!("In the daemon that runs (process {}) answers: {}\n", keys.process, keys.answers);
+    let mut text = format!("In the running daemon (process {}): {}\n", keys.process, keys.answers);
     let lacking = missing_keys(home, &keys);
     if !lacking.is_empty() {
         let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
@@ -112,7 +111,7 @@ fn provider_block(
     }
     if count == 0 {
         let (name, url) = (&service.name, &service.base_url);
-        text.push_str(&format!("  {name}/MODEL, for a model that it has, at {url}\n"));
+        text.push_str(&format!("  {name}/MODEL, for any model that {url} serves\n"));
     }
     text
 }
@@ -122,7 +121,7 @@ fn model_facts(model: &CatalogueModel) -> String {
     let Some(price) = model.price else {
         return format!("{window}, price not known");
     };
-    format!("{window}, ${:.2} in, ${:.2} out for a million", price.input, price.output)
+    format!("{window}, ${:.2} in, ${:.2} out per million", price.input, price.output)
 }
 
 fn model_rows(

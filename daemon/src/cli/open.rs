@@ -13,25 +13,25 @@ use super::daemon_client::DaemonClient;
 use super::handover::{OpenTarget, hand_over_keys, open_in_daemon};
 use super::terminal::{print_line, print_status};
 
-/// Open the review page in your browser: see, decide and look back. A daemon is started where none serves.
+/// Open the review page in your browser. Starts a daemon if none is running.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector open
-  vector open game.rbxl     # opens the place in the daemon, and the page at it
+  vector open game.rbxl     # opens the place in the daemon, and shows it on the page
   vector open .             # a Rojo project
-  vector open --print       # the address alone, for a browser of your choice
+  vector open --print       # prints only the address, for a browser of your choice
 
-The address opens the page once, within ten minutes. A daemon that was started for it stays in the
-background until nobody has used it for 15 minutes; `vector stop` ends it. Keys of model providers that
-this terminal has in its environment, and the daemon lacks, are handed over to its memory.")]
+The address works once, within ten minutes. A daemon that this command starts runs in the background
+until it has been unused for 15 minutes; `vector stop` stops it. API keys of model providers that are in
+this terminal's environment, and that the daemon lacks, are handed over; it keeps them in memory only.")]
 pub(super) struct OpenArgs {
-    /// A place or model file to open, or a Rojo project: its file, or its folder
+    /// A place or model file to open, or a Rojo project: its file or its folder
     path: Option<PathBuf>,
-    /// Print the address, and open no browser
+    /// Print the address instead of opening a browser
     #[arg(long)]
     print: bool,
-    /// The port, where the daemon is to be started
+    /// The port for the daemon, if it is not running yet
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     if let Some(opened) = &opened {
         address = format!("{address}/{}", opened.session);
         print_status(&format!(
-            "{} is open in the daemon: `vector chat --session {}` talks about it.",
+            "{} is open in the daemon. To chat about it: vector chat --session {}",
             opened.name, opened.session
         ));
     }

@@ -25,5 +25,5 @@ pub(super) fn pairing_line(daemon: &DaemonClient) -> anyhow::Result<String> {
     let groups = made.code.as_bytes().chunks(3).map(String::from_utf8_lossy);
     let code = groups.collect::<Vec<_>>().join(" ");
     let holds = count_noun((made.seconds / 60) as usize, "minute");
-    Ok(format!("To pair a plugin, type {code} in its widget; it holds for {holds}."))
+    Ok(format!("To pair a plugin, type {code} in its widget; the code is valid for {holds}."))
 }

@@ -138,6 +138,6 @@ fn report_faults(project: &RojoProject) {
     }
     if faults.len() > MAX_FAULTS {
         let more = faults.len() - MAX_FAULTS;
-        print_status(&format!("warning: {more} more; `vector sourcemap` lists all"));
+        print_status(&format!("warning: {more} more; `vector sourcemap` lists them all"));
     }
 }

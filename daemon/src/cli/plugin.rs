@@ -24,19 +24,19 @@ pub(super) struct PluginArgs {
 
 #[derive(Debug, Subcommand)]
 enum PluginCommand {
-    /// Put the plugin into Studio's folder of plugins
+    /// Install the plugin in Studio's plugin folder
     Install {
-        /// Studio's folder of plugins, where it is not found by itself
+        /// Studio's plugin folder, if it is not found automatically
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
     },
-    /// Take it away again
+    /// Uninstall the plugin
     Uninstall {
-        /// Studio's folder of plugins, where it is not found by itself
+        /// Studio's plugin folder, if it is not found automatically
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
     },
-    /// Write it to a file
+    /// Write the plugin to a file
     Build {
         /// The file to write
         #[arg(long, short, value_name = "FILE", default_value = PLUGIN_FILE)]
@@ -53,20 +53,21 @@ pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
         PluginCommand::Install { folder } => {
             let folder = plugin_folder(folder.as_deref())?;
             fs::create_dir_all(&folder)
-                .with_context(|| format!("{} cannot be made", folder.display()))?;
+                .with_context(|| format!("{} cannot be created", folder.display()))?;
             let file = folder.join(PLUGIN_FILE);
             write_plugin(&file)?;
-            print_line(&format!("The plugin is at {}.", file.display()));
+            print_line(&format!("Installed the plugin at {}.", file.display()));
             print_line(
-                "Studio loads it when it starts. Then run `vector serve`, and type its code.",
+                "Restart Studio to load it. Then run `vector serve`, and type the code in the \
+                 widget.",
             );
         }
         PluginCommand::Uninstall { folder } => {
             let file = plugin_folder(folder.as_deref())?.join(PLUGIN_FILE);
             match fs::remove_file(&file) {
-                Ok(()) => print_line(&format!("{} is gone.", file.display())),
+                Ok(()) => print_line(&format!("Removed {}.", file.display())),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    print_line(&format!("{} was not there.", file.display()));
+                    print_line(&format!("{} does not exist.", file.display()));
                 }
                 Err(error) => {
                     return Err(error)
@@ -102,8 +103,8 @@ pub(super) fn plugin_folder(requested: Option<&Path>) -> anyhow::Result<PathBuf>
     match default_folder()? {
         Some(folder) => Ok(folder),
         None => bail!(
-            "Studio's folder of plugins was not found; say where it is with --folder DIR (under Wine \
-             it is drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)"
+            "Studio's plugin folder was not found; give it with --folder DIR (under Wine it is \
+             drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)"
         ),
     }
 }

@@ -109,8 +109,8 @@ impl RemoteReview<'_> {
         }
         if self.yes {
             print_status(&format!(
-                "Proposal {} has a warning that needs a second confirmation. Read it, and run again with \
-                 --force as well if you want it.",
+                "Proposal {} has a warning that needs a second confirmation. Read it, and run again \
+                 with --force to approve it.",
                 view.seq
             ));
         }
@@ -177,7 +177,7 @@ impl RemoteReview<'_> {
             return Ok(None);
         }
         let sentence = outcome_sentence(view.seq, now.status, now.reason.as_deref());
-        print_status(&format!("note: This was decided elsewhere meanwhile. {sentence}"));
+        print_status(&format!("note: This was decided elsewhere in the meantime. {sentence}"));
         Ok(Some(CardOutcome::Elsewhere))
     }
 }
@@ -198,7 +198,7 @@ pub(super) fn outcome_sentence(
     reason: Option<&str>,
 ) -> String {
     let status = match status {
-        ProposalStatus::Waiting => "was left",
+        ProposalStatus::Waiting => "is still pending",
         ProposalStatus::Approved => "was approved",
         ProposalStatus::Applied => "was applied",
         ProposalStatus::Failed => "was not applied",

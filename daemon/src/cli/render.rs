@@ -32,7 +32,7 @@ const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 /// The argument that means stdout.
 const STDOUT: &str = "-";
 
-/// Draw a picture of a place: its parts from above, from a corner or from the front.
+/// Render a picture of a place: its parts from above, from a corner or from the front.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,28 +41,28 @@ Examples:
   vector render game.rbxl -o 12.png --proposal 12     # before and after, side by side
   vector render game.rbxl -o - | display
 
-Boxes, wedges, balls and cylinders are drawn as they are, meshes and unions as the boxes around them.
-What a picture leaves out is said on stderr. With --proposal, what comes has a green outline, what
-changes an amber one, and what goes is red; `vector log` lists the numbers.")]
+Boxes, wedges, balls and cylinders are drawn exactly, meshes and unions as their bounding boxes. Omissions
+are listed on stderr. With --proposal, added parts have a green outline, changed parts an amber one, and
+removed parts are red; `vector log` lists the proposal numbers.")]
 pub(super) struct RenderArgs {
-    /// The place or model, or a Rojo project: its file, or its folder
+    /// The place or model, or a Rojo project: its file or its folder
     place: PathBuf,
-    /// What is drawn, with all below it [default: the Workspace; of a model, all of it]
+    /// The instance to draw, with its descendants [default: the Workspace, or the whole model]
     #[arg(default_value = "game", hide_default_value = true)]
     path: InstancePath,
-    /// The picture; - for stdout. A file that is not a PNG is not replaced
+    /// The output file; - for stdout. An existing file is replaced only if it is a PNG
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// From where
+    /// The direction of view
     #[arg(long, value_enum, default_value_t = ViewName::Iso)]
     view: ViewName,
-    /// Its width and height in points, as 1024 or 1280x720
+    /// The size in pixels, such as 1024 or 1280x720
     #[arg(long, value_name = "SIZE", default_value = "1024")]
     size: PictureSize,
-    /// Draw what this proposal changes, as `vector log` numbers it
+    /// Draw the changes of this proposal, by its number in `vector log`
     #[arg(long, value_name = "NUMBER", conflicts_with = "path")]
     proposal: Option<u64>,
-    /// With --proposal: which side of it
+    /// With --proposal: which side to draw
     #[arg(long, value_enum, default_value_t = ProposalSide::Both, requires = "proposal")]
     when: ProposalSide,
 }
@@ -73,7 +73,7 @@ enum ViewName {
     Top,
     /// From the corner at +X, +Y and +Z
     Iso,
-    /// What Roblox calls the front: towards +Z, X to the left
+    /// From the side that Roblox calls the front: towards +Z, X to the left
     Front,
 }
 
@@ -108,7 +108,10 @@ impl FromStr for PictureSize {
         let side = |text: &str| {
             let side = text.trim().parse().ok();
             side.filter(|side| (LEAST_SIDE..=MOST_SIDE).contains(side)).ok_or_else(|| {
-                format!("a side has {LEAST_SIDE} to {MOST_SIDE} points; write 1024, or 1280x720")
+                format!(
+                    "a side must have {LEAST_SIDE} to {MOST_SIDE} pixels; write 1024 or \
+                         1280x720"
+                )
             })
         };
         Ok(Self(side(width)?, side(height)?))
@@ -171,7 +174,7 @@ fn load_sides(
 ) -> anyhow::Result<BeforeAfter> {
     let ledger = Ledger::open(home)?;
     let Some(record) = ledger.record_at(seq)? else {
-        bail!("the ledger has no entry {seq}; `vector log` lists what it has");
+        bail!("the ledger has no entry {seq}; `vector log` lists the entries");
     };
     let mut state = LedgerState::default();
     for record in ledger.workflow_records(record.workflow)? {
@@ -209,8 +212,8 @@ fn load_sides(
 fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()> {
     let named = match &workflow.place {
         Place::Open(_) => bail!(
-            "proposal {seq} is of a place that is open in Studio; its pictures are on the page, which \
-             `vector serve` names"
+            "proposal {seq} belongs to a place that is open in Studio; its pictures are on the \
+             page, which `vector open` shows"
         ),
         Place::File(file) => [Some(&file.file), file.out.as_ref()].into_iter().flatten().collect(),
         Place::Project(project) => vec![&project.project],
@@ -222,7 +225,7 @@ fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()
         return Ok(());
     }
     bail!(
-        "proposal {seq} is of {}, not of {}; name that place",
+        "proposal {seq} belongs to {}, not to {}; name that place",
         workflow.place.name(),
         place.display()
     )
@@ -249,7 +252,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     if output.is_dir() {
-        bail!("{} is a folder; name a file in it", output.display());
+        bail!("{} is a folder; give a file name", output.display());
     }
     let mut front = Vec::new();
     match File::open(output) {
@@ -259,16 +262,13 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
     };
     if !front.is_empty() && front != SIGNATURE {
         bail!(
-            "{} exists and is not a PNG, so it is not replaced. Choose another file",
+            "{} exists and is not a PNG, so it is not replaced; choose another file",
             output.display()
         );
     }
     let end = output.extension().and_then(|end| end.to_str()).unwrap_or("png");
     if !end.eq_ignore_ascii_case("png") {
-        bail!(
-            "{} is named as a .{end} file, and only PNGs are drawn; name a .png file",
-            output.display()
-        );
+        bail!("{} has the extension .{end}, but only PNG is supported; use .png", output.display());
     }
     Ok(())
 }

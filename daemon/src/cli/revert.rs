@@ -23,22 +23,22 @@ use super::place_arg::PlaceArg;
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, interrupt};
 
-/// Take applied proposals back. It shows what it will do and asks, as an edit does.
+/// Revert applied proposals. Shows the changes and asks for approval, like an edit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector log                  # lists runs and their proposals with their numbers
   vector revert 12            # one proposal
   vector revert 1             # all that run 1 applied, newest first
-  vector revert 12 --dry-run  # shows it, and changes nothing
+  vector revert 12 --dry-run  # shows the changes without making them
   vector revert 12 --yes --out before.rbxl")]
 pub(super) struct RevertArgs {
-    /// The number of a proposal, or of a run, as `vector log` shows them
+    /// The number of a proposal or a run, as shown by `vector log`
     number: u64,
-    /// Write to this file and leave the place as it is
+    /// Write to this file and leave the place unchanged
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Show what would be done on a copy that is thrown away; nothing is written or recorded
+    /// Show what would be done; nothing is written or recorded
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -81,7 +81,7 @@ fn run_revert(
     };
     let is_project = is_project(ledger, Seq(args.number))?;
     if is_project && args.out.is_some() {
-        bail!("a project's files are where they are: --out is for place files");
+        bail!("--out works only for place files; a project's files are changed in place");
     }
     let at = if is_project { PlaceArg::Project(&file) } else { PlaceArg::Place(&file) };
     let opened = at.open_target(&terminal, out.filter(|_| !is_project), args.dry_run)?;

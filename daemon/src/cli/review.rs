@@ -30,26 +30,26 @@ const GOAL: usize = 120;
 
 const KEYS: ExtraKeys = ExtraKeys {
     prompt: "[y]es [n]o [s]plit s[k]ip [q]uit",
-    help: "  k  skip it: it goes on waiting
-  q  quit: what was not decided goes on waiting",
+    help: "  k  skip it: it stays pending
+  q  quit: undecided proposals stay pending",
 };
 
 /// Decide on all pending proposals in the daemon
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Exit codes: 0 nothing is left to be decided, 1 something failed, 2 usage, 3 something is left.")]
+#[command(after_help = "Exit codes: 0 everything is decided, 1 something failed, 2 usage, 3 \
+                        proposals are left.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct ReviewArgs {
-    /// End when nothing waits, and nothing more comes of what was decided
+    /// Exit when nothing is pending and all results are in
     #[arg(long)]
     once: bool,
-    /// Say yes to every card
+    /// Approve every card
     #[arg(long, short)]
     yes: bool,
-    /// With --yes: also to cards that need a second confirmation
+    /// With --yes: also approve cards that need a second confirmation
     #[arg(long, requires = "yes")]
     force: bool,
-    /// Print each card, and what becomes of it, as JSON lines on stdout, and nothing else there
+    /// Print only the cards and their outcomes on stdout, as JSON lines
     #[arg(long)]
     json: bool,
 }
@@ -114,7 +114,10 @@ impl ReviewLoop<'_> {
                 (since, is_last) = (Instant::now(), false);
             } else if !once {
                 if !std::mem::replace(&mut is_told, true) {
-                    print_status("Nothing else waits. What comes is shown here; Ctrl-C ends it.");
+                    print_status(
+                        "Nothing else is pending. New proposals are shown here; press \
+                                  Ctrl-C to stop.",
+                    );
                 }
                 self.wait_for_events(HOLD)?;
             } else if since.elapsed() < PATIENCE && self.has_working_task()? {
@@ -226,8 +229,8 @@ impl ReviewLoop<'_> {
     fn exit_status(&self) -> ExitStatus {
         for proposal in &self.awaiting_apply {
             print_status(&format!(
-                "note: Proposal {proposal} is approved, and not done yet; `vector log` says what becomes \
-                 of it."
+                "note: Proposal {proposal} is approved, but not applied yet; `vector log` shows its \
+                 outcome."
             ));
         }
         let terminal = self.cards.terminal;

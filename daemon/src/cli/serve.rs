@@ -42,20 +42,20 @@ const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// The port on 127.0.0.1; 0 takes a free one
+    /// The port on 127.0.0.1; 0 chooses a free one
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
-    /// A place or model file to work on: .rbxl, .rbxlx, .rbxm or .rbxmx; can be repeated. A
-    /// daemon that runs already opens it
+    /// A place or model file to open: .rbxl, .rbxlx, .rbxm or .rbxmx; can be repeated. If a daemon
+    /// is already running, it opens the file
     #[arg(long, value_name = "FILE")]
     place: Vec<PathBuf>,
-    /// A Rojo project to work on: its file, or its folder; can be repeated
+    /// A Rojo project to open: its file or its folder; can be repeated
     #[arg(long, value_name = "PATH")]
     project: Vec<PathBuf>,
     /// Stop after this many minutes without a request
     #[arg(long, value_name = "MINUTES")]
     idle: Option<u64>,
-    /// How long a call over MCP waits for your decision before it answers `pending`, in seconds
+    /// How long an MCP call waits for your decision before it answers `pending`, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = server::WAIT.as_secs(),
           value_parser = clap::value_parser!(u64).range(1..=MAX_WAIT))]
     wait: u64,
@@ -74,7 +74,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("no threads to serve with")?;
+        .context("the threads for the server cannot be started")?;
     // Settings that cannot be read are reported when a model is requested.
     let config = config::load_config(home, None, &|name| std::env::var(name).ok());
     let pending = config.map(|(_, config)| config).unwrap_or_default().pending_limit;
@@ -100,9 +100,10 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         for project in &args.project {
             daemon.open_project(project)?;
         }
-        print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
-        daemon.print_code().context("no code to pair a plugin with can be made")?;
-        let link = daemon.page_link().context("the way to the page cannot be made")?;
+        print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C stops it."));
+        daemon.print_code().context("the pairing code for the plugin cannot be created")?;
+        let link =
+            daemon.page_link().context("the address of the review page cannot be created")?;
         print_line(&format!("Review page: {}", open::page_url(port, &link)));
         std::thread::spawn(move || daemon.run());
         tokio::spawn(expire_daily(home.to_owned(), expiring));
@@ -112,7 +113,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         let ends = wait_for_end(Arc::clone(&event_hub), handle.clone(), args.idle);
         server::run(listener, event_hub, handle, &kept, wait, ends)
             .await
-            .context("the server broke")
+            .context("the server failed")
     })?;
     // Sessions sync everything they write, so they can be stopped at any time.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -153,8 +154,8 @@ pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStat
     let daemon = DaemonClient::connect(home)?;
     daemon.call::<EmptyBody>("POST", "/api/stop", &EmptyBody {})?;
     print_line(
-        "Vector has stopped. Pending proposals are kept. An agent that calls a tool starts \
-         it again.",
+        "Vector has stopped. Pending proposals are kept. The next tool call of an agent starts it \
+         again.",
     );
     Ok(ExitStatus::Done)
 }
@@ -163,25 +164,27 @@ pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStat
 fn open_in_running(args: &ServeArgs, home: &Path, holder: &str) -> anyhow::Result<ExitStatus> {
     let Some(daemon) = DaemonClient::wait_for_running(home) else {
         bail!(
-            "{holder} serves this ledger, and does not answer; end it with `vector stop`, and start \
+            "{holder} serves this ledger, but does not answer; stop it with `vector stop`, then run \
              `vector serve` again"
         );
     };
     hand_over_keys(home);
     for opened in open_all(&daemon, &args.place, &args.project)? {
         print_line(&format!(
-            "{} is open in the daemon that runs ({holder}): `vector chat --session {}` talks about it.",
+            "{} is open in the running daemon ({holder}). To chat about it: vector chat --session \
+             {}",
             opened.name, opened.session
         ));
     }
-    print_line("`vector open` shows the daemon's page, and `vector stop` ends it.");
+    print_line("`vector open` shows the daemon's page, and `vector stop` stops it.");
     Ok(ExitStatus::Done)
 }
 
 fn already_served_error(holder: &str) -> anyhow::Error {
     anyhow::anyhow!(
-        "a daemon serves this ledger already ({holder}). `vector open` shows its page, `vector serve --place \
-         FILE` opens a file in it, and `vector stop` ends it; --home DIR takes another ledger"
+        "a daemon already serves this ledger ({holder}). `vector open` shows its page, `vector \
+         serve --place FILE` opens a file in it, and `vector stop` stops it. For another ledger, \
+         use --home DIR"
     )
 }
 
@@ -229,11 +232,11 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
             let occupant =
                 if is_vector_daemon(address) { "another Vector" } else { "another program" };
             bail!(
-                "port {port} is taken by {occupant}; stop it, or choose another with --port N (0 takes a \
-                 free one)"
+                "port {port} is in use by {occupant}; stop it, or choose another port with --port N \
+                 (0 chooses a free one)"
             )
         }
-        Err(error) => Err(error).with_context(|| format!("port {port} cannot be listened on")),
+        Err(error) => Err(error).with_context(|| format!("cannot listen on port {port}")),
     }
 }
 

@@ -22,8 +22,8 @@ use super::{DecideArgs as How, ExitStatus, interrupt};
 const HOLD: u32 = 1;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    prompt: "[y]es [n]o [s]plit, Enter decides nothing",
-    help: "  Enter leaves it to the widget in Studio, or to `vector review`",
+    prompt: "[y]es [n]o [s]plit, Enter to decide later",
+    help: "  Enter  leave it pending: decide in Studio, on the page, or with `vector review`",
 };
 
 /// Runs a conversation in an open place until the user ends it.
@@ -39,7 +39,8 @@ pub(super) fn chat_in_session(
     let terminal = Terminal::for_command(how.json);
     let mut begins = new;
     print_status(
-        "The page, and the widget where the place is open in Studio, show the same conversation. /help lists the commands.",
+        "The page shows the same conversation, and so does the widget if the place is open in \
+         Studio. Type /help for commands.",
     );
     loop {
         let Some(line) = read_input(&terminal)? else {
@@ -51,11 +52,12 @@ pub(super) fn chat_in_session(
             ChatInput::Help => print_status(HELP),
             ChatInput::Unknown(name) => print_status(&unknown_command(&name)),
             ChatInput::Model(_) => print_status(
-                "The model of a session is chosen in the settings of the page, or of the widget in Studio.",
+                "To choose the model of a session, use the settings of the page or of the widget in \
+                 Studio.",
             ),
             ChatInput::Clear => {
                 begins = true;
-                print_status("A new conversation begins.");
+                print_status("Started a new conversation.");
             }
             ChatInput::Ask(text, stance) => {
                 let session = SessionChat { daemon: &daemon, terminal: &terminal, how };
@@ -111,7 +113,7 @@ impl SessionChat<'_> {
     fn stop_task(&self, workflow: Seq) -> anyhow::Result<()> {
         let path = format!("/api/workflows/{workflow}/cancel");
         self.daemon.call::<WorkflowView>("POST", &path, &EmptyBody {})?;
-        print_status("Stopped: nothing more is done in this task.");
+        print_status("Stopped: nothing more will be done in this task.");
         Ok(())
     }
 
@@ -146,7 +148,7 @@ impl SessionChat<'_> {
             Event::ToolParsed { tool, brief, .. } => self.show_dim(&format!("· {tool} {brief}")),
             Event::ToolError { reason, .. } => self.show_dim(&format!("  refused: {reason}")),
             Event::Stalled { seconds } => {
-                print_status(&format!("note: nothing has come for {seconds} s."));
+                print_status(&format!("note: no data for {seconds} s."));
             }
             Event::ProposalMapped { proposal, .. } if shown.cards.insert(*proposal) => {
                 self.decide_card(*proposal)?;
@@ -157,7 +159,7 @@ impl SessionChat<'_> {
             }
             Event::ClientDisconnected { client } => {
                 print_status(&format!(
-                    "note: {client} disconnected; what it proposed still waits."
+                    "note: {client} disconnected; its proposals are still pending."
                 ));
             }
             Event::Done { outcome, summary } => {
@@ -165,7 +167,7 @@ impl SessionChat<'_> {
                     self.terminal.show_message(summary);
                 }
                 if *outcome != Finish::Done {
-                    print_status("The task ended, and not all of it was done.");
+                    print_status("The task ended before everything was done.");
                 }
                 return Ok(true);
             }

@@ -25,15 +25,15 @@ use super::style::{PaintKind, count_noun, terminal_line};
 use super::terminal::{print_line, print_stdout, stdout_style};
 use crate::daemon::access::{DaemonRun, GrantStore};
 
-/// List who has access to the daemon; make tokens for clients, and take access away.
+/// List who has access to the daemon; create client tokens and revoke access.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  vector sessions                        # open places, paired plugins, tokens of clients, pages
+  vector sessions                        # open places, paired plugins, client tokens, pages
   vector sessions token claude           # a token for an MCP client that speaks HTTP
   vector sessions revoke claude
   vector sessions revoke --plugins       # every plugin has to be paired again
-  vector sessions rotate                 # other tokens for the terminal and for `vector mcp`")]
+  vector sessions rotate                 # new tokens for the terminal and for `vector mcp`")]
 pub(super) struct SessionsArgs {
     /// Print one JSON object: the sessions, the plugins, the clients and the pages
     #[arg(long)]
@@ -44,15 +44,15 @@ pub(super) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
-    /// Make a token for an MCP client that speaks HTTP, and print it this once
+    /// Create a token for an MCP client that speaks HTTP, and print it once
     Token {
-        /// What the token is to be called
+        /// A name for the token
         name: String,
         /// Print one JSON object: the name, the token and the address
         #[arg(long)]
         json: bool,
     },
-    /// Take access away, at once
+    /// Revoke access immediately
     Revoke(RevokeArgs),
     /// Renew the tokens that the terminal and `vector mcp` use for the running daemon
     Rotate,
@@ -61,15 +61,15 @@ enum SessionsCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct RevokeArgs {
-    /// Of a client, a plugin or a page, as they are listed
+    /// Revoke access of this client, plugin or page, by its listed name
     name: Option<String>,
     /// Revoke access of all plugins
     #[arg(long)]
     plugins: bool,
-    /// Of all pages in browsers
+    /// Revoke access of all pages in browsers
     #[arg(long)]
     pages: bool,
-    /// Of everybody, with the tokens of the daemon that runs
+    /// Revoke all access, and rotate the running daemon's tokens
     #[arg(long)]
     all: bool,
 }
@@ -82,12 +82,13 @@ pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus
         Some(SessionsCommand::Rotate) => {
             let Some((daemon, _)) = find_daemon(home) else {
                 bail!(
-                    "no daemon is running; a daemon renews its tokens when it starts: `vector serve`"
+                    "no daemon is running; every daemon gets new tokens when it starts: `vector \
+                     serve`"
                 )
             };
             daemon.call::<RevokeResult>("POST", "/api/access/revoke", &RevokeRequest::Run {})?;
             print_line(
-                "The terminal and `vector mcp` have other tokens; the old ones open nothing.",
+                "The terminal and `vector mcp` have new tokens. The old tokens no longer work.",
             );
         }
     }
@@ -125,7 +126,7 @@ pub(super) fn find_daemon(home: &Path) -> Option<(DaemonClient, About)> {
 
 /// Reads the stored grants.
 pub(super) fn read_grants(home: &Path) -> anyhow::Result<GrantStore> {
-    let read_error = || format!("who has access cannot be read in {}", home.display());
+    let read_error = || format!("the list of grants in {} cannot be read", home.display());
     GrantStore::load(home).with_context(read_error)
 }
 
@@ -161,11 +162,11 @@ fn list_access(home: &Path, as_json: bool) -> anyhow::Result<()> {
         );
     }
     match (port, open.is_empty()) {
-        (None, _) => text.push_str("  no daemon runs: `vector serve` starts one\n"),
+        (None, _) => text.push_str("  no daemon is running; `vector serve` starts one\n"),
         (Some(_), true) => text.push_str("  none\n"),
         (Some(_), false) => {}
     }
-    let all = [("Paired plugins", &plugins), ("Tokens of clients", &clients), ("Pages", &pages)];
+    let all = [("Paired plugins", &plugins), ("Client tokens", &clients), ("Pages", &pages)];
     for (title, grants) in all {
         text.push_str(&style.paint(PaintKind::Bold, format!("{title}\n")));
         text.push_str(&grant_table(grants));
@@ -184,7 +185,7 @@ fn grant_table(grants: &[Grant]) -> String {
 
 fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
     private_files::create_folder(home)
-        .with_context(|| format!("{} cannot be made", home.display()))?;
+        .with_context(|| format!("{} cannot be created", home.display()))?;
     let (made, port) = match GrantOwner::find_owner(home)? {
         GrantOwner::Daemon(daemon) => {
             let make = MakeToken { name: name.to_owned() };
@@ -202,7 +203,7 @@ fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
     }
     print_stdout(&format!(
         "\
-The token of {name}, shown this once:
+The token of {name}, shown only once:
 
     {token}
 
@@ -216,7 +217,7 @@ For a client that speaks MCP over HTTP, in its configuration:
       }}
     }}
 
-It decides nothing: what is proposed with it waits for you. `vector sessions revoke {name}` takes it back.
+The token cannot approve anything: its proposals wait for you. To revoke it: vector sessions revoke {name}
 "
     ))
 }

@@ -31,42 +31,42 @@ use super::handover::hand_over_keys;
 use super::terminal::{print_line, print_status};
 use super::{ExitStatus, pair, plugin};
 
-/// Tell MCP clients about Vector, and put the plugin into Studio.
+/// Register Vector with MCP clients, and install the Studio plugin.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
 Examples:
-  vector setup --dry-run                # shows what it would write, and writes nothing
+  vector setup --dry-run                # shows what it would write, without writing
   vector setup                          # for each client that is installed
   vector setup --client cursor --project .
-  vector setup --remove                 # leaves what was there before
-Run it again when the binary has moved. What it cannot read it leaves alone.")]
+  vector setup --remove                 # undoes the setup
+Run it again after moving the binary. Files that it cannot parse are not changed.")]
 pub(super) struct SetupArgs {
-    /// A client, also where it was not found; can be repeated
+    /// A client, even if it was not found; can be repeated
     #[arg(long, value_enum, value_name = "NAME")]
     client: Vec<McpClient>,
-    /// Undo what setup has done
+    /// Undo the changes of setup
     #[arg(long)]
     remove: bool,
-    /// Show what would be written, and write nothing
+    /// Show what would be written, without writing
     #[arg(long)]
     dry_run: bool,
     /// Replace an entry `vector` that another program wrote; with --remove, remove it
     #[arg(long)]
     force: bool,
-    /// Leave Studio alone
+    /// Do not install or remove the Studio plugin
     #[arg(long)]
     no_plugin: bool,
-    /// A place or model that clients shall work on, instead of what is open in Studio
+    /// A place or model that clients work on, instead of the place that is open in Studio
     #[arg(long, value_name = "FILE", conflicts_with = "remove")]
     place: Option<PathBuf>,
-    /// A Rojo project that clients shall work on: its file, or its folder
+    /// A Rojo project that clients work on: its file or its folder
     #[arg(long, value_name = "DIR", conflicts_with = "remove")]
     project: Option<PathBuf>,
-    /// The port of the daemon that clients start, and that shows the code for Studio
+    /// The port of the daemon that clients start, and that pairs with Studio
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
-    /// Print one JSON object for each client, and nothing else on stdout
+    /// Print only one JSON object per client on stdout
     #[arg(long)]
     json: bool,
 }
@@ -74,12 +74,12 @@ pub(super) struct SetupArgs {
 /// Runs the setup. `is_said` is true if the user specified the ledger's folder.
 pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var_os(name);
-    let home = std::path::absolute(home).context("the folder of the ledger is not known")?;
+    let home = std::path::absolute(home).context("the ledger's folder is not known")?;
     let mut work = SetupRun {
         args,
         machine: UserMachine::detect(&env)?,
         command: path_text(
-            &std::env::current_exe().context("the program's own file is not known")?,
+            &std::env::current_exe().context("the path of the vector program is not known")?,
         )?,
         words: server_command(args, is_said.then_some(home.as_path()))?,
         record: SetupRecord::load(&home)?,
@@ -131,7 +131,7 @@ fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<S
     let there = |file: &Path| {
         let file = std::path::absolute(file).with_context(|| file.display().to_string())?;
         if !file.exists() {
-            bail!("{} is not there; say which file clients shall work on", file.display());
+            bail!("{} does not exist; give the file that clients should work on", file.display());
         }
         Ok(file)
     };
@@ -152,7 +152,7 @@ fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<S
 /// A path as text, for files that cannot hold anything else.
 fn path_text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().with_context(|| {
-        format!("{} is not UTF-8, and clients read no other paths; rename it", path.display())
+        format!("{} is not a UTF-8 path, which clients cannot read; rename it", path.display())
     })?;
     Ok(text.to_owned())
 }
@@ -160,16 +160,16 @@ fn path_text(path: &Path) -> anyhow::Result<String> {
 /// The closing message, which says what to do next.
 fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> String {
     let next = if args.dry_run {
-        "Nothing was written. Without --dry-run it is."
+        "Nothing was written. To write it, run the command without --dry-run."
     } else if has_failed {
-        "Where it says error, nothing was changed. Fix that and run the command again."
+        "The files with errors were not changed. Fix them and run the command again."
     } else if args.remove {
         "Restart Studio and any running MCP clients."
     } else if is_plugin_there {
-        "Restart Studio and any running MCP clients. Their proposals wait for you in Vector's widget \
-         in Studio, and in `vector review`."
+        "Restart Studio and any running MCP clients. Decide on their proposals in Vector's widget \
+         in Studio, or with `vector review`."
     } else {
-        "Restart any running MCP clients. Their proposals wait for you in `vector review`."
+        "Restart any running MCP clients. Decide on their proposals with `vector review`."
     };
     format!("\n{next}")
 }
@@ -184,8 +184,8 @@ fn show_code(home: &Path, port: u16) {
     match code {
         Ok(code) => print_line(&code),
         Err(error) => print_status(&format!(
-            "note: no code to pair Studio with yet: {error:#}. `vector serve` prints one, and `vector pair` \
-             another."
+            "note: no pairing code for Studio yet: {error:#}. `vector serve` prints one, and \
+             `vector pair` a new one."
         )),
     }
 }
@@ -222,7 +222,7 @@ impl SetupRun<'_> {
             let arguments: Vec<String> =
                 missing.iter().map(|client| client.argument_name()).collect();
             print_line(&format!(
-                "Not found: {} (--client {} writes it all the same).",
+                "Not found: {} (use --client {} to write it anyway).",
                 names.join(", "),
                 arguments.join("|")
             ));
@@ -327,13 +327,11 @@ impl SetupRun<'_> {
         }
         let verb = if self.args.dry_run { "would be" } else { "is" };
         let line = match file.map(|file| file.display().to_string()) {
-            Some(file) if self.args.remove => format!("the plugin at {file} {verb} gone"),
-            Some(file) => format!("the plugin {verb} at {file}"),
-            None => {
-                "not found on this machine (`vector plugin install --folder DIR` puts the plugin \
-                     where you say)"
-                    .to_owned()
-            }
+            Some(file) if self.args.remove => format!("the plugin at {file} {verb} removed"),
+            Some(file) => format!("the plugin {verb} installed at {file}"),
+            None => "not found on this machine (`vector plugin install --folder DIR` installs the \
+                 plugin in a folder of your choice)"
+                .to_owned(),
         };
         print_line(&format!("Studio: {line}"));
         Ok(())
@@ -347,7 +345,7 @@ impl SetupRun<'_> {
         if !self.args.dry_run {
             let folder = file.parent().unwrap_or(&file);
             let folders = files::make_folders(folder, false)
-                .with_context(|| format!("{} cannot be made", folder.display()))?;
+                .with_context(|| format!("{} cannot be created", folder.display()))?;
             plugin::write_plugin(&file)?;
             if is_new {
                 self.record.plugin = Some(WrittenPlugin { file: file.clone(), folders });

@@ -15,7 +15,7 @@ use super::style::{PaintKind, TextStyle, count_noun, terminal_line, tree_name};
 use super::terminal::{Terminal, print_stdout, stdout_style};
 use super::{ExitStatus, resolve_path};
 
-/// Show the tree of a place, or what is below one instance.
+/// Show the tree of a place, or of one instance.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,15 +23,15 @@ Examples:
   vector show game.rbxl game.Workspace --depth 4
   vector show game.rbxl 'game.Workspace[\"My.Part\"]' --depth 0 --props")]
 pub(super) struct ShowArgs {
-    /// The place or model, or a Rojo project: its file, or its folder
+    /// The place or model, or a Rojo project: its file or its folder
     place: PathBuf,
-    /// Where to begin
+    /// The instance to start at
     #[arg(default_value = "game")]
     path: InstancePath,
-    /// How many levels below it are shown
+    /// The number of levels to show below it
     #[arg(long, value_name = "N", default_value_t = 2)]
     depth: u32,
-    /// Show the properties, attributes and tags that the file holds
+    /// Show the properties, attributes and tags that are stored in the file
     #[arg(long)]
     props: bool,
     /// Print one JSON object

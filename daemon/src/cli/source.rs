@@ -20,7 +20,7 @@ Examples:
   vector source game.rbxl game.ServerScriptService.Main
   vector source game.rbxl 'game.Workspace[\"My.Part\"].Script' > script.luau")]
 pub(super) struct SourceArgs {
-    /// The place or model, or a Rojo project: its file, or its folder
+    /// The place or model, or a Rojo project: its file or its folder
     place: PathBuf,
     /// The script's path
     path: InstancePath,

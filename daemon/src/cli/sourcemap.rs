@@ -26,21 +26,21 @@ Examples:
   vector sourcemap --file src/server/Main.server.luau
   vector sourcemap --path game.ServerScriptService.Main
 
-Exit codes: 0 mapped, though single files may be wrong (stderr says which), 1 it could not be.")]
+Exit codes: 0 mapped, except for the faulty files listed on stderr; 1 failed.")]
 pub(super) struct SourcemapArgs {
-    /// The project file, or a folder that has one
+    /// The project file, or a folder that contains one
     #[arg(default_value = ".")]
     project: PathBuf,
-    /// Write to this file, and not to stdout
+    /// Write to this file instead of stdout
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// Also instances that are not scripts
+    /// Include instances that are not scripts
     #[arg(long)]
     include_non_scripts: bool,
-    /// Paths from the root of the disk, not from the project's folder
+    /// Print absolute paths, not paths relative to the project's folder
     #[arg(long)]
     absolute: bool,
-    /// List each instance with its files and its owner, instead of the JSON of Rojo
+    /// List each instance with its files and its owner, instead of Rojo's JSON
     #[arg(long, conflicts_with_all = ["include_non_scripts", "file", "path"])]
     owners: bool,
     /// List the instances that come from a file
@@ -49,7 +49,7 @@ pub(super) struct SourcemapArgs {
     /// List the files that an instance comes from
     #[arg(long, value_name = "PATH", conflicts_with = "include_non_scripts")]
     path: Option<InstancePath>,
-    /// With --owners or --file: one JSON object an instance, a line each
+    /// With --owners or --file: print one JSON object per instance, one per line
     #[arg(long)]
     json: bool,
 }
@@ -152,7 +152,7 @@ fn owner_rows(
             return format!("{row}\n");
         }
         let owner =
-            if instance.ignores_unknown { "Rojo; what else is below stays" } else { "Rojo" };
+            if instance.ignores_unknown { "Rojo; unknown children are kept" } else { "Rojo" };
         format!(
             "{}\t{}\t{}\t{owner}\n",
             terminal_line(&path),

@@ -117,13 +117,13 @@ fn proposal_items(proposal: &Proposal) -> Vec<TreeItem> {
             ),
             Change::Restored { count: n } => (
                 ChangeMark::Added,
-                Some(format!("is back, {}", count_noun(*n as usize, "instance"))),
+                Some(format!("restored, {}", count_noun(*n as usize, "instance"))),
             ),
             Change::Set { property, before, after } => {
                 let change = format_value_change(before.as_ref(), after.as_ref(), false);
                 (ChangeMark::Changed, Some(format!("{property}  {change}")))
             }
-            Change::Moved { to } => (ChangeMark::Moved, Some(format!("into {to}"))),
+            Change::Moved { to } => (ChangeMark::Moved, Some(format!("moved to {to}"))),
             Change::Deleted { count: 1 } => (ChangeMark::Removed, None),
             Change::Deleted { count: n } => {
                 (ChangeMark::Removed, Some(count_noun(*n as usize, "instance")))

@@ -24,18 +24,18 @@ Examples:
   vector test game.rbxl
   vector test game.rbxl --root game.ReplicatedStorage.Shared
 
-Exit codes: 0 all passed, 1 some failed, 2 trouble, or no specs.")]
+Exit codes: 0 all passed, 1 some failed, 2 another error, or no specs.")]
 pub(super) struct TestArgs {
-    /// The place or model, or a Rojo project: its file, or its folder
+    /// The place or model, or a Rojo project: its file or its folder
     place: PathBuf,
-    /// Only the specs at and below this instance
+    /// Only run the specs at and below this instance
     #[arg(long, value_name = "PATH", default_value = "game")]
     root: InstancePath,
-    /// Seconds that all specs may take together
+    /// The time limit for all specs together, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// Print one JSON object for each case, a line each
+    /// Print one JSON object per case, one per line
     #[arg(long)]
     json: bool,
 }
@@ -136,7 +136,7 @@ fn format_tally(results: &[SpecResult]) -> String {
         text.push_str(&format!(", {skipped} skipped"));
     }
     if broken > 0 {
-        text.push_str(&format!("; {} did not run to the end", count_noun(broken, "spec")));
+        text.push_str(&format!("; {} did not finish", count_noun(broken, "spec")));
     }
     text
 }

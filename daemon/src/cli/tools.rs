@@ -37,7 +37,7 @@ pub(super) fn run(args: &ToolsArgs) -> anyhow::Result<ExitStatus> {
             let _ = writeln!(text, "    {line}");
         }
     }
-    text.push_str("\n`vector tools --json` prints the arguments of each.\n");
+    text.push_str("\n`vector tools --json` prints the arguments of each tool.\n");
     print_stdout(&text)?;
     Ok(ExitStatus::Done)
 }

@@ -20,16 +20,16 @@ use super::terminal::{print_stdout, stdout_style};
 /// The maximum number of tasks listed.
 const TASKS: usize = 20;
 
-/// Show what models have taken: tokens and dollars, by model, day and task.
+/// Show token usage and cost by model, day and task.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector usage
   vector usage --json | jq 'map(.usd) | add'
 
-Days are of UTC. Prices are those of models.toml at the time of the message.")]
+Days are in UTC. Prices are those of models.toml at the time of the message.")]
 pub(super) struct UsageArgs {
-    /// Print one JSON array with an object for each message of a model
+    /// Print one JSON array with an object for each model message
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +85,7 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Done);
     }
     if messages.is_empty() {
-        print_stdout("No model has been asked yet.\n")?;
+        print_stdout("No model has been used yet.\n")?;
         return Ok(ExitStatus::Done);
     }
     let style = stdout_style();
@@ -107,7 +107,7 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             });
         }
     }
-    text.push_str(&usage_block("By task, the newest", messages, TASKS, |it| {
+    text.push_str(&usage_block("By task (most recent)", messages, TASKS, |it| {
         let goal = goals.get(&it.workflow).map_or("", String::as_str);
         task_name(it.workflow, goal)
     }));
@@ -119,7 +119,7 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     if all.unpriced > 0 {
         let file = home.join(MODELS_FILE);
         text.push_str(&format!(
-            "\n- and +: the price of a model is not known. `price` of the model in\n{} says it.\n",
+            "\n- and +: the price of a model is not known. Set `price` for the model in\n{}.\n",
             file.display()
         ));
     }

@@ -13,7 +13,7 @@ pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
         Err(error) => return vec![DoctorFinding::problem("clients", format!("{error:#}"))],
     };
     if entries.is_empty() {
-        let none = "no client was found; agents that speak MCP need none of it to be in order";
+        let none = "no supported client was found; other MCP clients do not need this setup";
         return vec![DoctorFinding::note("clients", none).with_fix("vector setup --client NAME")];
     }
     let finding = |(name, file, found): setup::ClientEntry| {
@@ -28,7 +28,7 @@ pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
             }
             Ok(Some(command)) => DoctorFinding::problem(
                 name,
-                format!("{file} starts {command:?}, which is not there"),
+                format!("{file} starts {command:?}, which does not exist"),
             )
             .with_fix("vector setup"),
         }

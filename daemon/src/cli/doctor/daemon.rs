@@ -22,7 +22,7 @@ pub(super) fn check_daemon(site: &CheckSite) -> Vec<DoctorFinding> {
 
 fn daemon_finding(site: &CheckSite) -> DoctorFinding {
     if !site.home.join(TOKEN).exists() {
-        return DoctorFinding::note("daemon", "none runs").with_fix("vector serve");
+        return DoctorFinding::note("daemon", "not running").with_fix("vector serve");
     }
     let daemon = match DaemonClient::connect(&site.home) {
         Ok(daemon) => daemon,
@@ -33,13 +33,16 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
     let port = daemon.port();
     // Checked first, so that the token is not sent to another program.
     if !is_vector_daemon(loopback_address(port)) {
-        let message = format!("none runs; the last one, on port {port}, did not end by itself");
+        let message = format!(
+            "not running; the previous one, on port {port}, did not shut down \
+                               cleanly"
+        );
         return DoctorFinding::note("daemon", message).with_fix("vector serve");
     }
     match daemon.call::<About>("GET", "/api/about", &EmptyBody {}) {
         Ok(about) => running_finding(&about, port),
         Err(error) => {
-            let message = format!("what answers on port {port} is not this ledger's: {error}");
+            let message = format!("the daemon on port {port} does not serve this ledger: {error}");
             DoctorFinding::problem("daemon", message)
                 .with_fix("vector serve --port N with a free one")
         }
@@ -48,12 +51,11 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
 
 fn running_finding(about: &About, port: u16) -> DoctorFinding {
     let lifetime = match about.idle {
-        None => "stays until it is ended".to_owned(),
-        Some(minutes) => format!("ends when it was not needed for {minutes} minutes"),
+        None => "runs until it is stopped".to_owned(),
+        Some(minutes) => format!("stops after {minutes} minutes without use"),
     };
     let About { daemon, protocol, process, .. } = about;
-    let message =
-        format!("version {daemon} runs on port {port} as process {process}, and {lifetime}");
+    let message = format!("version {daemon} on port {port}, process {process}; {lifetime}");
     if daemon == env!("CARGO_PKG_VERSION") && *protocol == PROTOCOL {
         return DoctorFinding::ok("daemon", message);
     }
@@ -77,24 +79,24 @@ fn check_own_port(site: &CheckSite) -> DoctorFinding {
     let port = site.port;
     let name = port.to_string();
     if !is_taken(port) {
-        return DoctorFinding::ok(&name, "free, for Vector");
+        return DoctorFinding::ok(&name, "free for Vector");
     }
     let ours = DaemonClient::connect(&site.home).ok().map(|daemon| daemon.port());
     let ours = ours.filter(|port| is_vector_daemon(loopback_address(*port)));
     let elsewhere = "vector serve --port N with a free one, and N in the widget's settings";
     match (is_vector_daemon(loopback_address(port)), ours) {
         (true, Some(ours)) if ours == port => DoctorFinding::ok(&name, "the daemon of this ledger"),
-        (true, _) => {
-            DoctorFinding::note(&name, "a Vector that serves another ledger").with_fix(elsewhere)
-        }
+        (true, _) => DoctorFinding::note(&name, "in use by a Vector that serves another ledger")
+            .with_fix(elsewhere),
         (false, Some(ours)) => DoctorFinding::note(
             &name,
-            format!("another program; this ledger's daemon is on {ours}"),
+            format!("in use by another program; this ledger's daemon is on port {ours}"),
         ),
-        (false, None) => {
-            DoctorFinding::problem(&name, "another program listens where Vector is to")
-                .with_fix(elsewhere)
-        }
+        (false, None) => DoctorFinding::problem(
+            &name,
+            "in use by another program, so Vector cannot listen there",
+        )
+        .with_fix(elsewhere),
     }
 }
 
@@ -104,13 +106,13 @@ fn check_rojo_port() -> DoctorFinding {
         Some(serving) => DoctorFinding::ok(
             &name,
             format!(
-                "Rojo {} syncs {}, by protocol {}",
+                "Rojo {} syncs {}, protocol {}",
                 serving.version, serving.project, serving.protocol
             ),
         ),
         None if is_taken(vector_rojo_project::DEFAULT_PORT) => {
-            DoctorFinding::note(&name, "a program that is not `rojo serve`")
+            DoctorFinding::note(&name, "in use by a program that is not `rojo serve`")
         }
-        None => DoctorFinding::ok(&name, "free, for `rojo serve`"),
+        None => DoctorFinding::ok(&name, "free for `rojo serve`"),
     }
 }

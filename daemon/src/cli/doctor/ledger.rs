@@ -12,7 +12,7 @@ use super::finding::{DoctorFinding, shell_quote};
 pub(super) fn check_ledger(site: &CheckSite) -> Vec<DoctorFinding> {
     let home = &site.home;
     if !home.exists() {
-        let message = format!("{} is not there yet; the first task makes it", home.display());
+        let message = format!("{} does not exist yet; the first task creates it", home.display());
         return vec![DoctorFinding::note("folder", message)];
     }
     let mut found = vec![check_folder(home)];
@@ -30,35 +30,36 @@ fn check_folder(home: &Path) -> DoctorFinding {
         Ok(_) => DoctorFinding::ok("folder", shown.to_string()),
         Err(error) => {
             DoctorFinding::problem("folder", format!("{shown} cannot be written: {error}"))
-                .with_fix("see that you may write there, or choose another with --home DIR")
+                .with_fix("make the folder writable, or choose another with --home DIR")
         }
     }
 }
 
 fn check_modes(home: &Path) -> DoctorFinding {
     if !is_open(home) {
-        return DoctorFinding::ok("modes", "the folder is for you alone");
+        return DoctorFinding::ok("modes", "only you can access the folder");
     }
     let open: Vec<&str> = OWN_FILES.into_iter().filter(|name| is_open(&home.join(name))).collect();
     if open.is_empty() {
-        let message = "others may look into the folder, but not into what Vector keeps there";
+        let message = "other users can list the folder, but not read Vector's files in it";
         return DoctorFinding::note("modes", message)
             .with_fix(format!("chmod go= {}", shell_quote(home)));
     }
-    let message = format!("others may read what Vector keeps in the folder: {}", open.join(", "));
+    let message = format!("other users can read Vector's files in the folder: {}", open.join(", "));
     DoctorFinding::problem("modes", message).with_fix(format!("chmod -R go= {}", shell_quote(home)))
 }
 
 fn ledger_finding(home: &Path) -> DoctorFinding {
     match health::inspect_ledger(home) {
-        Ok(None) => DoctorFinding::note("ledger", "there is none yet; the first task makes it"),
+        Ok(None) => DoctorFinding::note("ledger", "there is none yet; the first task creates it"),
         Ok(Some(LedgerHealth { format: None, .. })) => {
-            DoctorFinding::note("ledger", "it is empty; the first task makes it")
+            DoctorFinding::note("ledger", "it is empty; the first task fills it")
         }
         Ok(Some(LedgerHealth { format: Some(format), head, size, faults }))
             if faults.is_empty() =>
         {
-            let message = format!("sound: {head} entries, {}, format {format}", format_bytes(size));
+            let message =
+                format!("intact: {head} entries, {}, format {format}", format_bytes(size));
             DoctorFinding::ok("ledger", message)
         }
         Ok(Some(LedgerHealth { faults, .. })) => {

@@ -15,13 +15,11 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
         Ok(loaded) => loaded,
         Err(error) => {
             let finding = DoctorFinding::problem("settings", error);
-            return vec![
-                finding.with_fix("change it there; `vector models` shows what holds then"),
-            ];
+            return vec![finding.with_fix("correct the setting; `vector models` shows the result")];
         }
     };
     let file = site.home.join(config::FILE);
-    let settings = if file.exists() { "read from" } else { "the usual ones; yours would be in" };
+    let settings = if file.exists() { "read from" } else { "the defaults; to change them, create" };
     let mut found = vec![DoctorFinding::ok("settings", format!("{settings} {}", file.display()))];
     let keys = KeyStore::new(&env, &SystemKeychain);
     let mut without = Vec::new();
@@ -32,13 +30,13 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
         }
     }
     if !without.is_empty() {
-        let message = format!("no key of {}", without.join(", "));
+        let message = format!("no key for {}", without.join(", "));
         let fix = match without.first().and_then(|name| catalogue.find_service(name)) {
             Some(service) if !SystemKeychain.is_available() => format!(
-                "set {} in the environment, or the variable of the provider that you use",
+                "set {} in the environment, or the variable of the provider you use",
                 service.key_variables.first().map_or("its variable", String::as_str)
             ),
-            _ => "vector key set PROVIDER, for the one that you use".to_owned(),
+            _ => "vector key set PROVIDER, for the provider you use".to_owned(),
         };
         found.push(DoctorFinding::note("keys", message).with_fix(fix));
     }
@@ -71,5 +69,8 @@ fn daemon_models(site: &CheckSite) -> Option<DoctorFinding> {
     }
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     let warning = format!("{message}; it lacks {}, which this terminal has", names.join(", "));
-    Some(DoctorFinding::note("in the daemon", warning).with_fix("vector open, which hands it over"))
+    Some(DoctorFinding::note("in the daemon", warning).with_fix(
+        "vector open, which hands the key \
+                                                                 over",
+    ))
 }

@@ -29,7 +29,7 @@ const CHROMIUM_AT: [&str; 4] = [
 pub(super) fn check_programs(_: &CheckSite) -> Vec<DoctorFinding> {
     vec![
         check_program("rojo", "Rojo, which syncs a project's files to Studio"),
-        check_program("git", "Git, which `vector git` and `vector deploy` work with"),
+        check_program("git", "Git, which `vector git` and `vector deploy` use"),
         check_type_checker(),
         check_chromium(),
     ]
@@ -41,7 +41,7 @@ fn check_program(name: &str, what: &str) -> DoctorFinding {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             DoctorFinding::note(name, format!("not on PATH: {what}"))
         }
-        Err(error) => DoctorFinding::note(name, format!("it does not say its version: {error}")),
+        Err(error) => DoctorFinding::note(name, format!("its version is not known: {error}")),
     }
 }
 
@@ -61,10 +61,7 @@ fn check_chromium() -> DoctorFinding {
     });
     match on_path.chain(CHROMIUM_AT.map(PathBuf::from)).find(|file| file.exists()) {
         Some(file) => DoctorFinding::ok("chromium", file.display().to_string()),
-        None => DoctorFinding::note(
-            "chromium",
-            "not found; only pictures in Vector's own tests want it",
-        ),
+        None => DoctorFinding::note("chromium", "not found; only Vector's own tests use it"),
     }
 }
 
@@ -84,7 +81,7 @@ fn program_version(program: &str) -> io::Result<String> {
         if Instant::now() >= until {
             let _ = child.kill();
             child.wait()?;
-            return Err(io::Error::other("it does not end"));
+            return Err(io::Error::other("it does not exit"));
         }
         sleep(POLL_INTERVAL);
     };
@@ -94,6 +91,6 @@ fn program_version(program: &str) -> io::Result<String> {
     }
     match text.lines().next().map(str::trim) {
         Some(line) if status.success() && !line.is_empty() => Ok(line.to_owned()),
-        _ => Err(io::Error::other(format!("it ended with {status}"))),
+        _ => Err(io::Error::other(format!("it exited with {status}"))),
     }
 }

@@ -18,8 +18,8 @@ pub(super) fn check_studio(site: &CheckSite) -> Vec<DoctorFinding> {
 
 fn check_plugin() -> DoctorFinding {
     let Ok(folder) = plugin_folder(None) else {
-        let message = "Studio's folder of plugins was not found (under Wine it is \
-                    drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)";
+        let message = "Studio's plugin folder was not found (under Wine it is \
+                       drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)";
         return DoctorFinding::note("plugin", message)
             .with_fix("vector plugin install --folder DIR");
     };
@@ -38,7 +38,7 @@ fn check_plugin() -> DoctorFinding {
             DoctorFinding::ok("plugin", format!("this version, at {shown}"))
         }
         (Ok(_), Ok(_)) => {
-            DoctorFinding::problem("plugin", format!("{shown} is of another version"))
+            DoctorFinding::problem("plugin", format!("{shown} is a different version"))
                 .with_fix("vector plugin install, and restart Studio")
         }
     }
@@ -60,6 +60,6 @@ fn check_pairing(home: &Path) -> DoctorFinding {
             DoctorFinding::ok("pairing", format!("{}{clients}", count_noun(plugins, "plugin")))
         }
         Err(error) => DoctorFinding::problem("pairing", format!("{error:#}"))
-            .with_fix("see that the file is yours, or remove it and pair again"),
+            .with_fix("make the file readable, or remove it and pair again"),
     }
 }

@@ -87,9 +87,9 @@ impl RemoteDaemon {
         let whole = |path: &Path| -> anyhow::Result<String> {
             let path = std::path::absolute(path)
                 .with_context(|| format!("{} is not a path", path.display()))?;
-            path.into_os_string()
-                .into_string()
-                .map_err(|path| anyhow::anyhow!("{} cannot be said in JSON", path.display()))
+            path.into_os_string().into_string().map_err(|path| {
+                anyhow::anyhow!("{} is not a UTF-8 path; rename it", path.display())
+            })
         };
         let open = match (place, project) {
             (Some(place), _) => Some(OpenPlaceRequest::Place { place: whole(place)? }),
@@ -234,16 +234,16 @@ impl RemoteDaemon {
             if body.len() > MAX_BODY {
                 return Err(RequestError::Refused(failure(
                     FailureKind::TooLarge,
-                    format!("The call has {} bytes, and at most {MAX_BODY} are taken.", body.len()),
-                    "Nothing was called. No script of Roblox has more than 200,000 characters; make a larger \
-                     change in several calls.",
+                    format!("The call has {} bytes; at most {MAX_BODY} are accepted.", body.len()),
+                    "The call was not made. A Roblox script has at most 200,000 characters; make a \
+                     larger change in several calls.",
                 )));
             }
             request = request.header("Content-Type", "application/json").body(body);
         }
         let unanswered = |error: reqwest::Error| {
             if error.is_timeout() {
-                RequestError::TimedOut("it takes too long".to_owned())
+                RequestError::TimedOut("timeout".to_owned())
             } else {
                 gone(&error)
             }
@@ -284,9 +284,9 @@ impl RemoteDaemon {
         if known.is_some() && !self.home.join(AGENT_TOKEN).exists() {
             return Err(failure(
                 FailureKind::Internal,
-                "Vector's daemon was ended.",
-                "What waits, waits on. `vector serve` starts it again, and so does the next call of a tool \
-                 that works on a place.",
+                "Vector's daemon was stopped.",
+                "Pending proposals are kept. `vector serve` starts it again, and so does the next \
+                 call of a tool that works on a place.",
             ));
         }
         let address = self.reconnect(known.as_ref()).await?;
@@ -320,8 +320,8 @@ fn outcome_unknown(why: &str) -> Failure {
     failure(
         FailureKind::Lost,
         format!("Vector's daemon does not answer ({why})."),
-        "It is not known whether the call was made. Call proposal_status without an id before \
-         you repeat it.",
+        "It is not known whether the call was made. Call proposal_status without an ID before you \
+         repeat it.",
     )
 }
 

@@ -12,12 +12,12 @@ use crate::cli::style::{PaintKind, count_noun, terminal_line};
 use crate::cli::terminal::{Terminal, print_status};
 use crate::merges::MergeState;
 
-const HELP: &str = "  o  take what ours has
-  t  take what theirs has
-  b  take both: ours, and theirs below it (lines of a script)
+const HELP: &str = "  o  take ours
+  t  take theirs
+  b  take both: ours, then theirs below it (lines of a script)
   e  edit the lines in your editor ($VISUAL or $EDITOR)
   s  skip this conflict: it stays open
-  q  quit: what was decided is kept, the rest stays open";
+  q  quit: decisions are kept, the rest stays open";
 
 /// The user's answer to a conflict.
 enum ConflictAnswer {
@@ -72,7 +72,7 @@ fn ask_conflict(
     let what = match conflict {
         ConflictView::Property { property, .. } => property.as_str(),
         ConflictView::Script { .. } => "the text of the script",
-        ConflictView::Deleted { .. } => "deleted by one side, changed or referred to by the other",
+        ConflictView::Deleted { .. } => "deleted by one side, changed or referenced by the other",
         ConflictView::Moved { .. } => "moved by both sides",
     };
     let path = conflict.path().to_string();
@@ -84,8 +84,8 @@ fn ask_conflict(
             [base, ours, theirs].map(|value| brief_value(value.as_ref()))
         }
         ConflictView::Deleted { by, .. } => match by {
-            MergeSide::Ours => ["there", "deleted", "changed or referred to"].map(str::to_owned),
-            MergeSide::Theirs => ["there", "changed or referred to", "deleted"].map(str::to_owned),
+            MergeSide::Ours => ["there", "deleted", "changed or referenced"].map(str::to_owned),
+            MergeSide::Theirs => ["there", "changed or referenced", "deleted"].map(str::to_owned),
         },
         ConflictView::Moved { path, theirs, .. } => {
             ["elsewhere".to_owned(), path.to_string(), theirs.to_string()]

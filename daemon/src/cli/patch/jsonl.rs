@@ -94,7 +94,7 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
                 answer
             }
             Err(error) => {
-                let reason = format!("The line is not a case: {error}.");
+                let reason = format!("The line is not a valid case: {error}.");
                 CaseAnswer { id: read_case_id(&line), ..CaseAnswer::refused_with(reason) }
             }
         };

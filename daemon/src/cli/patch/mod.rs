@@ -22,18 +22,18 @@ use super::{ExitStatus, hunks};
 
 const CONTEXT: usize = 3;
 
-/// Edit a text file with a patch, replacements or ranges: exactly, or not at all.
+/// Edit a text file with a patch, replacements or ranges; nothing is written unless all edits fit.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(group = ArgGroup::new("what").required(true).args(["patch", "replace", "edits", "jsonl"]))]
 #[command(after_help = "\
-A patch is a unified diff or `*** Begin Patch`, with what models put around them. What does not fit,
-or fits several places, is refused, with the nearest real lines. What fits after white space or
-context was forgiven needs --force. Files named .luau and .lua must compile afterwards, unless they
-did not before.
+A patch is a unified diff or a `*** Begin Patch` block; text around it, as models add it, is ignored.
+An edit that does not fit, or fits several places, is refused, and the nearest lines are shown. An edit
+that fits only if white space or context is ignored needs --force. Files named .luau and .lua must
+compile afterwards if they did before.
 
-E.json holds replacements, [{\"search\": ..., \"replace\": ..., \"all\": true}], or ranges as the
-Language Server Protocol has them, [{\"start\": {\"line\": 0, \"character\": 0}, \"end\": ..., \"text\": ...}].
+E.json contains replacements, [{\"search\": ..., \"replace\": ..., \"all\": true}], or ranges as in the
+Language Server Protocol, [{\"start\": {\"line\": 0, \"character\": 0}, \"end\": ..., \"text\": ...}].
 
 Examples:
   vector patch src/Main.server.luau --patch fix.diff
@@ -41,7 +41,7 @@ Examples:
   vector patch src/Main.server.luau --replace 'wait(1)' 'task.wait(1)' --all
   vector patch --jsonl < cases.jsonl
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong use, 3 it needs --force.")]
+Exit codes: 0 done, 1 refused or failed, 2 usage, 3 needs --force.")]
 pub(super) struct PatchArgs {
     /// The file
     #[arg(required_unless_present = "jsonl")]
@@ -49,28 +49,28 @@ pub(super) struct PatchArgs {
     /// A file with a patch; - for stdin
     #[arg(long = "patch", id = "patch", value_name = "P.diff")]
     diff: Option<PathBuf>,
-    /// An exact text that occurs once, and its replacement
+    /// A text that occurs exactly once, and its replacement
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], allow_hyphen_values = true)]
     replace: Option<Vec<String>>,
-    /// With --replace: every occurrence
+    /// With --replace: replace every occurrence
     #[arg(long, requires = "replace")]
     all: bool,
     /// A file with replacements or ranges; - for stdin
     #[arg(long, value_name = "E.json")]
     edits: Option<PathBuf>,
-    /// Write nothing, only say whether it fits
+    /// Only check whether the edits fit, without writing
     #[arg(long, conflicts_with = "jsonl")]
     check: bool,
-    /// Also apply what needs a second look
+    /// Also apply edits that fit only approximately
     #[arg(long, conflicts_with = "jsonl")]
     force: bool,
-    /// Print the outcome as a JSON object
+    /// Print the result as a JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
-    /// One case a line on stdin, one answer a line on stdout (docs/patch.md)
+    /// Read one case per line on stdin, and print one answer per line (docs/patch.md)
     #[arg(long, conflicts_with = "file")]
     jsonl: bool,
-    /// Hold what has another name against Luau too
+    /// Check the Luau syntax of files with other extensions too
     #[arg(long)]
     luau: bool,
 }
@@ -130,7 +130,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     }
     if !args.json {
         print_status(&format!(
-            "It needs a second look: {}. --force applies it.",
+            "The edit fits only approximately: {}. --force applies it.",
             patched.list_doubts().join(", ")
         ));
     }
@@ -154,7 +154,7 @@ fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::R
     if (is_script || always)
         && let Some(error) = vector_luau::new_errors(before, after).first()
     {
-        bail!("it would no longer compile: {error}");
+        bail!("the script would no longer compile: {error}");
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Pa
     }
     let replacements = match (&args.replace, &args.edits) {
         (Some(both), _) => {
-            let [search, replace] = both.as_slice() else { bail!("--replace takes OLD and NEW") };
+            let [search, replace] = both.as_slice() else { bail!("--replace needs OLD and NEW") };
             let (search, replace) = (search.clone(), replace.clone());
             vec![TextReplacement { search, replace, should_replace_all: args.all }]
         }
@@ -186,7 +186,7 @@ fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Pa
                 }
             }
         }
-        (None, None) => bail!("nothing was asked for"),
+        (None, None) => bail!("no edit was given"),
     };
     let replaced = vector_text_edit::apply_replacements(text, &replacements)?;
     let confirm = replaced.stage > MatchStage::Exact;
@@ -200,7 +200,7 @@ fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Pa
 fn read_file(file: &Path) -> anyhow::Result<String> {
     if file == Path::new("-") {
         let mut text = String::new();
-        io::stdin().read_to_string(&mut text).context("stdin cannot be read as text")?;
+        io::stdin().read_to_string(&mut text).context("stdin is not valid text")?;
         return Ok(text);
     }
     fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))

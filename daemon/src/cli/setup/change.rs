@@ -177,7 +177,7 @@ fn describe_foreign(entry: &Json) -> String {
     let line: Vec<&str> = entry["command"].as_str().into_iter().chain(args).collect();
     let what = if line.is_empty() { String::new() } else { format!(" (`{}`)", line.join(" ")) };
     format!(
-        "it has an entry `vector`{what} that setup did not write; rename that, or say --force to \
+        "it has an entry `vector`{what} that setup did not write; rename it, or use --force to \
          replace it"
     )
 }

@@ -79,8 +79,7 @@ impl<'a> UserMachine<'a> {
     /// Detects the folders of this machine. On Windows, environment variables take precedence, as
     /// they do in the clients.
     pub(super) fn detect(env: &'a dyn Fn(&str) -> Option<OsString>) -> anyhow::Result<Self> {
-        let base = directories::BaseDirs::new()
-            .context("there is no home directory; set HOME to the folder of your settings")?;
+        let base = directories::BaseDirs::new().context("there is no home directory; set HOME")?;
         let system = if cfg!(windows) {
             SystemKind::Windows
         } else if cfg!(target_os = "macos") {

@@ -148,7 +148,10 @@ impl FileFormat {
         if found.unwrap_or_default() == servers && found_all == all {
             Ok(after)
         } else {
-            Err(format!("its `{}` cannot be changed without changing more", self.servers_key()))
+            Err(format!(
+                "its `{}` cannot be changed without changing other parts of the file",
+                self.servers_key()
+            ))
         }
     }
 }

@@ -25,7 +25,7 @@ impl ConfigFile {
             return Ok(Self { file, bytes: None });
         }
         let real = fs::canonicalize(file)
-            .map_err(|error| format!("what it leads to cannot be read: {error}"))?;
+            .map_err(|error| format!("the target of the link cannot be read: {error}"))?;
         let bytes = fs::read(&real).map_err(|error| format!("it cannot be read: {error}"))?;
         Ok(Self { file: real, bytes: Some(bytes) })
     }
@@ -56,7 +56,7 @@ impl ConfigFile {
             Err(error) => return Err(format!("it cannot be read: {error}")),
         };
         if now != self.bytes {
-            return Err("it was changed meanwhile; run this again".to_owned());
+            return Err("it was changed in the meantime; run the command again".to_owned());
         }
         let done = match text {
             Some(text) => make_folders(self.file.parent().unwrap_or(&self.file), false)
@@ -124,8 +124,8 @@ mod tests {
         let stored = ConfigFile::read(&file).unwrap();
         assert_eq!(stored.text(), Ok(None));
         fs::write(&file, "theirs").unwrap();
-        assert!(stored.write(Some("ours"), &[]).unwrap_err().contains("changed meanwhile"));
-        assert!(stored.write(None, &[]).unwrap_err().contains("changed meanwhile"));
+        assert!(stored.write(Some("ours"), &[]).unwrap_err().contains("changed in the meantime"));
+        assert!(stored.write(None, &[]).unwrap_err().contains("changed in the meantime"));
         assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
         ConfigFile::read(&file).unwrap().write(Some("ours"), &[]).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "ours");

@@ -40,9 +40,7 @@ impl ClientReport<'_> {
         let (client, file) = (self.client.name(), self.file.display().to_string());
         match &self.outcome {
             Err(why) => {
-                print_status(&format!(
-                    "error: {client}: {file}: {why}. Nothing was changed in it."
-                ));
+                print_status(&format!("error: {client}: {file}: {why}. The file was not changed."));
             }
             Ok(outcome) => {
                 let phrase = outcome_phrase(*outcome, self.diff.is_some());
@@ -57,13 +55,13 @@ impl ClientReport<'_> {
 fn outcome_phrase(outcome: ChangeOutcome, is_dry: bool) -> String {
     let done = match outcome {
         ChangeOutcome::Added => "added to",
-        ChangeOutcome::Updated => "brought up to date in",
-        ChangeOutcome::Replaced => "put in the place of another entry in",
-        ChangeOutcome::Removed => "taken out of",
+        ChangeOutcome::Updated => "updated in",
+        ChangeOutcome::Replaced => "replaced another entry in",
+        ChangeOutcome::Removed => "removed from",
         ChangeOutcome::Unchanged => return "already in".to_owned(),
-        ChangeOutcome::Nothing => return "nothing to take out of".to_owned(),
+        ChangeOutcome::Nothing => return "nothing to remove from".to_owned(),
         ChangeOutcome::Foreign => {
-            return "an entry `vector` that setup did not write (--force takes it out) stays in"
+            return "kept an entry `vector` that setup did not write (--force removes it) in"
                 .to_owned();
         }
     };

@@ -101,11 +101,15 @@ impl SetupRecord {
         if bytes.is_empty() {
             return Ok(Self { form: FORM, folders: vec![], written: vec![], plugin: None });
         }
-        let next = "move it away and run setup again: it knows then no more what it wrote before";
+        let next =
+            "move it away and run setup again; setup will then not know what it wrote before";
         let remembered: Self = serde_json::from_slice(&bytes)
-            .with_context(|| format!("{} is not what setup has written; {next}", file.display()))?;
+            .with_context(|| format!("{} is not a record of setup; {next}", file.display()))?;
         if remembered.form != FORM {
-            bail!("{} is of another Vector; update this one, or {next}", file.display());
+            bail!(
+                "{} was written by another version of Vector; update this one, or {next}",
+                file.display()
+            );
         }
         Ok(remembered)
     }

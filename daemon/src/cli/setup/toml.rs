@@ -39,7 +39,7 @@ pub(super) fn add_table(
 ) -> Result<String, String> {
     let document = parse_document(text)?;
     if document.get(outer).is_some_and(|item| !item.is_table()) {
-        return Err(format!("its `{outer}` is not written as tables, `[{outer}.NAME]` each"));
+        return Err(format!("its `{outer}` is not written as tables of the form `[{outer}.NAME]`"));
     }
     let newline = line_ending(text);
     let mut new = text.to_owned();
@@ -68,7 +68,7 @@ fn format_key(text: &str) -> String {
 /// Formats a value on one line.
 fn format_value(value: &Json) -> Result<String, String> {
     let value = toml::Value::try_from(value);
-    Ok(value.map_err(|error| format!("it cannot hold {error}"))?.to_string())
+    Ok(value.map_err(|error| format!("it cannot contain {error}"))?.to_string())
 }
 
 /// Sets one field of an existing table.
