@@ -70,7 +70,7 @@ fn piped_output_has_columns_and_no_escape_sequences() {
     let printed = command.output().unwrap();
     let text = String::from_utf8(printed.stdout).unwrap();
     assert!(!text.contains('\x1b'), "{text:?}");
-    assert!(text.contains("\n  note     daemon         none runs\n"), "{text}");
+    assert!(text.contains("\n  note     daemon         not running\n"), "{text}");
     assert!(text.contains("                          fix: vector serve\n"), "{text}");
 }
 

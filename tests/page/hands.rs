@@ -266,7 +266,7 @@ fn stale_epoch_request_is_refused_and_can_be_resent() {
     // A stale epoch, as on a page that does not know the new one yet.
     browser.run("document.querySelector('#composer [name=session]').dataset.epoch = '77'", &[]);
     ask(&browser, FADE);
-    browser.until_shown("#toasts", "Ask again");
+    browser.until_shown("#toasts", "Send the request again");
     assert_eq!(browser.is("document.querySelector('#ask-text').value"), FADE);
     browser.click("#ask-text");
     browser.press(&[], &[key::ENTER]);
@@ -523,6 +523,6 @@ fn composer_draft_survives_navigation_reload_and_outage() {
     assert_eq!(browser.is(typed), true);
     browser.run("document.querySelector('#ask-text').value = 'x'.repeat(900000)", &[]);
     browser.click("#composer button.main");
-    browser.until_shown("#toasts", "longer than can be asked for at once");
+    browser.until_shown("#toasts", "The request is too long");
     browser.expect("net::ERR_");
 }

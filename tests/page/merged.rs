@@ -80,7 +80,7 @@ fn merge_takes_one_side_or_the_file_as_is() {
     browser.until_shown("main", "4 of 4 conflicts decided");
     // A decision elsewhere is shown when the page is displayed again.
     browser.click("[data-say=as_is]");
-    browser.until_shown("#dialog", "Take the file as it is?");
+    browser.until_shown("#dialog", "Keep the file as it is?");
     browser.press(&[], &[key::ESCAPE]);
     browser.until("!document.querySelector('#dialog').open");
     browser.click("[data-say=as_is]");

@@ -22,7 +22,7 @@ onShown((root) => {
   for (const card of [...own, ...root.querySelectorAll("[data-proposal]:not([data-shown])")]) seen.observe(card);
 });
 
-/** The newest request of each card whose answer is on its way. An older answer is dropped. */
+/** The latest request of each card that is still loading. Answers to older requests are dropped. */
 const requests = new Map();
 let requested = 0;
 
@@ -47,7 +47,7 @@ function show(card, html) {
   if (isAtEnd) box.scrollTop = box.scrollHeight;
 }
 
-/** Shows what became of a proposal, and of one that it stands for now, on each of their cards. */
+/** Updates all cards of a proposal and of the proposal that it replaces. */
 export function told({ proposal, from, is_refusal }) {
   // The refusal of its call is part of a withdrawn card's reason. A card that is being loaded may
   // have only the first part.

@@ -5,7 +5,7 @@ const NAME = "vector-page";
 
 let token = localStorage.getItem(KEY);
 
-/** What the daemon said instead of an answer: `kind` as the API has it, or `away` where nobody answered. */
+/** An error from the daemon. `kind` is the API's error kind, or `away` if the daemon did not answer. */
 export class Failure extends Error {
   constructor(kind, message, hint) {
     super(message);
@@ -15,14 +15,14 @@ export class Failure extends Error {
 }
 
 const away = () =>
-  new Failure("away", "Vector does not answer.", "Start it with `vector serve`; this page finds it again by itself.");
+  new Failure("away", "Vector does not answer.", "Start it with `vector serve`; this page then reconnects automatically.");
 
 export const isIn = () => token !== null;
 
-/** What this page is called among those that are let in. */
+/** The name of this page in the list of granted access. */
 export const name = () => localStorage.getItem(NAME);
 
-/** Forgets the token: it opens nothing any more. */
+/** Forgets the token, because it is no longer valid. */
 export function leave() {
   // Another tab may have received a new token since.
   const isKept = localStorage.getItem(KEY) === token;
@@ -32,7 +32,7 @@ export function leave() {
   localStorage.removeItem(NAME);
 }
 
-/** Lets this page in by a code: that of its link, or the six digits. */
+/** Gets a token for a code: the one in the page's link, or the six digits. */
 export async function enter(code) {
   const answer = await ask("POST", "/api/page", { code });
   const entered = await answer.json();
@@ -58,25 +58,25 @@ async function ask(method, path, body, signal) {
   throw new Failure(said.kind, said.message, said.hint);
 }
 
-/** Calls a route; its answer as JSON. */
+/** Calls a route and returns its answer as JSON. */
 export async function call(method, path, body) {
   const answer = await ask(method, path, method === "GET" ? undefined : (body ?? {}));
   return answer.json();
 }
 
-/** A part of the page as HTML. */
+/** Fetches a part of the page as HTML. */
 export async function part(name, behind = {}, signal = undefined) {
   const query = new URLSearchParams(Object.entries(behind).filter(([, value]) => value !== undefined && value !== ""));
   const path = query.size === 0 ? `/page/${name}` : `/page/${name}?${query}`;
   return (await ask("GET", path, undefined, signal)).text();
 }
 
-/** A file or a picture. */
+/** Fetches a file or a picture. */
 export const blob = async (path, signal) => (await ask("GET", path, undefined, signal)).blob();
 
 /**
- * What happens behind a cursor, as `[cursor, told]`, for as long as the connection holds; `[null, "places"]` and
- * `[null, "settings"]` say that these are others now.
+ * Yields the events after a cursor, as `[cursor, event]`, while the connection lasts; `[null, "places"]` and
+ * `[null, "settings"]` report that these have changed.
  */
 export async function* stream(cursor, opened, signal) {
   const at = cursor === null ? "" : `?cursor=${cursor}`;

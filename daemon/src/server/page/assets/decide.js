@@ -3,11 +3,11 @@
 import { call } from "./daemon.js";
 import { question } from "./ui.js";
 
-/** Brings a decision upon what an element's data name; what stands now. */
+/** Sends a decision on the proposal that an element's data name. Returns its new state. */
 export const decide = ({ seq, patch, base }, decision) =>
   call("POST", `/api/proposals/${seq}/decide`, { patch_id: patch, base, decision });
 
-/** Says yes, a second time where a warning asks for it; null where the person would rather not. */
+/** Approves a proposal, with a second confirmation if a warning requires it; null if the user cancels. */
 export async function approve(of) {
   const twice = of.twice !== undefined;
   if (twice) {
@@ -23,13 +23,13 @@ export async function approve(of) {
   return decide(of, { say: "approve", twice });
 }
 
-/** Says no, and why; null where the person would rather not. */
+/** Rejects a proposal, with a reason; null if the user cancels. */
 export async function reject(of) {
   const said = await question({
-    title: "Reject it?",
+    title: "Reject this proposal?",
     about: of.title,
-    text: "Nothing is changed. The requester receives your reason, if you give one.",
-    field: "Why",
+    text: "Nothing is changed. If you give a reason, the requester receives it.",
+    field: "Reason (optional)",
     yes: "Reject",
   });
   if (said === null) return null;

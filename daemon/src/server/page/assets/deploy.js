@@ -3,12 +3,12 @@
 import { call, part } from "./daemon.js";
 import { act, failed, fill, isTouched, swap } from "./ui.js";
 
-/** How long an answer is waited for where nothing changes, in seconds. */
+/** The duration of a long poll, in seconds. */
 const HOLD = 10;
 
 let root = null;
 let session = null;
-/** Where it is said how far the deploy is that is followed. */
+/** The element that shows the progress of the current deploy. */
 let followed = null;
 
 export async function show(main, [of]) {
@@ -18,7 +18,7 @@ export async function show(main, [of]) {
   if (box.dataset.atWork) follow(box, box.dataset.atWork).catch(failed);
 }
 
-/** What is being typed is not taken away, nor what is said of a deploy that is followed or over. */
+/** Reloads the view, unless the user is typing or a deploy is shown. */
 export async function again() {
   const box = document.getElementById("deploying");
   const isSaid = box !== null && (box === followed || box.querySelector("[data-over]") !== null);
@@ -35,7 +35,7 @@ act("deploy", async (form) => {
   await follow(document.getElementById("deploying"), id);
 });
 
-/** Shows how far a deploy is until it is over. */
+/** Shows the progress of a deploy until it has finished. */
 async function follow(box, id) {
   const form = box.parentElement.querySelector("form");
   const button = form?.querySelector("button");

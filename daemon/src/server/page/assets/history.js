@@ -6,10 +6,10 @@ import { act, elements, failed, fill, isTouched, put, question, swap, toast } fr
 const NAMES = ["text", "path", "place", "tool", "outcome", "day"];
 
 let root = null;
-/** Changes and questions, until the person wants everything. */
+/** Changes and questions only, until the user asks for everything. */
 const FIRST = { only: "changes" };
 let wanted = FIRST;
-/** The entry that is shown alone. */
+/** The entry that is shown on its own. */
 let single = null;
 
 export async function show(main, [of]) {
@@ -18,7 +18,7 @@ export async function show(main, [of]) {
   await (single === null ? list() : one(single));
 }
 
-/** What is being typed is not taken away. */
+/** Reloads the page, unless the user is typing. */
 export async function again() {
   if (single !== null) await one(single);
   else if (!isTouched(root)) await list(() => !isTouched(root));
@@ -28,7 +28,7 @@ export function hide() {
   seen.disconnect();
 }
 
-/** What was asked for last: what comes later than something newer is of no use. */
+/** The number of the latest request. Answers to older requests are dropped. */
 let turn = 0;
 
 async function list(isMeant = () => true) {
@@ -39,7 +39,7 @@ async function list(isMeant = () => true) {
   watch();
 }
 
-/** One entry, with a way to those beside it. */
+/** Shows one entry, with links to the previous and the next one. */
 async function one(of) {
   const own = ++turn;
   const html = await part("entry", { of });
@@ -113,7 +113,7 @@ act("export", async () => {
   URL.revokeObjectURL(link.href);
 });
 
-/** A proposal that takes something back waits like any other. */
+/** Shows a requested revert, which is a proposal like any other. */
 async function went({ workflow }) {
   toast("Undo proposed. Review it.");
   location.hash = `#/now/${workflow}`;
@@ -121,8 +121,8 @@ async function went({ workflow }) {
 
 act("revert", async ({ dataset }) => went(await call("POST", `/api/proposals/${dataset.back}/revert`)));
 act("restore", async ({ dataset }) => {
-  const text = "Vector proposes to revert everything that it applied since, as one change. Changes by others stay.";
-  if ((await question({ title: "Go back to this checkpoint?", text, yes: "Propose it" })) === null) return;
+  const text = "Vector proposes to revert everything that it applied since then, as one change. Changes by others stay.";
+  if ((await question({ title: "Restore this checkpoint?", text, yes: "Propose it" })) === null) return;
   await went(await call("POST", `/api/checkpoints/${dataset.checkpoint}/restore`));
 });
 act("script", async (button) => {

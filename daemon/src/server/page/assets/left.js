@@ -2,10 +2,10 @@
 // proposals.
 
 const LEFT = "vector-left";
-/** Of how many proposals it is kept. */
+/** The maximum number of proposals that are remembered. */
 const KEPT = 10;
 
-/** By proposal, the parts that are left out: by name, the mark of each; and the marks of all its parts. */
+/** For each proposal, the marks of the parts that are left out, by name, and the marks of all its parts. */
 const left = new Map(stored().map(([of, { out, all }]) => [of, { out: new Map(out), all }]));
 
 function stored() {
@@ -17,13 +17,13 @@ function keep() {
   sessionStorage.setItem(LEFT, JSON.stringify(last));
 }
 
-/** The words of what an element's data list. */
+/** Splits a list in an element's data. */
 export const words = (text) => text.split(" ").filter(Boolean);
 
-/** The parts of a proposal that are left out, by name. */
+/** Returns the parts of a proposal that are left out, by name. */
 export const leftOut = (of) => left.get(of)?.out ?? new Map();
 
-/** Leaves out a part of a proposal, or takes it. */
+/** Leaves out a part of a proposal, or includes it again. */
 export function leave({ of, parts, marks }, name, isTaken) {
   const [out, all] = [leftOut(of), words(marks)];
   if (isTaken) out.delete(name);
@@ -32,15 +32,15 @@ export function leave({ of, parts, marks }, name, isTaken) {
   keep();
 }
 
-/** Knows nothing any more of what was left out of a proposal. */
+/** Forgets which parts of a proposal were left out. */
 export function forget(of) {
   if (left.delete(of)) keep();
 }
 
-/** What a part is about, whatever it does to that. */
+/** The subject of a part, without its change. */
 const about = (mark) => mark.split(".")[0];
 
-/** Leaves out of what was planned again what was left out before. Whether all of that was found. */
+/** Carries over the parts that were left out to a replanned proposal. Returns whether all were found. */
 export function carry({ of, parts, replaces, marks, status }) {
   // A daemon with another ledger has other proposals with these numbers.
   if (marks && left.has(of) && left.get(of).all.join(" ") !== marks) forget(of);

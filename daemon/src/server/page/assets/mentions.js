@@ -4,13 +4,13 @@ import { part } from "./daemon.js";
 import { act, failed, fill } from "./ui.js";
 
 const PAUSE = 120;
-/** What is typed behind the last `@` before the caret. */
+/** Matches the text after the last `@` before the caret. */
 const TYPED = /(?:^|[\s(])@((?:file:|folder:)?[^\s@]*)$/;
 
 const area = () => document.getElementById("ask-text");
 const menu = () => document.getElementById("mentions");
 
-/** What is being typed behind `@`, and where that begins; null where nothing is. */
+/** Returns the text after `@` and its start; null if there is none. */
 function typed() {
   const { value, selectionStart } = area();
   const found = TYPED.exec(value.slice(0, selectionStart));
@@ -61,7 +61,7 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-/** Puts a text where the caret is, and the caret behind it. */
+/** Inserts a text, and puts the caret after it. */
 function insert(text, start, end) {
   const field = area();
   field.focus();

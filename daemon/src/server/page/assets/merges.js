@@ -10,7 +10,7 @@ export async function show(main) {
   swap(root, await part("merges"));
 }
 
-/** What is chosen for a part of a script, and not for all of it, is not taken away; nor what is being typed. */
+/** Reloads the page, unless the user is typing or has decided only some parts of a script. */
 export async function again() {
   const isBegun = [...root.querySelectorAll("form[data-conflict]")].some((form) => {
     const fields = [...form.querySelectorAll("input, textarea")];
@@ -25,13 +25,13 @@ export function hide() {
 
 const LINES = "edited";
 
-/** What is chosen in a fieldset; null where nothing is. */
+/** Returns the choice in a fieldset; null if there is none. */
 function chosen(fieldset) {
   const value = fieldset.querySelector("input:checked")?.value ?? null;
   return value === LINES ? { edited: fieldset.querySelector("textarea").value } : value;
 }
 
-/** A choice that needs nothing more is made by choosing. */
+/** A choice that needs no further input is sent immediately. */
 addEventListener("change", ({ target }) => {
   const form = target.closest?.("form[data-conflict]");
   if (!form || target.type !== "radio" || target.value === LINES) return;
@@ -64,15 +64,15 @@ act("decide-open", async ({ dataset: { merge, say } }) => {
 
 const QUESTIONS = {
   overwrite: {
-    title: "Write the merge over the file?",
-    text: "What was changed in the file since the merge is lost.",
-    yes: "Write over it",
+    title: "Overwrite the file with the merge?",
+    text: "Changes to the file since the merge will be lost.",
+    yes: "Overwrite",
     danger: true,
   },
   as_is: {
-    title: "Take the file as it is?",
-    text: "The merge is closed. What was decided here is not written.",
-    yes: "Take it as it is",
+    title: "Keep the file as it is?",
+    text: "The merge is closed. Your decisions are not written.",
+    yes: "Keep the file",
     danger: true,
   },
 };
@@ -80,7 +80,7 @@ const QUESTIONS = {
 act("finish-merge", async ({ dataset: { merge, say: how } }) => {
   if (QUESTIONS[how] && (await question(QUESTIONS[how])) === null) return;
   const { file, is_staged: isStaged } = await call("POST", "/api/merges/finish", { merge, how });
-  const said = how === "as_is" ? "is taken as it is" : "is merged";
+  const said = how === "as_is" ? "was kept as it is" : "is merged";
   toast(`${file} ${said}.${isStaged ? " It is staged; commit it with Git." : ""}`, "good");
   await show(root);
 });

@@ -7,16 +7,16 @@ import { act, elements, failed, put, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
 let task = null;
-/** The conversation that was shown last. */
+/** The conversation that was shown most recently. */
 let last = null;
-/** What was told while a conversation was on its way, which may not have it. */
+/** The events that arrived while a conversation was loading, and which it may lack. */
 let kept = null;
 
 const FRAME = `<div class="now"><details class="side" id="side"><summary>Places and tasks</summary>
   <aside class="rail" id="rail" aria-label="Places and tasks"></aside></details>
   <section class="middle" aria-label="Conversation"><div class="scroll" id="scroll" tabindex="0"></div><div id="composer"></div></section></div>`;
 
-/** Where there is no room for the list beside the conversation: it is a menu then. */
+/** Whether there is no room for the list beside the conversation, so that it becomes a menu. */
 const narrow = matchMedia("(max-width: 760px)");
 const fold = () => root?.querySelector("#side") && (root.querySelector("#side").open = !narrow.matches || task === null);
 narrow.addEventListener("change", fold);
@@ -41,7 +41,7 @@ export async function show(main, [wanted, place]) {
   fold();
 }
 
-/** Shows a place that was just opened: its newest conversation, and the composer at it. */
+/** Shows a place that was just opened: its newest conversation, with the composer set to the place. */
 async function at(place) {
   const own = [...root.querySelectorAll("#rail section")].find((it) => it.dataset.session === place);
   const newest = own?.querySelector("[data-task]")?.dataset.task;
@@ -53,7 +53,7 @@ async function at(place) {
   mark();
 }
 
-/** Chooses a place, where it is open. */
+/** Selects a place, if it is open. */
 function chooseFrom(choice, place) {
   if ([...choice.options].some((it) => it.value === place)) choice.value = place;
 }
@@ -96,7 +96,7 @@ async function rail() {
 
 const HIDDEN = "vector-hidden-until";
 
-/** Tasks of other places: those that were hidden, or do not have what is searched, are not shown. */
+/** Filters the tasks of other places: hides dismissed ones and those that do not match the search. */
 function elsewhere() {
   const box = root?.querySelector("#elsewhere");
   if (!box) return;
@@ -120,10 +120,10 @@ act("hide-elsewhere", async (button) => {
 
 let composed = "";
 
-/** Bytes that are asked for at once; the daemon takes a little more, with what is around them. */
+/** The maximum length of a request, in bytes; the daemon accepts a little more, for the rest of the call. */
 const LONGEST = 800_000;
 const DRAFT = "vector-draft";
-/** What is being typed, also for a page that is loaded anew. */
+/** The user's draft, which survives a reload. */
 const drafted = () => JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
 
 addEventListener("input", ({ target }) => {
@@ -186,7 +186,7 @@ async function talk(wanted) {
 const railSoon = soon(() => root && rail());
 const composerSoon = soon(() => root && composer());
 
-/** The places that are open, or the settings, are others now. */
+/** Handles a change of the open places or the settings. */
 export function changed(what) {
   if (what === "places") railSoon();
   composerSoon();
@@ -200,7 +200,7 @@ const headSoon = soon(async () => {
   if (head && of === task) swap(head, html);
 });
 
-/** Goes on to a task where that goes on with the conversation that is shown. */
+/** Follows a task that continues the conversation that is shown. */
 async function onward(next) {
   const html = await part("head", { of: next });
   const tasks = elements(html).firstElementChild.dataset.tasks.split(" ");
@@ -252,7 +252,7 @@ act("earlier", async (button) => {
   watch();
 });
 
-/** What was refused is told where nobody else says why a task failed. */
+/** Expands the refusals of a failed task if nothing else shows the reason. */
 function unfold() {
   for (const end of scroll().querySelectorAll(".end[data-state=failed]")) {
     const before = end.previousElementSibling;
@@ -295,7 +295,7 @@ async function ask(text, more = {}) {
   const option = field?.selectedOptions?.[0] ?? field;
   if (!option) throw new Failure("not_found", "No place is open.", "Open a place in Studio, or a file on the left.");
   if (new Blob([text]).size > LONGEST) {
-    throw new Failure("invalid", "That is longer than can be asked for at once.", "What you have typed is still there: make it shorter.");
+    throw new Failure("invalid", "The request is too long.", "Your text is still there: make it shorter.");
   }
   const body = {
     session: option.value,
@@ -309,7 +309,7 @@ async function ask(text, more = {}) {
     if (error.kind !== "stale") throw error;
     composed = "";
     await composer();
-    throw new Failure("stale", "The place was reopened meanwhile.", "Ask again: what you have typed is still there.");
+    throw new Failure("stale", "The place was reopened in the meantime.", "Send the request again: your text is still there.");
   });
   if (String(workflow) !== task) location.hash = `#/now/${workflow}`;
 }

@@ -13,9 +13,9 @@ import "./viewed.js";
 import * as settings from "./settings.js";
 import * as usage from "./usage.js";
 
-/** By the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
+/** The pages by the first word of the address. Each has `show(main, rest)`, and may have `told(told)`, `changed(what)`, `again()` and `hide()`. */
 const PAGES = { now, proposals: review, history, usage, settings, deploy, merges };
-/** The titles of those that no tab leads to. */
+/** The titles of pages without a tab. */
 const TITLES = { deploy: "Deploy", merges: "Merge conflicts" };
 
 const main = document.getElementById("main");
@@ -23,7 +23,7 @@ const link = document.getElementById("link");
 const LOADING = `<div class="loading" role="status"><span class="spinner" aria-hidden="true"></span>Loading</div>`;
 
 let current = null;
-/** What the current page stands on. */
+/** The element that contains the current page. */
 let sheet = null;
 
 function address() {
@@ -31,7 +31,7 @@ function address() {
   return Object.hasOwn(PAGES, name) ? [name, rest.map(decoded)] : ["now", []];
 }
 
-/** A part of an address; as it stands where it is no text that was encoded. */
+/** Decodes a part of an address, or returns it unchanged if it is not encoded. */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -69,7 +69,7 @@ async function show() {
   }
 }
 
-/** What stands in place of a page that could not be shown. */
+/** Shows an error in place of a page. */
 function missing(error) {
   sheet.replaceChildren(
     elements(`<div class="empty"><h1></h1><p></p><button type="button" class="main" data-act="again">Try again</button></div>`),
@@ -81,7 +81,7 @@ function missing(error) {
 act("again", show);
 act("skip", () => main.focus());
 
-/** Where the person shows that it is they. */
+/** Asks the user for the code that grants access. */
 function door(error = null) {
   current?.hide?.();
   current = null;
@@ -127,26 +127,26 @@ const count = soon(async () => {
   badge.title = `${waiting} to review`;
 });
 
-/** Whether the person has a proposal before them. */
+/** Whether a proposal is visible to the user. */
 const isSeen = (seq) => main.querySelector(`[data-proposal="${seq}"], [data-of="${seq}"]`) !== null;
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const LONGEST = 5000;
-/** After how long nobody sees a page that is hidden. */
+/** How long a hidden page keeps its stream, in ms. */
 const HIDDEN = 5000;
-/** For how long nothing is said in passing once the daemon is back: what comes then may be old. */
+/** How long notices are suppressed after a reconnect, because events may be old, in ms. */
 const QUIET = 1500;
 
 let isFollowing = false;
 
-/** Follows the stream for as long as the page is open, whatever becomes of the daemon. */
+/** Follows the stream while the page is open, and reconnects if the daemon restarts. */
 async function follow() {
   isFollowing = true;
   await listen();
   isFollowing = false;
 }
 
-/** The stream of this page. A page that nobody sees has none: a browser keeps six connections for all its tabs. */
+/** The stream of this page. A hidden page has none, because a browser allows six connections for all its tabs. */
 let listening = null;
 let hiding = null;
 addEventListener("visibilitychange", () => {
@@ -154,7 +154,7 @@ addEventListener("visibilitychange", () => {
   if (document.hidden) hiding = setTimeout(() => listening?.abort(), HIDDEN);
 });
 
-/** Until somebody sees the page. */
+/** Waits until the page is visible. */
 const visible = () =>
   document.hidden && new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
 
@@ -199,7 +199,7 @@ async function listen() {
     }
     wasAway = true;
     if (listening.signal.aborted) continue;
-    said("away", "Disconnected: Vector is looked for");
+    said("away", "Disconnected, reconnecting");
     await pause(wait);
     wait = Math.min(wait * 2, LONGEST);
   }

@@ -4,7 +4,7 @@ import { blob } from "./daemon.js";
 import { act, onShown } from "./ui.js";
 
 const urls = new Map();
-/** What is on its way, by its picture. */
+/** The pictures that are loading. */
 const asked = new Map();
 
 const seen = new IntersectionObserver((entries) => {

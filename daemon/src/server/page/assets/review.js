@@ -7,24 +7,24 @@ import { act, elements, failed, fill, question, replaceAddress, soon, swap, toas
 
 const LAYOUT = "vector-layout";
 const SLOW = 250;
-/** For how long the next step of what was asked for is waited for, and how often it is looked for. */
+/** How long to wait for the next step of a task, and how often to check, in ms. */
 const STEP = 1500;
 const LOOK = 150;
-/** For how long a proposal has to be seen before it can be decided upon: a second press may be meant for the one before. */
+/** How long a proposal must be visible before it can be decided, so that a double press cannot hit it, in ms. */
 const SEEN = 350;
 
-const FRAME = `<div class="review"><aside class="list" id="list" aria-label="Proposals that wait"></aside>
+const FRAME = `<div class="review"><aside class="list" id="list" aria-label="Pending proposals"></aside>
   <section class="one" id="one" aria-label="Proposal" tabindex="-1"></section></div>`;
 const LOADING = `<div class="loading" role="status"><span class="spinner" aria-hidden="true"></span>Loading</div>`;
 const KEYS = [
-  ["j k", "the next proposal, the one before"],
-  ["n p", "the next part of it, the one before"],
-  ["x", "take this part, or leave it out (the space bar, too)"],
-  ["a", "accept it, or only what is ticked"],
-  ["r", "reject it; you can say why"],
-  ["s", "skip it: it goes on waiting"],
-  ["u", "texts one below the other, or side by side"],
-  ["?", "these keys"],
+  ["j k", "next proposal, previous proposal"],
+  ["n p", "next part, previous part"],
+  ["x", "include or leave out this part (also the space bar)"],
+  ["a", "accept the proposal, or only the selected parts"],
+  ["r", "reject the proposal; you can give a reason"],
+  ["s", "skip the proposal: it stays pending"],
+  ["u", "switch between unified and split diff"],
+  ["?", "show these keys"],
 ];
 
 let root = null;
@@ -32,9 +32,9 @@ let current = null;
 let asked = null;
 let isDeciding = false;
 let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
-/** Where there is no room for two sides. */
+/** Whether there is no room for a split diff. */
 const narrow = matchMedia("(max-width: 760px)");
-/** What was accepted here and is not done yet, with its title. */
+/** The proposals that were accepted here and are not applied yet, with their titles. */
 const awaited = new Map();
 
 export async function show(main, [wanted]) {
@@ -75,14 +75,14 @@ export function told(told) {
   else if (proposal === current) currentSoon();
 }
 
-/** Goes on to what stands for the proposal that is shown, without leaving the part that is looked at. */
+/** Switches to the proposal that replaces the one shown, and keeps the current part. */
 function follow(proposal) {
   current = proposal;
   window.history.replaceState(null, "", `#/proposals/${proposal}`);
   currentSoon();
 }
 
-/** What is open decides what can be decided upon. */
+/** Handles a change of the open places, which determine what can be decided. */
 export function changed(what) {
   if (what === "places") placesSoon();
 }
@@ -93,7 +93,7 @@ const links = () => [...root.querySelectorAll("#list a[data-seq]")];
 const seqs = () => links().map((link) => link.dataset.seq);
 const isOf = (proposal) => (link) => link.dataset.seq === proposal;
 
-/** Shows a proposal, or what there is; the way back leads to where the person came from. */
+/** Shows a proposal, or the list, without a new history entry. */
 function go(proposal) {
   const hash = proposal === null ? "#/proposals" : `#/proposals/${proposal}`;
   if (location.hash === hash) return show(root.parentElement, proposal === null ? [] : [proposal]);
@@ -108,7 +108,7 @@ async function list() {
   mark();
 }
 
-/** Lists what waits now, and shows the first of it where nothing waited. */
+/** Lists the pending proposals, and shows the first one if none was shown. */
 async function listed() {
   await list();
   if (root && current === null && links().length > 0) await show(root.parentElement, []);
@@ -138,7 +138,7 @@ function nothing() {
   root.toggleAttribute("data-none", links().length === 0);
 }
 
-/** Fetches a proposal: anew, or what became of the one that is shown. */
+/** Fetches a proposal, or the new state of the one that is shown. */
 async function open(proposal, isSame = false) {
   asked?.abort();
   const own = (asked = new AbortController());
@@ -159,7 +159,7 @@ async function open(proposal, isSame = false) {
   }
 }
 
-/** Shows what became of what is shown, and stays at the part that was gone to. */
+/** Updates the shown proposal, and keeps the current part. */
 function refresh(html) {
   const key = document.activeElement?.matches("[data-stop]") ? document.activeElement.dataset.key : null;
   swap(one(), html);
@@ -175,10 +175,10 @@ function renew(html) {
   if (hadFocus) one().focus({ preventScroll: true });
 }
 
-/** Which proposal is before the person, and since when. */
+/** The visible proposal, and since when it is visible. */
 let seen = { of: null, since: 0 };
 
-/** Lets what is shown be decided upon, once it has been seen. */
+/** Allows a decision on the shown proposal once it has been visible long enough. */
 function arm() {
   const shown = article();
   if (!shown) return;
@@ -198,11 +198,11 @@ const boxes = () => [...one().querySelectorAll("input[data-part]")];
 const parts = () => words(article().dataset.parts);
 const taken = () => parts().filter((name) => !leftOut(article().dataset.of).has(name));
 
-/** Ticks what is taken, and says on the button what would be done. */
+/** Updates the checkboxes of the parts, and the label of the button. */
 function tick() {
   const shown = article();
   if (shown && !carry(shown.dataset)) {
-    toast("Not all that you had left out is found in what was planned again.", "plain", "Look at what is ticked.");
+    toast("Some parts that you left out were not found in the replanned proposal.", "plain", "Check the selected parts.");
   }
   for (const box of boxes()) box.checked = !leftOut(shown.dataset.of).has(box.dataset.part);
   const label = one().querySelector("#accept");
@@ -218,16 +218,16 @@ addEventListener("change", ({ target }) => {
   tick();
 });
 
-/** A part's name as the API has it. */
+/** Returns a part's name in the API. */
 function named(name) {
   const [first, second] = name.slice(1).split(".").map(Number);
   return name[0] === "c" ? { part: "command", command: first } : { part: "hunk", script: first, hunk: second };
 }
 
-/** Whether what is meant is before the person, and has been for a moment. */
+/** Whether the current proposal has been visible long enough to be decided. */
 const isSeen = () => current === null || (article()?.dataset.of === current && article().hasAttribute("data-seen"));
 
-/** Where to go from here: the next that waits, or the one before. */
+/** Returns the next or the previous pending proposal. */
 function beside(step) {
   const all = seqs();
   const at = all.indexOf(current);
@@ -235,7 +235,7 @@ function beside(step) {
   return all[at + step] ?? null;
 }
 
-/** One answer at a time: what it changes is not known before it is there. */
+/** Runs one decision at a time, because its effect is not known before the answer. */
 async function deciding(work, isMeant = isSeen()) {
   if (isDeciding || !isMeant) return;
   isDeciding = true;
@@ -252,7 +252,7 @@ async function deciding(work, isMeant = isSeen()) {
   }
 }
 
-/** After an answer: on with what else waits of the same task, then with what waits beside it. */
+/** After a decision, shows the next pending proposal of the same task, or else the next in the list. */
 async function on(proposal) {
   const task = article()?.dataset.task;
   const its = () => links().filter((link) => link.dataset.task === task);
@@ -268,7 +268,7 @@ async function on(proposal) {
   await go(nearest(its(), own)?.dataset.seq ?? beyond ?? null);
 }
 
-/** Waits a moment for the next step of a task that is at work: who accepts a step means what it is of. */
+/** Waits briefly for the next proposal of a task that is still running. */
 async function comes(task, isOver) {
   for (const end = performance.now() + STEP; performance.now() < end && !isOver(); ) {
     const { state } = await call("GET", `/api/workflows/${task}`);
@@ -296,7 +296,7 @@ act("accept", (button) =>
 
 async function take(of, chosen) {
   if (chosen.length === 0) {
-    toast("Nothing of it is ticked.", "plain", "Tick what you want, or reject it.");
+    toast("No part is selected.", "plain", "Select the parts you want, or reject the proposal.");
     return;
   }
   const decided = await decide(of, { say: "take", parts: chosen.map(named) });
@@ -328,7 +328,7 @@ act("accept-additive", ({ dataset: { behind } }) =>
     const plain = links().filter((link) => link.hasAttribute("data-plain"));
     const sure = await question({
       title: plain.length === 1 ? "Accept 1 proposal?" : `Accept ${plain.length} proposals?`,
-      text: `They only add, and there is no warning of them.${Number(behind) > 0 ? ` ${behind} more stand on others that wait, and go on waiting.` : ""}`,
+      text: `They only add, and have no warnings.${Number(behind) > 0 ? ` ${behind} more depend on other pending proposals and stay pending.` : ""}`,
       yes: "Accept",
     });
     if (sure === null) return;
@@ -341,7 +341,7 @@ act("accept-additive", ({ dataset: { behind } }) =>
   }, true),
 );
 
-/** Accepts one after the other, until one is refused; says how many were accepted, and why not all. */
+/** Accepts proposals one after the other until one is refused. Reports how many were accepted, and why not all. */
 async function acceptEach(all) {
   let accepted = 0;
   try {
@@ -353,13 +353,13 @@ async function acceptEach(all) {
     toast(`Accepted: ${accepted}`, "good");
   } catch (error) {
     awaited.delete(all[accepted].seq);
-    toast(`Accepted: ${accepted} of ${all.length}`, "plain", "The list shows those that still wait.");
+    toast(`Accepted ${accepted} of ${all.length}`, "plain", "The list shows those that are still pending.");
     failed(error);
   }
   return accepted;
 }
 
-/** Says what became of what was accepted here. */
+/** Reports the outcome of a proposal that was accepted here. */
 async function became(proposal) {
   const { status, reason } = await call("GET", `/api/proposals/${proposal}`);
   if (status === "waiting" || status === "approved") return;
@@ -372,7 +372,7 @@ async function became(proposal) {
 function skip() {
   const all = seqs();
   const next = all[(all.indexOf(current) + 1) % all.length];
-  if (next === undefined || next === current) toast("No other proposal waits.");
+  if (next === undefined || next === current) toast("No other proposal is pending.");
   else go(next);
 }
 
@@ -405,7 +405,7 @@ function keys() {
 const stops = () => [...one().querySelectorAll("[data-stop]")];
 const stop = () => document.activeElement?.closest?.("[data-stop]");
 
-/** Goes to the next part, or the one before. */
+/** Goes to the next or the previous part. */
 function step(by) {
   const all = stops();
   const at = all.indexOf(stop());
@@ -444,10 +444,10 @@ const DOES = {
   "?": keys,
 };
 
-/** What may go on for as long as its key is held. */
+/** Keys that repeat while they are held down. */
 const MOVES = ["j", "k", "n", "p"];
 
-/** Whether a key is for something else: for what is typed, a button, or the browser. */
+/** Whether a key belongs to a text field, a button or the browser. */
 function isTaken(event) {
   const { target } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return true;

@@ -4,7 +4,7 @@ import { call, name, part } from "./daemon.js";
 import { act, isTouched, question, soon, swap, toast } from "./ui.js";
 
 let root = null;
-/** The code that lets a plugin in: what is said of it, until when, and who had access before. */
+/** The pairing code for a plugin: its text, its expiry, and the previous access list. */
 let pairing = null;
 
 export async function show(main) {
@@ -23,7 +23,7 @@ function put(html) {
   own?.append(" · this page");
 }
 
-/** What is being typed is not taken away. */
+/** Reloads the page, unless the user is typing. */
 export async function again() {
   if (isTouched(root)) return;
   const html = await part("settings");
@@ -39,8 +39,8 @@ export function changed(what) {
 act("choose", async (form) => {
   const { mode, dry_run: dry, model } = form.elements;
   if (mode.value === "dangerous" && [...mode].some((it) => it.checked !== it.defaultChecked)) {
-    const text = "Everything that a model wants is then done at once, without asking you.";
-    if ((await question({ title: "Let everything through?", text, yes: "Let it through", danger: true })) === null) return;
+    const text = "Then every change by a model is applied immediately, without asking you.";
+    if ((await question({ title: "Apply everything without asking?", text, yes: "Apply everything", danger: true })) === null) return;
   }
   // Settings that the user did not touch may have been changed elsewhere.
   const body = await call("GET", "/api/settings");
@@ -48,24 +48,24 @@ act("choose", async (form) => {
   if (dry.checked !== dry.defaultChecked) body.dry_run = dry.checked;
   if (model.value !== model.defaultValue) body.model = model.value.trim();
   await call("PUT", "/api/settings", body);
-  toast("Saved. It counts for what begins from now on.", "good");
+  toast("Saved. The settings apply to new tasks.", "good");
   await show(root);
 });
 act("pairing", async () => {
   const { code, seconds } = await call("POST", "/api/pairing");
-  const text = `Type ${code.slice(0, 3)} ${code.slice(3)} in the plugin's widget; it holds for ${seconds / 60} minutes.`;
+  const text = `Type ${code.slice(0, 3)} ${code.slice(3)} in the plugin's widget; the code is valid for ${seconds / 60} minutes.`;
   pairing = { text, until: Date.now() + seconds * 1000, known: names() };
   document.getElementById("pairing").textContent = text;
   setTimeout(againSoon, seconds * 1000 + 1000);
 });
 act("revoke", async ({ dataset: { name: whom } }) => {
-  const text = `${whom} has no access from then on. A plugin has to be paired again, a page opened again.`;
-  if ((await question({ title: "Take access away?", text, yes: "Take it away", danger: true })) === null) return;
+  const text = `${whom} loses access immediately. A plugin then has to be paired again, and a page reopened.`;
+  if ((await question({ title: "Revoke access?", text, yes: "Revoke", danger: true })) === null) return;
   await call("POST", "/api/access/revoke", { what: "named", name: whom });
   await show(root);
 });
 act("stop", async () => {
-  const text = "What waits can be decided upon when it serves again.";
-  if ((await question({ title: "Stop Vector?", text, yes: "Stop it", danger: true })) === null) return;
+  const text = "Pending proposals are kept until Vector runs again.";
+  if ((await question({ title: "Stop Vector?", text, yes: "Stop", danger: true })) === null) return;
   await call("POST", "/api/stop");
 });

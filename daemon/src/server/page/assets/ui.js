@@ -9,7 +9,7 @@ const trusted = globalThis.trustedTypes?.createPolicy("vector", { createHTML: (h
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
-/** Writes the times in an element as its reader has them. */
+/** Formats the times in an element in the reader's locale and time zone. */
 function tellTimes(root) {
   const today = new Date().toDateString();
   for (const time of root.querySelectorAll("time[data-at]:empty")) {
@@ -22,10 +22,10 @@ function tellTimes(root) {
 
 const shown = [];
 
-/** Calls back with each piece of HTML that is put into the page. */
+/** Registers a callback for each piece of HTML that is inserted into the page. */
 export const onShown = (callback) => shown.push(callback);
 
-/** The elements of HTML that the daemon has made. */
+/** Parses HTML from the daemon. */
 export function elements(html) {
   const template = document.createElement("template");
   template.innerHTML = trusted.createHTML(html);
@@ -33,18 +33,18 @@ export function elements(html) {
   return template.content;
 }
 
-/** Says that these are in the page now. */
+/** Runs the callbacks for elements that are now in the page. */
 export function tell(root) {
   for (const callback of shown) callback(root);
 }
 
-/** Puts HTML into an element, in place of something else. */
+/** Replaces the content of an element with HTML. */
 export function fill(element, html) {
   element.replaceChildren(elements(html));
   tell(element);
 }
 
-/** Puts HTML into an element, in place of what was there. Focus, what is selected in a field, and open details stay. */
+/** Replaces the content of an element, and keeps the focus, the selection in a field and open details. */
 export function swap(element, html) {
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
   const way = focused && wayTo(focused, element);
@@ -62,7 +62,7 @@ export function swap(element, html) {
   tell(element);
 }
 
-/** Puts one element in the place of another, or behind all others. */
+/** Replaces an element with another, or appends it. */
 export function put(parent, old, html) {
   const fresh = elements(html).firstElementChild;
   if (old) old.replaceWith(fresh);
@@ -71,7 +71,7 @@ export function put(parent, old, html) {
   return fresh;
 }
 
-/** By what an element is found again after its surroundings were made anew. */
+/** Returns a selector that finds an element again after its surroundings were recreated. */
 function wayTo(element, root) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   const keyed = element.closest("[data-key]");
@@ -88,7 +88,7 @@ function wayTo(element, root) {
 
 const acts = new Map();
 
-/** What is done where `data-act` names it: by a button, a link, or a form that is sent. */
+/** Registers the action for a `data-act` name, run by a button, a link, or the submission of a form. */
 export const act = (name, run) => acts.set(name, run);
 
 async function run(element, event) {
@@ -132,7 +132,7 @@ addEventListener(
 
 const TOASTS = 4;
 
-/** Whether the person has changed something in here that is not sent. */
+/** Whether the user has unsent changes in this element. */
 export const isTouched = (root) => [...root.querySelectorAll("input, textarea, select")].some(isChanged);
 
 function isChanged(field) {
@@ -142,7 +142,7 @@ function isChanged(field) {
   return field.selectedIndex !== Math.max(first, 0);
 }
 
-/** Says something in passing. */
+/** Shows a short notice. */
 export function toast(text, tone = "plain", hint = "") {
   const box = document.createElement("div");
   box.className = "toast";
@@ -171,46 +171,46 @@ export function toast(text, tone = "plain", hint = "") {
   return box;
 }
 
-/** Takes away what was said of an action before: the next one has begun. */
+/** Removes the error notices of the previous action. */
 export function clearErrors() {
   for (const it of document.querySelectorAll("#toasts [data-tone=bad]:not([data-kind=away])")) it.remove();
   for (const it of document.querySelectorAll("form [role=alert]")) it.textContent = "";
 }
 
-/** Whether the next change of the address was made here, and not by the person. */
+/** Whether the next change of the address comes from an action, and not from the user. */
 let isReplaced = false;
 
-/** Goes elsewhere in the page as a part of an action: what was said of it stays to be read. */
+/** Changes the address as part of an action, so that its notices stay visible. */
 export function replaceAddress(hash) {
   isReplaced = true;
   location.replace(hash);
 }
 
-/** Whether the address was just replaced by an action. */
+/** Returns whether the address was just replaced by an action, and resets that. */
 export function takeReplaced() {
   const was = isReplaced;
   isReplaced = false;
   return was;
 }
 
-/** Says what went wrong: in the form that it is about, where that has room for it. */
+/** Shows an error, inside its form if the form has a place for it. */
 export function failed(error, about = null) {
   const place = about?.isConnected ? about.closest("form")?.querySelector("[role=alert]") : null;
   if (place && error instanceof Failure && error.kind !== "away") {
     place.textContent = `${error.message} ${error.hint ?? ""}`;
   } else if (error instanceof Failure) toast(error.message, "bad", error.hint).dataset.kind = error.kind;
   else if (error.name !== "AbortError") {
-    toast("Something is wrong in this page.", "bad", String(error));
+    toast("An error occurred on this page.", "bad", String(error));
     console.error(error);
   }
 }
 
-/** For how long a dangerous answer cannot be given: longer than the second press of a double click takes, in ms. */
+/** How long a dangerous answer is disabled, in ms: longer than the second press of a double click takes. */
 const SETTLE = 600;
 
 /**
- * Asks the person for a text, or only whether, and says what `about`; null where they would rather not. A question about
- * something dangerous has its focus on Cancel.
+ * Asks the user for a confirmation, or for a text, with `about` as a label. Returns null if they cancel. In a
+ * dangerous question, the focus is on Cancel.
  */
 export function question({ title, about = "", text = "", field = null, yes = "OK", danger = false }) {
   const dialog = document.getElementById("dialog");
@@ -246,7 +246,7 @@ export function question({ title, about = "", text = "", field = null, yes = "OK
   });
 }
 
-/** Runs `work` a little later, once for all calls that come meanwhile. */
+/** Runs `work` after a short delay, once for all calls made in the meantime. */
 export function soon(work, delay = 120) {
   let planned = null;
   return () => {

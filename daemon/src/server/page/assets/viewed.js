@@ -4,11 +4,11 @@ import { part } from "./daemon.js";
 import { act, fill, onShown } from "./ui.js";
 
 const KEY = "vector-viewed";
-/** How many are remembered. */
+/** The maximum number of parts that are remembered. */
 const MOST = 500;
 
 const viewed = () => JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
-/** A script of a proposal as it is now: what is planned again has to be looked at again. */
+/** The key of a script in a proposal. A replanned proposal has a new key, so its scripts count as not viewed. */
 const named = (box) => `${box.closest("[data-patch-id]")?.dataset.patchId} ${box.dataset.viewed}`;
 const mark = (box) => box.closest(".script").toggleAttribute("data-viewed", box.checked);
 
