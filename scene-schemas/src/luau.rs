@@ -419,7 +419,7 @@ mod tests {
         check("\tprops: { { Value | string } },\n");
         check("export type Props = { [string]: Value? }\n");
         check("\tworkflow: Seq,\n} & Entry\n");
-        check("\t-- It stays.\n\t| { context: string }\n");
+        check("\t-- The line is unchanged.\n\t| { context: string }\n");
         check("\t| {\n\t\top: \"create\",\n");
         check("\t-- A JSON string.\n\t| string\n");
         check("\t| \"Vector3int16\"\n");

@@ -42,7 +42,9 @@ impl PathError {
         if *problem == NO_ROOT {
             return format!("{text:?} is not a path: {NO_ROOT}, as in game.Workspace");
         }
-        format!("{text:?} is not a path: {problem} at character {at}; write for example {EXAMPLE}")
+        format!(
+            "{text:?} is not a path: {problem} at character {at}; write, for example, {EXAMPLE}"
+        )
     }
 }
 
@@ -135,7 +137,7 @@ fn take_name(text: &str) -> Result<(Cow<'_, str>, &str), &'static str> {
             rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let (name, behind) = rest.split_at(end);
         if !is_bare(name) {
-            return Err("a name that is not a plain word must stand in brackets and quotes");
+            return Err("a name that is not a plain word must be in brackets and quotes");
         }
         return Ok((Cow::Borrowed(name), behind));
     }
@@ -158,10 +160,10 @@ fn take_index(text: &str) -> Result<(Option<u32>, &str), &'static str> {
     };
     let (digits, behind) = rest.split_once(']').ok_or("`]` is missing")?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("a sibling's number or a quoted name must stand in brackets");
+        return Err("brackets must contain a sibling's number or a quoted name");
     }
     match digits.parse() {
-        Ok(0) | Err(_) => Err("a sibling's number is from 1 to 4294967295"),
+        Ok(0) | Err(_) => Err("a sibling's number must be from 1 to 4294967295"),
         Ok(n) => Ok((Some(n), behind)),
     }
 }

@@ -344,7 +344,7 @@ pub struct Hunk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffLine {
-    /// It stays.
+    /// The line is unchanged.
     Context(String),
     /// The line is added.
     Added(String),

@@ -24,11 +24,11 @@ impl Refusal {
 
 /// Rewrites a refusal for a tool caller into wording for a person.
 pub fn for_person(refusal: &str) -> String {
-    const CHANGED: &str = "since. Take that back first, or change it by hand";
+    const CHANGED: &str = "since. Revert that first, or change it by hand";
     let words = [
         ("list_children shows", "`vector show` shows"),
         ("; find_instances tries one out", ""),
-        ("; say which one:", ", and which of them is meant is not known:"),
+        ("; say which one:", ", and it is not clear which one is meant:"),
         ("since this was planned; ask for the change again", CHANGED),
         ("since this was planned; read it again", CHANGED),
         ("; ask for the change again so that you see what it touches", ""),

@@ -32,9 +32,9 @@ fn set(props: &str) -> String {
 fn invalid_calls_are_refused() {
     refused("", "contains no calls");
     refused("{\"tool\":\n", "line 1: it is not JSON");
-    refused("\n\n[1]\n", "line 3: a call is an object");
+    refused("\n\n[1]\n", "line 3: a call must be an object");
     refused("{\"args\":{}}\n", "`tool` is missing");
-    refused("{\"tool\":\"x\",\"arg\":{}}\n", "`arg` is not known");
+    refused("{\"tool\":\"x\",\"arg\":{}}\n", "unknown field `arg`");
     refused(&call("set_propertis", "{}"), "`set_properties`");
     refused(&call("list_children", "{}"), "parentPath");
     refused(&call("list_children", "{\"parentPath\":\"Workspace\"}"), "begin with `game`");

@@ -467,5 +467,5 @@ fn unknown_provider_error_names_the_models_file() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("models.toml"), "").unwrap();
     let with = home.run(&args, "");
-    assert!(with.stderr.contains("models.toml is there, and has no"), "{}", with.stderr);
+    assert!(with.stderr.contains("models.toml exists, but has no"), "{}", with.stderr);
 }

@@ -408,7 +408,7 @@ fn damaged_setup_record_is_refused_and_not_guessed() {
         let refused = person.run_with(&[], args);
         ended(&refused, 1);
         assert!(
-            refused.stderr.contains("setup.json is not what setup has written"),
+            refused.stderr.contains("setup.json is not a record of setup"),
             "{}",
             refused.stderr
         );
@@ -472,7 +472,7 @@ fn plugin_is_installed_and_removed_with_setup() {
     ended(&done, 0);
     assert!(done.stdout.contains("\nTo pair a plugin, type "), "{}{}", done.stdout, done.stderr);
     assert!(
-        done.stdout.contains(&format!("the plugin is at {}", plugin.display())),
+        done.stdout.contains(&format!("the plugin is installed at {}", plugin.display())),
         "{}",
         done.stdout
     );

@@ -116,7 +116,7 @@ fn concurrent_memory_changes_of_the_user_are_kept() {
     run.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
     run.run().unwrap();
     let reason = run.workflow().unwrap().refusals().next().unwrap().1.to_owned();
-    assert!(reason.contains("The memory has changed since. Take that back first"), "{reason}");
+    assert!(reason.contains("The memory has changed since. Revert that first"), "{reason}");
     assert_eq!(read(&file).unwrap(), "Other.\n");
 }
 

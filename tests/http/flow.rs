@@ -204,7 +204,7 @@ fn two_daemons_do_not_share_a_ledger_or_a_port() {
     let path = home.path().display().to_string();
     let second = home.run(&["serve", "--port", "0", "--home", &path], "");
     assert_eq!(second.code, 1);
-    assert!(second.stderr.contains("serves this ledger already (process"), "{}", second.stderr);
+    assert!(second.stderr.contains("already serves this ledger (process"), "{}", second.stderr);
     let port = daemon.port.to_string();
     let other = Home::new();
     let second = other.run(&["serve", "--port", &port], "");

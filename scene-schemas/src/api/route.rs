@@ -210,7 +210,7 @@ routes! {
     Poll = post_route::<PollRequest, PollResponse>(
         "/api/sessions/{id}/poll",
         Token::Plugin,
-        "Poll for work and events; held until there are some.",
+        "Poll for work and events; waits until there are some.",
     ),
     UpdateScene = post_route::<SceneUpdate, SceneReceipt>(
         "/api/sessions/{id}/scene",
@@ -235,7 +235,7 @@ routes! {
     Decide = post_route::<DecisionRequest, DecisionResponse>(
         "/api/proposals/{id}/decide",
         Token::Human,
-        "Approve or reject a proposal, or parts of it.",
+        "Approve or reject a proposal, or keep only parts of it.",
     ),
     Revert = post_route::<EmptyBody, WorkflowStarted>(
         "/api/proposals/{id}/revert",
@@ -246,7 +246,7 @@ routes! {
         get_route::<StreamPage>(
             "/api/stream",
             Token::Human,
-            "Events after a position, or from the first entry on; held until there are some.",
+            "Events after a position, or from the first entry on; waits until there are some.",
         ),
         &["cursor", "hold"],
     ),
@@ -256,8 +256,8 @@ routes! {
             get_route::<EmptyBody>(
                 "/api/stream/sse",
                 Token::Human,
-                "The same as server-sent events, one for each event. Without a position the stream begins \
-                 with the next event.",
+                "The same as a stream of server-sent events. Without a position, it begins with the \
+                 next event.",
             ),
             &["cursor"],
         ),
@@ -371,7 +371,7 @@ routes! {
         get_route::<DeployState>(
             "/api/deploy/{id}",
             Token::Human,
-            "The state of a deploy; held until it changes.",
+            "The state of a deploy; waits until it changes.",
         ),
         &["hold"],
     ),
@@ -383,7 +383,7 @@ routes! {
     DecideConflicts = post_route::<DecideConflicts, MergeView>(
         "/api/merges/decide",
         Token::Human,
-        "Decide about conflicts of a merge.",
+        "Decide on conflicts of a merge.",
     ),
     FinishMerge = post_route::<FinishMerge, FinishedMerge>(
         "/api/merges/finish",
@@ -405,11 +405,11 @@ routes! {
         get_route::<Figures>(
             "/api/figures",
             Token::Human,
-            "Token use of the models, and durations of models and tools, in the last days.",
+            "Token usage of the models, and durations of models and tools, over the last days.",
         ),
         &["days"],
     ),
-    Usage = get_route::<Usage>("/api/usage", Token::Human, "Total token use of the models."),
+    Usage = get_route::<Usage>("/api/usage", Token::Human, "Total token usage of the models."),
     Stop = post_route::<EmptyBody, EmptyBody>("/api/stop", Token::Human, "Stop the daemon."),
     About = get_route::<About>("/api/about", Token::Human, "The daemon's version and process."),
     ProviderKeys = get_route::<ProviderKeys>(
@@ -471,18 +471,18 @@ routes! {
     RevokeAccess = post_route::<RevokeRequest, RevokeResult>(
         "/api/access/revoke",
         Token::Human,
-        "Revoke access at once.",
+        "Revoke access immediately.",
     ),
     CallTool = post_route::<AgentCall, CallView>(
         "/api/agents/calls",
         Token::Client,
-        "Call a tool; answered when the call is planned, or when its time is up.",
+        "Call a tool; waits until the call is planned, or its time limit is reached.",
     ),
     CallStatus = with_query(
         get_route::<CallView>(
             "/api/agents/calls/{id}",
             Token::Client,
-            "The state of a call, by its ID or its proposal's; held until the call is settled.",
+            "The state of a call, by its ID or its proposal's; waits until the call is settled.",
         ),
         &["hold"],
     ),
@@ -496,7 +496,7 @@ routes! {
     HoldConnection = post_route::<AgentPresence, EmptyBody>(
         "/api/agents/presence",
         Token::Client,
-        "Mark a client as connected; held until it disconnects, or until the daemon stops.",
+        "Mark a client as connected, until it closes this request or the daemon stops.",
     ),
     AgentScripts = with_texts(
         get_route::<ScriptPage>(
@@ -545,7 +545,7 @@ pub fn openapi_document() -> Json {
                 "human": { "type": "http", "scheme": "bearer",
                     "description": "The user's token: of a session, or of the terminal and the page." },
                 "client": { "type": "http", "scheme": "bearer",
-                    "description": "The token of an agent, which can decide nothing." },
+                    "description": "The token of an agent, which cannot decide on proposals." },
             },
         },
     })
@@ -567,8 +567,8 @@ fn build_operation(route: &Route, failure: &Json, generator: &mut SchemaGenerato
     let mut operation = json!({
         "summary": route.summary,
         "responses": {
-            "200": { "description": "Done.", "content": content(route.media, answer) },
-            "default": { "description": "Not done.", "content": content(JSON, failure.clone()) },
+            "200": { "description": "Success.", "content": content(route.media, answer) },
+            "default": { "description": "Failure.", "content": content(JSON, failure.clone()) },
         },
     });
     if !parameters.is_empty() {

@@ -222,7 +222,7 @@ pub enum PluginQuery {
         /// The ids of the scripts.
         ids: Vec<InstanceId>,
     },
-    /// Read the script that is open in front.
+    /// Read the script that is active in the editor.
     ActiveScript {},
     /// Read the selection in the Explorer.
     Selection {},
@@ -273,9 +273,9 @@ pub enum PluginAnswer {
         /// The texts of the scripts that still exist.
         scripts: Vec<ScriptText>,
     },
-    /// The script that is open in front.
+    /// The script that is active in the editor.
     ActiveScript {
-        /// The script. None if no script is open in front.
+        /// The script. None if no script is active.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<Document>,
     },

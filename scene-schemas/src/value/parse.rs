@@ -35,7 +35,7 @@ impl Value {
                 .map_err(|problem| ValueError(problem.sentence("Float64"))),
             Json::Object(fields) => parse_typed(fields),
             Json::Null | Json::Array(_) => Err(ValueError(format!(
-                "a value is true or false, a number, a text, or an object with `__t`, got {}",
+                "a value must be true or false, a number, a string, or an object with `__t`, got {}",
                 excerpt_json(&json)
             ))),
         }
@@ -72,8 +72,8 @@ fn parse_typed(mut fields: Map<String, Json>) -> Result<Value, ValueError> {
 
 fn unknown_type_message(kind: &str) -> String {
     match kind {
-        "Bool" => "a Bool is written as true or false, without `__t`".to_owned(),
-        "String" => "a String is written as a JSON string, without `__t`".to_owned(),
+        "Bool" => "a Bool must be written as true or false, without `__t`".to_owned(),
+        "String" => "a String must be written as a JSON string, without `__t`".to_owned(),
         _ => format!(
             "there is no type {}; the types are {}",
             excerpt_json(&Json::from(kind)),

@@ -262,13 +262,16 @@ fn refuse(json: &str, said: &str) {
 
 #[test]
 fn invalid_values_are_refused_with_an_explanation() {
-    refuse("null", "a value is true or false, a number, a text, or an object with `__t`, got null");
-    refuse("[0,1,0]", "a value is true or false");
+    refuse(
+        "null",
+        "a value must be true or false, a number, a string, or an object with `__t`, got null",
+    );
+    refuse("[0,1,0]", "a value must be true or false");
     refuse("{}", "an object must name its type in `__t`");
     refuse(r#"{"__t":3}"#, "`__t` must be the name of a type, got 3");
     refuse(r#"{"__t":"Vec3"}"#, "there is no type \"Vec3\"; the types are Attributes, Axes");
-    refuse(r#"{"__t":"Bool","value":true}"#, "a Bool is written as true or false");
-    refuse(r#"{"__t":"String","value":""}"#, "a String is written as a JSON string");
+    refuse(r#"{"__t":"Bool","value":true}"#, "a Bool must be written as true or false");
+    refuse(r#"{"__t":"String","value":""}"#, "a String must be written as a JSON string");
     refuse(r#"{"__t":"Vector3","x":0,"y":1}"#, "a Vector3 needs the field `z`");
     refuse(r#"{"__t":"Vector2","x":0,"y":1,"z":2}"#, "a Vector2 has no field `z`");
     refuse(

@@ -341,7 +341,7 @@ fn foreign_calls_stop_the_planner() {
     }];
     let message = next_message(&prompt("delete .A", &turns));
     assert!(message.calls.is_empty());
-    assert!(message.text.unwrap().contains("read_script, is none of mine"));
+    assert!(message.text.unwrap().contains("read_script, is not one of my calls"));
 }
 
 #[test]
