@@ -462,7 +462,7 @@ fn unknown_provider_error_names_the_models_file() {
     let without = home.run(&args, "");
     ended(&without, 1);
     assert!(without.stderr.contains("models.toml with [providers.house]"), "{}", without.stderr);
-    assert!(without.stderr.contains("it is not there"), "{}", without.stderr);
+    assert!(without.stderr.contains("To define it, create"), "{}", without.stderr);
     let folder = home.path().join("vector");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("models.toml"), "").unwrap();
