@@ -35,7 +35,7 @@ pub(super) struct CheckArgs {
     place: PathBuf,
     /// Only the scripts at and below these paths
     paths: Vec<InstancePath>,
-    /// The output format
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
     /// The minimum severity of the findings

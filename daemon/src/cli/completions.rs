@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use super::ExitStatus;
 use super::terminal::{print_line, print_stdout};
 
-/// Print shell completions.
+/// Print a completion script for a shell.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -35,14 +35,14 @@ pub(super) struct KeyArgs {
 enum KeyCommand {
     /// Store a key, from a prompt or from stdin
     Set {
-        /// The provider
+        /// The provider of the key
         provider: String,
     },
     /// List which providers have a key, and where it is; never the keys themselves
     List,
     /// Remove a stored key
     Remove {
-        /// The provider
+        /// The provider of the key
         provider: String,
     },
 }

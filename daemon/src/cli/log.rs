@@ -64,7 +64,7 @@ enum OutcomeFilter {
     Rejected,
     /// Withdrawn, because its base changed or its run ended
     Withdrawn,
-    /// Applying it failed
+    /// It could not be applied
     Failed,
 }
 

@@ -172,7 +172,7 @@ enum CliCommand {
     Tools(tools::ToolsArgs),
     /// Debug Vector: decode recorded provider responses, rebuild requests
     Debug(debug::DebugArgs),
-    /// Print shell completions
+    /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print the man page, or write the man pages of all commands
     Man(completions::ManArgs),
@@ -186,7 +186,7 @@ struct DecideArgs {
     /// Which proposals are applied without your approval
     #[arg(long, value_enum, default_value_t = ModeName::Confirm)]
     mode: ModeName,
-    /// Approve every card
+    /// Approve every card without asking
     #[arg(long, short)]
     yes: bool,
     /// With --yes: also approve cards that need a second confirmation

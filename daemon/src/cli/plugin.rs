@@ -30,7 +30,7 @@ enum PluginCommand {
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
     },
-    /// Uninstall the plugin
+    /// Remove the plugin from Studio's plugin folder
     Uninstall {
         /// Studio's plugin folder, if it is not found automatically
         #[arg(long, value_name = "DIR")]

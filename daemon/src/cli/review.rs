@@ -43,7 +43,7 @@ pub(super) struct ReviewArgs {
     /// Exit when nothing is pending and all results are in
     #[arg(long)]
     once: bool,
-    /// Approve every card
+    /// Approve every card without asking
     #[arg(long, short)]
     yes: bool,
     /// With --yes: also approve cards that need a second confirmation

@@ -52,7 +52,7 @@ enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke access immediately
+    /// Revoke access, effective immediately
     Revoke(RevokeArgs),
     /// Renew the tokens that the terminal and `vector mcp` use for the running daemon
     Rotate,

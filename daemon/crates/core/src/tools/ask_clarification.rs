@@ -20,7 +20,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct AskClarificationArgs {
-    /// The question.
+    /// The question to the user.
     question: String,
     /// 2 to 6 short answers for the user to choose from, the recommended one first; other answers
     /// are possible.

@@ -18,6 +18,6 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CompleteArgs {
-    /// The work done.
+    /// A summary of the work.
     summary: Option<String>,
 }

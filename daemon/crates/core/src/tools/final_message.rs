@@ -21,7 +21,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FinalMessageArgs {
-    /// The message.
+    /// The text of the message.
     text: String,
     /// If the message asks something: 2 to 6 short answers for the user to choose from.
     answers: Option<Vec<String>>,

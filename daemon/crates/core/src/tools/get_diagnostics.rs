@@ -24,7 +24,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 struct GetDiagnosticsArgs {
     paths: Option<Vec<InstancePath>>,
     root: Option<InstancePath>,
-    /// Minimum; default: warning.
+    /// The minimum; default: warning.
     severity: Option<MinimumSeverity>,
     #[serde(default)]
     limit: BoundedInt<1, 500, 100>,

@@ -21,7 +21,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct MessageArgs {
-    /// The message.
+    /// The text of the message.
     text: String,
     /// The stage of the task.
     phase: Phase,

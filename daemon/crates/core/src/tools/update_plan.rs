@@ -21,16 +21,16 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 pub enum StepName {
     /// The step number, from 1.
     Number(u32),
-    /// The step's text.
+    /// The text of the step.
     Text(String),
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct UpdatePlanArgs {
-    /// The completed step.
+    /// The step that was completed.
     completed_step: Option<StepName>,
-    /// The next step.
+    /// The step that comes next.
     next_step: Option<StepName>,
     /// A note for the user.
     notes: Option<String>,
