@@ -257,7 +257,7 @@ mod on_a_terminal {
         let told = reviewer.sees("was rejected: mine");
         assert!(told.contains("decided elsewhere"), "{told}");
         // The review waits for the next proposal, which is made now.
-        reviewer.sees("press Ctrl-C to stop");
+        reviewer.sees("Ctrl-C stops");
         let second = bench.card("set Transparency = 0.5 on #Baseplate");
         reviewer.answers(APPLY, "y");
         reviewer.sees("was applied");

@@ -115,8 +115,7 @@ impl ReviewLoop<'_> {
             } else if !once {
                 if !std::mem::replace(&mut is_told, true) {
                     print_status(
-                        "Nothing else is pending. New proposals are shown here; press \
-                                  Ctrl-C to stop.",
+                        "Nothing else is pending. New proposals appear here; Ctrl-C stops.",
                     );
                 }
                 self.wait_for_events(HOLD)?;
