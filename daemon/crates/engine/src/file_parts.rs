@@ -330,7 +330,7 @@ impl Engine {
                     let files: Vec<String> =
                         theirs.iter().map(|it| it.display().to_string()).collect();
                     return Ok(Some(format!(
-                        "Its files stay as they are, for {} was changed since. Take that back first, or \
+                        "Its files stay as they are, for {} was changed since. Revert that first, or \
                          change the files by hand.",
                         files.join(", ")
                     )));
