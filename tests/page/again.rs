@@ -34,14 +34,14 @@ fn excluded_hunk_stays_excluded_after_replan() {
     browser.run(&format!("location.hash = '#/proposals/{script}'"), &[]);
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'n', 'x']);
-    browser.until_shown("#accept", "Accept 1 of 2");
+    browser.until_shown("#approve", "Approve 1 of 2");
     browser.reload();
-    browser.until_shown("#accept", "Accept 1 of 2");
+    browser.until_shown("#approve", "Approve 1 of 2");
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'n']);
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
     let again = until_another(&browser, script);
-    browser.until_shown("#accept", "Accept 1 of 2");
+    browser.until_shown("#approve", "Approve 1 of 2");
     browser.until_shown("#one .remarks", &format!("It is proposal {script}, planned again"));
     assert_eq!(browser.is(TICKED), json!(["h0.0"]));
     let at = "document.activeElement.closest('[data-stop]')?.dataset.key";
@@ -51,7 +51,7 @@ fn excluded_hunk_stays_excluded_after_replan() {
     browser.until_shown("#one .stands", &format!("See proposal {again}"));
     browser.click("#one .stands a");
     assert_eq!(until_another(&browser, script), again);
-    browser.click("#accept");
+    browser.click("#approve");
     let chosen = bench.human.successor(again);
     bench.human.until_status(chosen, "applied");
     assert!(bench.text().contains(FIRST[1]) && bench.text().contains(LAST[0]));
@@ -70,14 +70,14 @@ fn excluded_change_stays_excluded_when_its_base_changed() {
     browser.run(&format!("location.hash = '#/proposals/{both}'"), &[]);
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     browser.press(&[], &['n', 'x']);
-    browser.until_shown("#accept", "Accept 1 of 2");
+    browser.until_shown("#approve", "Approve 1 of 2");
     let text = bench.text();
     let (above, below) = text.split_at(text.find("<string name=\"Name\">Baseplate<").unwrap());
     let below = below.replacen(r#""Transparency">0<"#, r#""Transparency">0.25<"#, 1);
     assert!(!text.ends_with(&below));
     fs::write(&bench.file, [above, &below].concat()).unwrap();
     until_another(&browser, both);
-    browser.until_shown("#accept", "Accept 1 of 2");
+    browser.until_shown("#approve", "Approve 1 of 2");
     assert_eq!(browser.is(TICKED), json!(["c1"]));
 }
 
@@ -97,10 +97,10 @@ fn chosen_hunk_alone_is_pending_after_replan() {
     let why = format!("It is proposal {chosen}, planned again on what is there now");
     browser.until_shown("#one .remarks", &why);
     browser.until_shown("#one .remarks", &format!("It was derived from proposal {script}"));
-    browser.until_shown("#accept", "Accept");
+    browser.until_shown("#approve", "Approve");
     browser.until_shown("#proposal-title", "1 of 2 parts of: ");
     assert_eq!(browser.is(TICKED), json!([]), "one piece is all there is");
-    browser.click("#accept");
+    browser.click("#approve");
     bench.human.until_status(current, "applied");
     assert!(bench.text().contains(FIRST[0]) && bench.text().contains(LAST[1]));
 }

@@ -98,7 +98,7 @@ fn keys_alone_navigate_and_decide_pending_proposals() {
     assert_eq!(browser.is(AT), "h0.0", "one goes on where one was");
     browser.press(&[], &['u', 'n', 'x']);
     browser.until("document.querySelector('#one .lines.u')");
-    browser.until_shown("#accept", "Accept 1 of 2");
+    browser.until_shown("#approve", "Approve 1 of 2");
     browser.press(&[], &['?']);
     browser.until_shown("#dialog[open] h2", "Keys");
     browser.press(&[], &['j', key::ESCAPE]);
@@ -149,7 +149,7 @@ fn reject_reason_is_recorded_and_triggers_no_shortcuts() {
 const LOADS: &str = "print(1)\nloadstring(\"print(2)\")()\n";
 
 #[test]
-fn additive_proposals_are_accepted_together_risky_ones_confirmed() {
+fn additive_proposals_are_approved_together_risky_ones_confirmed() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let plain = ["One", "Two"].map(|it| bench.propose("create_instance", &create(it)));
@@ -158,12 +158,12 @@ fn additive_proposals_are_accepted_together_risky_ones_confirmed() {
     let browser = stage.browser();
     bench.enter(&browser);
     browser.click(".tabs [data-page=proposals]");
-    browser.click("[data-act=accept-additive]");
-    browser.until_shown("#dialog[open] h2", "Accept 2 proposals?");
+    browser.click("[data-act=approve-additive]");
+    browser.until_shown("#dialog[open] h2", "Approve 2 proposals?");
     browser.click("#dialog button[value='']");
     browser.until(AT_REST);
     assert_eq!(plain.map(|it| bench.status(it)), ["waiting", "waiting"]);
-    browser.click("[data-act=accept-additive]");
+    browser.click("[data-act=approve-additive]");
     browser.click("#dialog button.main");
     for proposal in plain {
         bench.human.until_status(proposal, "applied");
@@ -171,12 +171,12 @@ fn additive_proposals_are_accepted_together_risky_ones_confirmed() {
     until_listed(&browser, 2);
     until_current(&browser, loads);
     assert_eq!([gone, loads].map(|it| bench.status(it)), ["waiting", "waiting"]);
-    browser.click("#one [data-act=accept]");
+    browser.click("#one [data-act=approve]");
     browser.until_shown("#dialog[open] p", "loadstring");
     browser.click("#dialog button[value='']");
     browser.until(AT_REST);
     assert_eq!((current(&browser), bench.status(loads).as_str()), (loads, "waiting"));
-    browser.click("#one [data-act=accept]");
+    browser.click("#one [data-act=approve]");
     browser.until("document.querySelector('#dialog button.danger').disabled === false");
     browser.click("#dialog button.danger");
     bench.human.until_status(loads, "applied");
@@ -208,7 +208,7 @@ fn press_that_opens_a_warning_does_not_confirm_it() {
     browser.click("#rail [data-task]");
     let card = "#log [data-say=approve]";
     browser.until(&format!("document.querySelector('{card}')"));
-    for (button, key) in [(card, key::ENTER), ("#one [data-act=accept]", 'a')] {
+    for (button, key) in [(card, key::ENTER), ("#one [data-act=approve]", 'a')] {
         if button != card {
             browser.click(".tabs [data-page=proposals]");
             until_current(&browser, loads);
@@ -246,7 +246,7 @@ fn press_that_opens_a_warning_does_not_confirm_it() {
 }
 
 #[test]
-fn refused_bulk_accept_reports_how_many_were_accepted() {
+fn refused_bulk_approve_reports_how_many_were_approved() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let all = ["One", "Two", "Three"].map(|it| bench.propose("create_instance", &create(it)));
@@ -255,20 +255,20 @@ fn refused_bulk_accept_reports_how_many_were_accepted() {
     bench.enter(&browser);
     browser.click(".tabs [data-page=proposals]");
     until_current(&browser, all[0]);
-    browser.click("[data-act=accept-additive]");
-    browser.until_shown("#dialog[open] h2", "Accept 3 proposals?");
+    browser.click("[data-act=approve-additive]");
+    browser.until_shown("#dialog[open] h2", "Approve 3 proposals?");
     // Another client is quicker.
     bench.human.decide(all[1], &json!({ "say": "reject" })).ok();
     until_listed(&browser, 2);
     browser.click("#dialog button.main");
     bench.human.until_status(all[0], "applied");
-    browser.until_shown("#toasts", "Accepted: 1 of 3");
+    browser.until_shown("#toasts", "Approved: 1 of 3");
     browser.until_shown("#toasts", &format!("Proposal {} ", all[1]));
     // The one that was planned on top of the second is replanned.
     browser.until_shown("#list h1", "1 proposal");
     browser.until_shown("#one h1", "Create Part game.Workspace.Three");
     assert_eq!(bench.status(current(&browser)), "waiting");
-    assert!(!browser.text("#toasts").contains("Accepted: 3"));
+    assert!(!browser.text("#toasts").contains("Approved: 3"));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn dialog_names_the_proposal_it_decides() {
     }
     browser.click(".tabs [data-page=proposals]");
     until_current(&browser, loads);
-    for button in ["accept", "reject"] {
+    for button in ["approve", "reject"] {
         asks(&format!("#one [data-act={button}]"));
     }
     assert_eq!(bench.status(loads), "waiting");
@@ -325,7 +325,7 @@ fn new_and_removed_proposals_do_not_move_the_view() {
 }
 
 #[test]
-fn accepting_a_step_shows_the_next_of_its_task() {
+fn approving_a_step_shows_the_next_of_its_task() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
     let file = bench.home.path().join("place.rbxlx");

@@ -81,9 +81,9 @@ impl<'s> Two<'s> {
     }
 
     /// Asserts that `proposal` is shown and pending after `decided` decisions, and that it can be
-    /// accepted.
+    /// approved.
     #[track_caller]
-    fn accepts(&mut self, proposal: u64, decided: usize) {
+    fn approves(&mut self, proposal: u64, decided: usize) {
         until_current(&self.browser, proposal);
         self.browser.until(AT_REST);
         assert_eq!(self.browser.is(DECIDED), decided);
@@ -104,14 +104,14 @@ fn watched(stage: &Stage) -> Browser<'_> {
 fn double_click_decides_only_the_clicked_proposal() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
-    two.browser.double_click("#one [data-act=accept]");
+    two.browser.double_click("#one [data-act=approve]");
     two.bench.human.until_status(two.first, "applied");
     until_current(&two.browser, two.second);
     // For a slow double click, the browser still reports a click count of 2.
-    let second = "document.querySelector('#one [data-act=accept]')
+    let second = "document.querySelector('#one [data-act=approve]')
         .dispatchEvent(new MouseEvent('click', { detail: 2, bubbles: true, cancelable: true }))";
     two.browser.is(second);
-    two.accepts(two.second, 1);
+    two.approves(two.second, 1);
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn second_click_or_key_does_not_decide_next_proposal() {
     two.browser.run(
         "window.hasty = () => {
            window.shown = document.querySelector('#one .proposal').dataset.of;
-           document.querySelector('#one [data-act=accept]').click();
+           document.querySelector('#one [data-act=approve]').click();
            window.press('a');
            window.press('r');
          };",
         &[],
     );
-    two.browser.click("#one [data-act=accept]");
+    two.browser.click("#one [data-act=approve]");
     two.browser.until(&format!("window.shown === '{}'", two.second));
     assert_eq!(two.browser.is(ASKS), false);
     two.bench.human.until_status(two.first, "applied");
-    two.accepts(two.second, 1);
+    two.approves(two.second, 1);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn one_decision_is_sent_at_a_time() {
     let Some(stage) = Stage::set() else { return };
     let mut two = Two::waiting(&stage);
     two.browser.run("window.held = '/decide'", &[]);
-    two.browser.click("#one [data-act=accept]");
+    two.browser.click("#one [data-act=approve]");
     two.browser.until("window.waiting === 1");
     two.browser.press(&[], &['r', 'a', 'j']);
     assert_eq!(two.browser.is(ASKS), false);
@@ -148,7 +148,7 @@ fn one_decision_is_sent_at_a_time() {
     assert_eq!(two.browser.is(DECIDED), 1);
     two.browser.run("window.go()", &[]);
     two.bench.human.until_status(two.first, "applied");
-    two.accepts(two.second, 1);
+    two.approves(two.second, 1);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn held_keys_navigate_but_decide_nothing() {
         two.browser.repeat(key);
         until_current(&two.browser, next);
     }
-    two.accepts(two.first, 0);
+    two.approves(two.first, 0);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn proposal_still_loading_cannot_be_decided() {
     two.browser.press(&[], &['a']);
     assert_eq!(two.browser.is(DECIDED), 0, "neither the one before nor the one to come is meant");
     two.browser.run("window.hasty = () => window.press('a'); window.go()", &[]);
-    two.accepts(two.first, 0);
+    two.approves(two.first, 0);
     assert_eq!(two.bench.status(two.second), "waiting");
 }
 
@@ -447,7 +447,7 @@ fn toasts_do_not_cover_the_main_buttons() {
         browser.look(&Look { width, ..Look::default() });
         let places = [
             ("now".to_owned(), "#composer button.main"),
-            (format!("proposals/{waiting}"), "#accept"),
+            (format!("proposals/{waiting}"), "#approve"),
         ];
         for (place, button) in places {
             browser.run(&format!("location.hash = '#/{place}'"), &[]);

@@ -1,4 +1,4 @@
-//! The whole loop in a browser: request, review, partial acceptance, history and revert.
+//! The whole loop in a browser: request, review, partial approval, history and revert.
 
 use super::decided::{FIRST, LAST, SCRIPT, current, edits};
 use super::model::{calls, choose, lead_to, says};
@@ -6,7 +6,7 @@ use super::*;
 use crate::models::server::{End, Server};
 
 #[test]
-fn partially_accepted_proposal_is_applied_listed_and_reverted() {
+fn partially_approved_proposal_is_applied_listed_and_reverted() {
     let Some(stage) = Stage::set() else { return };
     let read = calls("read_script", json!({ "path": SCRIPT }));
     // The first call is refused, because the model has no plan; the second is allowed without one.
@@ -21,10 +21,10 @@ fn partially_accepted_proposal_is_applied_listed_and_reverted() {
     ask(&browser, "Let any part kill, and watch once.");
     browser.click("#log [data-proposal] a.title");
     let asked = current(&browser);
-    browser.until_shown("#accept", "Accept");
+    browser.until_shown("#approve", "Approve");
     browser.click("#one input[data-part='h0.1']");
-    browser.until_shown("#accept", "Accept 1 of 2");
-    browser.click("#one [data-act=accept]");
+    browser.until_shown("#approve", "Approve 1 of 2");
+    browser.click("#one [data-act=approve]");
     let chosen = bench.human.successor(asked);
     bench.human.until_status(chosen, "applied");
     browser.until_shown("#list", "Nothing to review");
@@ -49,7 +49,7 @@ fn look_back(browser: &Browser<'_>, proposal: u64) {
         !kinds.iter().any(|it| ["applied", "applying", "called", "replied"].contains(&&**it)),
         "{kinds:?}"
     );
-    browser.until_shown("#entries", "partly accepted");
+    browser.until_shown("#entries", "partly approved");
     browser.click(".filters [name=everything]");
     browser.click(".filters button.main");
     browser.until("document.querySelector('#entries [data-kind=applied]')");

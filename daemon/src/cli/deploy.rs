@@ -1,4 +1,4 @@
-//! `vector deploy`: commits the files of a Rojo project that accepted proposals changed.
+//! `vector deploy`: commits the files of a Rojo project that approved proposals changed.
 //!
 //! `crate::tasks::deploy` does the work. This module prints the progress and the result.
 

@@ -12,12 +12,12 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
         div.page.deploy {
             h1 { "Deploy " (format::place_name(&plan.project)) }
             p.dim {
-                "A commit of the files that accepted proposals have changed. What you have changed yourself stays as it is, and \
+                "A commit of the files that approved proposals have changed. What you have changed yourself stays as it is, and \
                  nothing is pushed."
             }
             @if plan.files.is_empty() {
                 (deploy_controls(plan.at_work))
-                div.empty { h2 { "Nothing is to be committed" } p { "Everything that was accepted is in Git already." } }
+                div.empty { h2 { "Nothing is to be committed" } p { "Everything that was approved is in Git already." } }
             } @else {
                 form.panel.pad data-act="deploy" {
                     input type="hidden" name="session" value=(wanted.session);
@@ -39,7 +39,7 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                     ul.plainly { @for file in &plan.files { li { code { (safe_text(file)) } } } }
                 }
                 section.panel.pad {
-                    h2 { "What was accepted" }
+                    h2 { "What was approved" }
                     ul.plainly {
                         @for it in &plan.proposals { li { a href={ "#/proposals/" (it.seq) } { (safe_text(&it.title)) } } }
                     }

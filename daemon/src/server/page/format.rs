@@ -112,7 +112,7 @@ pub(super) fn status_name(status: ProposalStatus) -> &'static str {
 /// not called rejected.
 pub(super) fn outcome_name(view: &ProposalView) -> &'static str {
     let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
-    if is_replaced { "partly accepted" } else { status_name(view.status) }
+    if is_replaced { "partly approved" } else { status_name(view.status) }
 }
 
 /// Returns the state of a task: the name for the style sheet, and the text for the user.

@@ -12,10 +12,10 @@ export async function approve(of) {
   const twice = of.twice !== undefined;
   if (twice) {
     const sure = await question({
-      title: "Accept despite this warning?",
+      title: "Approve despite this warning?",
       about: of.title,
       text: of.twice,
-      yes: "Accept anyway",
+      yes: "Approve anyway",
       danger: true,
     });
     if (sure === null) return null;

@@ -20,7 +20,7 @@ const KEYS = [
   ["j k", "next proposal, previous proposal"],
   ["n p", "next part, previous part"],
   ["x", "include or leave out this part (also the space bar)"],
-  ["a", "accept the proposal, or only the selected parts"],
+  ["a", "approve the proposal, or only the selected parts"],
   ["r", "reject the proposal; you can give a reason"],
   ["s", "skip the proposal: it stays pending"],
   ["u", "switch between unified and split diff"],
@@ -34,7 +34,7 @@ let isDeciding = false;
 let layout = localStorage.getItem(LAYOUT) === "split" ? "split" : "unified";
 /** Whether there is no room for a split diff. */
 const narrow = matchMedia("(max-width: 760px)");
-/** The proposals that were accepted here and are not applied yet, with their titles. */
+/** The proposals that were approved here and are not applied yet, with their titles. */
 const awaited = new Map();
 
 export async function show(main, [wanted]) {
@@ -121,7 +121,7 @@ const placesSoon = soon(async () => {
   await listed();
   if (!root) return;
   const isListed = seqs().includes(current);
-  if (article() && isListed !== Boolean(one().querySelector("#accept"))) await open(current, true);
+  if (article() && isListed !== Boolean(one().querySelector("#approve"))) await open(current, true);
 });
 
 function mark() {
@@ -205,10 +205,10 @@ function tick() {
     toast("Some parts that you left out were not found in the replanned proposal.", "plain", "Check the selected parts.");
   }
   for (const box of boxes()) box.checked = !leftOut(shown.dataset.of).has(box.dataset.part);
-  const label = one().querySelector("#accept");
+  const label = one().querySelector("#approve");
   if (!label) return;
   const [some, all] = [taken().length, parts().length];
-  label.textContent = some === all ? "Accept" : `Accept ${some} of ${all}`;
+  label.textContent = some === all ? "Approve" : `Approve ${some} of ${all}`;
 }
 
 addEventListener("change", ({ target }) => {
@@ -278,7 +278,7 @@ async function comes(task, isOver) {
   }
 }
 
-act("accept", (button) =>
+act("approve", (button) =>
   deciding(async () => {
     const of = { ...button.closest("[data-patch]").dataset };
     const chosen = taken();
@@ -323,43 +323,43 @@ act("reject", (button) =>
 act("next", () => skip());
 act("layout", ({ dataset }) => stand(dataset.layout));
 act("keys", keys);
-act("accept-additive", ({ dataset: { behind } }) =>
+act("approve-additive", ({ dataset: { behind } }) =>
   deciding(async () => {
     const plain = links().filter((link) => link.hasAttribute("data-plain"));
     const sure = await question({
-      title: plain.length === 1 ? "Accept 1 proposal?" : `Accept ${plain.length} proposals?`,
+      title: plain.length === 1 ? "Approve 1 proposal?" : `Approve ${plain.length} proposals?`,
       text: `They only add, and have no warnings.${Number(behind) > 0 ? ` ${behind} more depend on other pending proposals and stay pending.` : ""}`,
-      yes: "Accept",
+      yes: "Approve",
     });
     if (sure === null) return;
     const all = plain.map((link) => link.dataset).sort((a, b) => a.seq - b.seq);
-    const accepted = await acceptEach(all);
-    const isGone = all.slice(0, accepted).some((of) => of.seq === current);
+    const approved = await approveEach(all);
+    const isGone = all.slice(0, approved).some((of) => of.seq === current);
     await list();
     if (isGone) await go(links()[0]?.dataset.seq ?? null);
     else currentSoon();
   }, true),
 );
 
-/** Accepts proposals one after the other until one is refused. Reports how many were accepted, and why not all. */
-async function acceptEach(all) {
-  let accepted = 0;
+/** Approves proposals one after the other until one is refused. Reports how many were approved, and why not all. */
+async function approveEach(all) {
+  let approved = 0;
   try {
     for (const of of all) {
       awaited.set(of.seq, "");
       await decide(of, { say: "approve", twice: false });
-      accepted += 1;
+      approved += 1;
     }
-    toast(`Accepted: ${accepted}`, "good");
+    toast(`Approved: ${approved}`, "good");
   } catch (error) {
-    awaited.delete(all[accepted].seq);
-    toast(`Accepted ${accepted} of ${all.length}`, "plain", "The list shows those that are still pending.");
+    awaited.delete(all[approved].seq);
+    toast(`Approved ${approved} of ${all.length}`, "plain", "The list shows those that are still pending.");
     failed(error);
   }
-  return accepted;
+  return approved;
 }
 
-/** Reports the outcome of a proposal that was accepted here. */
+/** Reports the outcome of a proposal that was approved here. */
 async function became(proposal) {
   const { status, reason } = await call("GET", `/api/proposals/${proposal}`);
   if (status === "waiting" || status === "approved") return;
@@ -437,7 +437,7 @@ const DOES = {
   p: () => step(-1),
   x: toggle,
   " ": toggle,
-  a: () => press("accept"),
+  a: () => press("approve"),
   r: () => press("reject"),
   s: skip,
   u: () => article() && stand(layout === "split" ? "unified" : "split"),

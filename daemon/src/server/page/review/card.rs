@@ -77,7 +77,7 @@ fn decision_buttons(view: &ProposalView) -> Markup {
     html! {
         @if view.session.is_some() {
             (decision_group(view, html! {
-                button.main type="button" data-act="decide" data-say="approve" { "Accept" }
+                button.main type="button" data-act="decide" data-say="approve" { "Approve" }
                 button type="button" data-act="decide" data-say="reject" { "Reject" }
                 a.button href=(proposal_url(view.seq)) { "Review" }
             }))

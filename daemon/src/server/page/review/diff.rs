@@ -63,7 +63,7 @@ fn text_change(
             div.whole {}
             @for number in 0..script.hunks.len() {
                 @let unit = ProposalUnit::Hunk { script: at, hunk: number };
-                // A memory can only be accepted as a whole.
+                // A memory can only be approved as a whole.
                 @let unit = if is_memory && number == 0 { whole } else { unit };
                 @let unit = Some(unit).filter(|unit| pieces.len() > 1 && pieces.contains(unit));
                 (hunk_section(at, number, script, unit, layout, compared))

@@ -27,8 +27,8 @@ pub(super) fn pending_list(
             h1 { (format::count_text(waiting.len(), "proposal")) }
             p.dim { (waiting.len()) " to review" }
             @if !plain.is_empty() {
-                button type="button" data-act="accept-additive" data-behind=(behind) {
-                    "Accept all additive (" (plain.len()) ")"
+                button type="button" data-act="approve-additive" data-behind=(behind) {
+                    "Approve all additive (" (plain.len()) ")"
                 }
             }
         }
@@ -43,7 +43,7 @@ pub(super) fn pending_list(
 }
 
 /// Returns the additive proposals without warnings that depend on no pending proposal outside this
-/// set. They can be accepted together.
+/// set. They can be approved together.
 fn batch_approvable(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
     for view in waiting {

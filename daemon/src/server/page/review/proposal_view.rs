@@ -153,7 +153,7 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
         WarningKind::NoMatch => ("No match", "The others are changed, and these stay as they are."),
         WarningKind::Range => ("Out of range", "Roblox changes it to a value that it takes."),
         WarningKind::References => ("References", "What points to it points to nothing then."),
-        WarningKind::Scripts => ("Scripts", "They run in your game: read them before you accept."),
+        WarningKind::Scripts => ("Scripts", "They run in your game: read them before you approve."),
         WarningKind::Rojo => ("Rojo", "Rojo may write its files over what is changed in Studio."),
         WarningKind::Fuzzy => (
             "Made to fit",
@@ -168,7 +168,7 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
         ),
         WarningKind::Security => (
             "Security",
-            "It reaches outside the place or hides what it does. Accept only what you understand; you are asked twice.",
+            "It reaches outside the place or hides what it does. Approve only what you understand; you are asked twice.",
         ),
     }
 }
@@ -232,7 +232,7 @@ fn decision_form(view: &ProposalView) -> Markup {
         } @else if is_waiting {
             div.decision {
                 (decision_group(view, html! {
-                    button.main type="button" data-act="accept" { span #accept { "Accept" } " " kbd { "a" } }
+                    button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }
                     button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }

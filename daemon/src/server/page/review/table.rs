@@ -114,7 +114,7 @@ fn instance_group(at: usize, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
             tr.who {
                 th colspan="3" scope="rowgroup" {
                     div {
-                        @if let Some(rows) = whole { (accept_boxes(rows, pieces)) }
+                        @if let Some(rows) = whole { (selection_boxes(rows, pieces)) }
                         (group_headline(rows))
                         @for note in whole.into_iter().flatten().filter_map(|row| change_note(&row.change)) {
                             " " span.dim { (safe_line(&note)) }
@@ -124,7 +124,7 @@ fn instance_group(at: usize, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
             }
             @for rows in &commands {
                 @if whole.is_none() {
-                    tr.command { th colspan="3" scope="rowgroup" { div { (accept_boxes(rows, pieces)) (command_list(rows)) } } }
+                    tr.command { th colspan="3" scope="rowgroup" { div { (selection_boxes(rows, pieces)) (command_list(rows)) } } }
                 }
                 @for row in *rows { (property_rows(&row.change)) }
             }
@@ -147,7 +147,7 @@ fn command_list(rows: &[&Row]) -> Markup {
 }
 
 /// Renders the checkbox with which the user leaves a command out.
-fn accept_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
+fn selection_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     let unit = rows.first().map(|row| ProposalUnit::Command(row.command as usize));
     let unit = unit.filter(|unit| pieces.len() > 1 && pieces.contains(unit));
     html! {
