@@ -7,7 +7,9 @@
 
 use std::ops::Range;
 
-use super::index::lexer::{Token, TokenKind, tokenize};
+use super::lexer::{
+    LexedSource, Token, TokenKind, long_bracket_level, string_content, tokenize_with_comments,
+};
 
 /// The kind of a highlighted piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,14 +120,14 @@ pub fn highlight_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<LinePiec
     }
     let mut spread =
         LineHighlighter { lines: vec![LinePieces::new(); starts.len()], starts, passage: &passage };
-    let tokens = tokenize(&passage);
-    match unclosed_start(&passage, &tokens) {
+    let lexed = tokenize_with_comments(&passage);
+    match unclosed_start(&passage, &lexed.tokens) {
         Some((end, piece)) => {
             spread.add_piece(0..end, piece);
             let rest = &passage[end..];
-            spread.add_code(rest, end, &tokenize(rest));
+            spread.add_code(rest, end, &tokenize_with_comments(rest));
         }
-        None => spread.add_code(&passage, 0, &tokens),
+        None => spread.add_code(&passage, 0, &lexed),
     }
     spread.lines
 }
@@ -153,17 +155,20 @@ impl LineHighlighter<'_> {
     }
 
     /// Adds the pieces of a text that begins at the offset `at` of the passage.
-    fn add_code(&mut self, text: &str, at: usize, tokens: &[Token]) {
+    fn add_code(&mut self, text: &str, at: usize, lexed: &LexedSource) {
+        let tokens = &lexed.tokens;
         let mut known: Vec<Option<HighlightKind>> = Vec::with_capacity(tokens.len());
-        let mut done = 0;
+        let mut comments = lexed.comments.iter().peekable();
         for (number, token) in tokens.iter().enumerate() {
             let (start, end) = (token.start as usize, token.end as usize);
-            let between = &text[done..start.max(done)];
-            let comment =
-                if done == 0 && between.starts_with("#!") { Some(0) } else { between.find("--") };
-            if let Some(from) = comment {
-                let range = done + from..done + between.trim_end().len();
-                self.add_piece(range.start + at..range.end + at, HighlightKind::Comment);
+            // Comments without code between them are one piece.
+            let mut range: Option<Range<usize>> = None;
+            while let Some(next) = comments.next_if(|comment| comment.start < start) {
+                range = Some(range.map_or(next.start, |it| it.start)..next.end);
+            }
+            if let Some(Range { start, end }) = range {
+                let end = start + text[start..end].trim_end().len();
+                self.add_piece(start + at..end + at, HighlightKind::Comment);
             }
             let piece =
                 TokenContext { text, tokens, earlier_kinds: &known, at: number }.highlight_kind();
@@ -171,7 +176,6 @@ impl LineHighlighter<'_> {
                 self.add_piece(start + at..end + at, piece);
             }
             known.push(piece);
-            done = end;
         }
     }
 }
@@ -301,22 +305,18 @@ fn unclosed_start(passage: &str, tokens: &[Token]) -> Option<(usize, HighlightKi
     let (mut open, mut at, mut token) = (0_usize, 0, 0);
     while let Some(next) = memchr::memchr2(b'[', b']', &bytes[at..]) {
         at += next;
-        let level = bytes[at + 1..].iter().take_while(|byte| **byte == b'=').count();
-        let is_long = bytes.get(at + 1 + level) == Some(&bytes[at]);
-        if bytes[at] == b'[' && is_long {
-            return None;
-        }
-        if bytes[at] == b'[' {
-            open += 1;
-        } else if is_long && (open == 0 || level > 0) {
-            let is_before = |token: &&Token| token.end as usize <= at;
-            token += tokens[token..].iter().take_while(is_before).count();
-            if !tokens.get(token).is_some_and(|token| is_quoted(token, at, bytes)) {
-                let end = at + level + 2;
-                return Some((end, unclosed_kind(passage, at, end)));
+        match (bytes[at], long_bracket_level(bytes, at)) {
+            (b'[', Some(_)) => return None,
+            (b'[', None) => open += 1,
+            (_, Some(level)) if open == 0 || level > 0 => {
+                let is_before = |token: &&Token| token.end as usize <= at;
+                token += tokens[token..].iter().take_while(is_before).count();
+                if !tokens.get(token).is_some_and(|token| is_quoted(token, at, passage)) {
+                    let end = at + level + 2;
+                    return Some((end, unclosed_kind(passage, at, end)));
+                }
             }
-        } else {
-            open = open.saturating_sub(1);
+            _ => open = open.saturating_sub(1),
         }
         at += 1;
     }
@@ -324,12 +324,13 @@ fn unclosed_start(passage: &str, tokens: &[Token]) -> Option<(usize, HighlightKi
 }
 
 /// Whether an offset is inside a string that has both quotes.
-fn is_quoted(token: &Token, at: usize, bytes: &[u8]) -> bool {
-    let (start, last) = (token.start as usize, token.end as usize - 1);
+fn is_quoted(token: &Token, at: usize, passage: &str) -> bool {
+    let range = token.start as usize..token.end as usize;
+    let text = &passage[range.clone()];
     token.kind == TokenKind::Text
-        && (start..last).contains(&at)
-        && matches!(bytes[start], b'"' | b'\'')
-        && bytes[last] == bytes[start]
+        && range.contains(&at)
+        && text.starts_with(['"', '\''])
+        && string_content(text).is_some()
 }
 
 /// Guesses the kind of an unclosed piece by its end: nothing follows a comment on its line, and

@@ -10,6 +10,7 @@ mod format;
 mod highlight;
 pub mod index;
 mod inspect;
+mod lexer;
 mod lint;
 mod nesting;
 mod outline;

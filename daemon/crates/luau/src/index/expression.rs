@@ -1,7 +1,7 @@
 //! Reads expressions for the index, and infers what is known of their values without running them.
 
 use super::super::DefinitionKind;
-use super::lexer::{Token, TokenKind};
+use super::super::lexer::{Token, TokenKind, string_content};
 use super::names::{NameRoot, UseKind};
 use super::reader::{SourceReader, ValueHolder, build_require_call, token_span};
 use super::{RequireTarget, RouteOrigin, RouteStep, StepChain};
@@ -493,8 +493,6 @@ impl SourceReader<'_> {
         if token.kind == TokenKind::Name {
             return Some(text);
         }
-        let quote = text.chars().next().filter(|it| matches!(it, '"' | '\'' | '`'))?;
-        let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
-        (!inside.contains('\\')).then_some(inside)
+        string_content(text).filter(|inside| !text.starts_with('[') && !inside.contains('\\'))
     }
 }

@@ -8,7 +8,6 @@
 
 mod display_name;
 mod expression;
-pub(super) mod lexer;
 mod names;
 mod path_rename;
 mod reader;

@@ -1,7 +1,7 @@
 //! Finds the name of a renamed instance in a path expression of a script, and its replacement.
 
+use super::super::lexer::{Token, TokenKind, string_content, tokenize};
 use super::ByteSpan;
-use super::lexer::{Token, TokenKind, tokenize};
 
 /// Maximum number of local variables to follow from one to the next.
 const MAX_LOCALS: usize = 4;
@@ -66,7 +66,7 @@ fn replace_token(
             })
         }
         TokenKind::Text => {
-            let inner = text.get(1..text.len().checked_sub(1)?)?;
+            let inner = string_content(text)?;
             if inner.contains('\\') || text.starts_with('[') {
                 return None;
             }

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashMap;
 
 use super::super::DefinitionKind;
+use super::super::lexer::{Token, TokenKind, tokenize};
 use super::expression::{InstanceRoute, ValueInfo, ValueKind};
-use super::lexer::{Token, TokenKind, tokenize};
 use super::names::{BindingKind, NameBinding, NameUse, ScriptNames, UseKind};
 use super::{ByteSpan, IndexedDefinition, ParseError, RequireCall, RequireTarget, display_name};
 

@@ -1,8 +1,8 @@
 //! Reads statements for the index, and what they declare and define.
 
 use super::super::DefinitionKind;
+use super::super::lexer::{Token, TokenKind};
 use super::expression::{ValueInfo, ValueKind};
-use super::lexer::{Token, TokenKind};
 use super::names::{BindingKind, NameRoot, UseKind};
 use super::reader::{SourceReader, ValueHolder, token_span};
 

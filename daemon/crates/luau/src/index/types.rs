@@ -1,7 +1,7 @@
 //! Reads types for the index. Names in them are types; a member of a name is a type of another
 //! module.
 
-use super::lexer::TokenKind;
+use super::super::lexer::TokenKind;
 use super::names::{BindingKind, NameRoot, UseKind};
 use super::reader::{SourceReader, token_span};
 

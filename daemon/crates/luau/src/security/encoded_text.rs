@@ -11,7 +11,7 @@ use super::escapes::{UnescapedText, is_printable, unescape_text};
 use super::standard_library::is_text_builder;
 use super::tree::{BinaryOperator, ExprId, TableField, TreeExpr};
 use super::value::{ScanValue, to_number};
-use super::{ScanFinding, TokenKind, TokenView, TreeView, statement_hash};
+use super::{ScanFinding, TokenKind, TokenView, TreeView, statement_hash, string_content};
 
 /// Minimum number of consecutive base64 characters of a blob.
 const MIN_BLOB_CHARS: usize = 200;
@@ -55,7 +55,7 @@ pub(super) fn find_encoded_literals(view: &TokenView<'_>, found: &mut Vec<ScanFi
     for (token, line) in view.tokens.iter().zip(&view.token_lines) {
         let text = view.token_text(token);
         let inside = match token.kind {
-            TokenKind::Text => string_contents(text),
+            TokenKind::Text => string_content(text).unwrap_or(text),
             TokenKind::TextBegin | TokenKind::TextMiddle | TokenKind::TextEnd => {
                 text.get(1..text.len().saturating_sub(1)).unwrap_or_default()
             }
@@ -65,16 +65,6 @@ pub(super) fn find_encoded_literals(view: &TokenView<'_>, found: &mut Vec<ScanFi
             found.push(ScanFinding::new(*line, message, statement_hash::hash_text(inside)));
         }
     }
-}
-
-/// The content of a string literal between its quotes or brackets.
-fn string_contents(text: &str) -> &str {
-    let open = match text.strip_prefix('[') {
-        Some(rest) => rest.find('[').map_or(text.len(), |at| at + 2),
-        None => 1,
-    };
-    let close = text.len().saturating_sub(open).max(open);
-    text.get(open..close).unwrap_or_default()
 }
 
 /// Finds texts that are assembled from parts that do not read as text.

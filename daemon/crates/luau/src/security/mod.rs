@@ -31,7 +31,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::index::lexer::{Token, TokenKind, tokenize};
+use super::lexer::{Token, TokenKind, string_content, tokenize};
 use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
 pub use self::imitation::find_imitated_service;

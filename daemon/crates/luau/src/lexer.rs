@@ -1,10 +1,12 @@
-//! The lexer of the index and the highlighter.
+//! The lexer: the tokens of a script and the comments between them, as Luau's own lexer reads them.
 //!
 //! It works on bytes and is fast, because all scripts of a place pass through it. It never fails:
-//! it skips what is not a token, and an unclosed token ends with its line or the text. It must not
-//! know what tokens mean.
+//! it skips what is not a token, and an unclosed token ends with its line or the text. Unlike Luau,
+//! it reads on after a NUL, so that nothing remains unread. It must not know what tokens mean.
 
-use memchr::{memchr, memmem};
+use std::ops::Range;
+
+use memchr::{memchr2, memmem};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
@@ -65,21 +67,62 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
+/// A script as tokens and comments.
+pub(crate) struct LexedSource {
+    /// The tokens in order, followed by one [`TokenKind::Eof`].
+    pub(crate) tokens: Vec<Token>,
+    /// The byte ranges of the comments in order. A line break that ends a comment is excluded.
+    pub(crate) comments: Vec<Range<usize>>,
+}
+
 /// Splits a script into tokens, followed by one [`TokenKind::Eof`].
 pub(crate) fn tokenize(source: &str) -> Vec<Token> {
-    let mut lexer =
-        Lexer { bytes: source.as_bytes(), at: 0, braces: Vec::new(), tokens: Vec::new() };
-    lexer.tokens.reserve(source.len() / 4);
+    tokenize_with_comments(source).tokens
+}
+
+pub(crate) fn tokenize_with_comments(source: &str) -> LexedSource {
+    let mut lexer = Lexer {
+        bytes: source.as_bytes(),
+        at: 0,
+        braces: Vec::new(),
+        tokens: Vec::with_capacity(source.len() / 4),
+        comments: Vec::new(),
+    };
     // Offsets have 32 bits; longer scripts are not tokenized.
     if u32::try_from(source.len()).is_ok() {
         if source.starts_with("#!") {
-            lexer.at = lexer.line_end(0);
+            lexer.push_comment(lexer.line_end(0));
         }
         while lexer.next_token() {}
     }
     let end = lexer.at as u32;
     lexer.tokens.push(Token { kind: TokenKind::Eof, start: end, end });
-    lexer.tokens
+    LexedSource { tokens: lexer.tokens, comments: lexer.comments }
+}
+
+/// The level of the long bracket at an offset: 0 for `[[` and `]]`, 1 for `[=[` and `]=]`, and so
+/// on. None if there is none.
+pub(crate) fn long_bracket_level(bytes: &[u8], at: usize) -> Option<usize> {
+    let sign = bytes.get(at).filter(|byte| matches!(byte, b'[' | b']'))?;
+    let level = bytes[at + 1..].iter().take_while(|byte| **byte == b'=').count();
+    (bytes.get(at + 1 + level) == Some(sign)).then_some(level)
+}
+
+/// The text of a string token between its quotes or long brackets. None if it is not closed.
+pub(crate) fn string_content(text: &str) -> Option<&str> {
+    if let Some(level) = long_bracket_level(text.as_bytes(), 0) {
+        let width = level + 2;
+        let end = text.len().checked_sub(width)?;
+        let is_closed = long_bracket_level(text.as_bytes(), end) == Some(level);
+        return text.get(width..end).filter(|_| is_closed);
+    }
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    text[1..].strip_suffix(quote)
+}
+
+/// Whether Luau treats a byte as white space.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
 struct Lexer<'a> {
@@ -88,6 +131,7 @@ struct Lexer<'a> {
     /// For each open interpolated string, the number of open braces in its code.
     braces: Vec<usize>,
     tokens: Vec<Token>,
+    comments: Vec<Range<usize>>,
 }
 
 impl Lexer<'_> {
@@ -100,8 +144,14 @@ impl Lexer<'_> {
         self.at = end;
     }
 
+    fn push_comment(&mut self, end: usize) {
+        self.comments.push(self.at..end);
+        self.at = end;
+    }
+
+    /// The end of a line. A carriage return ends it as well as a line feed.
     fn line_end(&self, from: usize) -> usize {
-        memchr(b'\n', &self.bytes[from..]).map_or(self.bytes.len(), |n| from + n)
+        memchr2(b'\n', b'\r', &self.bytes[from..]).map_or(self.bytes.len(), |n| from + n)
     }
 
     fn next_token(&mut self) -> bool {
@@ -109,7 +159,8 @@ impl Lexer<'_> {
             return false;
         };
         match first {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x80.. => self.at += 1,
+            0x80.. => self.at += 1,
+            space if is_space(space) => self.at += 1,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.read_word(),
             b'0'..=b'9' => self.read_number(),
             b'"' | b'\'' => {
@@ -173,20 +224,16 @@ impl Lexer<'_> {
     }
 
     fn read_comment(&mut self) {
-        self.at = match self.long_bracket(self.at + 2) {
-            Some(end) => end,
-            None => self.line_end(self.at),
-        };
+        let end = self.long_bracket(self.at + 2).unwrap_or_else(|| self.line_end(self.at));
+        self.push_comment(end);
     }
 
     /// The end of a long bracket (`[[`, `[=[` and so on) that begins at `at`.
     fn long_bracket(&self, at: usize) -> Option<usize> {
-        let rest = self.bytes.get(at..)?.strip_prefix(b"[")?;
-        let level = rest.iter().position(|byte| *byte != b'=')?;
-        let inside = rest[level..].strip_prefix(b"[")?;
-        let from = at + level + 2;
-        let close = [b"]".as_slice(), &rest[..level], b"]"].concat();
-        let end = memmem::find(inside, &close).map(|n| from + n + close.len());
+        self.bytes.get(at).filter(|byte| **byte == b'[')?;
+        let from = at + long_bracket_level(self.bytes, at)? + 2;
+        let close = [b"]", &self.bytes[at + 1..from - 1], b"]"].concat();
+        let end = memmem::find(&self.bytes[from..], &close).map(|n| from + n + close.len());
         Some(end.unwrap_or(self.bytes.len()))
     }
 
@@ -197,7 +244,7 @@ impl Lexer<'_> {
             match self.bytes.get(at) {
                 None => return self.bytes.len(),
                 Some(b'\\') => at = self.escape_end(at),
-                Some(b'\n') => return at,
+                Some(b'\n' | b'\r') => return at,
                 Some(byte) if *byte == quote => return at + 1,
                 Some(_) => at += 1,
             }
@@ -208,7 +255,7 @@ impl Lexer<'_> {
     fn escape_end(&self, at: usize) -> usize {
         let mut end = (at + 2).min(self.bytes.len());
         if self.byte_at(at + 1) == b'z' {
-            while self.byte_at(end).is_ascii_whitespace() {
+            while is_space(self.byte_at(end)) {
                 end += 1;
             }
         } else if self.byte_at(at + 1) == b'\r' && self.byte_at(end) == b'\n' {
@@ -222,8 +269,10 @@ impl Lexer<'_> {
         loop {
             match self.bytes.get(at) {
                 None => return self.push_token(whole, self.bytes.len()),
+                // The brace of `\u{41}` does not begin code.
+                Some(b'\\') if self.bytes[at..].starts_with(b"\\u{") => at += 3,
                 Some(b'\\') => at = self.escape_end(at),
-                Some(b'\n') => return self.push_token(whole, at),
+                Some(b'\n' | b'\r') => return self.push_token(whole, at),
                 Some(b'`') => return self.push_token(whole, at + 1),
                 Some(b'{') => {
                     self.braces.push(0);
@@ -280,37 +329,4 @@ fn keyword_kind(word: &[u8]) -> TokenKind {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(source: &str, expected: &[&str]) {
-        let tokens = tokenize(source);
-        let shown: Vec<&str> = tokens
-            .iter()
-            .map(|token| &source[token.start as usize..token.end as usize])
-            .filter(|text| !text.is_empty())
-            .collect();
-        assert_eq!(shown, expected);
-    }
-
-    #[test]
-    fn strings_are_tokens_and_comments_are_skipped() {
-        check("", &[]);
-        check("a.b = 0x1F -- c\r\nd", &["a", ".", "b", "=", "0x1F", "d"]);
-        check("--[==[ a\n]] ]==] b --[[ c", &["b"]);
-        check(r#"x'a\'b' "c""#, &["x", r"'a\'b'", "\"c\""]);
-        check("[[a\nb]] c [=[d]]]=]", &["[[a\nb]]", "c", "[=[d]]]=]"]);
-        check("a[b[1]] 'open\nc", &["a", "[", "b", "[", "1", "]", "]", "'open", "c"]);
-        check("1..2 1e-5 0x1e-5 .5", &["1", "..", "2", "1e-5", "0x1e", "-", "5", ".5"]);
-        check("a//=b ->::>=...", &["a", "//=", "b", "->", "::", ">=", "..."]);
-        check("'a\\z \n b' c", &["'a\\z \n b'", "c"]);
-        check("#!/bin/lune\na", &["a"]);
-    }
-
-    #[test]
-    fn reads_the_code_in_interpolated_strings() {
-        check("`a{ {b} }c{`d{e}`}` f", &["`a{", "{", "b", "}", "}c{", "`d{", "e", "}`", "}`", "f"]);
-        check(r"`\{a` b", &[r"`\{a`", "b"]);
-    }
-}
+mod tests;
