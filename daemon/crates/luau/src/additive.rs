@@ -9,12 +9,11 @@ use std::collections::HashSet;
 use full_moon::LuaVersion;
 use full_moon::ast::{Ast, BinOp, Expression, Field, LastStmt, Stmt, UnOp};
 use full_moon::node::Node;
-use full_moon::tokenizer::{
-    Lexer, LexerResult, Position, Symbol, Token, TokenReference, TokenType,
-};
+use full_moon::tokenizer::{Position, Symbol, TokenReference, TokenType};
 use mlua::chunk::Compiler;
 
-use super::nesting::{self, ParsePurpose, StackSize};
+use super::lexer::{LexedSource, Token, TokenKind, tokenize_with_comments};
+use super::nesting::{self, StackSize};
 
 /// The beginnings, after the dashes, of comments that tools obey: Luau's modes, selene, `StyLua`.
 const DIRECTIVES: [&str; 4] = ["!", "selene:", "# selene:", "stylua:"];
@@ -165,8 +164,9 @@ impl<'a> ScriptPieces<'a> {
         if has_ambiguous_bytes(source) || compile_bytecode(source).is_none() {
             return None;
         }
-        nesting::check_nesting(source, ParsePurpose::Outline, StackSize::Usual).ok()?;
-        let pieces = split_pieces(source)?;
+        let lexed = tokenize_with_comments(source);
+        nesting::check_same_tokens(source, &lexed.tokens, StackSize::Usual).ok()?;
+        let pieces = split_pieces(source, &lexed)?;
         let code: Vec<_> = pieces
             .iter()
             .filter(|it| matches!(it.kind, PieceKind::Name | PieceKind::Code))
@@ -203,46 +203,33 @@ fn has_ambiguous_bytes(source: &str) -> bool {
     source.starts_with("#!") || source.starts_with('\u{feff}')
 }
 
-/// Splits a text into pieces that together are the whole text. Returns None if it cannot be lexed.
-fn split_pieces(source: &str) -> Option<Vec<SourcePiece<'_>>> {
-    let mut starts: Vec<(usize, PieceKind)> = Vec::new();
-    let mut lexer = Lexer::new(source, LuaVersion::luau());
-    while let Some(next) = lexer.consume() {
-        let LexerResult::Ok(token) = next else { return None };
-        let trivia = token.leading_trivia().chain([token.token()]).chain(token.trailing_trivia());
-        starts.extend(trivia.map(|it| (it.start_position().bytes(), piece_kind(it))));
-    }
-    let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([source.len()]);
-    let mut pieces = Vec::with_capacity(starts.len());
+/// Splits a text into pieces that together are the whole text. White space is split into single
+/// characters. Returns None if there is anything else between the tokens and comments.
+fn split_pieces<'a>(source: &'a str, lexed: &LexedSource) -> Option<Vec<SourcePiece<'a>>> {
+    let token_piece = |it: &Token| {
+        let kind = if it.kind == TokenKind::Name { PieceKind::Name } else { PieceKind::Code };
+        (it.start as usize..it.end as usize, kind)
+    };
+    let comments = lexed.comments.iter().map(|it| (it.clone(), PieceKind::Comment));
+    let mut ranges: Vec<_> = lexed.tokens.iter().map(token_piece).chain(comments).collect();
+    ranges.sort_unstable_by_key(|(range, _)| range.start);
+    let mut pieces = Vec::with_capacity(ranges.len());
     let mut at = 0;
-    for (&(start, kind), end) in starts.iter().zip(ends) {
-        if start != at {
-            return None;
-        }
-        at = end;
-        let text = source.get(start..end)?;
-        if kind == PieceKind::Space {
-            let sign = |(at, _)| SourcePiece { kind, text: &text[at..=at], start: start + at };
-            if !text.is_ascii() {
-                return None;
-            }
-            pieces.extend(text.char_indices().map(sign));
-        } else if !text.is_empty() {
-            pieces.push(SourcePiece { kind, text, start });
+    for (range, kind) in ranges {
+        let spaces = source.get(at..range.start).filter(|spaces| spaces.is_ascii())?;
+        let space = |(offset, _)| SourcePiece {
+            kind: PieceKind::Space,
+            text: &spaces[offset..=offset],
+            start: at + offset,
+        };
+        pieces.extend(spaces.char_indices().map(space));
+        at = range.end;
+        // The end of the text is an empty token.
+        if !range.is_empty() {
+            pieces.push(SourcePiece { kind, start: range.start, text: source.get(range)? });
         }
     }
-    (at == source.len()).then_some(pieces)
-}
-
-fn piece_kind(token: &Token) -> PieceKind {
-    match token.token_type() {
-        TokenType::Whitespace { .. } => PieceKind::Space,
-        TokenType::SingleLineComment { .. } | TokenType::MultiLineComment { .. } => {
-            PieceKind::Comment
-        }
-        TokenType::Identifier { .. } => PieceKind::Name,
-        _ => PieceKind::Code,
-    }
+    Some(pieces)
 }
 
 /// Compiles a text to bytecode. Returns None if it does not compile.

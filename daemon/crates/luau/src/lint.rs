@@ -127,7 +127,7 @@ impl SourceLinter {
             not_linted(at, "their parser does not know this syntax yet".to_owned())
         };
         match nesting::check_nesting(source, ParsePurpose::Lint, stack) {
-            Ok(_) => {}
+            Ok(()) => {}
             Err(UnfitReason::TooDeep) => {
                 return not_linted(LineSpan::START, "the script is nested too deeply".to_owned());
             }

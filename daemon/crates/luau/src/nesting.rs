@@ -1,11 +1,16 @@
 //! Limits the nesting of scripts, so that recursive parsers do not overflow their stack.
 //!
-//! It reads the same tokens as the parser of the lints and the formatter, so that both see the same
-//! brackets. It is not a parser: its result is valid only for text that compiles, and other text
-//! must never be parsed.
+//! It reads the tokens of the parser's own lexer, so that both see the same brackets. Luau reads some
+//! texts differently: what is a string for Luau may be deeply nested code for the parser. This module
+//! is not a parser: its result is valid only for text that compiles, and other text must never be
+//! parsed.
+
+use std::ops::Range;
 
 use full_moon::LuaVersion;
 use full_moon::tokenizer::{InterpolatedStringKind, Lexer, LexerResult, Symbol, TokenType};
+
+use super::lexer;
 
 /// The capacity of a usual stack, in units of [`NestingWeight::stack`]: kilobytes in a test build.
 const STACK_BUDGET: u32 = 1_300;
@@ -59,16 +64,39 @@ pub(super) enum UnfitReason {
     UnknownSyntax(usize, usize),
 }
 
-/// Checks whether a script that compiles may be parsed, and returns its number of tokens. Where
-/// tokens alone are ambiguous, assumes the deeper nesting.
+/// Checks whether a script that compiles may be parsed. Where tokens alone are ambiguous, assumes
+/// the deeper nesting.
 pub(super) fn check_nesting(
     source: &str,
     reader: ParsePurpose,
     stack: StackSize,
-) -> Result<usize, UnfitReason> {
+) -> Result<(), UnfitReason> {
+    check_tokens(source, reader, stack, |_| true)
+}
+
+/// Does the same for [`ParsePurpose::Outline`], and checks that the parser reads the tokens that Luau
+/// reads. If they disagree about what is code, the syntax tree is not that of the script.
+pub(super) fn check_same_tokens(
+    source: &str,
+    tokens: &[lexer::Token],
+    stack: StackSize,
+) -> Result<(), UnfitReason> {
+    let mut tokens = tokens.iter().map(|it| it.start as usize..it.end as usize);
+    check_tokens(source, ParsePurpose::Outline, stack, |range| {
+        tokens.next().as_ref() == Some(range)
+    })
+}
+
+/// Checks the nesting, and each token of the parser by its range of bytes. The last one is the end
+/// of the text.
+fn check_tokens(
+    source: &str,
+    reader: ParsePurpose,
+    stack: StackSize,
+    mut is_expected: impl FnMut(&Range<usize>) -> bool,
+) -> Result<(), UnfitReason> {
     let mut lexer = Lexer::new(source, LuaVersion::luau());
     let mut open = NestingTracker::for_parser(reader);
-    let mut count = 0;
     while let Some(next) = lexer.consume() {
         let token = match next {
             LexerResult::Ok(token) => token,
@@ -78,8 +106,12 @@ pub(super) fn check_nesting(
                 return Err(UnfitReason::UnknownSyntax(start, end));
             }
         };
+        let token = token.token();
+        let (start, end) = (token.start_position().bytes(), token.end_position().bytes());
+        if !is_expected(&(start..end)) {
+            return Err(UnfitReason::UnknownSyntax(start, end));
+        }
         open.track_token(token.token_type());
-        count += usize::from(*token.token_type() != TokenType::Eof);
         if open.weight.stack > STACK_BUDGET * stack.capacity_factor() || open.work > WORK_BUDGET {
             return Err(UnfitReason::TooDeep);
         }
@@ -87,7 +119,7 @@ pub(super) fn check_nesting(
             return Err(UnfitReason::TooManyNames);
         }
     }
-    Ok(count)
+    Ok(())
 }
 
 /// The cost of an open construct for a recursive parser, measured in the worst case.

@@ -213,6 +213,16 @@ fn only_comments_without_effect_are_additive() {
     assert!(!is_additive_edit(BANK, &format!("#!/bin/sh\n{BANK}")));
 }
 
+/// Where the parser takes code for a part of a string, the added statements look like constants.
+#[test]
+fn strings_that_the_parser_reads_otherwise_are_not_additive() {
+    let call = "workspace:ClearAllChildren()";
+    let hidden =
+        format!("local a = `\\z` {call} local b = ` local c = \"` .. \" local d = \" --\"");
+    waits(BANK, &format!("{BANK}{hidden}\n"));
+    waits(MODULE, &edited(MODULE, "\nreturn Shop\n", &format!("\n{hidden}\nreturn Shop\n")));
+}
+
 #[test]
 fn edits_that_cannot_be_judged_are_not_additive() {
     // It compiles, but the parser does not know the syntax.

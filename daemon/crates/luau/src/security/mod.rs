@@ -32,7 +32,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::lexer::{Token, TokenKind, string_content, tokenize};
-use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
+use super::nesting::{self, StackSize, UnfitReason};
 
 pub use self::imitation::find_imitated_service;
 
@@ -152,7 +152,7 @@ fn find_all(source: &str) -> Vec<ScanFinding> {
     let mut found = Vec::new();
     hidden_code::find_hidden_code(&tokens, &mut found);
     encoded_text::find_encoded_literals(&tokens, &mut found);
-    match parse_tree(&source, tokens.tokens.len() - 1) {
+    match parse_tree(&source, &tokens.tokens) {
         Ok(tree) => scan_tree(&tokens, &tree, &mut found),
         Err(why) => {
             found.push(ScanFinding::new(1, why, statement_hash::hash_text(&source)));
@@ -235,22 +235,17 @@ fn normalize_line_ends(source: &str) -> Cow<'_, str> {
 }
 
 /// Parses a script, or returns the reason it has no tree.
-fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
+fn parse_tree(source: &str, tokens: &[Token]) -> Result<ScanTree, &'static str> {
     if !super::compile_errors(source).is_empty() {
         return Err("does not compile, so only its words were looked through");
     }
     let too_deep = "is nested too deeply to be looked through: read all of it";
     let unknown = "has syntax that could not be looked through: read all of it";
-    let seen = nesting::check_nesting(source, ParsePurpose::Outline, StackSize::Large).map_err(
-        |unfit| match unfit {
-            UnfitReason::TooDeep | UnfitReason::TooManyNames => too_deep,
-            UnfitReason::UnknownSyntax(..) => unknown,
-        },
-    )?;
-    // If two lexers disagree about what is code, one of them may have been deceived.
-    if seen != tokens {
-        return Err(unknown);
-    }
+    // If Luau and the parser disagree about what is code, the parser may have been deceived.
+    nesting::check_same_tokens(source, tokens, StackSize::Large).map_err(|unfit| match unfit {
+        UnfitReason::TooDeep | UnfitReason::TooManyNames => too_deep,
+        UnfitReason::UnknownSyntax(..) => unknown,
+    })?;
     let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
     if !parsed.errors().is_empty() {
         return Err(unknown);

@@ -374,6 +374,14 @@ fn deep_or_broken_scripts_are_reported() {
 }
 
 /// Every expression is evaluated at most once, regardless of what depends on it.
+/// The parser takes the call for a part of a string and sees as many tokens as Luau.
+#[test]
+fn scripts_that_the_parser_reads_otherwise_are_reported() {
+    let hidden = "local a = `\\z` require(123) local b = `; local c = \"` .. \"local d = \" --\"";
+    names(hidden, "has syntax that could not be looked through");
+    check("local a = `\\u{41}` .. '\\u{41}' .. `\\u{41}{b}`", &[]);
+}
+
 #[test]
 fn scan_terminates_on_self_referential_values() {
     let work = || {
