@@ -13,7 +13,7 @@ use full_moon::tokenizer::{Position, Symbol, TokenReference, TokenType};
 use mlua::chunk::Compiler;
 
 use super::lexer::{LexedSource, Token, TokenKind, tokenize_with_comments};
-use super::nesting::{self, StackSize};
+use super::nesting::{self, ParsePurpose, StackSize};
 
 /// The beginnings, after the dashes, of comments that tools obey: Luau's modes, selene, `StyLua`.
 const DIRECTIVES: [&str; 4] = ["!", "selene:", "# selene:", "stylua:"];
@@ -165,7 +165,8 @@ impl<'a> ScriptPieces<'a> {
             return None;
         }
         let lexed = tokenize_with_comments(source);
-        nesting::check_same_tokens(source, &lexed.tokens, StackSize::Usual).ok()?;
+        nesting::check_same_tokens(source, &lexed.tokens, ParsePurpose::Outline, StackSize::Usual)
+            .ok()?;
         let pieces = split_pieces(source, &lexed)?;
         let code: Vec<_> = pieces
             .iter()

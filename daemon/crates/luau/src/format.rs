@@ -11,6 +11,7 @@ use stylua_lib::{Config, LineEndings, LuaVersion, OutputVerification};
 
 use super::compile;
 use super::finding::LineIndex;
+use super::lexer;
 use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
 /// Larger scripts, in bytes, are not formatted: StyLua writes about half a megabyte per second.
@@ -70,7 +71,11 @@ pub fn format_source(
             source.len()
         )));
     }
-    nesting::check_nesting(source, ParsePurpose::Format, stack).map_err(|unfit| match unfit {
+    // If Luau and the parser disagree about what is code, StyLua would move code into comments or
+    // out of them.
+    let tokens = lexer::tokenize(source);
+    let same = nesting::check_same_tokens(source, &tokens, ParsePurpose::Format, stack);
+    same.map_err(|unfit| match unfit {
         UnfitReason::TooDeep | UnfitReason::TooManyNames => FormatError::CannotFormat(
             "is nested too deeply for StyLua, which would not end for long".to_owned(),
         ),
@@ -166,6 +171,15 @@ mod tests {
     fn check(source: &str, settings: &str, expected: &str) {
         let formatted = format_source(source, Some(&style(settings)), None, StackSize::Usual);
         assert_eq!(formatted.as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn scripts_that_the_parser_reads_otherwise_than_luau_are_left() {
+        // For Luau the comment ends at the carriage return.
+        let source = "-- a\rlocal  x  = 1\nreturn x\n";
+        assert_eq!(compile::compile_errors(source), []);
+        let formatted = format_source(source, None, None, StackSize::Usual);
+        assert!(matches!(formatted, Err(FormatError::NotParsed(_))), "{formatted:?}");
     }
 
     #[test]

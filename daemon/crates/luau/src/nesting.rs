@@ -74,17 +74,16 @@ pub(super) fn check_nesting(
     check_tokens(source, reader, stack, |_| true)
 }
 
-/// Does the same for [`ParsePurpose::Outline`], and checks that the parser reads the tokens that Luau
-/// reads. If they disagree about what is code, the syntax tree is not that of the script.
+/// Does the same, and checks that the parser reads the tokens that Luau reads. If they disagree about
+/// what is code, the syntax tree is not that of the script.
 pub(super) fn check_same_tokens(
     source: &str,
     tokens: &[lexer::Token],
+    reader: ParsePurpose,
     stack: StackSize,
 ) -> Result<(), UnfitReason> {
     let mut tokens = tokens.iter().map(|it| it.start as usize..it.end as usize);
-    check_tokens(source, ParsePurpose::Outline, stack, |range| {
-        tokens.next().as_ref() == Some(range)
-    })
+    check_tokens(source, reader, stack, |range| tokens.next().as_ref() == Some(range))
 }
 
 /// Checks the nesting, and each token of the parser by its range of bytes. The last one is the end

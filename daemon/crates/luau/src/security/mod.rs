@@ -32,7 +32,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::lexer::{Token, TokenKind, string_content, tokenize};
-use super::nesting::{self, StackSize, UnfitReason};
+use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
 pub use self::imitation::find_imitated_service;
 
@@ -242,7 +242,8 @@ fn parse_tree(source: &str, tokens: &[Token]) -> Result<ScanTree, &'static str> 
     let too_deep = "is nested too deeply to be looked through: read all of it";
     let unknown = "has syntax that could not be looked through: read all of it";
     // If Luau and the parser disagree about what is code, the parser may have been deceived.
-    nesting::check_same_tokens(source, tokens, StackSize::Large).map_err(|unfit| match unfit {
+    let same = nesting::check_same_tokens(source, tokens, ParsePurpose::Outline, StackSize::Large);
+    same.map_err(|unfit| match unfit {
         UnfitReason::TooDeep | UnfitReason::TooManyNames => too_deep,
         UnfitReason::UnknownSyntax(..) => unknown,
     })?;
