@@ -6,6 +6,7 @@ use rbx_types::Variant;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::BlobStore;
 use vector_core::tools::{self, Plan};
 use vector_place::Scene;
@@ -66,7 +67,8 @@ fn generated_paths_match_the_scene() {
 #[test]
 fn benchmark_operations_can_be_planned() {
     let dom = generated::generated(22_000);
-    let mut scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
+    let scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
+    let mut scene = PlanningScene::from(scene);
     let (base, blobs) = (Fingerprint::hash_bytes(b""), BlobStore::default());
     let list = operations::operations(&dom);
     assert_eq!(list.lines().count(), 1_000);

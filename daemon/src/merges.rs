@@ -220,7 +220,8 @@ impl MergeState {
         let kept = self.merge_inputs();
         let (base, theirs) =
             (place_file::load_scene(&kept.base)?, place_file::load_scene(&kept.theirs)?);
-        let (file, mut ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
+        let (file, ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
+        let mut ours = ours.into_scene();
         let mut merge = OpenMerge::new(&base, &mut ours, &theirs);
         // Compared as JSON, where NaN is equal to itself.
         let found = merge.conflicts().iter().map(|it| serde_json::to_value(to_view(it)));

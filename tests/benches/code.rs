@@ -29,6 +29,7 @@ use scene_schemas::entry::Seq;
 use serde_json::json;
 use tempfile::TempDir;
 use vector_core::code::{self, CodeIndex, ContextRequest};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::BlobStore;
 use vector_core::tools::{self, Plan};
 use vector_engine::parallel_reading::PARALLEL_READERS;
@@ -158,7 +159,7 @@ fn indexed(scripts: usize, runs: usize) {
 }
 
 fn searched(scripts: usize, runs: usize) {
-    let (mut scene, home, bytes) = made(scripts, 180);
+    let (scene, home, bytes) = made(scripts, 180);
     println!("\n{scripts} scripts, {:.1} MB\n", bytes as f64 / 1e6);
     let queries = [
         (
@@ -180,7 +181,8 @@ fn searched(scripts: usize, runs: usize) {
         ("nothing", json!({ "query": "zebra", "caseSensitive": true }), vec!["-F", "zebra"]),
     ];
     // The engine sets the same number of readers.
-    code::set_readers(&scene, PARALLEL_READERS);
+    let mut scene = PlanningScene::from(scene);
+    scene.set_readers(PARALLEL_READERS);
     for (what, args, rg) in queries {
         let time = median(runs, |_| {
             let base = Fingerprint::hash_bytes(b"");

@@ -10,6 +10,7 @@ use scene_schemas::{Fingerprint, InstanceId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::BlobStore;
 use vector_core::tools;
 use vector_place::Scene;
@@ -163,7 +164,7 @@ pub(crate) fn snapshot(instances: usize) {
 }
 
 pub(crate) fn tools(instances: usize) {
-    let mut scene = take_in(&messages(instances));
+    let mut scene = PlanningScene::from(take_in(&messages(instances)));
     let base = Fingerprint::hash_bytes(b"bench");
     println!("\nread tools on {instances} mirrored instances, 2,000 calls each");
     let model = |n: usize| format!("game.Workspace.Model{}", 1 + 20 * (n * 37 % (instances / 20)));

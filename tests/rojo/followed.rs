@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use tempfile::TempDir;
+use vector_core::planning_scene::PlanningScene;
 use vector_place::Scene;
 use vector_rojo_project::{FileChanges, FileWatch, RojoProject};
 
@@ -18,7 +19,7 @@ struct Bench {
     _folder: TempDir,
     root: PathBuf,
     project: RojoProject,
-    scene: Scene,
+    scene: PlanningScene,
     heard: Receiver<FileChanges>,
     _watch: FileWatch,
 }

@@ -106,7 +106,8 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     let (conflicts, state) = terminal.with_spinner("Merging", || {
         let (base, theirs) =
             (place_file::load_scene(&inputs.base)?, place_file::load_scene(&inputs.theirs)?);
-        let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
+        let (file, ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
+        let mut ours = ours.into_scene();
         let conflicts = merge_scenes(&base, &mut ours, &theirs);
         // Copied before OURS is overwritten.
         let state = (!conflicts.is_empty() && can_keep_conflicts(args, output))

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use scene_schemas::entry::AttachmentSnapshot;
+use vector_core::planning_scene::PlanningScene;
 use vector_engine::Target;
 use vector_files::place_file::{self, PlaceFile};
 use vector_place::{Node, Scene};
@@ -89,7 +90,7 @@ impl<'a> PlaceArg<'a> {
         terminal: &Terminal,
         out: Option<&Path>,
         dry: bool,
-    ) -> anyhow::Result<(Target, Scene)> {
+    ) -> anyhow::Result<(Target, PlanningScene)> {
         match self {
             Self::Place(path) => {
                 let opened =
@@ -109,7 +110,7 @@ impl<'a> PlaceArg<'a> {
 /// A place that a command only reads.
 #[derive(Debug)]
 pub(super) struct ReadPlace {
-    pub(super) scene: Scene,
+    pub(super) scene: PlanningScene,
     /// The folder whose settings apply.
     pub(super) folder: PathBuf,
     /// The files of a project's scripts, relative to its folder, for the scripts that have their
@@ -125,7 +126,7 @@ pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
         let (folder, files) = (project.project_folder().to_owned(), project.script_files());
         return Ok(ReadPlace { scene, folder, files });
     }
-    let scene = place_file::load_scene(path)?;
+    let scene = place_file::load_scene(path)?.into();
     let folder = place_file::real_path(path)?.parent().unwrap_or(Path::new(".")).to_owned();
     Ok(ReadPlace { scene, folder, files: HashMap::new() })
 }

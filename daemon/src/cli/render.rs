@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::{Command, InstancePath};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, try_command};
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
 use vector_engine::render_input::{DrawInput, proposal_sides, reverted_sides};
@@ -167,7 +168,7 @@ fn render_proposal(
 
 /// The place before and after a proposal of the ledger.
 fn load_sides(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     args: &RenderArgs,
     seq: Seq,
     home: &Path,

@@ -10,10 +10,10 @@ use std::{io, thread};
 
 use scene_schemas::api::{Failure, FailureKind, OpenPlaceRequest, OpenedSession};
 use scene_schemas::entry::Place;
+use vector_core::planning_scene::PlanningScene;
 use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
 use vector_ledger::Ledger;
-use vector_place::Scene;
 use vector_rojo_project::{FileChanges, FileWatch};
 
 use super::file_locks::FileLocks;
@@ -152,7 +152,7 @@ pub(super) struct ReadOutcome {
 
 /// The input of a new session.
 pub(super) struct SessionStart {
-    pub(super) opened: (Target, Scene),
+    pub(super) opened: (Target, PlanningScene),
     /// The session's sender, for the file watch. It is set once the session has begun.
     pub(super) message_sender: Arc<OnceLock<Sender<SessionMessage>>>,
     pub(super) watch: Option<FileWatch>,
@@ -356,7 +356,7 @@ impl DaemonActor {
     /// Starts a session that stays open.
     fn start_local_session(
         &mut self,
-        opened: (Target, Scene),
+        opened: (Target, PlanningScene),
     ) -> io::Result<(OpenedSession, SessionHandle)> {
         let place = opened.0.place();
         let session = place.session_id();

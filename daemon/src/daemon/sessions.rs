@@ -10,6 +10,7 @@ use scene_schemas::api::{
     Failure, FailureKind, Hello, PROTOCOL, SessionId, SessionView, Sessions, Welcome,
 };
 use scene_schemas::entry::{Place, StudioPlace};
+use vector_core::planning_scene::PlanningScene;
 use vector_engine::Target;
 use vector_engine::studio::StudioTarget;
 use vector_place::Scene;
@@ -95,10 +96,8 @@ impl DaemonActor {
             }
             _ => {
                 let memories = self.home.join(MEMORIES);
-                let opened = (
-                    Target::Studio(StudioTarget::new(place, memories)),
-                    Scene::empty_studio_place(),
-                );
+                let target = Target::Studio(StudioTarget::new(place, memories));
+                let opened = (target, Scene::empty_studio_place().into());
                 self.start_session(&slot, opened, Some(given)).map_err(|error| internal(&error))?;
             }
         }
@@ -136,7 +135,7 @@ impl DaemonActor {
     pub(super) fn start_session(
         &mut self,
         slot: &Arc<SessionSlot>,
-        opened: (Target, Scene),
+        opened: (Target, PlanningScene),
         credential: Option<TokenHash>,
     ) -> std::io::Result<SessionHandle> {
         let (message_sender, messages) = channel();

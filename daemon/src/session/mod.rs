@@ -33,10 +33,10 @@ use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::{AGENT, CALLS, Workflow, events_of};
 use vector_ledger::Ledger;
-use vector_place::Scene;
 use vector_providers::ProviderKind;
 use vector_providers::answer::ModelAnswer;
 use vector_providers::http::HttpError;
@@ -165,7 +165,7 @@ impl SessionActor {
         event_hub: Arc<EventHub>,
         session: SessionId,
         slot: Arc<SessionSlot>,
-        opened: (Target, Scene),
+        opened: (Target, PlanningScene),
         active_settings: Arc<ActiveSettings>,
         model_selector: Arc<dyn ModelSelector>,
         message_sender: Sender<SessionMessage>,

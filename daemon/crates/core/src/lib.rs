@@ -10,6 +10,7 @@ pub mod erase;
 pub mod memory;
 pub mod mention;
 pub mod page;
+pub mod planning_scene;
 pub mod policy;
 pub mod prompt;
 pub mod proposal;

@@ -7,6 +7,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Outcome, Proposal};
 use scene_schemas::{Command, Fingerprint};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, UndoStep, perform_command, relocate_command};
 use vector_place::{Node, Scene};
 
@@ -37,7 +38,7 @@ pub struct PerformedCommands {
 /// Performs proposals in order. Skips a proposal that cannot be performed and all proposals that
 /// depend on it. `by_path` finds the targets of commands by path, for commands of another epoch.
 pub fn perform_proposals(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     proposals: &[(Seq, Seq, &Proposal)],
     blobs: &BlobStore,
     by_path: bool,
@@ -73,7 +74,7 @@ pub fn perform_proposals(
 }
 
 fn perform_commands(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     commands: &[Command],
     blobs: &BlobStore,
     by_path: bool,

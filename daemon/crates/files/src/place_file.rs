@@ -19,6 +19,7 @@ use tempfile::NamedTempFile;
 
 pub use self::error::PlaceError;
 
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_place::{BytePatch, CodecError, Scene};
 
@@ -104,10 +105,10 @@ impl PlaceFile {
     ///
     /// # Errors
     /// The file cannot be read, is not a place, or could not be written.
-    pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
+    pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, PlanningScene), PlaceError> {
         let (bytes, stamp) = read_place_bytes(input)?;
         let hash = Fingerprint::hash_bytes(&bytes);
-        let mut scene = Scene::open(bytes)
+        let scene = Scene::open(bytes)
             .map_err(|why| PlaceError::Open { file: display_path(input), why })?;
         let input = real_path(input)?;
         let output = match out {
@@ -136,12 +137,12 @@ impl PlaceFile {
         let memory = MemoryFile::beside_place(&output).ok();
         if let Some(memory) = &memory {
             memory.sweep_temporary();
-            scene.load_memory(memory.text().to_owned());
         }
+        let text = memory.as_ref().map(|memory| memory.text().to_owned());
         let (by_path, away) = (false, None);
         Ok((
             Self { input, output, hash, replaces, by_path, memory, stamp, unreadable: away },
-            scene,
+            PlanningScene::new(scene, text),
         ))
     }
 
@@ -190,7 +191,7 @@ impl PlaceFile {
     /// Nothing was stored, and the scene is unchanged.
     pub fn prepare_proposals(
         &self,
-        scene: &mut Scene,
+        scene: &mut PlanningScene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &BlobStore,
         back: Option<&RestorePatches>,
@@ -210,15 +211,15 @@ impl PlaceFile {
 
     fn store_scene(
         &self,
-        scene: &mut Scene,
+        scene: &mut PlanningScene,
         done: Vec<PerformedProposal>,
         back: Option<&RestorePatches>,
     ) -> Result<StoredFile, PlaceError> {
         let file = display_path(&self.output);
-        scene.rebuild_file().map_err(|why| self.encode_error(why))?;
+        scene.scene_mut().rebuild_file().map_err(|why| self.encode_error(why))?;
         let mut after = hash_scene(scene);
         if let Some(back) = back.filter(|back| back.hash != after) {
-            scene.apply_reverse_patches(&back.patches);
+            scene.scene_mut().apply_reverse_patches(&back.patches);
             after = hash_scene(scene);
             if after != back.hash {
                 return Err(self.encode_error(CodecError::Damaged));
@@ -240,8 +241,8 @@ impl PlaceFile {
             // From here on, `new:K` refers to what this proposal created.
             scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
-            let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
-                .map_err(|refusal| PlaceError::Encode {
+            let InverseCommands { commands, witnesses, blobs } =
+                build_inverse(scene.scene_mut(), backs).map_err(|refusal| PlaceError::Encode {
                     file: file.clone(),
                     why: CodecError::Write(refusal.0),
                 })?;
@@ -262,7 +263,10 @@ impl PlaceFile {
     }
 
     /// Stores the memory in a temporary file, if it differs from what was read.
-    fn store_memory(&self, scene: &Scene) -> Result<Option<memory_file::StoredMemory>, PlaceError> {
+    fn store_memory(
+        &self,
+        scene: &PlanningScene,
+    ) -> Result<Option<memory_file::StoredMemory>, PlaceError> {
         let (Some(file), Some(text)) = (&self.memory, scene.memory()) else {
             return Ok(None);
         };
@@ -295,7 +299,7 @@ impl PlaceFile {
     ///
     /// # Errors
     /// The file cannot be read, is not a place any more, or could not be written.
-    pub fn reopen(&self) -> Option<Result<(Self, Scene), PlaceError>> {
+    pub fn reopen(&self) -> Option<Result<(Self, PlanningScene), PlaceError>> {
         (self.input == self.output).then(|| Self::open(&self.input, None))
     }
 
@@ -309,7 +313,7 @@ impl PlaceFile {
     /// Reads the changes that another program made to the place file. Returns the new scene, or
     /// None if the content is the same or cannot be read. Does not read a file whose stamp is
     /// unchanged. Only for a place that is written to itself.
-    pub fn follow_changes(&mut self) -> Option<Scene> {
+    pub fn follow_changes(&mut self) -> Option<PlanningScene> {
         match self.read_changed() {
             Ok(scene) => {
                 self.unreadable = None;
@@ -322,7 +326,7 @@ impl PlaceFile {
         }
     }
 
-    fn read_changed(&mut self) -> Result<Option<Scene>, PlaceError> {
+    fn read_changed(&mut self) -> Result<Option<PlanningScene>, PlaceError> {
         let failed = |why| PlaceError::Read { file: display_path(&self.input), why };
         let now = FileStamp::of_file(&self.input).map_err(failed)?;
         if now == self.stamp && now.is_settled() {

@@ -59,7 +59,6 @@ pub(super) enum JournalStep {
     Returned {
         node: u32,
     },
-    MemorySet(Option<String>),
 }
 
 /// A position in the edit journal.
@@ -131,7 +130,6 @@ impl Scene {
             JournalStep::Renamed { node, before } => self.tree.rename(node, &before),
             JournalStep::Inserted { node } => self.remove_inserted(node),
             JournalStep::Returned { node } => self.tree.unlink(node),
-            JournalStep::MemorySet(before) => self.memory = before,
             JournalStep::Moved { node, parent, index } => {
                 self.tree.unlink(node);
                 self.tree.link(node, parent, Some(index as usize));

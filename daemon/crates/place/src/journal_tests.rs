@@ -320,3 +320,17 @@ fn unstorable_values_are_refused_when_set() {
     let blank = Value::String("\r\n".to_owned());
     assert!(scene.set_property(holder, "Name", Some(&blank)).unwrap_err().0.contains("whitespace"));
 }
+
+#[test]
+fn instance_count_follows_every_change_of_the_tree() {
+    let mut scene = Scene::empty(FileFormat::Binary);
+    assert_eq!(scene.instance_count(), 0);
+    let folder = scene.create(scene.root(), "Folder", "A");
+    scene.create(folder, "Folder", "B");
+    assert_eq!(scene.instance_count(), 2);
+    let mark = scene.journal_mark();
+    scene.delete(folder);
+    assert_eq!(scene.instance_count(), 0);
+    scene.rollback(mark);
+    assert_eq!(scene.instance_count(), 2);
+}

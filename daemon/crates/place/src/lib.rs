@@ -3,7 +3,9 @@
 //!
 //! Callers address instances by [`Node`]. Every change is journalled, and [`Scene::rollback`]
 //! reverts to a [`JournalMark`]. This crate must not know about tools, proposals, models or paths
-//! on disk: it takes bytes, returns bytes, and performs whatever its caller requests.
+//! on disk: it takes bytes, returns bytes, and performs whatever its caller requests. Nor must it
+//! know what a planner keeps beside a scene: the project's memory, formatting settings, the code
+//! index, and the instance that a call without a path refers to.
 
 mod asset_preview;
 mod attribute_access;
@@ -14,7 +16,6 @@ mod change;
 mod codec;
 mod convert;
 mod debug_ids;
-mod derived;
 pub mod diff;
 mod edits;
 mod file;
@@ -22,7 +23,6 @@ mod fingerprint;
 mod flat_tree;
 mod ids;
 mod interner;
-mod memory;
 pub mod merge;
 mod mirror;
 mod node_set;
@@ -40,12 +40,11 @@ mod siblings;
 mod snapshot;
 mod splice;
 mod studio_facts;
-mod style;
 mod tree;
 mod xml;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -58,7 +57,6 @@ use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
 use self::change::EditJournal;
-use self::derived::DerivedCache;
 use self::edits::{EditTable, PropertyEdit};
 use self::file::SourceFile;
 use self::ids::NewIds;
@@ -75,8 +73,7 @@ pub use self::read::{PropertyOwner, read_property, read_props};
 pub use self::scene_builder::{reference_of, referent_number, stored_form};
 pub use self::snapshot::{SceneSnapshot, SnapshotInstance};
 pub use self::splice::BytePatch;
-pub use self::studio_facts::ImplicitInstance;
-pub use self::style::StyleFile;
+pub use self::studio_facts::StudioSelection;
 
 /// Handle to an instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,6 +106,13 @@ impl Hasher for RefNumber {
     }
 }
 
+/// The number of instances at a change count of the tree.
+#[derive(Debug, Clone, Copy)]
+struct InstanceCount {
+    change_count: u64,
+    instances: u32,
+}
+
 /// A place or model: the file it was read from, its tree, and all edits since.
 #[derive(Debug)]
 pub struct Scene {
@@ -139,15 +143,11 @@ pub struct Scene {
     storable: FxHashSet<(u32, Ustr, VariantType)>,
     /// Per class number, whether the class is a script class; None if not computed yet.
     scripts: RefCell<Vec<Option<bool>>>,
-    /// The project's memory; None if it is not known.
-    memory: Option<String>,
-    /// The project's style file; None if it has none.
-    style: Option<StyleFile>,
     /// The file as last saved and as last built, as pieces of the file that was read.
     saved_pieces: PieceList,
     built_pieces: PieceList,
-    /// Values that callers computed from this scene.
-    derived: DerivedCache,
+    /// The number of instances when they were last counted.
+    counted: Cell<Option<InstanceCount>>,
     /// The scripts whose text may have changed.
     texts: TextChanges,
 }
@@ -194,11 +194,9 @@ impl Scene {
             last_storable: None,
             storable: FxHashSet::default(),
             scripts: RefCell::default(),
-            memory: None,
-            style: None,
             built_pieces: saved_pieces.clone(),
             saved_pieces,
-            derived: DerivedCache::default(),
+            counted: Cell::default(),
             texts: TextChanges::default(),
         }
     }
@@ -270,6 +268,27 @@ impl Scene {
     /// Returns the number of instances. Counts them on every call.
     pub fn len(&self) -> usize {
         self.descendants(self.root()).count()
+    }
+
+    /// Returns the number of instances; for a place open in Studio, of mirrored ones. Counts them
+    /// only after the tree has changed.
+    pub fn instance_count(&self) -> u32 {
+        if self.is_open_in_studio() {
+            return self.mirrored_count();
+        }
+        let change_count = self.change_count();
+        if let Some(counted) = self.counted.get().filter(|it| it.change_count == change_count) {
+            return counted.instances;
+        }
+        let instances = self.len() as u32;
+        self.counted.set(Some(InstanceCount { change_count, instances }));
+        instances
+    }
+
+    /// Returns a number that differs after every change of the tree: an instance was added,
+    /// removed, moved or renamed. Property changes do not affect it.
+    pub fn change_count(&self) -> u64 {
+        self.tree.change_count()
     }
 
     pub fn is_empty(&self) -> bool {

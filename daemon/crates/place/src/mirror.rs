@@ -265,7 +265,7 @@ impl Scene {
     }
 
     /// Returns and clears the facts recorded as missing since the last call, in node order.
-    pub fn take_missing(&mut self) -> MissingFacts {
+    pub fn take_missing(&self) -> MissingFacts {
         let Some(mirror) = self.mirror() else {
             return MissingFacts::default();
         };

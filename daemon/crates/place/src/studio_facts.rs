@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::InstanceId;
 use scene_schemas::command::AssetContents;
-use scene_schemas::proposal::{ImplicitTarget, ImplicitTargetReason};
 use scene_schemas::refusal::{Refusal, refuse};
 
-use super::{Scene, SourceFile};
+use super::{Node, Scene, SourceFile};
 
 /// The facts for the call being planned.
 #[derive(Debug, Default)]
@@ -20,19 +19,15 @@ pub(super) struct StudioFacts {
     /// The selected instances (at most a few of them) and the number of all selected instances.
     selection: Option<(Vec<InstanceId>, u32)>,
     is_selection_missing: Cell<bool>,
-    /// The instance that the call refers to, which overrides the selection.
-    implicit_target: Option<ImplicitTarget>,
 }
 
-/// The instance that a call without a path refers to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ImplicitInstance {
-    One(ImplicitTarget),
-    /// Not a single instance: this many are selected in Studio. 0 if the selection is empty or not
-    /// known, or the selected instance is gone.
+/// What is selected in Studio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StudioSelection {
+    One(Node),
+    /// Not a single instance: this many are selected. 0 if the selection is empty or not known, or
+    /// the selected instance is gone.
     Many(u32),
-    /// The place is a file, which has no selection.
-    File,
 }
 
 impl StudioFacts {
@@ -62,13 +57,6 @@ impl Scene {
         }
     }
 
-    /// Sets the instance that the next call refers to if it has no path. None to use the selection.
-    pub fn set_implicit_target(&mut self, target: Option<ImplicitTarget>) {
-        if let SourceFile::Studio(mirror) = &mut self.file {
-            mirror.facts.implicit_target = target;
-        }
-    }
-
     /// Records the selected instances, and how many are selected in total.
     pub fn set_selection(&mut self, ids: &[InstanceId], count: u32) {
         if let SourceFile::Studio(mirror) = &mut self.file {
@@ -76,40 +64,22 @@ impl Scene {
         }
     }
 
-    /// Returns the instance that a call without a path refers to. An unknown selection is recorded
-    /// as missing, so that the call is replanned once it is known.
-    ///
-    /// # Errors
-    /// The implicit target no longer exists.
-    pub fn implicit_instance(&self) -> Result<ImplicitInstance, Refusal> {
+    /// Returns what is selected in Studio. An unknown selection is recorded as missing, so that the
+    /// call is replanned once it is known. A file has no selection.
+    pub fn selection(&self) -> StudioSelection {
         let Some(facts) = self.facts() else {
-            return Ok(ImplicitInstance::File);
+            return StudioSelection::Many(0);
         };
-        if let Some(ImplicitTarget { target, by }) = &facts.implicit_target {
-            let node = self.by_id(&target.id).filter(|node| self.is_live(*node));
-            let node = node.or_else(|| self.resolve(&target.path).ok());
-            return match node {
-                Some(node) => {
-                    Ok(ImplicitInstance::One(ImplicitTarget { target: self.target(node), by: *by }))
-                }
-                None => refuse!(
-                    "{}, which was meant where the path was left out, is gone. Ask for it again.",
-                    target.path
-                ),
-            };
-        }
         let Some((ids, count)) = &facts.selection else {
             facts.is_selection_missing.set(true);
-            return Ok(ImplicitInstance::Many(0));
+            return StudioSelection::Many(0);
         };
         let node = ids.first().and_then(|id| self.by_id(id)).filter(|node| self.is_live(*node));
-        Ok(match node {
-            Some(node) if *count == 1 => ImplicitInstance::One(ImplicitTarget {
-                target: self.target(node),
-                by: ImplicitTargetReason::Selected,
-            }),
-            _ => ImplicitInstance::Many(if *count == 1 { 0 } else { *count }),
-        })
+        match (node, *count) {
+            (Some(node), 1) => StudioSelection::One(node),
+            (None, 1) => StudioSelection::Many(0),
+            (_, count) => StudioSelection::Many(count),
+        }
     }
 
     /// Returns the contents of an asset. Unknown contents are recorded as missing, so that the call

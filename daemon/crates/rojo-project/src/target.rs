@@ -14,6 +14,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::{ProjectPlace, Seq};
 use scene_schemas::proposal::{Ack, Proposal, RestorePatch};
 use scene_schemas::refusal::refuse;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_files::disk;
 use vector_files::memory_file::{MemoryFile, ProjectMemory};
@@ -84,14 +85,11 @@ impl RojoProject {
     ///
     /// # Errors
     /// Fails if the project cannot be read.
-    pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
+    pub fn open(path: &Path, is_dry: bool) -> Result<(Self, PlanningScene), PlaceError> {
         let tree = ProjectTree::read(path)?;
-        let (mut scene, nodes) = tree.to_scene();
+        let (scene, nodes) = tree.to_scene();
         let files = hash_files(&tree, &BTreeMap::new())?;
         let memory = ProjectMemory::beside_project(&tree.project);
-        if let Some(memory) = memory.memory_file() {
-            scene.load_memory(memory.text().to_owned());
-        }
         let (start, hash) = (scene.journal_mark(), combine_hashes(&tree, &files));
         let project = Self {
             tree,
@@ -106,7 +104,14 @@ impl RojoProject {
             partial_step: None,
             watch_updater: WatchUpdater::default(),
         };
+        let scene = project.add_memory(scene);
         Ok((project, scene))
+    }
+
+    /// Returns a scene of the project together with the project's memory.
+    fn add_memory(&self, scene: Scene) -> PlanningScene {
+        let memory = self.memory.memory_file().map(|memory| memory.text().to_owned());
+        PlanningScene::new(scene, memory)
     }
 
     /// Finds the project file for a path, absolute and free of symlinks. The ledger names the
@@ -201,13 +206,16 @@ impl RojoProject {
     ///
     /// # Errors
     /// Fails if the project cannot be read now, and leaves it as it was.
-    pub fn follow_changes(&mut self, changes: &FileChanges) -> Result<Option<Scene>, PlaceError> {
+    pub fn follow_changes(
+        &mut self,
+        changes: &FileChanges,
+    ) -> Result<Option<PlanningScene>, PlaceError> {
         let scene = self.read_changed(changes);
         self.watch_updater.set_roots(&self.watch_roots());
         scene
     }
 
-    fn read_changed(&mut self, changes: &FileChanges) -> Result<Option<Scene>, PlaceError> {
+    fn read_changed(&mut self, changes: &FileChanges) -> Result<Option<PlanningScene>, PlaceError> {
         let paths: Vec<PathBuf> = match changes {
             FileChanges::Paths(paths) if !self.is_stale => paths.iter().cloned().collect(),
             FileChanges::Paths(_) | FileChanges::All => {
@@ -228,7 +236,7 @@ impl RojoProject {
         }
     }
 
-    fn update(&mut self, paths: &[PathBuf]) -> Result<Option<Scene>, PlaceError> {
+    fn update(&mut self, paths: &[PathBuf]) -> Result<Option<PlanningScene>, PlaceError> {
         let is_same = self.tree.update(paths)? == TreeUpdate::default();
         let is_unchanged = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
         let known = self.files.iter().filter(|(file, _)| is_unchanged(file));
@@ -240,13 +248,10 @@ impl RojoProject {
         if is_same {
             return Ok(None);
         }
-        let (mut scene, nodes) = self.tree.to_scene();
-        if let Some(memory) = self.memory.memory_file() {
-            scene.load_memory(memory.text().to_owned());
-        }
+        let (scene, nodes) = self.tree.to_scene();
         (self.nodes, self.start, self.hash, self.is_by_path) =
             (nodes, scene.journal_mark(), hash, true);
-        Ok(Some(scene))
+        Ok(Some(self.add_memory(scene)))
     }
 
     /// Reads the memory file again. Returns its text; None if it cannot be read.
@@ -259,7 +264,7 @@ impl RojoProject {
     ///
     /// # Errors
     /// Fails if the project can no longer be read.
-    pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
+    pub fn reopen(&self) -> Result<(Self, PlanningScene), PlaceError> {
         let (mut project, scene) = Self::open(&self.tree.project, self.is_dry_run)?;
         project.watch_updater = self.watch_updater.clone();
         let is_elsewhere = matches!(self.memory, ProjectMemory::Elsewhere);
@@ -271,7 +276,7 @@ impl RojoProject {
     ///
     /// # Errors
     /// Returns what the files cannot hold, and what to do instead.
-    pub fn check_scene(&self, scene: &Scene) -> Result<(), Refusal> {
+    pub fn check_scene(&self, scene: &PlanningScene) -> Result<(), Refusal> {
         self.file_effects(scene).map(drop)
     }
 
@@ -279,7 +284,7 @@ impl RojoProject {
     ///
     /// # Errors
     /// Returns what the files cannot hold, and what to do instead.
-    pub fn file_effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
+    pub fn file_effects(&self, scene: &PlanningScene) -> Result<FileEffects, Refusal> {
         if self.is_stale {
             return refuse!(
                 "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
@@ -309,7 +314,7 @@ impl RojoProject {
         generated_files(self.project_folder(), files)
     }
 
-    fn plan_changes(&self, scene: &Scene) -> Result<PlannedChanges, Refusal> {
+    fn plan_changes(&self, scene: &PlanningScene) -> Result<PlannedChanges, Refusal> {
         let mut changes =
             write::plan_changes(&self.tree, &self.nodes, scene, &scene.touched_since(self.start))?;
         if let (Some(file), Some(text)) = (self.memory.memory_file(), scene.memory())
@@ -331,7 +336,7 @@ impl RojoProject {
     /// Fails without storing anything, and leaves the scene as it was.
     pub fn prepare_proposals(
         &mut self,
-        scene: &mut Scene,
+        scene: &mut PlanningScene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &BlobStore,
         back: Option<&[StepJournal]>,
@@ -377,7 +382,7 @@ impl RojoProject {
 
     fn store_changes(
         &self,
-        scene: &mut Scene,
+        scene: &mut PlanningScene,
         done: Vec<PerformedProposal>,
         changes: PlannedChanges,
         mark: &str,
@@ -395,8 +400,8 @@ impl RojoProject {
             // Resolve `new:K` ids to the instances that this proposal created.
             scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
-            let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
-                .map_err(|refusal| PlaceError::Encode {
+            let InverseCommands { commands, witnesses, blobs } =
+                build_inverse(scene.scene_mut(), backs).map_err(|refusal| PlaceError::Encode {
                     file: self.name(),
                     why: CodecError::Write(refusal.0),
                 })?;
@@ -428,7 +433,7 @@ impl RojoProject {
         &mut self,
         stored: StoredFiles,
         scene: &Scene,
-    ) -> Result<Option<Scene>, PlaceError> {
+    ) -> Result<Option<PlanningScene>, PlaceError> {
         let Some(ready) = stored.ready else { return Ok(None) };
         if let Some(file) = ready.first_changed_file() {
             return Err(PlaceError::Changed { file: file.display().to_string() });
@@ -444,7 +449,11 @@ impl RojoProject {
 
     /// Reads the project again, and rolls the step back if the result differs from what was
     /// approved.
-    fn verify_result(&mut self, done: DoneStep, scene: &Scene) -> Result<Scene, PlaceError> {
+    fn verify_result(
+        &mut self,
+        done: DoneStep,
+        scene: &Scene,
+    ) -> Result<PlanningScene, PlaceError> {
         let what = match self.reopen() {
             Ok((project, read)) => match first_difference(scene, &read) {
                 None => {

@@ -1,10 +1,10 @@
 //! The code index of a place: its scripts, their definitions, and their requires.
 //!
-//! The index is kept with the scene and updated on access. Only texts that may have changed are
+//! The index is kept beside the scene and updated on access. Only texts that may have changed are
 //! compared, a changed text is parsed once, and all requires are resolved again only if an instance
 //! moved or was renamed. Results therefore include proposals on trial in the scene.
 //! [`vector_luau::index`] analyzes a text. The caller provides the means to read many texts in
-//! parallel, see [`set_readers`].
+//! parallel, see [`TextReaders`].
 
 mod context;
 mod find;
@@ -98,51 +98,6 @@ struct IndexedFile {
     at: u32,
 }
 
-/// Runs a query on the up-to-date index of a scene.
-pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
-    scene.with_derived(|index: &mut CodeIndex| {
-        index.refresh(scene);
-        ask(index)
-    })
-}
-
-/// Runs a query on the index of a scene using only known texts. In a place that is open in Studio,
-/// no text is requested.
-pub fn with_known_texts<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
-    scene.with_derived(|index: &mut CodeIndex| {
-        index.update_known(scene);
-        ask(index)
-    })
-}
-
-/// Sets the functions that read many texts of a scene at once.
-pub fn set_readers(scene: &Scene, readers: TextReaders) {
-    scene.with_derived(|index: &mut CodeIndex| index.readers = Some(readers));
-}
-
-/// Evaluates a predicate on each of many texts, in order.
-pub fn match_texts(
-    scene: &Scene,
-    texts: &[&str],
-    holds: &(dyn Fn(&str) -> bool + Sync),
-) -> Vec<bool> {
-    let readers = scene.with_derived(|index: &mut CodeIndex| index.readers);
-    let mut all = readers.map_or_else(Vec::new, |readers| (readers.fit)(texts, holds));
-    let rest = texts.get(all.len()..).unwrap_or_default();
-    all.extend(rest.iter().map(|text| holds(text)));
-    all
-}
-
-/// Moves the analyzed texts of a scene to the scene that replaces it, so that only texts that
-/// differ are read again.
-pub fn transfer_index(from: &Scene, to: &Scene) {
-    let old = from.with_derived(|index: &mut CodeIndex| std::mem::take(index));
-    let CodeIndex { readings, held, readers, read, .. } = old;
-    to.with_derived(|index: &mut CodeIndex| {
-        *index = CodeIndex { readings, held, readers, read, ..CodeIndex::default() };
-    });
-}
-
 impl CodeIndex {
     /// Builds the index of a scene.
     pub fn new(scene: &Scene) -> Self {
@@ -156,6 +111,30 @@ impl CodeIndex {
         let mut index = Self { readers: Some(readers), ..Self::default() };
         index.refresh(scene);
         index
+    }
+
+    /// Sets the functions that read many texts at once.
+    pub(crate) fn set_readers(&mut self, readers: TextReaders) {
+        self.readers = Some(readers);
+    }
+
+    /// Evaluates a predicate on each of many texts, in order.
+    pub(crate) fn match_texts(
+        &self,
+        texts: &[&str],
+        holds: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Vec<bool> {
+        let mut all = self.readers.map_or_else(Vec::new, |readers| (readers.fit)(texts, holds));
+        let rest = texts.get(all.len()..).unwrap_or_default();
+        all.extend(rest.iter().map(|text| holds(text)));
+        all
+    }
+
+    /// Returns the analyzed texts without the scene that they came from, for the index of the scene
+    /// that replaces it.
+    pub(crate) fn into_unlinked(self) -> Self {
+        let Self { readings, held, readers, read, .. } = self;
+        Self { readings, held, readers, read, ..Self::default() }
     }
 
     /// The scripts, in tree order.

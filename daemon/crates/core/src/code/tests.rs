@@ -6,6 +6,7 @@ use vector_luau::index;
 use vector_place::FileFormat;
 
 use super::*;
+use crate::planning_scene::PlanningScene;
 
 /// Creates scripts from paths below `game`, classes and texts. Missing folders are created.
 pub(crate) fn place(scripts: &[(&str, &str, &str)]) -> Scene {
@@ -374,52 +375,52 @@ fn studio_sources_are_indexed_and_missing_ones_requested_again() {
     use scene_schemas::InstanceId;
     use scene_schemas::api::{ScenePart, ScriptText};
 
-    let mut scene = open_place();
+    let mut scene = PlanningScene::from(open_place());
     let [lib, main] = ["Lib", "Main"].map(|it| at(&scene, &format!("game.ReplicatedStorage.{it}")));
     let id = |id: &str| InstanceId(format!("studio:{id}"));
     let told =
         |at: &str, text: &str| ScriptText { id: id(at), text: text.to_owned(), is_dirty: false };
-    let users = |scene: &Scene| with_known_texts(scene, |index| index.required_by(lib).to_vec());
+    let users =
+        |scene: &PlanningScene| scene.with_known_texts(|index| index.required_by(lib).to_vec());
     assert_eq!(users(&scene), []);
     assert!(scene.take_missing().is_empty());
     for _ in 0..2 {
-        with_index(&scene, |index| assert_eq!(index.script_nodes().len(), 2));
+        scene.with_index(|index| assert_eq!(index.script_nodes().len(), 2));
         assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
     }
-    scene.set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
+    scene.scene_mut().set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
     assert_eq!(users(&scene), [main]);
     // A copy on trial has the text of its original.
     let mark = scene.journal_mark();
     let storage = scene.parent(main).unwrap();
-    let copy = scene.copy(main, storage, "Copy");
+    let copy = scene.scene_mut().copy(main, storage, "Copy");
     assert_eq!(users(&scene), [main, copy]);
-    scene.set_known_sources(&[told("3", "print(1)")]);
+    scene.scene_mut().set_known_sources(&[told("3", "print(1)")]);
     assert_eq!(users(&scene), []);
     scene.rollback(mark);
-    scene.set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
+    scene.scene_mut().set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
     assert_eq!(users(&scene), [main]);
     scene
+        .scene_mut()
         .update_mirror(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] })
         .unwrap();
     assert_eq!(users(&scene), []);
-    with_index(&scene, |_| ());
+    scene.with_index(|_| ());
     assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
 }
 
 #[test]
 fn index_transferred_to_a_new_scene_keeps_its_summaries() {
-    let mut old = shop();
-    with_index(&old, |index| assert_eq!(index.texts_read(), 5));
-    let mut new = Scene::decode(&old.encode().unwrap()).unwrap();
+    let mut old = PlanningScene::from(shop());
+    old.with_index(|index| assert_eq!(index.texts_read(), 5));
+    let mut new = Scene::decode(&old.scene_mut().encode().unwrap()).unwrap();
     let main = at(&new, "game.ServerScriptService.Main");
     new.set_source(main, "print(1)".to_owned());
-    transfer_index(&old, &new);
-    with_index(&new, |index| {
+    old.replace_with(new.into());
+    old.with_index(|index| {
         assert_eq!(index.texts_read(), 6);
-        assert_eq!(said(index, &new), said(&CodeIndex::new(&new), &new));
+        assert_eq!(said(index, &old), said(&CodeIndex::new(&old), &old));
     });
-    // The old index lost its readings and reads the texts again.
-    with_index(&old, |index| assert_eq!(said(index, &old), said(&CodeIndex::new(&old), &old)));
 }
 
 #[test]
@@ -436,14 +437,11 @@ fn index_reads_texts_that_external_readers_leave() {
         |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
     let by = CodeIndex::new_by(&scene, TextReaders { read, fit });
     assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&CodeIndex::new(&scene), &scene)));
-    let few = shop();
+    let few = PlanningScene::from(shop());
     let read: ReadAllFn = |_| panic!("five short texts are nobody else's business");
-    set_readers(&few, TextReaders { read, fit });
-    with_index(&few, |index| assert_eq!(index.texts_read(), 5));
-    assert_eq!(
-        super::match_texts(&few, &["a", "b", "ab"], &|text| text.contains('a')),
-        [true, false, true]
-    );
+    few.set_readers(TextReaders { read, fit });
+    few.with_index(|index| assert_eq!(index.texts_read(), 5));
+    assert_eq!(few.match_texts(&["a", "b", "ab"], &|text| text.contains('a')), [true, false, true]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl CodeIndex {
     }
 
     /// Brings the index up to date using only known texts.
-    pub(super) fn update_known(&mut self, scene: &Scene) {
+    pub(crate) fn update_known(&mut self, scene: &Scene) {
         self.update_by(scene, |node| scene.source_if_known(node));
     }
 

@@ -34,7 +34,7 @@ impl ProposalDraft<'_> {
             return;
         };
         if self.scene.subtree(node).any(|it| self.scene.is_script(it)) {
-            self.requires = Some(code::with_known_texts(self.scene, resolved_requires));
+            self.requires = Some(self.scene.with_known_texts(resolved_requires));
         }
     }
 
@@ -84,7 +84,7 @@ impl ProposalDraft<'_> {
         let is_untouched = |node: Node| {
             self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
         };
-        code::with_known_texts(self.scene, |index| {
+        self.scene.with_known_texts(|index| {
             let is_lost = |(script, modules): &&(Node, Vec<Option<Node>>)| {
                 is_untouched(*script) && {
                     let now = index.required_modules(*script);
@@ -162,7 +162,7 @@ impl ProposalDraft<'_> {
     /// Returns the other scripts that surely use a member of a module, as far as their texts are
     /// known.
     fn member_users(&self, module: Node, member: &str) -> Vec<Node> {
-        let mut users: Vec<Node> = code::with_known_texts(self.scene, |index| {
+        let mut users: Vec<Node> = self.scene.with_known_texts(|index| {
             let symbol = Symbol::Member(module, member.into());
             let hits = code::find_references(index, self.scene, &symbol);
             hits.into_iter().filter(|it| it.is_certain).map(|it| it.node).collect()
@@ -200,6 +200,7 @@ mod tests {
     use serde_json::json;
     use vector_place::{FileFormat, Scene};
 
+    use crate::planning_scene::PlanningScene;
     use crate::proposal::BlobStore;
     use crate::tools::{self, Plan};
 
@@ -225,7 +226,7 @@ mod tests {
 
     #[track_caller]
     fn warnings(tool: &str, args: serde_json::Value) -> Vec<String> {
-        let mut scene = place();
+        let mut scene = place().into();
         let base = Fingerprint::hash_bytes(b"base");
         let planned =
             tools::plan_call(Seq(9), tool, &args, &mut scene, &base, &BlobStore::new(), None);
@@ -251,6 +252,7 @@ mod tests {
         let starter = scene.create(root, "ServerScriptService", "ServerScriptService");
         let script = scene.create(starter, "Script", "Uses");
         scene.set_source(script, text.to_owned());
+        let mut scene = PlanningScene::from(scene);
         let base = Fingerprint::hash_bytes(b"base");
         let args = json!({ "path": path, "newName": name });
         let tool = "rename_instance";

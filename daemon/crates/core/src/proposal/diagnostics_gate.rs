@@ -199,7 +199,7 @@ mod tests {
         for _ in 0..3 {
             scene.create(workspace, "Part", "Wall");
         }
-        let base = Fingerprint::hash_bytes(b"base");
+        let (mut scene, base) = (scene.into(), Fingerprint::hash_bytes(b"base"));
         match tools::plan_call(Seq(9), tool, args, &mut scene, &base, &BlobStore::new(), None) {
             Ok(Plan::Propose(proposal, _)) => {
                 let ranges =

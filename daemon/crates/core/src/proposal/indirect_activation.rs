@@ -46,7 +46,7 @@ impl ProposalDraft<'_> {
             .is_some_and(|parent| scene.count_named(parent, scene.name(node)) > 1);
         if has_twin || scene.subtree(node).any(|it| scene.is_script(it)) {
             self.meant_modules =
-                Some(code::with_known_texts(scene, |index| path_references(scene, index)));
+                Some(scene.with_known_texts(|index| path_references(scene, index)));
         }
     }
 
@@ -65,7 +65,7 @@ impl ProposalDraft<'_> {
             reached.add_text(scene, text);
         }
         let live_woken: Vec<Node> = woken.iter().copied().filter(|it| scene.is_live(*it)).collect();
-        let dormant = code::with_known_texts(scene, |index| {
+        let dormant = scene.with_known_texts(|index| {
             if let Some(before) = before {
                 let before: RequirePairs = before.into_iter().collect();
                 for pair in
@@ -234,7 +234,7 @@ mod tests {
 
     #[track_caller]
     fn warned(tool: &str, args: &Json) -> Vec<String> {
-        let (mut scene, base) = (place(), Fingerprint::hash_bytes(b"base"));
+        let (mut scene, base) = (place().into(), Fingerprint::hash_bytes(b"base"));
         match tools::plan_call(Seq(9), tool, args, &mut scene, &base, &BlobStore::new(), None) {
             Ok(Plan::Propose(proposal, _)) => {
                 let found = proposal.warnings.into_iter();

@@ -33,7 +33,7 @@ use scene_schemas::proposal::{
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
-use vector_place::{Node, Scene, count_noun};
+use vector_place::{Node, count_noun};
 use vector_text_edit::MergeResult;
 
 pub use self::affects::describe_conflict;
@@ -52,6 +52,8 @@ pub use self::rows::{change_note, group_by_instance, short_values};
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
 pub use self::text::preview_text;
 
+use crate::planning_scene::PlanningScene;
+
 /// Maximum rows in a preview. A user reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;
 
@@ -68,7 +70,7 @@ pub type SeenTexts = BTreeMap<InstancePath, String>;
 /// A proposal under construction.
 #[derive(Debug)]
 pub struct ProposalDraft<'a> {
-    scene: &'a mut Scene,
+    scene: &'a mut PlanningScene,
     blobs: &'a BlobStore,
     commands: Vec<Command>,
     rows: Vec<Row>,
@@ -110,7 +112,7 @@ struct DraftText {
 impl<'a> ProposalDraft<'a> {
     /// Starts a proposal on a scene. Drafted changes stay applied to the scene; the caller rolls
     /// them back if they are not wanted.
-    pub fn new(scene: &'a mut Scene, blobs: &'a BlobStore) -> Self {
+    pub fn new(scene: &'a mut PlanningScene, blobs: &'a BlobStore) -> Self {
         Self {
             scene,
             blobs,
@@ -137,7 +139,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     /// Returns the scene with all drafted changes.
-    pub fn scene(&self) -> &Scene {
+    pub fn scene(&self) -> &PlanningScene {
         self.scene
     }
 
@@ -300,7 +302,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     pub fn delete_instance(&mut self, node: Node) -> Result<(), Refusal> {
-        let held = self.scene.references_into(node);
+        let held = self.scene.scene_mut().references_into(node);
         if let Some((holder, property, _)) = held.first() {
             let first = format!("{}.{property}", self.scene.path(*holder));
             let path = self.scene.path(node);

@@ -13,6 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
 use vector_place::{DetachedSubtree, JournalMark, Node, Scene, reflection};
 
 use super::inverse::UndoStep;
+use crate::planning_scene::PlanningScene;
 
 /// Removed subtrees and large texts, by hash.
 pub type BlobStore = HashMap<Fingerprint, Vec<u8>>;
@@ -31,7 +32,7 @@ pub struct PerformedCommand {
 /// # Errors
 /// The command is stale or not allowed; the scene is unchanged.
 pub fn try_command(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     command: &Command,
     blobs: &BlobStore,
 ) -> Result<Node, Refusal> {
@@ -43,7 +44,7 @@ pub fn try_command(
 /// # Errors
 /// The command is stale or not allowed; the scene is unchanged.
 pub fn perform_command(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     command: &Command,
     blobs: &BlobStore,
 ) -> Result<PerformedCommand, Refusal> {
@@ -51,11 +52,12 @@ pub fn perform_command(
 }
 
 fn perform_inner(
-    scene: &mut Scene,
+    planning: &mut PlanningScene,
     command: &Command,
     blobs: &BlobStore,
     keep: bool,
 ) -> Result<PerformedCommand, Refusal> {
+    let scene = planning.scene_mut();
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
             let parent = locate_target(scene, parent, expect.as_ref(), [])?;
@@ -124,7 +126,7 @@ fn perform_inner(
             let node = scene.locate(target)?;
             edit_script(scene, node, edits, expect, keep)
         }
-        Command::EditMemory { edits, expect, .. } => edit_memory(scene, edits, expect, keep),
+        Command::EditMemory { edits, expect, .. } => edit_memory(planning, edits, expect, keep),
     }
 }
 
@@ -322,7 +324,7 @@ fn edit_script(
 }
 
 fn edit_memory(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     edits: &[TextEdit],
     expect: &Fingerprint,
     keep: bool,
@@ -346,7 +348,7 @@ fn edit_memory(
 ///
 /// # Errors
 /// The memory is not available.
-pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
+pub(super) fn memory_of(scene: &PlanningScene) -> Result<&str, Refusal> {
     scene.memory().ok_or_else(|| {
         Refusal::new(
             "The memory of this place is not available: its file cannot be read or is not text.",

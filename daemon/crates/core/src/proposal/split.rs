@@ -13,6 +13,7 @@ use vector_place::{Node, Scene, reflection};
 
 use super::part::{is_own, map_targets, renumber_ids};
 use super::perform::{BlobStore, text_of, try_command};
+use crate::planning_scene::PlanningScene;
 
 /// How a project owns one of its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub struct SplitProposal {
 pub fn split_by_owner(
     commands: &[Command],
     open: &Scene,
-    files: &mut Scene,
+    files: &mut PlanningScene,
     holder: &dyn Fn(Node) -> Option<Ownership>,
     blobs: &BlobStore,
 ) -> Result<SplitProposal, Refusal> {
@@ -352,7 +353,7 @@ mod tests {
 
     /// A place that Rojo has synced, or its project. Workspace is a node that defines one property.
     /// So is Zone, which allows no unknown descendants. Game and its descendants are files.
-    fn scene(is_open: bool) -> Scene {
+    fn scene(is_open: bool) -> PlanningScene {
         let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();
         let workspace = scene.create(root, "Workspace", "Workspace");
@@ -368,7 +369,7 @@ mod tests {
             scene.set_source(alone, "print(1)\n".to_owned());
             scene.create(game, "Part", "Extra");
         }
-        scene
+        scene.into()
     }
 
     fn holder(files: &Scene) -> impl Fn(Node) -> Option<Ownership> + use<> {

@@ -20,7 +20,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| {
         let args = args::parse_args(json)?;
-        code::with_index(scene, |index| plan(&args, scene, index))
+        scene.with_index(|index| plan(&args, scene, index))
     }),
 };
 

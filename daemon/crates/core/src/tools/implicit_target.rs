@@ -4,9 +4,20 @@ use scene_schemas::InstancePath;
 use scene_schemas::proposal::{ImplicitTarget, ImplicitTargetReason};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Map, Value as Json};
-use vector_place::{ImplicitInstance, Scene};
+use vector_place::StudioSelection;
 
 use super::{DefaultTarget, ToolSpec};
+use crate::planning_scene::PlanningScene;
+
+/// The instance that a call without a path refers to.
+enum ImplicitInstance {
+    One(ImplicitTarget),
+    /// Not a single instance: this many are selected in Studio. 0 if the selection is empty or not
+    /// known, or the selected instance is gone.
+    Many(u32),
+    /// The place is a file, which has no selection.
+    File,
+}
 
 impl DefaultTarget {
     /// Returns the argument, the arguments that replace it, and whether it defaults to
@@ -50,7 +61,7 @@ impl DefaultTarget {
 pub(super) fn fill_default(
     tool: &ToolSpec,
     mut args: Json,
-    scene: &Scene,
+    scene: &PlanningScene,
 ) -> Result<(Json, Option<ImplicitTarget>), Refusal> {
     if args.is_null() {
         args = Json::Object(Map::new());
@@ -63,7 +74,7 @@ pub(super) fn fill_default(
     if instead.iter().any(|name| map.get(*name).is_some_and(|given| !given.is_null())) {
         return Ok((args, None));
     }
-    let default_target = match scene.implicit_instance()? {
+    let default_target = match implicit_instance(scene)? {
         ImplicitInstance::One(default_target) => default_target,
         _ if or_workspace => {
             let path = InstancePath::root().child("Workspace", None);
@@ -92,4 +103,33 @@ pub(super) fn fill_default(
     };
     map.insert(argument.to_owned(), default_target.target.path.to_string().into());
     Ok((args, Some(default_target)))
+}
+
+/// Returns the instance that a call without a path refers to. An unknown selection is recorded as
+/// missing, so that the call is replanned once it is known.
+///
+/// # Errors
+/// The implicit target no longer exists.
+fn implicit_instance(scene: &PlanningScene) -> Result<ImplicitInstance, Refusal> {
+    if !scene.is_open_in_studio() {
+        return Ok(ImplicitInstance::File);
+    }
+    if let Some(ImplicitTarget { target, by }) = scene.implicit_target() {
+        let node = scene.by_id(&target.id).filter(|node| scene.is_live(*node));
+        let Some(node) = node.or_else(|| scene.resolve(&target.path).ok()) else {
+            return refuse!(
+                "{}, which was meant where the path was left out, is gone. Ask for it again.",
+                target.path
+            );
+        };
+        let target = scene.target(node);
+        return Ok(ImplicitInstance::One(ImplicitTarget { target, by: *by }));
+    }
+    Ok(match scene.selection() {
+        StudioSelection::One(node) => ImplicitInstance::One(ImplicitTarget {
+            target: scene.target(node),
+            by: ImplicitTargetReason::Selected,
+        }),
+        StudioSelection::Many(count) => ImplicitInstance::Many(count),
+    })
 }

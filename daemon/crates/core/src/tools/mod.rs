@@ -68,8 +68,8 @@ use scene_schemas::proposal::{Conflict, ImplicitTarget, Proposal};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use schemars::Schema;
 use serde_json::Value as Json;
-use vector_place::Scene;
 
+use crate::planning_scene::PlanningScene;
 use crate::proposal::{BlobStore, ProposalDraft, SeenTexts};
 
 pub use self::agent_tools::{AgentTool, agent_tools};
@@ -187,11 +187,11 @@ pub enum DefaultTarget {
 #[derive(Debug, Clone, Copy)]
 pub enum ToolAction {
     /// Answers from the scene.
-    Read(fn(Json, &Scene) -> Result<Json, Refusal>),
+    Read(fn(Json, &PlanningScene) -> Result<Json, Refusal>),
     Change(fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>),
-    Fetch(fn(Json, &Scene) -> Result<PluginQuery, Refusal>),
+    Fetch(fn(Json, &PlanningScene) -> Result<PluginQuery, Refusal>),
     /// Requests data from the shell that is not in the scene.
-    Look(fn(Json, &Scene) -> Result<FetchRequest, Refusal>),
+    Look(fn(Json, &PlanningScene) -> Result<FetchRequest, Refusal>),
     /// Sends a message to the user, or reports on the task.
     Talk(fn(Json) -> Result<ModelAction, Refusal>),
 }
@@ -275,7 +275,7 @@ pub fn plan_call(
     call: Seq,
     name: &str,
     args: &Json,
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     base: &Fingerprint,
     blobs: &BlobStore,
     seen: Option<&SeenTexts>,
@@ -347,7 +347,7 @@ fn draft_change(
     change: fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>,
     args: Json,
     default_target: Option<ImplicitTarget>,
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     base: &Fingerprint,
     blobs: &BlobStore,
     seen: SeenTexts,

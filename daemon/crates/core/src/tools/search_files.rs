@@ -19,7 +19,7 @@ use vector_place::{Node, Scene};
 use super::args::BoundedInt;
 use super::code::{self as told, AnswerBudget};
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
-use crate::code;
+use crate::planning_scene::PlanningScene;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "search_files",
@@ -67,7 +67,7 @@ struct FileSearch {
     is_full: bool,
 }
 
-fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &SearchFilesArgs, scene: &PlanningScene) -> Result<Json, Refusal> {
     let glob = args.glob.as_deref().map(PathGlob::new).transpose()?;
     let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
     let files_only = args.files_only == Some(true);
@@ -112,14 +112,14 @@ impl FileSearch {
     /// Searches scripts, most of which have no match.
     fn search_scripts(
         &mut self,
-        scene: &Scene,
+        scene: &PlanningScene,
         scripts: &[(Node, Cow<'_, str>)],
         files_only: bool,
     ) {
         let texts: Vec<&str> = scripts.iter().map(|(_, text)| &**text).collect();
         let pattern = &self.pattern;
         let has_match = |text: &str| next_match(pattern, text.as_bytes(), 0).is_some();
-        let fit = code::match_texts(scene, &texts, &has_match);
+        let fit = scene.match_texts(&texts, &has_match);
         for ((node, text), _) in scripts.iter().zip(fit).filter(|(_, fits)| *fits) {
             if files_only {
                 self.add_count(scene, *node, text);

@@ -13,13 +13,14 @@ use serde_json::{Value as Json, json};
 use vector_place::{FileFormat, Node, Scene};
 
 use super::{Plan, plan_call};
+use crate::planning_scene::PlanningScene;
 use crate::proposal::BlobStore;
 
 const MAIN: &str = "local speed = 10\n\nlocal function run()\n\tprint(speed)\nend\n\nrun()\n";
 
 /// A place with two parts named Wall, a part with a dot in its name and a model in Workspace, and a
 /// script and a module in ServerScriptService.
-fn place() -> Scene {
+fn place() -> PlanningScene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
     let workspace = scene.create(game, "Workspace", "Workspace");
@@ -46,14 +47,14 @@ fn place() -> Scene {
         scene.set_source(script, text.to_owned());
     }
     let bytes = scene.encode().unwrap();
-    Scene::decode(&bytes).unwrap()
+    Scene::decode(&bytes).unwrap().into()
 }
 
 fn base() -> Fingerprint {
     Fingerprint::hash_bytes(b"base")
 }
 
-fn call(scene: &mut Scene, tool: &str, args: Json) -> Result<Plan, String> {
+fn call(scene: &mut PlanningScene, tool: &str, args: Json) -> Result<Plan, String> {
     plan_call(Seq(7), tool, &args, scene, &base(), &BlobStore::new(), None)
         .map_err(|refusal| refusal.0)
 }
@@ -67,7 +68,7 @@ fn answer(tool: &str, args: Json) -> Json {
 }
 
 #[track_caller]
-fn propose(tool: &str, args: Json) -> (Scene, Proposal, Json) {
+fn propose(tool: &str, args: Json) -> (PlanningScene, Proposal, Json) {
     let mut scene = place();
     match call(&mut scene, tool, args) {
         Ok(Plan::Propose(proposal, answer)) => (scene, *proposal, answer),
@@ -78,12 +79,12 @@ fn propose(tool: &str, args: Json) -> (Scene, Proposal, Json) {
 #[track_caller]
 fn refuse(tool: &str, args: Json, said: &str) {
     let mut scene = place();
-    let before = scene.encode().unwrap();
+    let before = scene.scene_mut().encode().unwrap();
     match call(&mut scene, tool, args) {
         Err(sentence) => assert!(sentence.contains(said), "{sentence}"),
         other => panic!("{tool}: {other:?}"),
     }
-    assert_eq!(scene.encode().unwrap(), before, "a refusal changes nothing");
+    assert_eq!(scene.scene_mut().encode().unwrap(), before, "a refusal changes nothing");
 }
 
 #[track_caller]

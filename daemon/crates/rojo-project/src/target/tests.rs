@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use tempfile::TempDir;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::ProposalDraft;
 
 use super::*;
@@ -15,7 +16,7 @@ struct Bench {
     _folder: TempDir,
     root: PathBuf,
     project: RojoProject,
-    scene: Scene,
+    scene: PlanningScene,
 }
 
 impl Bench {

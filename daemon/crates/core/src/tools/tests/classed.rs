@@ -5,7 +5,7 @@ use scene_schemas::command::Props;
 use super::*;
 
 /// A place with existing contents in its services that new instances could affect.
-fn yard() -> Scene {
+fn yard() -> PlanningScene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
     for name in [
@@ -33,7 +33,7 @@ fn yard() -> Scene {
     let main = scene.create(at(&scene, "game.ServerScriptService"), "Script", "Main");
     scene.set_source(main, MAIN.to_owned());
     let bytes = scene.encode().unwrap();
-    Scene::decode(&bytes).unwrap()
+    Scene::decode(&bytes).unwrap().into()
 }
 
 #[track_caller]
@@ -238,7 +238,7 @@ fn studio_only_tool_says_so_despite_missing_arguments() {
     let mut project = Scene::empty(FileFormat::Binary);
     let game = project.root();
     project.create(game, "ServerScriptService", "ServerScriptService");
-    let refused = call(&mut project, "insert_asset", json!({ "assetId": 123 })).unwrap_err();
+    let refused = call(&mut project.into(), "insert_asset", json!({ "assetId": 123 })).unwrap_err();
     assert!(refused.contains("Only Roblox Studio can load an asset"), "{refused}");
     let named: Vec<_> = crate::tools::TOOLS.iter().filter(|it| it.needs_studio()).collect();
     assert_eq!(named.len(), 5, "{named:?}");

@@ -4,9 +4,10 @@ use serde_json::{Value as Json, json};
 use vector_place::{FileFormat, Scene};
 
 use super::{Plan, call};
+use crate::planning_scene::PlanningScene;
 
 /// A module, a script that requires it twice, and a script that does not compile.
-fn place() -> Scene {
+fn place() -> PlanningScene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let server = scene.create(scene.root(), "ServerScriptService", "ServerScriptService");
@@ -29,7 +30,7 @@ fn place() -> Scene {
         let script = scene.create(parent, class, name);
         scene.set_source(script, text.to_owned());
     }
-    scene
+    scene.into()
 }
 
 #[track_caller]
@@ -158,7 +159,9 @@ fn searches_are_narrowed_by_glob_whole_word_and_regex() {
 fn long_lines_are_cut_around_the_match() {
     let mut scene = place();
     let main = scene.resolve(&MAIN.parse().unwrap()).unwrap();
-    scene.set_source(main, format!("--{}needle{}", "é".repeat(500_000), "x".repeat(500_000)));
+    scene
+        .scene_mut()
+        .set_source(main, format!("--{}needle{}", "é".repeat(500_000), "x".repeat(500_000)));
     let found = call(&mut scene, "search_files", json!({ "query": "needle" }));
     let Ok(Plan::Answer(found)) = found else { panic!("{found:?}") };
     let text = found["matches"][0]["text"].as_str().unwrap();
@@ -199,7 +202,7 @@ fn invalid_cursor_is_refused_by_every_paged_tool() {
 }
 
 /// A module that many scripts with long names require, each several times on a long line.
-fn crowd(line: &str) -> Scene {
+fn crowd(line: &str) -> PlanningScene {
     let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let lib = scene.create(storage, "ModuleScript", "Lib");
@@ -210,13 +213,13 @@ fn crowd(line: &str) -> Scene {
         let text = format!("require(script.Parent.Lib).open() {line} require(script.Nobody)");
         scene.set_source(node, text);
     }
-    scene
+    scene.into()
 }
 
 /// Reads all pages of an answer. Returns the length of the longest page, and the total count.
 #[track_caller]
 fn pages(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     tool: &str,
     args: &Json,
     count: impl Fn(&Json) -> usize,
@@ -283,6 +286,7 @@ fn cycles_and_paths_in_an_answer_are_cut() {
         let next = (number + 1) % 300;
         scene.set_source(node, format!("return require(script.Parent.M{next})"));
     }
+    let mut scene = PlanningScene::from(scene);
     let Ok(Plan::Answer(answer)) = call(&mut scene, "get_dependency_graph", json!({})) else {
         panic!()
     };
@@ -290,7 +294,7 @@ fn cycles_and_paths_in_an_answer_are_cut() {
     assert!(answer["cursor"].is_string() && answer["moreCycles"] == 1, "{answer}");
     let folder = scene.resolve(&"game.ReplicatedStorage".parse().unwrap()).unwrap();
     let inner = scene.children(folder).next().unwrap();
-    scene.rename(inner, "Ring");
+    scene.scene_mut().rename(inner, "Ring");
     let Ok(Plan::Answer(answer)) = call(&mut scene, "get_dependency_graph", json!({})) else {
         panic!()
     };

@@ -11,11 +11,12 @@ use vector_place::Scene;
 
 use super::super::{Plan, plan_call};
 use super::{at, base, call};
+use crate::planning_scene::PlanningScene;
 use crate::policy;
 use crate::proposal::{BlobStore, perform_command};
 
 /// Workspace with a part Wall and a model House. Their properties are unknown.
-pub(super) fn place() -> Scene {
+pub(super) fn place() -> PlanningScene {
     let mut scene = Scene::empty_studio_place();
     let text = |text: &str| text.to_owned();
     let nodes = NodeColumns {
@@ -28,7 +29,7 @@ pub(super) fn place() -> Scene {
     for part in [ScenePart::Begin { total: 3 }, ScenePart::Nodes { nodes }, ScenePart::End {}] {
         scene.update_mirror(&part).unwrap();
     }
-    scene
+    scene.into()
 }
 
 /// A model with a script and a part, and a part next to it.
@@ -46,7 +47,7 @@ fn asset() -> AssetContents {
     }
 }
 
-fn insert(scene: &mut Scene, args: Json) -> Result<(Proposal, Json), String> {
+fn insert(scene: &mut PlanningScene, args: Json) -> Result<(Proposal, Json), String> {
     match call(scene, "insert_asset", args)? {
         Plan::Propose(proposal, answer) => Ok((*proposal, answer)),
         other => panic!("{other:?}"),
@@ -59,7 +60,7 @@ fn asset_is_requested_then_previewed_with_its_scripts() {
     let args = json!({ "assetId": 5, "parentPath": "game.Workspace.House" });
     assert!(insert(&mut scene, args.clone()).is_err());
     assert_eq!(scene.take_missing().assets, [5]);
-    scene.set_asset_contents(5, Ok(asset()));
+    scene.scene_mut().set_asset_contents(5, Ok(asset()));
     let (proposal, answer) = insert(&mut scene, args).unwrap();
     assert!(scene.take_missing().is_empty(), "an asset's properties are not asked for");
     assert_eq!(answer["paths"], json!(["game.Workspace.House.Tree", "game.Workspace.House.Leaf"]));
@@ -89,7 +90,7 @@ fn asset_is_requested_then_previewed_with_its_scripts() {
 #[test]
 fn properties_of_instances_from_an_asset_are_unknown() {
     let mut scene = place();
-    scene.set_asset_contents(5, Ok(asset()));
+    scene.scene_mut().set_asset_contents(5, Ok(asset()));
     insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     let path = "game.Workspace.Tree.Trunk";
     let read = call(&mut scene, "get_properties", json!({ "path": path }));
@@ -110,13 +111,13 @@ fn revert_deletes_asset_roots_last_first() {
     let mut scene = place();
     let mut holds = asset();
     holds.names[3] = "Tree".to_owned();
-    scene.set_asset_contents(5, Ok(holds));
+    scene.scene_mut().set_asset_contents(5, Ok(holds));
     let mark = scene.journal_mark();
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     scene.rollback(mark);
     scene.begin_scope(Seq(7));
     let done = perform_command(&mut scene, &proposal.commands[0], &BlobStore::new()).unwrap();
-    let back = crate::proposal::build_inverse(&mut scene, done.backs).unwrap().commands;
+    let back = crate::proposal::build_inverse(scene.scene_mut(), done.backs).unwrap().commands;
     let gone: Vec<_> = back.iter().map(Command::target).collect();
     assert_eq!(gone[0].path.to_string(), "game.Workspace.Tree[2]");
     assert_eq!(gone[1].path.to_string(), "game.Workspace.Tree");
@@ -131,28 +132,34 @@ fn revert_deletes_asset_roots_last_first() {
 fn unavailable_asset_is_refused_with_studios_message() {
     let mut scene = place();
     scene
+        .scene_mut()
         .set_asset_contents(6, Err("Studio could not load the asset 6: it is private.".to_owned()));
     let refused = insert(&mut scene, json!({ "assetId": 6 })).unwrap_err();
     assert_eq!(refused, "insert_asset: Studio could not load the asset 6: it is private.");
     let mut torn = asset();
     torn.parents[1] = 9;
-    scene.set_asset_contents(7, Ok(torn));
+    scene.scene_mut().set_asset_contents(7, Ok(torn));
     assert!(insert(&mut scene, json!({ "assetId": 7 })).unwrap_err().contains("contains nothing"));
     let mut long = asset();
     long.scripts[0].text = "x".repeat(500_000);
-    scene.set_asset_contents(8, Ok(long));
+    scene.scene_mut().set_asset_contents(8, Ok(long));
     assert!(insert(&mut scene, json!({ "assetId": 8 })).unwrap_err().contains("by hand"));
     assert!(insert(&mut scene, json!({ "assetId": 0 })).is_err());
     assert_eq!(scene.len(), 3);
 }
 
 /// Makes a call, and plans it again after Studio reported the selection.
-fn call_with(scene: &mut Scene, selected: &[&str], tool: &str, args: Json) -> Result<Plan, String> {
-    scene.forget_facts();
+fn call_with(
+    scene: &mut PlanningScene,
+    selected: &[&str],
+    tool: &str,
+    args: Json,
+) -> Result<Plan, String> {
+    scene.scene_mut().forget_facts();
     let _ = call(scene, tool, args.clone());
     assert!(scene.take_missing().is_selection_missing, "the selection is asked for");
     let ids: Vec<_> = selected.iter().map(|id| InstanceId((*id).to_owned())).collect();
-    scene.set_selection(&ids, ids.len() as u32);
+    scene.scene_mut().set_selection(&ids, ids.len() as u32);
     call(scene, tool, args)
 }
 
@@ -217,14 +224,17 @@ fn calls_naming_their_instances_request_no_selection() {
 #[test]
 fn recorded_implicit_target_is_used_again() {
     let mut scene = place();
-    let delete = |scene: &mut Scene| call(scene, "delete_instance", json!({}));
+    let delete = |scene: &mut PlanningScene| call(scene, "delete_instance", json!({}));
     let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
     let mut scene = place();
     scene.set_implicit_target(meant.clone());
-    scene.set_selection(&[InstanceId("studio:3".to_owned())], 1);
+    scene.scene_mut().set_selection(&[InstanceId("studio:3".to_owned())], 1);
     assert_eq!(proposed(delete(&mut scene)).commands[0].target().id.0, "studio:2");
     let mut scene = place();
-    scene.update_mirror(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) }).unwrap();
+    scene
+        .scene_mut()
+        .update_mirror(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) })
+        .unwrap();
     scene.set_implicit_target(meant);
     assert!(delete(&mut scene).unwrap_err().contains("game.Workspace.Wall, which was meant"));
 }
@@ -275,7 +285,7 @@ fn suspicious_asset_content_is_never_auto_approved() {
         let mut scene = place();
         let mut holds = asset();
         holds.scripts[0].text = text.to_owned();
-        scene.set_asset_contents(5, Ok(holds));
+        scene.scene_mut().set_asset_contents(5, Ok(holds));
         let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
         let warning = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
         let warning = warning.unwrap_or_else(|| panic!("{text}"));
@@ -287,7 +297,7 @@ fn suspicious_asset_content_is_never_auto_approved() {
     let mut holds = asset();
     holds.scripts[0].text = "print(1)".to_owned();
     holds.names[2] = "Server Script Service".to_owned();
-    scene.set_asset_contents(5, Ok(holds));
+    scene.scene_mut().set_asset_contents(5, Ok(holds));
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     let said: Vec<_> = proposal.warnings.iter().map(|it| (it.kind, it.text.as_str())).collect();
     let imitates =

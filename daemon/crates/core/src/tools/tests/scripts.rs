@@ -2,9 +2,9 @@
 
 use scene_schemas::proposal::{Mode, Warning};
 use serde_json::json;
-use vector_place::StyleFile;
 
 use super::*;
+use crate::planning_scene::StyleFile;
 use crate::policy;
 use crate::tools::FetchRequest;
 
@@ -43,14 +43,14 @@ fn script_is_formatted_with_the_project_settings() {
 fn only_the_requested_lines_are_formatted() {
     let mut scene = place();
     let main = at(&scene, MAIN_PATH);
-    scene.set_source(main, "local  a = 1\nlocal  b = 2\nlocal  c = 3\n".to_owned());
+    scene.scene_mut().set_source(main, "local  a = 1\nlocal  b = 2\nlocal  c = 3\n".to_owned());
     let args = json!({ "path": MAIN_PATH, "startLine": 2, "endLine": 2 });
     assert!(matches!(call(&mut scene, "format", args), Ok(Plan::Propose(..))));
     assert_eq!(scene.script_text(main).unwrap(), "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
     let behind = json!({ "path": MAIN_PATH, "startLine": 90 });
     let refusal = call(&mut scene, "format", behind).unwrap_err();
     assert!(refusal.contains("nothing at lines 90 to 4"), "{refusal}");
-    scene.set_source(main, "local =".to_owned());
+    scene.scene_mut().set_source(main, "local =".to_owned());
     let refusal = call(&mut scene, "format", json!({ "path": MAIN_PATH })).unwrap_err();
     assert!(refusal.contains("does not compile: line 1"), "{refusal}");
     let text = Ok("nonsense = 1".to_owned());
@@ -83,7 +83,7 @@ fn edit_warns_only_of_suspicious_code_it_adds() {
     let edited = |before: &str, search: &str, replace: &str| {
         let mut scene = place();
         let main = at(&scene, MAIN_PATH);
-        scene.set_source(main, before.to_owned());
+        scene.scene_mut().set_source(main, before.to_owned());
         let args = json!({ "path": MAIN_PATH, "source": before.replace(search, replace) });
         let Ok(Plan::Propose(proposal, _)) = call(&mut scene, "write_script", args) else {
             panic!("it is a change");
@@ -122,7 +122,8 @@ fn service_lookalike_names_and_http_switch_need_second_confirmation() {
     let clone = json!({ "path": "game.Workspace.House", "name": "HttpServlce" });
     assert_eq!(said("clone_instance", clone), imitates);
     let mut scene = place();
-    scene.create(scene.root(), "HttpService", "HttpService");
+    let game = scene.root();
+    scene.scene_mut().create(game, "HttpService", "HttpService");
     for (on, is_held) in [(true, true), (false, false)] {
         let args = json!({ "path": "game.HttpService", "props": { "HttpEnabled": on } });
         let proposal = match call(&mut scene, "set_properties", args) {
@@ -134,8 +135,8 @@ fn service_lookalike_names_and_http_switch_need_second_confirmation() {
 }
 
 /// Scripts that do not run: one is disabled, one is in ServerStorage, one is a module.
-fn dormant() -> Scene {
-    let mut scene = place();
+fn dormant() -> PlanningScene {
+    let mut scene = place().into_scene();
     let storage = scene.create(scene.root(), "ServerStorage", "ServerStorage");
     let kit = scene.create(storage, "Folder", "Kit");
     let server = at(&scene, "game.ServerScriptService");
@@ -151,7 +152,7 @@ fn dormant() -> Scene {
     }
     let off = at(&scene, "game.ServerScriptService.Off");
     scene.set_property(off, "Disabled", Some(&Value::Bool(true))).unwrap();
-    scene
+    scene.into()
 }
 
 #[test]

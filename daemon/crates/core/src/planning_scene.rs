@@ -1,0 +1,347 @@
+//! The scene that calls are planned on, with what a plan knows beside the place: the project's
+//! memory, its formatting settings, the implicit target of the call, and the index of its code.
+//!
+//! The memory is stored beside the place, but changed and rolled back with it: a [`PlanningMark`]
+//! covers both. A planning scene derefs to its [`Scene`] for reading; the tree is changed through
+//! [`PlanningScene::scene_mut`]. This module must not know tools, proposals or files.
+
+use std::cell::RefCell;
+use std::ops::Deref;
+
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::ImplicitTarget;
+use vector_place::{JournalMark, Scene};
+
+use crate::code::{CodeIndex, TextReaders};
+
+/// The settings file beside the place that configures script formatting, as read by the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StyleFile {
+    /// The file name, shown to the user who has to fix the file.
+    pub file: String,
+    /// The file's content, or the reason it cannot be read.
+    pub text: Result<String, String>,
+}
+
+/// A position in the journals of a scene and of its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct PlanningMark {
+    scene: JournalMark,
+    memory: usize,
+}
+
+/// A scene, and what is planned with beside its tree.
+#[derive(Debug)]
+pub struct PlanningScene {
+    scene: Scene,
+    memory: MemoryJournal,
+    style: Option<StyleFile>,
+    implicit_target: Option<ImplicitTarget>,
+    index: RefCell<CodeIndex>,
+}
+
+/// The text of the project's memory, with the edits of it.
+#[derive(Debug, Default)]
+struct MemoryJournal {
+    /// None if it is not known.
+    text: Option<String>,
+    /// The texts before each edit, oldest first.
+    steps: Vec<Option<String>>,
+}
+
+impl MemoryJournal {
+    fn set_text(&mut self, text: String) {
+        self.steps.push(self.text.replace(text));
+    }
+
+    /// Undoes every edit from this number on.
+    fn rollback(&mut self, edits: usize) {
+        if edits < self.steps.len()
+            && let Some(before) = self.steps.drain(edits..).next()
+        {
+            self.text = before;
+        }
+    }
+}
+
+impl From<Scene> for PlanningScene {
+    fn from(scene: Scene) -> Self {
+        Self::new(scene, None)
+    }
+}
+
+impl Deref for PlanningScene {
+    type Target = Scene;
+
+    fn deref(&self) -> &Scene {
+        &self.scene
+    }
+}
+
+impl PlanningScene {
+    /// Creates a planning scene. `memory` is the text of the project's memory, None if it is not
+    /// known.
+    pub fn new(scene: Scene, memory: Option<String>) -> Self {
+        Self {
+            scene,
+            memory: MemoryJournal { text: memory, steps: Vec::new() },
+            style: None,
+            implicit_target: None,
+            index: RefCell::default(),
+        }
+    }
+
+    /// Replaces the scene by one that was read again, and all that belongs to it. The code index
+    /// keeps its analyzed texts, so that only texts that differ are read again.
+    pub fn replace_with(&mut self, read: Self) {
+        let index = self.index.take().into_unlinked();
+        *self = Self { index: RefCell::new(index), ..read };
+    }
+
+    /// Returns the scene for changes to the tree. Its own rollback does not cover the memory.
+    pub fn scene_mut(&mut self) -> &mut Scene {
+        &mut self.scene
+    }
+
+    pub fn into_scene(self) -> Scene {
+        self.scene
+    }
+
+    /// Makes `new:K` ids refer to the instances created by this proposal from now on.
+    pub fn begin_scope(&mut self, scope: Seq) {
+        self.scene.begin_scope(scope);
+    }
+
+    /// Returns the current position in the journals, for [`PlanningScene::rollback`].
+    pub fn journal_mark(&self) -> PlanningMark {
+        PlanningMark { scene: self.scene.journal_mark(), memory: self.memory.steps.len() }
+    }
+
+    /// Undoes every edit of the scene and the memory since the mark.
+    pub fn rollback(&mut self, mark: PlanningMark) {
+        self.scene.rollback(mark.scene);
+        self.memory.rollback(mark.memory);
+    }
+
+    /// Marks the last built file as saved, and makes the edits so far permanent.
+    pub fn forget_history(&mut self) {
+        self.scene.forget_history();
+        self.memory.steps.clear();
+    }
+
+    /// Returns the project's memory: empty if there is none yet, None if it is not known.
+    pub fn memory(&self) -> Option<&str> {
+        self.memory.text.as_deref()
+    }
+
+    /// Sets the memory as it was read, without journalling it.
+    pub fn load_memory(&mut self, text: String) {
+        self.memory.text = Some(text);
+    }
+
+    pub fn set_memory(&mut self, text: String) {
+        self.memory.set_text(text);
+    }
+
+    /// Returns the settings file; None if there is none.
+    pub fn style(&self) -> Option<&StyleFile> {
+        self.style.as_ref()
+    }
+
+    pub fn set_style(&mut self, style: Option<StyleFile>) {
+        self.style = style;
+    }
+
+    /// Returns the instance that a call without a path refers to, which overrides the selection.
+    pub fn implicit_target(&self) -> Option<&ImplicitTarget> {
+        self.implicit_target.as_ref()
+    }
+
+    /// Sets the instance that the next call refers to if it has no path. None to use the selection.
+    pub fn set_implicit_target(&mut self, target: Option<ImplicitTarget>) {
+        self.implicit_target = target;
+    }
+
+    /// Runs a query on the up-to-date code index.
+    pub fn with_index<R>(&self, ask: impl FnOnce(&CodeIndex) -> R) -> R {
+        self.query_index(CodeIndex::refresh, ask)
+    }
+
+    /// Runs a query on the code index using only known texts. In a place that is open in Studio, no
+    /// text is requested.
+    pub fn with_known_texts<R>(&self, ask: impl FnOnce(&CodeIndex) -> R) -> R {
+        self.query_index(CodeIndex::update_known, ask)
+    }
+
+    fn query_index<R>(
+        &self,
+        update: impl FnOnce(&mut CodeIndex, &Scene),
+        ask: impl FnOnce(&CodeIndex) -> R,
+    ) -> R {
+        // The index is taken out meanwhile, because a query may make another one.
+        let mut index = self.index.take();
+        update(&mut index, &self.scene);
+        let result = ask(&index);
+        self.index.replace(index);
+        result
+    }
+
+    /// Sets the functions that read many texts of the scene at once.
+    pub fn set_readers(&self, readers: TextReaders) {
+        self.index.borrow_mut().set_readers(readers);
+    }
+
+    /// Evaluates a predicate on each of many texts, in order.
+    pub fn match_texts(&self, texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
+        self.index.borrow().match_texts(texts, holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use vector_place::{FileFormat, Node};
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy)]
+    enum EditStep {
+        Create(u8),
+        Rename(u8),
+        Write(u8),
+        Delete(u8),
+        Remember(u8),
+        Mark,
+        RollBack(u8),
+    }
+
+    fn any_step() -> impl Strategy<Value = EditStep> {
+        prop_oneof![
+            any::<u8>().prop_map(EditStep::Create),
+            any::<u8>().prop_map(EditStep::Rename),
+            any::<u8>().prop_map(EditStep::Write),
+            any::<u8>().prop_map(EditStep::Delete),
+            any::<u8>().prop_map(EditStep::Remember),
+            Just(EditStep::Mark),
+            any::<u8>().prop_map(EditStep::RollBack),
+        ]
+    }
+
+    fn place(memory: Option<&str>) -> PlanningScene {
+        let mut scene = Scene::empty(FileFormat::Binary);
+        let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
+        for name in ["A", "B"] {
+            let script = scene.create(storage, "ModuleScript", name);
+            scene.set_source(script, format!("return \"{name}\"\n"));
+        }
+        PlanningScene::new(scene, memory.map(str::to_owned))
+    }
+
+    /// Applies an edit. The number chooses the instance and the text.
+    fn edit(scene: &mut PlanningScene, step: EditStep) {
+        let nth = |n: u8| {
+            let all: Vec<Node> = scene.descendants(scene.root()).collect();
+            all.get(usize::from(n) % all.len().max(1)).copied()
+        };
+        match step {
+            EditStep::Create(n) => {
+                let parent = nth(n).unwrap_or(scene.root());
+                scene.scene_mut().create(parent, "ModuleScript", &format!("New{n}"));
+            }
+            EditStep::Rename(n) => {
+                if let Some(node) = nth(n) {
+                    scene.scene_mut().rename(node, &format!("Renamed{n}"));
+                }
+            }
+            EditStep::Write(n) => {
+                if let Some(node) = nth(n) {
+                    scene.scene_mut().set_source(node, format!("return {n}\n"));
+                }
+            }
+            EditStep::Delete(n) => {
+                if let Some(node) = nth(n) {
+                    scene.scene_mut().delete(node);
+                }
+            }
+            EditStep::Remember(n) => scene.set_memory(format!("remember {n}\n")),
+            EditStep::Mark | EditStep::RollBack(_) => {}
+        }
+    }
+
+    fn describe(scene: &PlanningScene) -> (Vec<String>, Option<&str>) {
+        let line = |node| {
+            let text = scene.stored_value(node, "Source");
+            format!("{} {} {text:?}", scene.path(node), scene.class(node))
+        };
+        (scene.subtree(scene.root()).map(line).collect(), scene.memory())
+    }
+
+    #[track_caller]
+    fn check_same_as_replay(scene: &PlanningScene, memory: Option<&str>, edits: &[EditStep]) {
+        let mut replayed = place(memory);
+        for step in edits {
+            edit(&mut replayed, *step);
+        }
+        assert_eq!(describe(scene), describe(&replayed));
+    }
+
+    proptest! {
+        #[test]
+        fn rollback_to_any_mark_equals_a_replay_up_to_it(
+            steps in vec(any_step(), 0..60),
+            is_memory_known in any::<bool>(),
+        ) {
+            let memory = is_memory_known.then_some("");
+            let mut scene = place(memory);
+            let (mut edits, mut marks) = (Vec::new(), Vec::new());
+            for step in steps {
+                match step {
+                    EditStep::Mark => marks.push((scene.journal_mark(), edits.len())),
+                    EditStep::RollBack(n) if !marks.is_empty() => {
+                        let at = usize::from(n) % marks.len();
+                        let (mark, count) = marks[at];
+                        marks.truncate(at);
+                        scene.rollback(mark);
+                        edits.truncate(count);
+                        check_same_as_replay(&scene, memory, &edits);
+                    }
+                    step => {
+                        edit(&mut scene, step);
+                        edits.push(step);
+                    }
+                }
+            }
+            while let Some((mark, count)) = marks.pop() {
+                scene.rollback(mark);
+                check_same_as_replay(&scene, memory, &edits[..count]);
+            }
+        }
+    }
+
+    #[test]
+    fn forgotten_edits_stay() {
+        let mut scene = place(None);
+        let start = scene.journal_mark();
+        scene.set_memory("a\n".to_owned());
+        scene.forget_history();
+        scene.rollback(start);
+        assert_eq!(scene.memory(), Some("a\n"));
+        let mark = scene.journal_mark();
+        scene.set_memory("b\n".to_owned());
+        scene.set_memory("c\n".to_owned());
+        scene.rollback(mark);
+        assert_eq!(scene.memory(), Some("a\n"));
+    }
+
+    #[test]
+    fn query_of_the_index_may_make_another() {
+        let scene = place(None);
+        let counts = scene.with_index(|outer| {
+            let inner = scene.with_index(|inner| inner.script_nodes().len());
+            [outer.script_nodes().len(), inner]
+        });
+        assert_eq!(counts, [2, 2]);
+    }
+}
