@@ -43,8 +43,8 @@ impl Engine {
             budget: budget as usize,
             most: MAX_SCRIPTS,
         };
-        code::set_readers(scene, parallel_reading::PARALLEL_READERS);
-        let context = code::with_known_texts(scene, |index| {
+        scene.set_readers(parallel_reading::PARALLEL_READERS);
+        let context = scene.with_known_texts(|index| {
             let selection = code::select_scripts(index, scene, &question);
             build_context(index, scene, &selection, budget)
         });

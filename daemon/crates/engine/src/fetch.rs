@@ -12,9 +12,9 @@ use scene_schemas::InstancePath;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
+use vector_core::planning_scene::StyleFile;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
-use vector_place::StyleFile;
 
 use crate::{Engine, EngineError, settings};
 

@@ -10,10 +10,10 @@ use std::path::Path;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::{Entry, Place, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceError;
 use vector_ledger::Ledger;
-use vector_place::Scene;
 use vector_rojo_project::{self, FileChanges, RojoProject, StepJournal, StepProgress};
 
 use crate::recover;
@@ -24,7 +24,7 @@ use crate::{Engine, EngineError, required_blobs};
 
 impl Engine {
     /// Adds a project with which Rojo may sync the open place.
-    pub fn add_linked_project(&mut self, project: RojoProject, scene: Scene) {
+    pub fn add_linked_project(&mut self, project: RojoProject, scene: PlanningScene) {
         self.target.add_project(project, scene);
     }
 

@@ -40,6 +40,7 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::ProposalDraft;
@@ -48,7 +49,6 @@ use vector_core::workflow::{
 };
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::LedgerError;
-use vector_place::Scene;
 use vector_providers::{ProviderKind, offline};
 
 pub use self::apply::name_proposals;
@@ -204,7 +204,7 @@ impl Engine {
     }
 
     /// Returns the scene, with all pending proposals applied to it.
-    pub fn scene(&self) -> &Scene {
+    pub fn scene(&self) -> &PlanningScene {
         &self.planner.scene
     }
 

@@ -7,7 +7,6 @@ use scene_schemas::api::{ListedScript, ScriptPage};
 use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
-use vector_core::code;
 use vector_core::prompt::ToolCall;
 use vector_core::tools::{self, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
@@ -41,9 +40,9 @@ impl Engine {
             return Ok(None);
         }
         let base = self.plan_base();
-        self.planner.scene.forget_facts();
+        self.planner.scene.scene_mut().forget_facts();
         self.planner.scene.set_implicit_target(None);
-        code::set_readers(&self.planner.scene, parallel_reading::PARALLEL_READERS);
+        self.planner.scene.set_readers(parallel_reading::PARALLEL_READERS);
         let (tool, args) = (&call.tool, &call.args);
         let planned = tools::plan_call(
             Seq(0),
@@ -54,7 +53,7 @@ impl Engine {
             &self.planner.blobs,
             None,
         );
-        if !self.planner.scene.take_missing().is_empty() {
+        if !self.planner.scene.scene_mut().take_missing().is_empty() {
             return Ok(None);
         }
         let answer = match planned {
@@ -80,7 +79,7 @@ impl Engine {
         self.planner.scene.set_implicit_target(None);
         let (scene, blobs) = (&mut self.planner.scene, &self.planner.blobs);
         let found = tools::plan_call(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
-        if !self.planner.scene.take_missing().is_empty() {
+        if !self.planner.scene.scene_mut().take_missing().is_empty() {
             return refuse!("Not all of the place is known yet; list again in a moment.");
         }
         let Plan::Answer(found) = found else {
@@ -124,7 +123,7 @@ impl Engine {
         let mark = self.planner.scene.journal_mark();
         let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
         self.planner.scene.begin_scope(call);
-        code::set_readers(&self.planner.scene, parallel_reading::PARALLEL_READERS);
+        self.planner.scene.set_readers(parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?

@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use scene_schemas::entry::{Entry, Record, Seq};
 use scene_schemas::proposal::{ImplicitTarget, Proposal};
 use scene_schemas::{Command, Fingerprint, FingerprintHasher, Refusal};
-use vector_core::code;
+use vector_core::planning_scene::{PlanningMark, PlanningScene};
 use vector_core::proposal::{BlobStore, SeenTexts, try_command};
 use vector_core::workflow::PendingStatus;
-use vector_place::{JournalMark, Scene};
 
 use crate::executor::Executor;
 
@@ -28,10 +27,10 @@ pub(crate) struct AskedQuestions {
 }
 
 pub(crate) struct Planner {
-    pub(crate) scene: Scene,
+    pub(crate) scene: PlanningScene,
     /// The pending proposals that are applied to the scene only, each with the journal mark from
     /// before it.
-    pub(crate) overlay: Vec<(Seq, JournalMark)>,
+    pub(crate) overlay: Vec<(Seq, PlanningMark)>,
     /// Proposals that have to be overlaid again, once the facts that they need are known.
     pub(crate) pending_overlay: Vec<Seq>,
     pub(crate) blobs: BlobStore,
@@ -43,7 +42,7 @@ pub(crate) struct Planner {
 }
 
 impl Planner {
-    pub(crate) fn new(scene: Scene) -> Self {
+    pub(crate) fn new(scene: PlanningScene) -> Self {
         Self {
             scene,
             overlay: Vec::new(),
@@ -56,9 +55,8 @@ impl Planner {
     }
 
     /// Continues with a scene that was read again. The overlay must be dropped first.
-    pub(crate) fn replace_scene(&mut self, scene: Scene, last_seq: Seq) {
-        code::transfer_index(&self.scene, &scene);
-        self.scene = scene;
+    pub(crate) fn replace_scene(&mut self, scene: PlanningScene, last_seq: Seq) {
+        self.scene.replace_with(scene);
         self.invalidate_ids(last_seq);
     }
 
@@ -97,7 +95,7 @@ impl Planner {
         if self.questions.call != Some(call) {
             self.questions.call = Some(call);
             self.questions.rounds = 0;
-            self.scene.forget_facts();
+            self.scene.scene_mut().forget_facts();
         }
         self.scene.set_implicit_target(implicit_target);
     }
@@ -141,7 +139,7 @@ impl Planner {
     }
 
     /// Keeps a newly proposed change in the overlay. If nothing was proposed, rolls back to `mark`.
-    pub(crate) fn keep_overlay(&mut self, records: &[Record], mark: JournalMark) {
+    pub(crate) fn keep_overlay(&mut self, records: &[Record], mark: PlanningMark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
         match proposed {
             Some(record) => self.overlay.push((record.seq, mark)),

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::workflow::{PendingStatus, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
-use vector_place::Scene;
 use vector_rojo_project::FileChanges;
 
 use crate::target::DirectDriver;
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Continues with a scene that was read again.
-    fn replace_scene(&mut self, scene: Scene) -> Result<(), EngineError> {
+    fn replace_scene(&mut self, scene: PlanningScene) -> Result<(), EngineError> {
         self.drop_overlay();
         let taken = self.fingerprint_deleted_texts();
         self.planner.replace_scene(scene, self.executor.last_seq());

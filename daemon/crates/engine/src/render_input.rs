@@ -11,6 +11,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, InstancePath};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, ProposalDraft, try_command};
 use vector_core::workflow::PendingStatus;
 use vector_place::{Node, Scene, reflection};
@@ -64,7 +65,7 @@ impl DrawInput {
 /// # Errors
 /// It does not fit any more, or has no visible effect.
 pub fn proposal_sides(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     blobs: &BlobStore,
     call: Seq,
     proposal: &Proposal,
@@ -81,7 +82,7 @@ pub fn proposal_sides(
 /// # Errors
 /// Its result was changed since, or nothing visible differs.
 pub fn reverted_sides(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     blobs: &BlobStore,
     call: Seq,
     ack: &Ack,
@@ -99,9 +100,9 @@ pub fn reverted_sides(
 
 /// Gathers the visible solids before and after `work`, root by root, and rolls the scene back.
 fn gather_before_after(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     commands: &[Command],
-    work: impl FnOnce(&mut Scene) -> Result<(), Refusal>,
+    work: impl FnOnce(&mut PlanningScene) -> Result<(), Refusal>,
 ) -> Result<(Vec<SolidSet>, Vec<SolidSet>), Refusal> {
     let roots = picture_roots(scene, commands);
     let all =
@@ -176,7 +177,7 @@ impl Engine {
                 Ok(DrawInput::Place(gather_solids(&self.planner.scene, root)))
             }
         };
-        let missing = self.planner.scene.take_missing();
+        let missing = self.planner.scene.scene_mut().take_missing();
         if let Some(live) = self.target.driver_mut().live_mut()
             && !missing.is_empty()
         {

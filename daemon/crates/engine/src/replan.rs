@@ -7,12 +7,12 @@ use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
+use vector_core::planning_scene::PlanningMark;
 use vector_core::proposal::{
     MovedInstance, ProposalDraft, check_targets, draft_part, moved_instances, rematch_selection,
 };
 use vector_core::tools::Plan;
 use vector_core::workflow::Workflow;
-use vector_place::JournalMark;
 
 use crate::planner::Planner;
 
@@ -45,7 +45,7 @@ impl Planner {
         earlier: &PreviousPlan,
         call: Seq,
         base: &Fingerprint,
-        mark: JournalMark,
+        mark: PlanningMark,
         plan: Plan,
     ) -> Result<Plan, Refusal> {
         let Plan::Propose(mut now, answer) = plan else {

@@ -32,7 +32,7 @@ impl Engine {
         self.forget_questions();
         self.executor.begin_epoch();
         self.planner.invalidate_ids(self.executor.last_seq());
-        self.planner.scene = Scene::empty_studio_place();
+        self.planner.scene = Scene::empty_studio_place().into();
         if let Some(live) = self.target.driver_mut().live_mut() {
             live.reset_links();
         }
@@ -51,7 +51,7 @@ impl Engine {
     /// Returns the place as Studio reported it, without the overlay.
     pub fn mirror_scene(&mut self) -> &mut Scene {
         self.drop_overlay();
-        &mut self.planner.scene
+        self.planner.scene.scene_mut()
     }
 
     /// Replaces the description of the open place, for example after it was renamed or published.
@@ -141,7 +141,7 @@ impl Engine {
     /// Asks Studio for the facts that a plan needs. Returns false if it needs none, or has asked
     /// too often.
     pub(crate) fn ask_studio(&mut self, call: Seq, result: &Result<Plan, Refusal>) -> bool {
-        let missing = self.planner.scene.take_missing();
+        let missing = self.planner.scene.scene_mut().take_missing();
         let Some(live) = self.target.driver_mut().live_mut() else {
             return false;
         };
@@ -163,7 +163,7 @@ impl Engine {
     /// # Errors
     /// Some facts are unknown. They are requested now.
     pub(crate) fn check_all_known(&mut self) -> Result<(), Refusal> {
-        let missing = self.planner.scene.take_missing();
+        let missing = self.planner.scene.scene_mut().take_missing();
         match self.target.driver_mut().live_mut() {
             Some(live) if !missing.is_empty() => {
                 live.studio_mut().request_missing(missing);
@@ -228,8 +228,8 @@ impl Engine {
         let Planner { scene, blobs, .. } = &mut self.planner;
         let prepared = studio::prepare_actions(scene, call, &proposal, blobs);
         scene.rollback(mark);
-        let is_known =
-            self.planner.scene.take_missing().is_empty() && self.planner.scene.is_tree_complete();
+        let is_known = self.planner.scene.scene_mut().take_missing().is_empty()
+            && self.planner.scene.is_tree_complete();
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
     }
 
@@ -265,7 +265,7 @@ impl Engine {
         let Planner { scene, blobs, .. } = &mut self.planner;
         let prepared = studio::prepare_actions(scene, call, &pending.proposal, blobs);
         scene.rollback(mark);
-        let missing = scene.take_missing();
+        let missing = scene.scene_mut().take_missing();
         let Some(live) = self.target.driver_mut().live_mut() else {
             return Ok(());
         };
@@ -391,14 +391,15 @@ impl Engine {
         let pending = self.executor.state().find_proposal(seq);
         let seen = pending
             .map(|(_, it)| studio::observe_proposal(&self.planner.scene, &it.proposal, predicted));
-        self.planner.scene.take_missing().is_empty() && seen == Some(ObservedState::Done)
+        self.planner.scene.scene_mut().take_missing().is_empty()
+            && seen == Some(ObservedState::Done)
     }
 
     fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[ActionResult]) {
         for (id, real) in studio::id_mapping(call, proposal, acted) {
             let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
             if let Some(k) = k {
-                self.planner.scene.bind_created_id(call, k, &real);
+                self.planner.scene.scene_mut().bind_created_id(call, k, &real);
             }
         }
     }
@@ -428,7 +429,7 @@ impl Engine {
             return Ok(Ok(()));
         }
         self.drop_overlay();
-        Ok(self.planner.scene.update_mirror(part))
+        Ok(self.planner.scene.scene_mut().update_mirror(part))
     }
 
     fn handle_answer(&mut self, number: u64, answer: &PluginAnswer) -> Result<(), EngineError> {
@@ -453,22 +454,24 @@ impl Engine {
         self.drop_overlay();
         match (wanted, answer) {
             (PluginQuery::Properties { of }, PluginAnswer::Properties { known }) => {
-                self.planner.scene.set_known_properties(known, &of);
+                self.planner.scene.scene_mut().set_known_properties(known, &of);
             }
             (PluginQuery::Properties { of }, _) => {
-                self.planner.scene.set_known_properties(&[], &of);
+                self.planner.scene.scene_mut().set_known_properties(&[], &of);
             }
             (PluginQuery::Sources { ids }, PluginAnswer::Sources { scripts }) => {
-                self.planner.scene.set_known_sources(scripts);
-                self.planner.scene.mark_sources_unavailable(&ids);
+                self.planner.scene.scene_mut().set_known_sources(scripts);
+                self.planner.scene.scene_mut().mark_sources_unavailable(&ids);
             }
-            (PluginQuery::Sources { ids }, _) => self.planner.scene.mark_sources_unavailable(&ids),
+            (PluginQuery::Sources { ids }, _) => {
+                self.planner.scene.scene_mut().mark_sources_unavailable(&ids)
+            }
             (PluginQuery::Selection {}, PluginAnswer::Selection { ids, count }) => {
-                self.planner.scene.set_selection(ids, *count);
+                self.planner.scene.scene_mut().set_selection(ids, *count);
             }
-            (PluginQuery::Selection {}, _) => self.planner.scene.set_selection(&[], 0),
+            (PluginQuery::Selection {}, _) => self.planner.scene.scene_mut().set_selection(&[], 0),
             (PluginQuery::Asset { asset }, answer) => {
-                self.planner.scene.set_asset_contents(asset, asset_contents(answer));
+                self.planner.scene.scene_mut().set_asset_contents(asset, asset_contents(answer));
             }
             _ => {}
         }
@@ -495,7 +498,7 @@ impl Engine {
             .retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.should_overlay(it)));
         let tried = self.planner.overlay.len();
         let done = self.planner.overlay_proposals(&proposals, &self.executor);
-        let missing = self.planner.scene.take_missing();
+        let missing = self.planner.scene.scene_mut().take_missing();
         let unfit = proposals.get(self.planner.overlay.len() - tried).copied();
         if missing.is_empty() && done.is_ok() {
             return Ok(());

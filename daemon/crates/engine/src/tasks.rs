@@ -5,9 +5,9 @@ use std::sync::Arc;
 use scene_schemas::Refusal;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow, WorkflowInput};
 use vector_ledger::{Ledger, WorkflowLease};
-use vector_place::Scene;
 
 use crate::apply::ApplyProgress;
 use crate::executor::{Executor, previous_task};
@@ -20,7 +20,7 @@ impl Engine {
     pub fn without_tasks(
         ledger: &Arc<Ledger>,
         target: impl Into<Target>,
-        scene: Scene,
+        scene: PlanningScene,
         listener: EntryListener,
     ) -> Self {
         Self {

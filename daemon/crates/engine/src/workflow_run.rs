@@ -6,12 +6,12 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::{Approver, Record, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::ProposalDraft;
 use vector_core::workflow::{PendingProposal, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceFile;
 use vector_ledger::Ledger;
-use vector_place::Scene;
 use vector_providers::answer::ModelAnswer;
 use vector_providers::http::HttpError;
 
@@ -29,7 +29,7 @@ impl WorkflowRun {
     /// Creates an engine for a place and begins a workflow in it.
     pub fn start(
         ledger: &Arc<Ledger>,
-        opened: (impl Into<Target>, Scene),
+        opened: (impl Into<Target>, PlanningScene),
         request: impl Into<UserRequest>,
         driver: ToolDriver,
         mode: Mode,
@@ -130,7 +130,7 @@ impl WorkflowRun {
     }
 
     /// Returns the scene, with all pending proposals applied to it.
-    pub fn scene(&self) -> &Scene {
+    pub fn scene(&self) -> &PlanningScene {
         self.engine.scene()
     }
 

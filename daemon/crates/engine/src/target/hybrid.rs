@@ -13,11 +13,12 @@ use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, ProjectFileChanges, Proposal, Warning, WarningKind};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstancePath, Refusal};
+use vector_core::planning_scene::{PlanningMark, PlanningScene};
 use vector_core::proposal::{
     BlobStore, ProposalDraft, relocate_command, split_by_owner, try_command,
 };
 use vector_files::place_file::PlaceError;
-use vector_place::{JournalMark, MissingFacts, Scene, count_noun};
+use vector_place::{MissingFacts, Scene, count_noun};
 use vector_rojo_project::{FileChanges, PreparedProject, RojoProject, StoredFiles};
 
 use self::unsynced::SyncedScripts;
@@ -36,7 +37,7 @@ pub struct HybridTarget {
     studio: StudioTarget,
     projects: Vec<LinkedProject>,
     /// The journal mark from before the unsynced changes were laid over the mirror.
-    overlay_mark: Option<JournalMark>,
+    overlay_mark: Option<PlanningMark>,
     unsynced: Vec<UnsyncedWrites>,
     /// The project that the place was last known to be synced with. Proposals planned since then
     /// take it into account.
@@ -50,14 +51,14 @@ struct PreparedFiles {
     /// The index of its project.
     at: usize,
     /// The mark of the project's scene from before it.
-    start: JournalMark,
+    start: PlanningMark,
     stored: StoredFiles,
 }
 
 #[derive(Debug)]
 struct LinkedProject {
     project: RojoProject,
-    scene: Scene,
+    scene: PlanningScene,
     /// Whether the open place is synced with this project, as far as is known.
     is_linked: bool,
     /// The pairing of this project's scripts with those in the open place; None until it is
@@ -67,7 +68,7 @@ struct LinkedProject {
 
 impl LinkedProject {
     /// Replaces the scene by one that was read again from the files.
-    fn replace_scene(&mut self, scene: Scene) {
+    fn replace_scene(&mut self, scene: PlanningScene) {
         self.scene = scene;
         self.synced_scripts = None;
     }
@@ -93,7 +94,7 @@ impl HybridTarget {
     }
 
     /// Adds a project with which Rojo may sync the place.
-    pub(super) fn add_project(&mut self, project: RojoProject, scene: Scene) {
+    pub(super) fn add_project(&mut self, project: RojoProject, scene: PlanningScene) {
         let linked = LinkedProject { project, scene, is_linked: false, synced_scripts: None };
         self.projects.push(linked);
     }
@@ -278,7 +279,7 @@ impl LiveDriver for HybridTarget {
         self.lay_over(planner)
     }
 
-    fn remove_unsynced(&mut self, scene: &mut Scene) {
+    fn remove_unsynced(&mut self, scene: &mut PlanningScene) {
         if let Some(mark) = self.overlay_mark.take() {
             scene.rollback(mark);
         }
@@ -438,7 +439,7 @@ fn is_blind_overwrite(files: &ProjectFileChanges, changed: &BTreeSet<String>) ->
 
 /// Applies commands to the scene of a project. Instances are found by their paths.
 fn perform_commands(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     commands: &[Command],
     blobs: &BlobStore,
 ) -> Result<(), Refusal> {

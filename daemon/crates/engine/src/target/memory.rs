@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{FilePlace, Place};
 use scene_schemas::proposal::Ack;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::build_inverse;
 use vector_files::perform::{PerformedCommands, effect_outcome, perform_proposals};
 use vector_files::place_file::PlaceError;
@@ -31,9 +32,9 @@ pub struct MemoryTarget {
 }
 
 impl MemoryTarget {
-    fn open(bytes: SharedBytes) -> Result<(Self, Scene), PlaceError> {
+    fn open(bytes: SharedBytes) -> Result<(Self, PlanningScene), PlaceError> {
         let read = bytes.lock().unwrap().clone();
-        let scene = Scene::decode(&read).map_err(encode_error)?;
+        let scene = Scene::decode(&read).map_err(encode_error)?.into();
         let hash = Fingerprint::hash_bytes(&read);
         Ok((Self { bytes, hash, prepared: None }, scene))
     }
@@ -91,14 +92,14 @@ impl DirectDriver for MemoryTarget {
         self.check_unchanged()?;
         let ApplyContext { scene, blobs, .. } = context;
         let PerformedCommands { done, refused } = perform_proposals(scene, approved, blobs, false);
-        let bytes = scene.encode().map_err(encode_error)?;
+        let bytes = scene.scene_mut().encode().map_err(encode_error)?;
         let after = Fingerprint::hash_bytes(&bytes);
         let mut ready = ReadyChange { acks: Vec::new(), blobs: Vec::new() };
         for performed in done {
             scene.begin_scope(performed.call);
             let effects = performed.effects.into_iter();
             let outcomes = effects.map(|effect| effect_outcome(scene, effect)).collect();
-            let inverse = build_inverse(scene, performed.undo_steps)?;
+            let inverse = build_inverse(scene.scene_mut(), performed.undo_steps)?;
             ready.blobs.extend(inverse.blobs.into_values());
             let ack = Ack {
                 file: Some(NAME.to_owned()),
@@ -116,12 +117,12 @@ impl DirectDriver for MemoryTarget {
         Ok(PreparedChange { ready: (!ready.acks.is_empty()).then_some(ready), refused })
     }
 
-    fn commit(&mut self, scene: &mut Scene) -> Result<(), PlaceError> {
+    fn commit(&mut self, scene: &mut PlanningScene) -> Result<(), PlaceError> {
         self.check_unchanged()?;
         if let Some(bytes) = self.prepared.take() {
             self.hash = Fingerprint::hash_bytes(&bytes);
             *self.bytes.lock().unwrap() = bytes;
-            scene.forget_history();
+            scene.scene_mut().forget_history();
         }
         Ok(())
     }
@@ -130,7 +131,7 @@ impl DirectDriver for MemoryTarget {
         self.prepared = None;
     }
 
-    fn reopen(&mut self) -> Option<Result<Scene, PlaceError>> {
+    fn reopen(&mut self) -> Option<Result<PlanningScene, PlaceError>> {
         Some(Self::open(Arc::clone(&self.bytes)).map(|(target, scene)| {
             *self = target;
             scene

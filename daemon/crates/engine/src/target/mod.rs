@@ -20,6 +20,7 @@ use std::sync::MutexGuard;
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, ProjectFileChanges, Proposal};
 use scene_schemas::{Fingerprint, InstancePath, Refusal};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::BlobStore;
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::Ledger;
@@ -79,7 +80,7 @@ impl Target {
     }
 
     /// Adds a project with which Rojo may sync an open place. Other targets have none beside them.
-    pub(crate) fn add_project(&mut self, project: RojoProject, scene: Scene) {
+    pub(crate) fn add_project(&mut self, project: RojoProject, scene: PlanningScene) {
         if let Self::Studio(studio) = self {
             *self = Self::Hybrid(Box::new(HybridTarget::new(studio.clone())));
         }
@@ -193,7 +194,7 @@ pub(crate) trait TargetDriver: Debug + Send {
     }
 
     /// Returns the place as another program left it, if it was changed and is read as a whole.
-    fn follow_place(&mut self) -> Option<Scene> {
+    fn follow_place(&mut self) -> Option<PlanningScene> {
         None
     }
 
@@ -201,7 +202,10 @@ pub(crate) trait TargetDriver: Debug + Send {
     ///
     /// # Errors
     /// The place cannot be read now.
-    fn follow_changes(&mut self, _changes: &FileChanges) -> Result<Option<Scene>, PlaceError> {
+    fn follow_changes(
+        &mut self,
+        _changes: &FileChanges,
+    ) -> Result<Option<PlanningScene>, PlaceError> {
         Ok(None)
     }
 }
@@ -210,7 +214,7 @@ pub(crate) trait TargetDriver: Debug + Send {
 pub(crate) struct PlanContext<'a> {
     pub(crate) call: Seq,
     /// The scene, with the proposal and all pending ones applied to it.
-    pub(crate) scene: &'a Scene,
+    pub(crate) scene: &'a PlanningScene,
     /// The pending proposals below this one, each with its call.
     pub(crate) pending: Vec<(Seq, &'a Proposal)>,
     pub(crate) files_before: &'a FileHashes,
@@ -245,14 +249,14 @@ pub(crate) trait DirectDriver: TargetDriver {
     /// # Errors
     /// The target is unchanged, except for the files that [`PlaceError::ForeignEdits`] and
     /// [`PlaceError::PartlyApplied`] name.
-    fn commit(&mut self, scene: &mut Scene) -> Result<(), PlaceError>;
+    fn commit(&mut self, scene: &mut PlanningScene) -> Result<(), PlaceError>;
 
     /// Drops the prepared result.
     fn abandon(&mut self);
 
     /// Reads the target again after another program changed it. None if what is written is not what
     /// was read.
-    fn reopen(&mut self) -> Option<Result<Scene, PlaceError>>;
+    fn reopen(&mut self) -> Option<Result<PlanningScene, PlaceError>>;
 
     /// Whether approved proposals are applied to changed files if their effect is unchanged. If
     /// not, every change requires a new plan.
@@ -265,7 +269,7 @@ pub(crate) trait DirectDriver: TargetDriver {
 
 /// What a target needs to apply proposals.
 pub(crate) struct ApplyContext<'a> {
-    pub(crate) scene: &'a mut Scene,
+    pub(crate) scene: &'a mut PlanningScene,
     pub(crate) blobs: &'a mut BlobStore,
     pub(crate) ledger: &'a Ledger,
 }
@@ -325,7 +329,7 @@ pub(crate) trait LiveDriver: TargetDriver {
 
     /// Removes from the mirror what is not shown in Studio. The proposals on top of it must be
     /// rolled back first.
-    fn remove_unsynced(&mut self, _scene: &mut Scene) {}
+    fn remove_unsynced(&mut self, _scene: &mut PlanningScene) {}
 
     /// Remembers the part of a proposal that is written to files and that Rojo still has to sync.
     /// It must not be laid over the mirror now.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use scene_schemas::entry::Place;
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Fingerprint, Refusal};
+use vector_core::planning_scene::PlanningScene;
 use vector_files::place_file::{PlaceError, PlaceFile, PreparedFile, StoredFile};
-use vector_place::Scene;
 
 use super::{
     ApplyContext, ApprovedProposal, DirectDriver, PreparedChange, ReadyChange, TargetDriver,
@@ -74,7 +74,7 @@ impl TargetDriver for PlaceFileTarget {
         }
     }
 
-    fn follow_place(&mut self) -> Option<Scene> {
+    fn follow_place(&mut self) -> Option<PlanningScene> {
         self.file.follow_changes()
     }
 }
@@ -98,10 +98,10 @@ impl DirectDriver for PlaceFileTarget {
         Ok(PreparedChange { ready, refused })
     }
 
-    fn commit(&mut self, scene: &mut Scene) -> Result<(), PlaceError> {
+    fn commit(&mut self, scene: &mut PlanningScene) -> Result<(), PlaceError> {
         if let Some(stored) = self.stored.take() {
             self.file.commit(stored)?;
-            scene.forget_history();
+            scene.scene_mut().forget_history();
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl DirectDriver for PlaceFileTarget {
         self.stored = None;
     }
 
-    fn reopen(&mut self) -> Option<Result<Scene, PlaceError>> {
+    fn reopen(&mut self) -> Option<Result<PlanningScene, PlaceError>> {
         let reopened = self.file.reopen()?;
         Some(reopened.map(|(file, scene)| {
             *self = Self::new(file);

@@ -7,7 +7,7 @@ use std::sync::MutexGuard;
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Proposal, Warning, WarningKind, name_files};
 use scene_schemas::{Command, Fingerprint, Refusal};
-use vector_core::code;
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::BlobStore;
 use vector_files::place_file::PlaceError;
 use vector_ledger::Ledger;
@@ -40,7 +40,7 @@ impl RojoTarget {
     fn attach_file_effects(
         &self,
         mut proposal: Proposal,
-        scene: &Scene,
+        scene: &PlanningScene,
         before: &FileHashes,
     ) -> Result<Proposal, Refusal> {
         let FileEffects { changed, retained } = self.project.file_effects(scene)?;
@@ -119,7 +119,10 @@ impl TargetDriver for RojoTarget {
         self.project.script_files()
     }
 
-    fn follow_changes(&mut self, changes: &FileChanges) -> Result<Option<Scene>, PlaceError> {
+    fn follow_changes(
+        &mut self,
+        changes: &FileChanges,
+    ) -> Result<Option<PlanningScene>, PlaceError> {
         self.project.follow_changes(changes)
     }
 }
@@ -147,12 +150,11 @@ impl DirectDriver for RojoTarget {
         Ok(PreparedChange { ready, refused })
     }
 
-    fn commit(&mut self, scene: &mut Scene) -> Result<(), PlaceError> {
+    fn commit(&mut self, scene: &mut PlanningScene) -> Result<(), PlaceError> {
         if let Some(stored) = self.stored.take()
             && let Some(read) = self.project.commit_files(stored, scene)?
         {
-            code::transfer_index(scene, &read);
-            *scene = read;
+            scene.replace_with(read);
         }
         Ok(())
     }
@@ -161,7 +163,7 @@ impl DirectDriver for RojoTarget {
         self.stored = None;
     }
 
-    fn reopen(&mut self) -> Option<Result<Scene, PlaceError>> {
+    fn reopen(&mut self) -> Option<Result<PlanningScene, PlaceError>> {
         Some(self.project.reopen().map(|(project, scene)| {
             *self = Self::new(project);
             scene

@@ -16,6 +16,7 @@ use scene_schemas::proposal::{Ack, Outcome, Proposal, Warning, WarningKind};
 use scene_schemas::refusal::refuse;
 use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, build_inverse, perform_command};
 use vector_files::memory_file::MemoryFile;
 use vector_place::{MissingFacts, Node, Scene, reflection};
@@ -257,7 +258,7 @@ pub fn parse_recording(recording: &str) -> Option<Seq> {
 /// # Errors
 /// The proposal is stale, or Studio cannot perform it.
 pub fn prepare_actions(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     call: Seq,
     proposal: &Proposal,
     blobs: &BlobStore,
@@ -271,7 +272,7 @@ pub fn prepare_actions(
         }
         // Instances that files create use up numbers too, though they are not created here.
         if let Some(k) = command.new_instance_number() {
-            scene.set_next_number(k);
+            scene.scene_mut().set_next_number(k);
         }
         let over = fingerprint_scope(scene, command);
         let done = perform_command(scene, command, blobs)?;
@@ -285,7 +286,7 @@ pub fn prepare_actions(
         None => Outcome { id: None, fingerprint: None },
     };
     let outcomes = left.map(outcome).collect();
-    let commands = build_inverse(scene, backs)?.commands;
+    let commands = build_inverse(scene.scene_mut(), backs)?.commands;
     let ack = Ack {
         file: None,
         before: None,
@@ -300,14 +301,14 @@ pub fn prepare_actions(
 }
 
 /// Returns what a command leaves behind.
-fn command_outcome(scene: &Scene, command: &Command, node: Node) -> Outcome {
+fn command_outcome(scene: &PlanningScene, command: &Command, node: Node) -> Outcome {
     if !scene.is_live(node) {
         return Outcome { id: None, fingerprint: None };
     }
     Outcome { id: Some(scene.id(node)), fingerprint: fingerprint_after(scene, command, node) }
 }
 
-fn fingerprint_after(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
+fn fingerprint_after(scene: &PlanningScene, command: &Command, node: Node) -> Option<Fingerprint> {
     match command {
         Command::Set { props, .. } => {
             Some(scene.fingerprint(node, props.keys().map(String::as_str)))
@@ -331,7 +332,11 @@ pub enum ObservedState {
 
 /// Observes whether the place is as a proposal would have left it. Instances that it creates cannot
 /// be told from those that others created; only the plugin remembers that.
-pub fn observe_proposal(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> ObservedState {
+pub fn observe_proposal(
+    scene: &PlanningScene,
+    proposal: &Proposal,
+    predicted: &Ack,
+) -> ObservedState {
     let mut all = Vec::new();
     let of_studio = (proposal.commands.iter().zip(&predicted.outcomes).enumerate())
         .filter(|(at, _)| !proposal.is_in_files(*at));

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::{Command, InstanceId};
+use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, try_command};
 use vector_place::{MissingFacts, Node, Scene};
 
@@ -37,7 +38,7 @@ impl HybridTarget {
                     return true;
                 }
                 let is_kept = overlay_command(scene, *call, &mut made, command, blobs);
-                missing = scene.take_missing();
+                missing = scene.scene_mut().take_missing();
                 is_kept || !missing.is_empty()
             });
             if !missing.is_empty() {
@@ -47,7 +48,7 @@ impl HybridTarget {
         }
         self.unsynced.retain(|it| !it.commands.is_empty());
         self.overlay_mark = Some(mark);
-        self.projects[at].overlay_texts(scene);
+        self.projects[at].overlay_texts(scene.scene_mut());
         Ok(())
     }
 }
@@ -115,7 +116,7 @@ fn pair_scripts(open: &Scene, files: &Scene) -> FxHashMap<Node, Node> {
 /// its effect, or another change in that place, or the instance that it changes is not overlaid any
 /// more.
 fn overlay_command(
-    scene: &mut Scene,
+    scene: &mut PlanningScene,
     call: Seq,
     made: &mut BTreeSet<InstanceId>,
     command: &Command,
@@ -148,11 +149,11 @@ fn overlay_command(
     if let Some(shown) = scene.find_child(parent, name).filter(|it| scene.class(*it) == class) {
         let ids: Vec<InstanceId> = scene.subtree(shown).map(|node| scene.id(node)).collect();
         for (k, id) in (first..).zip(&ids) {
-            scene.bind_created_id(call, k, id);
+            scene.scene_mut().bind_created_id(call, k, id);
         }
         return false;
     }
-    scene.set_next_number(first);
+    scene.scene_mut().set_next_number(first);
     let Ok(node) = try_command(scene, command, blobs) else {
         return false;
     };
