@@ -9,7 +9,6 @@ mod change;
 mod clients;
 mod file_format;
 mod files;
-mod json;
 mod report;
 mod setup_record;
 mod toml;

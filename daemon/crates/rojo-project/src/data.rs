@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
+use vector_text_edit::json::read_json;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::{Yaml, YamlLoader};
-
-use super::jsonc;
 
 /// The maximum nesting depth of YAML.
 const MAX_DEPTH: usize = 128;
@@ -26,7 +25,7 @@ pub(super) fn script_text(bytes: Vec<u8>) -> Result<String, String> {
 
 /// Returns the source of a module that returns the data of a JSON file.
 pub(super) fn json_module(bytes: &[u8]) -> Result<String, String> {
-    let value = jsonc::read_json(bytes)?;
+    let value = read_json(bytes)?;
     Ok(write_module(|text| write_json(&value, 0, text)))
 }
 

@@ -12,8 +12,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value as Json;
-
-use super::jsonc;
+use vector_text_edit::json::read_json;
 
 /// The maximum number of bytes that is read from a settings file.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -170,7 +169,7 @@ fn roblox_ts_rules(folder: &Path) -> Vec<OutputRule> {
     let is_roblox_ts = text.contains("@rbxts")
         || package.contains("\"@rbxts/")
         || package.contains("\"roblox-ts\"");
-    let settings = jsonc::read_json(text.as_bytes()).unwrap_or_default();
+    let settings = read_json(text.as_bytes()).unwrap_or_default();
     let options = settings.get("compilerOptions").and_then(Json::as_object);
     let path = |name: &str| normalize_inner_path(options?.get(name)?.as_str()?);
     let (true, Some(output)) = (is_roblox_ts, path("outDir")) else {
@@ -211,7 +210,7 @@ fn roblox_ts_output(folder: &Path, file: &str) -> Option<GeneratedFile> {
 /// Returns the outputs of darklua, from commands of the form `darklua process SOURCE OUTPUT`.
 fn darklua_rules(folder: &Path) -> Vec<OutputRule> {
     let scripts = |text: &str| -> Vec<String> {
-        let package = jsonc::read_json(text.as_bytes()).unwrap_or_default();
+        let package = read_json(text.as_bytes()).unwrap_or_default();
         let all = package.get("scripts").and_then(Json::as_object);
         all.into_iter().flatten().filter_map(|(_, it)| it.as_str().map(str::to_owned)).collect()
     };

@@ -11,7 +11,6 @@ mod build_tree;
 mod data;
 mod generated;
 mod glob;
-pub mod jsonc;
 mod listing;
 mod meta;
 mod middleware;

@@ -1,8 +1,8 @@
 //! Meta files: `NAME.meta.json` next to the files `NAME.*`, and `init.meta.json` in a folder.
 
 use serde_json::{Map, Value as Json};
+use vector_text_edit::json::read_json;
 
-use super::jsonc;
 use super::snapshot::InstanceSnapshot;
 
 /// Applies the text of a meta file. Faults are added to `faults`; the rest of the file still
@@ -13,7 +13,7 @@ pub(super) fn apply_meta(
     snapshot: &mut InstanceSnapshot,
     faults: &mut Vec<String>,
 ) {
-    let fields = match jsonc::read_json(bytes) {
+    let fields = match read_json(bytes) {
         Ok(Json::Object(fields)) => fields,
         Ok(_) => return faults.push("it is not an object".to_owned()),
         Err(why) => return faults.push(why),

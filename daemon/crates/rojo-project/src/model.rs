@@ -6,8 +6,8 @@ use rbx_types::{Content, ContentType, Ref, Variant};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 use vector_place::{Node, Scene};
+use vector_text_edit::json;
 
-use super::jsonc;
 use super::snapshot::{InstanceSnapshot, SnapshotChild};
 use super::tree::{InstanceOrigin, reference_to};
 
@@ -33,7 +33,7 @@ impl ModelReader<'_> {
         if bytes.trim_ascii().is_empty() {
             return None;
         }
-        match jsonc::read_json(bytes) {
+        match json::read_json(bytes) {
             Ok(Json::Object(fields)) => {
                 let id = fields.get("id").and_then(Json::as_str).map(str::to_owned);
                 let mut at = Vec::new();

@@ -10,9 +10,9 @@ use serde_json::Value as Json;
 use vector_core::proposal::Ownership;
 use vector_files::memory_file::ProjectMemory;
 use vector_place::{Node, Scene};
+use vector_text_edit::json::read_json;
 
 use super::bounded_read::read_file;
-use super::jsonc;
 use super::target::RojoProject;
 use super::tree::InstanceOrigin;
 use super::write;
@@ -133,7 +133,7 @@ impl RojoProject {
     /// specified) and those it may not.
     fn read_place_ids(&self) -> (Option<Vec<u64>>, Vec<u64>) {
         let bytes = read_file(&self.tree.project).unwrap_or_default();
-        let fields = jsonc::read_json(&bytes).unwrap_or_default();
+        let fields = read_json(&bytes).unwrap_or_default();
         let listed = |name: &str| {
             let list = fields.get(name)?.as_array()?;
             Some(list.iter().filter_map(Json::as_u64).collect())

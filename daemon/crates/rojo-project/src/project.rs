@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
+use vector_text_edit::json::read_json;
 
 use super::glob::{IgnoreGlob, SyncRule};
-use super::jsonc;
 
 /// The file names that make a folder a project.
 pub(super) const DEFAULT_NAMES: [&str; 2] = ["default.project.json", "default.project.jsonc"];
@@ -64,7 +64,7 @@ pub(super) struct NodePath {
 /// # Errors
 /// Fails if the file is not an object or has no `tree` object.
 pub(super) fn parse_project(bytes: &[u8], file: &Path) -> Result<ProjectFile, String> {
-    let Json::Object(mut fields) = jsonc::read_json(bytes)? else {
+    let Json::Object(mut fields) = read_json(bytes)? else {
         return Err("it is not an object".to_owned());
     };
     let Some(Json::Object(tree)) = fields.remove("tree") else {

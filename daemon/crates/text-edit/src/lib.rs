@@ -14,6 +14,7 @@ mod duplication;
 mod elision;
 mod error;
 mod hunks;
+pub mod json;
 mod lines;
 mod merge;
 mod nearest_text;

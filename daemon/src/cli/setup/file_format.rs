@@ -4,9 +4,10 @@
 //! else. This module does not know which file the text belongs to.
 
 use serde_json::{Map, Value as Json};
+use vector_text_edit::json::{JsonDocument, JsonInput, JsonLayout, parse_json};
 
 use super::clients::FileFormat;
-use super::{json, toml};
+use super::toml;
 
 /// The name of the entry in each client.
 pub(super) const SERVER_NAME: &str = "vector";
@@ -56,7 +57,9 @@ impl FileFormat {
     /// As for [`FileFormat::find_entry`]; or the text is written in a form that cannot be changed.
     pub(super) fn insert_entry(self, text: &str, entry: &Json) -> Result<String, String> {
         let new = match self {
-            Self::Json { servers, .. } => json::set_path(text, &[servers, SERVER_NAME], entry),
+            Self::Json { servers, .. } => edit_json(text, |document| {
+                document.set_path(&[servers, SERVER_NAME], &entry_input(entry))
+            }),
             Self::Toml { servers } => toml::remove_table(text, servers, SERVER_NAME)
                 .and_then(|text| toml::add_table(&text, servers, SERVER_NAME, entry)),
         }?;
@@ -76,9 +79,9 @@ impl FileFormat {
             }
             expected[field] = value.clone();
             new = match self {
-                Self::Json { servers, .. } => {
-                    json::set_path(&new, &[servers, SERVER_NAME, field], value)
-                }
+                Self::Json { servers, .. } => edit_json(&new, |document| {
+                    document.set_path(&[servers, SERVER_NAME, field], &JsonInput::from(value))
+                }),
                 Self::Toml { servers } => toml::set_field(&new, servers, SERVER_NAME, field, value),
             }?;
         }
@@ -92,14 +95,16 @@ impl FileFormat {
     /// As for [`FileFormat::insert_entry`].
     pub(super) fn remove_entry(self, text: &str, is_place_ours: bool) -> Result<String, String> {
         let new = match self {
-            Self::Json { servers, .. } => json::remove_path(text, &[servers, SERVER_NAME]),
+            Self::Json { servers, .. } => {
+                edit_json(text, |document| document.remove_path(&[servers, SERVER_NAME]))
+            }
             Self::Toml { servers } => toml::remove_table(text, servers, SERVER_NAME),
         }?;
         let new = self.verify_change(text, new, None)?;
         let is_empty = self.split_servers(&new)?.0.is_some_and(|servers| servers.is_empty());
         match self {
             Self::Json { servers, .. } if is_place_ours && is_empty => {
-                json::remove_path(&new, &[servers])
+                edit_json(&new, |document| document.remove_path(&[servers]))
             }
             _ => Ok(new),
         }
@@ -116,9 +121,7 @@ impl FileFormat {
     /// Splits a text into its servers, if it has a section for them, and everything else.
     fn split_servers(self, text: &str) -> Result<(Option<JsonFields>, JsonFields), String> {
         let value = match self {
-            Self::Json { .. } => {
-                json::parse_value(text)?.unwrap_or_else(|| Json::Object(Map::new()))
-            }
+            Self::Json { .. } => parse_json(text)?.unwrap_or_else(|| Json::Object(Map::new())),
             Self::Toml { .. } => toml::parse_value(text)?,
         };
         let Json::Object(mut all) = value else {
@@ -154,6 +157,29 @@ impl FileFormat {
             ))
         }
     }
+}
+
+fn edit_json(
+    text: &str,
+    change: impl FnOnce(&mut JsonDocument) -> Result<(), String>,
+) -> Result<String, String> {
+    let mut document = JsonDocument::parse(text, JsonLayout::Stringified)?;
+    change(&mut document)?;
+    Ok(document.to_string())
+}
+
+fn entry_input(entry: &Json) -> JsonInput {
+    let Json::Object(fields) = entry else { return JsonInput::from(entry) };
+    let field = |(key, value): (&String, &Json)| (key.clone(), JsonInput::from(value));
+    JsonInput::Object(order_fields(fields).into_iter().map(field).collect())
+}
+
+/// The fields of an entry in the conventional order.
+pub(super) fn order_fields(fields: &JsonFields) -> Vec<(&String, &Json)> {
+    let first = ["type", "command", "args"];
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(key, _)| first.iter().position(|it| it == key).unwrap_or(first.len()));
+    fields
 }
 
 #[cfg(test)]

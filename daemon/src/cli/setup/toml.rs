@@ -1,15 +1,16 @@
 //! Editing of a single table `[OUTER.NAME]` in a TOML file of another program. Every other byte is
 //! kept.
 //!
-//! A text is never serialized again (toml_edit would change the line endings): the parser returns
-//! ranges. Inline tables and dotted keys are read, but the user has to change them.
+//! A text is never serialized again: the parser returns ranges. `toml_edit::DocumentMut` would
+//! change the line ends, and group the dotted keys of a table. Inline tables and dotted keys are
+//! read, but the user has to change them.
 
 use std::ops::Range;
 
 use serde_json::Value as Json;
 use toml_edit::{ImDocument, Item, Table, TableLike};
 
-use super::json::{line_ending, order_fields};
+use super::file_format::order_fields;
 
 /// Parses a text.
 ///
@@ -150,6 +151,13 @@ fn unsupported_form(outer: &str, name: &str) -> String {
     format!("its `{name}` is not written as a table `[{outer}.{name}]`")
 }
 
+fn line_ending(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
 /// Extends a range to whole lines, including the last line ending.
 fn whole_lines(text: &str, range: Range<usize>) -> Range<usize> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
@@ -222,5 +230,30 @@ mod tests {
         let env = format!("{TABLE}\n[outer.v.env]\nA = '''\n[x]\n''' # a\n\n# other\n[outer.w]\n");
         assert_eq!(removed(&env), "\n# other\n[outer.w]\n");
         assert_eq!(removed("x = 1 # one"), "x = 1 # one");
+    }
+
+    #[test]
+    fn bytes_of_others_are_kept() {
+        for (text, is_kept_by_library) in [
+            ("# a\n\n[t] # t\n  x = [ # c\n 1,\n]\n\n\n# end\n", true),
+            ("i = {  a=1 , b = 2 }\n'q' = 1\n[ \"a b\" . c ]\n", true),
+            ("[[t]]\na = 1\n[o]\n[[t]]\nb = 1\n", true),
+            ("s = \"\"\"\n[outer.v]\n\"\"\"\n", true),
+            ("x = 1\r\n", false),
+            ("x = 1\r\ny = 2\n", false),
+            ("[t]\r\nx = [ # c\r\n 1,\r\n]\r\n", false),
+            ("x = 1 # one", false),
+            ("a.b = 1\nx = 2\na.c = 3\n", false),
+        ] {
+            let put = add_table(text, "outer", "v", &entry()).unwrap();
+            assert!(put.starts_with(text), "{put:?}");
+            let changed = set_field(&put, "outer", "v", "command", &json!("/opt/v")).unwrap();
+            assert_eq!(changed, put.replace("/bin/v", "/opt/v"));
+            let left = remove_table(&changed, "outer", "v").unwrap();
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            assert_eq!(left, format!("{text}{end}"));
+            let document: toml_edit::DocumentMut = text.parse().unwrap();
+            assert_eq!(document.to_string() == text, is_kept_by_library, "{text:?}");
+        }
     }
 }

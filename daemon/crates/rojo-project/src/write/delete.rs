@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use scene_schemas::refusal::{Refusal, refuse};
 
 use super::restructure::META_EXTENSIONS;
-use super::{ChangePlanner, MovedMeta, json, mount_node};
+use super::{ChangePlanner, MovedMeta, mount_node};
 use crate::tree::InstanceOrigin;
 
 impl ChangePlanner<'_> {
@@ -124,7 +124,7 @@ impl ChangePlanner<'_> {
             );
         };
         self.edit_project_node(&project, above, |parent| {
-            json::set_value(parent, last, None);
+            parent.remove(last);
             Ok(())
         })
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jsonc_parser::cst::{CstInputValue, CstObject};
 use rbx_types::Variant;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{FileFormat, Node, Scene, reference_of};
+use vector_text_edit::json::{JsonDocument, JsonInput, JsonObject};
 
 use super::ChangePlanner;
-use super::json::{self, JsonDocument};
+use super::json;
 use super::props::{DescriptionKeys, apply_settings};
 use crate::build_tree::renumber_reference;
 use crate::tree::{InstanceOrigin, reference_to};
@@ -78,31 +78,23 @@ impl ChangePlanner<'_> {
     }
 
     fn edit_json_model(&self, root: u32, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let document = JsonDocument::from_bytes(bytes)?;
-        let mut objects: FxHashMap<Node, CstObject> = FxHashMap::default();
-        let mut removed = Vec::new();
-        for (number, at) in self.model_parts(root) {
-            let object = find_json_object(&document, &at)?;
-            if self.is_still_part(number) {
-                objects.insert(self.node_at(number), object);
-            } else {
-                removed.push((at, object));
+        let mut document = json::open_document(bytes)?;
+        let mut parts = self.model_parts(root);
+        for (number, at) in &parts {
+            let mut object = find_json_object(&mut document, at)?;
+            if !self.is_still_part(*number) {
+                continue;
             }
-        }
-        for (number, _) in
-            self.model_parts(root).into_iter().filter(|(it, _)| self.is_still_part(*it))
-        {
-            let (node, instance) = (self.node_at(number), self.instance_at(number));
-            let Some(object) = objects.get(&node) else { continue };
-            let names = self.touched_names(number);
-            let settings = self.changed_settings(number, node, &names)?;
-            apply_settings(object, MODEL_KEYS, &settings)?;
-            if number == root {
+            let (node, instance) = (self.node_at(*number), self.instance_at(*number));
+            let names = self.touched_names(*number);
+            let settings = self.changed_settings(*number, node, &names)?;
+            apply_settings(&mut object, MODEL_KEYS, &settings)?;
+            if *number == root {
                 continue;
             }
             if self.scene.name(node) != instance.name {
-                let key = json::find_key(object, NAME_KEYS).unwrap_or(NAME_KEYS[0]);
-                json::set_value(object, key, Some(&self.scene.name(node).into()));
+                let key = json::find_key(&object, NAME_KEYS).unwrap_or(NAME_KEYS[0]);
+                object.set(key, &self.scene.name(node).into());
             }
             let was = instance.parent.map(|parent| self.node_at(parent));
             if self.scene.parent(node) != was {
@@ -112,23 +104,26 @@ impl ChangePlanner<'_> {
                 );
             }
         }
-        // Remove in reverse order, so that the positions of the others stay valid and children
-        // precede their parents.
-        removed.sort_by(|(a, _), (b, _)| b.cmp(a));
-        for (_, object) in removed {
-            object.remove();
-        }
-        for (node, object) in &objects {
-            let key = json::find_key(object, CHILDREN_KEYS).unwrap_or(CHILDREN_KEYS[0]);
-            let new = self.scene.children(*node).filter(|child| self.new_parts.contains(child));
+        // In reverse order, so that the positions of the others stay valid, and the children of an
+        // instance are removed before others are appended.
+        parts.sort_by(|(_, a), (_, b)| b.cmp(a));
+        for (number, at) in parts {
+            if !self.is_still_part(number) {
+                remove_json_object(&mut document, &at)?;
+                continue;
+            }
+            let new = self.scene.children(self.node_at(number));
+            let new = new.filter(|child| self.new_parts.contains(child));
             let new: Result<Vec<_>, Refusal> =
-                new.map(|child| self.json_part(child).map(CstInputValue::Object)).collect();
-            json::append_values(object, key, new?)?;
-            if object.array_value(key).is_some_and(|array| array.elements().is_empty()) {
-                json::set_value(object, key, None);
+                new.map(|child| self.json_part(child).map(JsonInput::Object)).collect();
+            let mut object = find_json_object(&mut document, &at)?;
+            let key = json::find_key(&object, CHILDREN_KEYS).unwrap_or(CHILDREN_KEYS[0]);
+            json::append_values(&mut object, key, new?)?;
+            if object.reborrow().into_array(key).is_some_and(|array| array.is_empty()) {
+                object.remove(key);
             }
         }
-        Ok(document.to_bytes())
+        Ok(document.to_string().into_bytes())
     }
 
     /// Returns the fields of a new `.model.json`, without the name: the root is named after the
@@ -136,29 +131,29 @@ impl ChangePlanner<'_> {
     ///
     /// # Errors
     /// Fails if JSON cannot hold all of it.
-    pub(super) fn json_model(&self, node: Node) -> Result<Vec<(String, CstInputValue)>, Refusal> {
+    pub(super) fn json_model(&self, node: Node) -> Result<Vec<(String, JsonInput)>, Refusal> {
         let mut fields = self.json_part(node)?;
         fields.remove(0);
         Ok(fields)
     }
 
-    fn json_part(&self, root: Node) -> Result<Vec<(String, CstInputValue)>, Refusal> {
+    fn json_part(&self, root: Node) -> Result<Vec<(String, JsonInput)>, Refusal> {
         // In reverse order, so that children are complete before their parents.
         let mut subtree: Vec<Node> = self.scene.subtree(root).collect();
-        let mut below: BTreeMap<Node, Vec<CstInputValue>> = BTreeMap::new();
+        let mut below: BTreeMap<Node, Vec<JsonInput>> = BTreeMap::new();
         while let Some(node) = subtree.pop() {
             let mut fields = vec![
-                ("name".to_owned(), json::string_input(self.scene.name(node))),
-                ("className".to_owned(), json::string_input(self.scene.class(node))),
+                ("name".to_owned(), self.scene.name(node).into()),
+                ("className".to_owned(), self.scene.class(node).into()),
             ];
             fields.extend(self.describe_instance(node, false, None)?);
             if let Some(mut children) = below.remove(&node) {
                 children.reverse();
-                fields.push(("children".to_owned(), CstInputValue::Array(children)));
+                fields.push(("children".to_owned(), JsonInput::Array(children)));
             }
             match self.scene.parent(node) {
                 Some(parent) if node != root => {
-                    below.entry(parent).or_default().push(CstInputValue::Object(fields));
+                    below.entry(parent).or_default().push(JsonInput::Object(fields));
                 }
                 _ => return Ok(fields),
             }
@@ -326,15 +321,29 @@ impl ChangePlanner<'_> {
 }
 
 /// Returns the object of an instance in a `.model.json`.
-fn find_json_object(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Refusal> {
-    let mut object = document.root_object();
+fn find_json_object<'a>(
+    document: &'a mut JsonDocument,
+    at: &[u32],
+) -> Result<JsonObject<'a>, Refusal> {
+    let mut object = document.root_object().map_err(Refusal)?;
     for n in at {
         let key = json::find_key(&object, CHILDREN_KEYS).unwrap_or(CHILDREN_KEYS[0]);
-        let found = json::object_elements(&object, key).into_iter().nth(*n as usize).flatten();
+        let found = object.into_array(key).and_then(|array| array.into_object(*n as usize));
         let Some(found) = found else { return refuse!("it is not what was read") };
         object = found;
     }
     Ok(object)
+}
+
+/// Removes the object of an instance from a `.model.json`.
+fn remove_json_object(document: &mut JsonDocument, at: &[u32]) -> Result<(), Refusal> {
+    let Some((n, above)) = at.split_last() else { return refuse!("it is not what was read") };
+    let object = find_json_object(document, above)?;
+    let key = json::find_key(&object, CHILDREN_KEYS).unwrap_or(CHILDREN_KEYS[0]);
+    if let Some(mut array) = object.into_array(key) {
+        array.remove(*n as usize);
+    }
+    Ok(())
 }
 
 /// Returns the instance of a model file at the given child indices.

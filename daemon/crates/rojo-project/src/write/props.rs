@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use jsonc_parser::cst::{CstInputValue, CstObject};
 use rbx_types::{Attributes, Enum, Variant};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::Value as Json;
 use vector_place::{Node, reflection};
+use vector_text_edit::json::{JsonInput, JsonObject};
 
 use super::{ChangePlanner, json, mount_node, text, text_file, value_json};
 use crate::middleware::FileMiddleware;
@@ -191,19 +191,18 @@ impl ChangePlanner<'_> {
         if let Some((project, names)) = mount_node(origin)
             && !is_node
             && let Ok(Some(bytes)) = self.files.read_planned(project)
-            && let Ok(document) = super::json::JsonDocument::from_bytes(&bytes)
+            && let Ok(mut document) = json::open_document(&bytes)
         {
-            let mut object = document.root_object().object_value("tree");
+            let mut object = document.root_object().ok().and_then(|it| it.into_object("tree"));
             for name in names {
-                object = object.and_then(|it| it.object_value(name));
+                object = object.and_then(|it| it.into_object(name));
             }
             if let Some(object) = object {
-                let properties = object.object_value("$properties");
-                let all = properties.into_iter().flat_map(|it| it.properties());
-                declared.extend(all.filter_map(|it| it.name()?.decoded_value().ok()));
-                if object.get("$attributes").is_some() {
+                if object.has_key("$attributes") {
                     declared.push("Attributes".to_owned());
                 }
+                let properties = object.into_object("$properties");
+                declared.extend(properties.iter().flat_map(|it| it.keys()).map(str::to_owned));
             }
         }
         let class = self.scene.class(node).to_owned();
@@ -302,7 +301,7 @@ impl ChangePlanner<'_> {
         node: Node,
         has_file: bool,
         run_context: Option<u32>,
-    ) -> Result<Vec<(String, CstInputValue)>, Refusal> {
+    ) -> Result<Vec<(String, JsonInput)>, Refusal> {
         let class = self.scene.class(node);
         let (mut properties, mut fields) = (Vec::new(), Vec::new());
         let mut attributes = Vec::new();
@@ -317,16 +316,16 @@ impl ChangePlanner<'_> {
             }
             let json = value_json::property_json(class, &name, &value)
                 .map_err(|why| self.prefix_refusal(node, why))?;
-            properties.push((name, json::to_input(&json)));
+            properties.push((name, JsonInput::from(&json)));
         }
         if !properties.is_empty() {
-            fields.push(("properties".to_owned(), CstInputValue::Object(properties)));
+            fields.push(("properties".to_owned(), JsonInput::Object(properties)));
         }
         if !attributes.is_empty() {
             let entries = attributes
                 .into_iter()
-                .filter_map(|(name, json)| Some((name, json::to_input(&json?))));
-            fields.push(("attributes".to_owned(), CstInputValue::Object(entries.collect())));
+                .filter_map(|(name, json)| Some((name, JsonInput::from(&json?))));
+            fields.push(("attributes".to_owned(), JsonInput::Object(entries.collect())));
         }
         Ok(fields)
     }
@@ -386,22 +385,27 @@ fn changed_attributes(
 
 /// Sets properties and attributes in the object that describes an instance.
 pub(super) fn apply_settings(
-    object: &CstObject,
+    object: &mut JsonObject<'_>,
     keys: DescriptionKeys,
     settings: &PropertySettings,
 ) -> Result<(), Refusal> {
     let key = json::find_key(object, keys.properties).unwrap_or(keys.properties[0]);
     for (key, all) in [(key, &settings.properties), (keys.attributes, &settings.attributes)] {
-        if all.iter().all(|(name, value)| {
-            value.is_none() && object.object_value(key).is_none_or(|it| it.get(name).is_none())
-        }) {
+        let below = object.reborrow().into_object(key);
+        let is_there = |name: &String| below.as_ref().is_some_and(|below| below.has_key(name));
+        if all.iter().all(|(name, value)| value.is_none() && !is_there(name)) {
             continue;
         }
-        let below = json::object_or_create(object, key)?;
+        let mut below = object.reborrow().into_object_or_create(key).map_err(Refusal)?;
         for (name, value) in all {
-            json::set_value(&below, name, value.as_ref());
+            match value {
+                Some(value) => below.set(name, &JsonInput::from(value)),
+                None => below.remove(name),
+            }
         }
-        json::remove_empty_object(object, key);
+        if below.is_empty() {
+            object.remove(key);
+        }
     }
     Ok(())
 }

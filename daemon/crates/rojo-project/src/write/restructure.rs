@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use jsonc_parser::cst::{CstInputValue, CstObject};
 use rbx_types::Variant;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{Node, reflection};
+use vector_text_edit::json::JsonObject;
 
 use super::case_rename::is_present;
 use super::file_names;
-use super::json::{self, JsonDocument};
+use super::json;
 use super::{ChangePlanner, ChildLocation, MovedMeta, mount_node};
 use crate::middleware::{FileMiddleware, INIT_FILES};
 use crate::tree::InstanceOrigin;
@@ -447,7 +447,7 @@ impl ChangePlanner<'_> {
     ) -> Result<(), Refusal> {
         let mut fields = Vec::new();
         if let Some(class) = class {
-            fields.push(("className".to_owned(), json::string_input(&class)));
+            fields.push(("className".to_owned(), class.as_str().into()));
         }
         let is_script = self.scene.is_script(node);
         fields.extend(self.describe_instance(node, is_script, run_context)?);
@@ -455,13 +455,13 @@ impl ChangePlanner<'_> {
             return Ok(());
         }
         self.check_read_back(Some(node), &file, None)?;
-        self.files.create_file(file, json::format_file(CstInputValue::Object(fields)))
+        self.files.create_file(file, json::format_file(&fields))
     }
 
     fn create_model(&mut self, node: Node, folder: &Path, name: &str) -> Result<(), Refusal> {
         let (end, kind, bytes) = match self.json_model(node) {
             Ok(fields) => {
-                let bytes = json::format_file(CstInputValue::Object(fields));
+                let bytes = json::format_file(&fields);
                 ("model.json", FileMiddleware::JsonModel, bytes)
             }
             // Roblox's own format can hold what JSON cannot.
@@ -494,14 +494,12 @@ impl ChangePlanner<'_> {
             );
         }
         self.edit_project_node(&project, above, |parent| {
-            if parent.get(&name).is_some() {
+            if parent.has_key(&name) {
                 return refuse!("it has a node {name:?} already");
             }
-            let key = parent.get(last).and_then(|it| it.name());
-            let Some(key) = key.and_then(|key| key.as_string_lit()) else {
+            if !parent.rename_key(last, &name) {
                 return refuse!("its key {last:?} has no quotes");
-            };
-            key.set_raw_value(serde_json::Value::from(name.as_str()).to_string());
+            }
             Ok(())
         })
     }
@@ -522,15 +520,15 @@ impl ChangePlanner<'_> {
         &mut self,
         project: &Path,
         names: &[String],
-        change: impl FnOnce(&CstObject) -> Result<(), Refusal>,
+        change: impl FnOnce(&mut JsonObject<'_>) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let shown = self.display_path(project);
         self.edit_json_file(project, &self.files.planned_path(project), |root| {
-            let mut object = json::object_or_create(root, "tree")?;
+            let mut object = root.reborrow().into_object_or_create("tree").map_err(Refusal)?;
             for name in names {
-                object = json::object_or_create(&object, name)?;
+                object = object.into_object_or_create(name).map_err(Refusal)?;
             }
-            change(&object)
+            change(&mut object)
         })
         .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
     }
@@ -540,13 +538,13 @@ impl ChangePlanner<'_> {
         &mut self,
         file: &Path,
         to: &Path,
-        change: impl FnOnce(&CstObject) -> Result<(), Refusal>,
+        change: impl FnOnce(&mut JsonObject<'_>) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let is_there = file.is_file();
         let bytes = self.files.read_planned(if is_there { file } else { to })?.unwrap_or_default();
-        let document = JsonDocument::from_bytes(&bytes)?;
-        change(&document.root_object())?;
-        let after = document.to_bytes();
+        let mut document = json::open_document(&bytes)?;
+        change(&mut document.root_object().map_err(Refusal)?)?;
+        let after = document.to_string().into_bytes();
         if after != bytes {
             self.files.set_content(if is_there { file } else { to }, is_there, after);
         }

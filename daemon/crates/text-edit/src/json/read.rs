@@ -16,15 +16,19 @@ const MAX_DEPTH: usize = 128;
 /// Returns the fault as the end of a sentence.
 pub fn read_json(bytes: &[u8]) -> Result<Json, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-    let value = parse_with_ranges(text)?.ok_or_else(|| "it has no value".to_owned())?;
-    Ok(value.into())
+    parse_json(text)?.ok_or_else(|| "it has no value".to_owned())
 }
 
-/// Parses a text and keeps the source range of each value. Returns None if the text has no value.
+/// Parses a text. Returns None if it has no value.
 ///
 /// # Errors
 /// Fails like [`read_json`].
-pub fn parse_with_ranges(text: &str) -> Result<Option<Value<'_>>, String> {
+pub fn parse_json(text: &str) -> Result<Option<Json>, String> {
+    Ok(parse_with_ranges(text)?.map(Json::from))
+}
+
+/// Parses a text and keeps the source range of each value.
+pub(super) fn parse_with_ranges(text: &str) -> Result<Option<Value<'_>>, String> {
     if is_too_deep(text) {
         return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
     }
