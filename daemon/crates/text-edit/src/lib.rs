@@ -2,8 +2,8 @@
 //! three-way merges.
 //!
 //! Every form of edit becomes a sorted list of [`TextEdit`]s over the original text. Refusals are
-//! worded so that a model can correct its call. The crate must not know scenes, tools, fingerprints
-//! or Luau.
+//! worded so that a model can correct its call. JSON files of people are edited by [`json`]. The
+//! crate must not know scenes, tools, fingerprints or Luau.
 //!
 //! [`TextEdit`]: scene_schemas::text::TextEdit
 

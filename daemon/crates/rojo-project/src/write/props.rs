@@ -202,7 +202,7 @@ impl ChangePlanner<'_> {
                     declared.push("Attributes".to_owned());
                 }
                 let properties = object.into_object("$properties");
-                declared.extend(properties.iter().flat_map(|it| it.keys()).map(str::to_owned));
+                declared.extend(properties.iter().flat_map(JsonObject::keys).map(str::to_owned));
             }
         }
         let class = self.scene.class(node).to_owned();

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use jsonc_parser::common::Ranged;
+
 use super::read::{parse_json, parse_with_ranges};
 use super::style::{ContainerPlace, JsonInput, JsonLayout, JsonStyle};
 use super::tree::{JsonContainer, JsonNode};
@@ -27,10 +29,7 @@ impl JsonDocument {
         let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let (mark, body) = text.split_at(mark);
         let root = parse_with_ranges(body)?;
-        let range = root.as_ref().map_or(body.len()..body.len(), |root| {
-            let range = jsonc_parser::common::Ranged::range(root);
-            range.start..range.end
-        });
+        let range = root.as_ref().map_or(body.len()..body.len(), |root| root.start()..root.end());
         let root = root.map(|root| JsonNode::new(body, &root));
         Ok(Self {
             head: format!("{mark}{}", &body[..range.start]),
@@ -84,7 +83,7 @@ impl JsonDocument {
         for (depth, key) in path.iter().enumerate() {
             let rest = &path[depth + 1..];
             if rest.is_empty() || !object.has_key(key) {
-                object.set(key, &value.wrap(rest));
+                object.set(key, &value.wrap_in_keys(rest));
                 break;
             }
             object = object.into_object(key).ok_or_else(|| not_object(key))?;
@@ -112,7 +111,6 @@ impl JsonDocument {
     }
 }
 
-/// The whole text.
 impl Display for JsonDocument {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         out.write_str(&self.head)?;
@@ -230,7 +228,6 @@ impl<'a> JsonArray<'a> {
         object_at(self.container, at, self.style, &self.place)
     }
 
-    /// Appends an element.
     pub fn push(&mut self, value: &JsonInput) {
         self.style.append(self.container, &self.place, None, value);
     }

@@ -46,7 +46,7 @@ impl JsonInput {
     }
 
     /// Wraps a value in one object per key.
-    pub(super) fn wrap(&self, path: &[&str]) -> Self {
+    pub(super) fn wrap_in_keys(&self, path: &[&str]) -> Self {
         let wrap = |value, key: &&str| Self::Object(vec![((*key).to_owned(), value)]);
         path.iter().rev().fold(self.clone(), wrap)
     }
@@ -155,6 +155,9 @@ impl JsonStyle {
         key: Option<&str>,
         value: &JsonInput,
     ) {
+        if container.items.is_empty() {
+            return self.append_first(container, place, key, value);
+        }
         let is_flat = container.is_flat();
         let is_broken = is_flat && self.layout == JsonLayout::Compact && self.needs_lines(value);
         // Values over several lines whose brackets share lines with each other: `[{`, `}, {`, `}]`.
@@ -163,9 +166,7 @@ impl JsonStyle {
             self.break_lines(container, place);
         }
         let has_several = container.items.len() > 1;
-        let Some(last) = container.items.last_mut() else {
-            return self.append_first(container, place, key, value);
-        };
+        let Some(last) = container.items.last_mut() else { return };
         let is_tight = match &last.key {
             Some(key) => key.colon == ":",
             None => has_several && last.before.is_empty(),
@@ -176,8 +177,8 @@ impl JsonStyle {
             let before = if is_tight { "" } else { " " }.to_owned();
             self.new_item(before, key, value, ValueFlow::OneLine { is_tight })
         } else {
-            let below =
-                own_line(&last.before).map_or_else(|| self.below(&place.indent), str::to_owned);
+            let below = own_line(&last.before)
+                .map_or_else(|| self.indent_below(&place.indent), str::to_owned);
             let before = format!("{}{below}", self.newline);
             self.new_item(before, key, value, ValueFlow::Lines { indent: &below })
         };
@@ -201,11 +202,11 @@ impl JsonStyle {
             };
         let item = if is_in_line {
             let is_tight = place.is_tight || key.is_none();
-            container.tail = if is_tight { "" } else { " " }.to_owned();
+            if is_tight { "" } else { " " }.clone_into(&mut container.tail);
             let flow = ValueFlow::OneLine { is_tight: place.is_tight };
             self.new_item(container.tail.clone(), key, value, flow)
         } else {
-            let below = self.below(&place.indent);
+            let below = self.indent_below(&place.indent);
             let before = format!("{kept}{}{below}", self.newline);
             container.tail = format!("{}{}", self.newline, place.indent);
             self.new_item(before, key, value, ValueFlow::Lines { indent: &below })
@@ -229,7 +230,7 @@ impl JsonStyle {
 
     /// Puts each item of a container on a line of its own.
     fn break_lines(&self, container: &mut JsonContainer, place: &ContainerPlace) {
-        let below = self.below(&place.indent);
+        let below = self.indent_below(&place.indent);
         for item in container.items.iter_mut().filter(|item| !item.before.contains('\n')) {
             let comment = item.before.trim();
             let space = if comment.is_empty() { "" } else { " " };
@@ -238,11 +239,11 @@ impl JsonStyle {
         container.tail = format!("{}{}{}", container.tail.trim_end(), self.newline, place.indent);
     }
 
-    fn below(&self, indent: &str) -> String {
+    fn indent_below(&self, indent: &str) -> String {
         format!("{indent}{}", self.indent)
     }
 
-    /// Whether a new value on several lines has any.
+    /// Whether a new value takes several lines where there is room for them.
     fn spans_lines(&self, value: &JsonInput) -> bool {
         match (value, self.layout) {
             (JsonInput::Array(items), JsonLayout::Compact) => {
@@ -254,7 +255,7 @@ impl JsonStyle {
         }
     }
 
-    /// Whether a new value is not to be on one line with others. Fields may follow in an object.
+    /// Whether an object on one line is broken up for a new value. An empty object may get fields.
     fn needs_lines(&self, value: &JsonInput) -> bool {
         matches!(value, JsonInput::Object(_)) || self.spans_lines(value)
     }
@@ -307,7 +308,7 @@ impl JsonStyle {
 
     fn new_container(&self, items: Vec<NewItem<'_>>, flow: ValueFlow<'_>) -> JsonContainer {
         let below = match flow {
-            ValueFlow::Lines { indent } => self.below(indent),
+            ValueFlow::Lines { indent } => self.indent_below(indent),
             ValueFlow::OneLine { .. } => String::new(),
         };
         let is_object = items.first().is_some_and(|first| first.key.is_some());

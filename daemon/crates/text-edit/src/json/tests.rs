@@ -252,6 +252,19 @@ fn removal_restores_the_text_before_the_edit() {
     }
 }
 
+/// The reason for a tree of our own.
+#[test]
+fn tree_of_the_parser_changes_other_bytes() {
+    use jsonc_parser::cst::{CstInputValue, CstRootNode};
+    for text in ["{\"x\":1}", "{ \"x\": 1 }", "{\n\n  \"x\": 1\n\n}\n"] {
+        let theirs = CstRootNode::parse(text, &jsonc_parser::ParseOptions::default()).unwrap();
+        theirs.object_value().unwrap().append("v", CstInputValue::Bool(true)).remove();
+        assert_ne!(theirs.to_string(), text);
+        let put = set(text, Compact, &["v"], &json!(true));
+        assert_eq!(remove(&put, &["v"]), text);
+    }
+}
+
 #[test]
 fn objects_are_created_and_read_by_key() {
     let put = edit("{ \"i\": true }", Compact, |document| {

@@ -171,8 +171,8 @@ impl JsonContainer {
         last.has_comma = false;
         let above = format!("{}{}{}", std::mem::take(&mut last.after), last.trail, item.before);
         let joined = join_gaps(&above, &rest);
-        last.trail = comments_on_line(&joined).to_owned();
-        self.tail = joined[last.trail.len()..].to_owned();
+        comments_on_line(&joined).clone_into(&mut last.trail);
+        joined[last.trail.len()..].clone_into(&mut self.tail);
     }
 }
 
