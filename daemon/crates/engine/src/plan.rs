@@ -53,7 +53,7 @@ impl Engine {
             &self.planner.blobs,
             None,
         );
-        if !self.planner.scene.scene_mut().take_missing().is_empty() {
+        if !self.planner.scene.take_missing().is_empty() {
             return Ok(None);
         }
         let answer = match planned {
@@ -79,7 +79,7 @@ impl Engine {
         self.planner.scene.set_implicit_target(None);
         let (scene, blobs) = (&mut self.planner.scene, &self.planner.blobs);
         let found = tools::plan_call(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
-        if !self.planner.scene.scene_mut().take_missing().is_empty() {
+        if !self.planner.scene.take_missing().is_empty() {
             return refuse!("Not all of the place is known yet; list again in a moment.");
         }
         let Plan::Answer(found) = found else {

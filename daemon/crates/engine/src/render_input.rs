@@ -177,7 +177,7 @@ impl Engine {
                 Ok(DrawInput::Place(gather_solids(&self.planner.scene, root)))
             }
         };
-        let missing = self.planner.scene.scene_mut().take_missing();
+        let missing = self.planner.scene.take_missing();
         if let Some(live) = self.target.driver_mut().live_mut()
             && !missing.is_empty()
         {

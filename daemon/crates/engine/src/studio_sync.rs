@@ -141,7 +141,7 @@ impl Engine {
     /// Asks Studio for the facts that a plan needs. Returns false if it needs none, or has asked
     /// too often.
     pub(crate) fn ask_studio(&mut self, call: Seq, result: &Result<Plan, Refusal>) -> bool {
-        let missing = self.planner.scene.scene_mut().take_missing();
+        let missing = self.planner.scene.take_missing();
         let Some(live) = self.target.driver_mut().live_mut() else {
             return false;
         };
@@ -163,7 +163,7 @@ impl Engine {
     /// # Errors
     /// Some facts are unknown. They are requested now.
     pub(crate) fn check_all_known(&mut self) -> Result<(), Refusal> {
-        let missing = self.planner.scene.scene_mut().take_missing();
+        let missing = self.planner.scene.take_missing();
         match self.target.driver_mut().live_mut() {
             Some(live) if !missing.is_empty() => {
                 live.studio_mut().request_missing(missing);
@@ -228,8 +228,8 @@ impl Engine {
         let Planner { scene, blobs, .. } = &mut self.planner;
         let prepared = studio::prepare_actions(scene, call, &proposal, blobs);
         scene.rollback(mark);
-        let is_known = self.planner.scene.scene_mut().take_missing().is_empty()
-            && self.planner.scene.is_tree_complete();
+        let is_known =
+            self.planner.scene.take_missing().is_empty() && self.planner.scene.is_tree_complete();
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
     }
 
@@ -265,7 +265,7 @@ impl Engine {
         let Planner { scene, blobs, .. } = &mut self.planner;
         let prepared = studio::prepare_actions(scene, call, &pending.proposal, blobs);
         scene.rollback(mark);
-        let missing = scene.scene_mut().take_missing();
+        let missing = scene.take_missing();
         let Some(live) = self.target.driver_mut().live_mut() else {
             return Ok(());
         };
@@ -391,8 +391,7 @@ impl Engine {
         let pending = self.executor.state().find_proposal(seq);
         let seen = pending
             .map(|(_, it)| studio::observe_proposal(&self.planner.scene, &it.proposal, predicted));
-        self.planner.scene.scene_mut().take_missing().is_empty()
-            && seen == Some(ObservedState::Done)
+        self.planner.scene.take_missing().is_empty() && seen == Some(ObservedState::Done)
     }
 
     fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[ActionResult]) {
@@ -498,7 +497,7 @@ impl Engine {
             .retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.should_overlay(it)));
         let tried = self.planner.overlay.len();
         let done = self.planner.overlay_proposals(&proposals, &self.executor);
-        let missing = self.planner.scene.scene_mut().take_missing();
+        let missing = self.planner.scene.take_missing();
         let unfit = proposals.get(self.planner.overlay.len() - tried).copied();
         if missing.is_empty() && done.is_ok() {
             return Ok(());

@@ -38,7 +38,7 @@ impl HybridTarget {
                     return true;
                 }
                 let is_kept = overlay_command(scene, *call, &mut made, command, blobs);
-                missing = scene.scene_mut().take_missing();
+                missing = scene.take_missing();
                 is_kept || !missing.is_empty()
             });
             if !missing.is_empty() {
