@@ -7,25 +7,21 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use scene_schemas::api::{HistoryEntry, HistoryOutcome, SessionId};
-use scene_schemas::command::Command;
+use scene_schemas::api::{HistoryEntry, HistoryOutcome};
 use scene_schemas::entry::{Entry, Place, Record, Seq};
-use scene_schemas::proposal::{Change as Changed, Class, Proposal};
-use serde_json::Value as Json;
 use vector_engine::conversation::is_same_place;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::facts::{OutcomeFacts, ReadOrder};
-use super::row::{HistoryRow, RowSubject, verdict_label};
+use super::row::{
+    CallDetail, HistoryRow, ProposalDetail, RowDetail, RowSubject, WorkflowDetail, verdict_label,
+};
 
 pub(super) const READ_BATCH: usize = 100;
-/// Memory limit of the cached rows, in bytes. Older rows are read again.
-const MAX_ROW_BYTES: usize = 16 << 20;
-/// Memory limit of the summaries of places, calls and proposals, in bytes. The summaries are
-/// dropped and read again beyond it.
-const MAX_SUMMARY_BYTES: usize = 16 << 20;
-/// Paths kept per proposal. The paths of larger proposals are read again.
-const MAX_PATHS: usize = 64;
+/// Memory limit of the recent rows, in bytes. Older rows are read again.
+const MAX_RECENT_BYTES: usize = 24 << 20;
+/// Memory limit of the older rows, in bytes. They are dropped and read again beyond it.
+const MAX_OLDER_BYTES: usize = 8 << 20;
 /// Paths shown per line.
 const MAX_PATHS_SHOWN: usize = 3;
 /// The limit on how many of a script's newest changes are followed.
@@ -37,56 +33,24 @@ const MAX_TITLE_CHARS: usize = 160;
 /// The number of newest workflows whose places are listed.
 const MAX_PLACES_LISTED: usize = 100;
 
-/// The entries, outcomes and summaries that were read so far.
+/// The entries and outcomes that were read so far.
 #[derive(Debug)]
 pub(super) struct HistoryCache {
     /// The position of the newest entry that was read.
     last_read: Seq,
     /// The outcomes of all entries after this position are known.
     facts_after: Seq,
-    /// `rows` holds all entries after this position.
-    rows_after: Seq,
-    rows: VecDeque<Arc<HistoryRow>>,
-    size: usize,
+    /// The newest entries, without gaps up to `last_read`.
+    recent: VecDeque<Arc<HistoryRow>>,
+    recent_size: usize,
+    /// Some of the entries before `recent`.
+    older: HashMap<Seq, Arc<HistoryRow>>,
+    older_size: usize,
+    /// The number of entries that were read backwards, to limit the work of a request.
+    pub(super) read_count: usize,
     pub(super) facts: OutcomeFacts,
-    summaries: SummaryCache,
     places: BTreeSet<String>,
     tools: BTreeSet<String>,
-    is_initialized: bool,
-}
-
-impl Default for HistoryCache {
-    fn default() -> Self {
-        Self {
-            last_read: Seq(0),
-            facts_after: Seq(0),
-            rows_after: Seq(0),
-            rows: VecDeque::new(),
-            size: 0,
-            facts: OutcomeFacts::default(),
-            summaries: SummaryCache::default(),
-            places: BTreeSet::new(),
-            tools: BTreeSet::new(),
-            is_initialized: false,
-        }
-    }
-}
-
-/// Summaries of workflow places, calls and proposals.
-#[derive(Debug, Default)]
-struct SummaryCache {
-    workflows: HashMap<Seq, Arc<WorkflowPlace>>,
-    calls: HashMap<Seq, Arc<CallSummary>>,
-    proposals: HashMap<Seq, Arc<ProposalSummary>>,
-    size: usize,
-}
-
-/// The place of a workflow.
-#[derive(Debug, Default)]
-pub(super) struct WorkflowPlace {
-    pub(super) name: String,
-    pub(super) session: Option<SessionId>,
-    place: Option<Place>,
 }
 
 /// A place that a request selects.
@@ -106,59 +70,55 @@ pub(super) struct ScriptChange {
     pub(super) proposal: Seq,
 }
 
-#[derive(Debug, Default)]
-struct CallSummary {
-    tool: String,
-    path: Option<String>,
-}
-
+/// The call and the proposal that an entry is about, and their outcome.
 #[derive(Debug)]
-struct ProposalSummary {
-    call: Seq,
-    title: String,
-    class: Class,
-    paths: Vec<String>,
-    more: u32,
-    /// The project whose files the proposal changes as well.
-    project: Option<String>,
-}
-
-/// A history line, with the paths of its subject.
-#[derive(Debug)]
-pub(super) struct HistoryLine {
-    pub(super) entry: HistoryEntry,
-    /// The paths of the subject, up to [`MAX_PATHS`].
-    pub(super) paths: Vec<String>,
+pub(super) struct EntrySubject {
+    outcome: Option<HistoryOutcome>,
+    pub(super) proposal: Option<Seq>,
+    proposal_row: Option<Arc<HistoryRow>>,
+    call_row: Option<Arc<HistoryRow>>,
 }
 
 impl HistoryCache {
-    pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
-        if !self.is_initialized {
-            self.last_read = ledger.last_seq()?;
-            (self.facts_after, self.rows_after) = (self.last_read, self.last_read);
-            for started in ledger.recent_starts(MAX_PLACES_LISTED)? {
-                self.note_place(&started);
-            }
-            self.is_initialized = true;
+    /// Starts at the end of the ledger.
+    pub(super) fn new(ledger: &Ledger) -> Result<Self, LedgerError> {
+        let last_read = ledger.last_seq()?;
+        let mut cache = Self {
+            last_read,
+            facts_after: last_read,
+            recent: VecDeque::new(),
+            recent_size: 0,
+            older: HashMap::new(),
+            older_size: 0,
+            read_count: 0,
+            facts: OutcomeFacts::default(),
+            places: BTreeSet::new(),
+            tools: BTreeSet::new(),
+        };
+        for started in ledger.recent_starts(MAX_PLACES_LISTED)? {
+            cache.note_place(&started);
         }
+        Ok(cache)
+    }
+
+    /// Reads the new entries.
+    pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         loop {
             let new = ledger.read(self.last_read, READ_BATCH)?;
-            let Some(last) = new.last() else {
+            if new.is_empty() {
                 return Ok(());
-            };
-            self.last_read = last.seq;
-            for record in &new {
-                self.note_record(record, ReadOrder::Forwards);
-                self.note_place(record);
-                let row = HistoryRow::from_record(record);
-                self.size += row.memory_size();
-                self.rows.push_back(Arc::new(row));
             }
-            while self.size > MAX_ROW_BYTES
-                && let Some(row) = self.rows.pop_front()
+            for record in &new {
+                self.last_read = record.seq;
+                self.note_place(record);
+                let row = self.read_row(record, ReadOrder::Forwards);
+                self.recent_size += row.memory_size();
+                self.recent.push_back(row);
+            }
+            while self.recent_size > MAX_RECENT_BYTES
+                && let Some(row) = self.recent.pop_front()
             {
-                self.size -= row.memory_size();
-                self.rows_after = row.seq;
+                self.recent_size -= row.memory_size();
             }
         }
     }
@@ -181,77 +141,97 @@ impl HistoryCache {
     /// Reads back far enough to know the outcomes of all entries from `seq` on.
     pub(super) fn read_back_to(&mut self, ledger: &Ledger, seq: Seq) -> Result<(), LedgerError> {
         while self.facts_after >= seq && self.facts_after > Seq(0) {
-            self.read_older(ledger)?;
+            self.read_older(ledger, Seq(self.facts_after.0 + 1))?;
         }
         Ok(())
     }
 
-    /// Returns some rows before a position, newest first, and whether they had to be read from the
-    /// ledger. The rows are empty if there are none left.
+    /// Returns some rows before a position, newest first; none if there are none left. The outcomes
+    /// of the entries from that position on must be known.
     pub(super) fn rows_before(
         &mut self,
         ledger: &Ledger,
         seq: Seq,
-    ) -> Result<(Vec<Arc<HistoryRow>>, bool), LedgerError> {
+    ) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
         let seq = seq.min(self.end_position());
-        let kept = seq.0.saturating_sub(1).saturating_sub(self.rows_after.0) as usize;
-        if kept > 0 {
-            let rows = self.rows.range(..kept).rev().take(READ_BATCH).cloned().collect();
-            return Ok((rows, false));
+        let count = seq.0.saturating_sub(1).saturating_sub(self.recent_after().0) as usize;
+        if count > 0 {
+            return Ok(self.recent.range(..count).rev().take(READ_BATCH).cloned().collect());
         }
-        if seq.0 == self.facts_after.0 + 1 {
-            return Ok((self.read_older(ledger)?, true));
-        }
-        let read = ledger.read_before(seq, READ_BATCH)?;
-        for record in &read {
-            self.note_record(record, ReadOrder::Backwards);
-        }
-        Ok((read.iter().map(|record| Arc::new(HistoryRow::from_record(record))).collect(), true))
+        self.read_older(ledger, seq)
     }
 
-    /// Reads the entries before all that were read, and caches them while there is room.
-    fn read_older(&mut self, ledger: &Ledger) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
-        let read = ledger.read_before(Seq(self.facts_after.0 + 1), READ_BATCH)?;
+    /// `recent` holds all entries after this position.
+    fn recent_after(&self) -> Seq {
+        Seq(self.last_read.0 - self.recent.len() as u64)
+    }
+
+    /// Reads entries before a position, and caches them while there is room.
+    fn read_older(
+        &mut self,
+        ledger: &Ledger,
+        before: Seq,
+    ) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
+        let read = ledger.read_before(before, READ_BATCH)?;
         let mut rows = Vec::with_capacity(read.len());
         for record in &read {
-            self.note_record(record, ReadOrder::Backwards);
-            let row = Arc::new(HistoryRow::from_record(record));
-            if self.rows_after == self.facts_after && self.size + row.memory_size() <= MAX_ROW_BYTES
-            {
-                self.size += row.memory_size();
-                self.rows.push_front(Arc::clone(&row));
-                self.rows_after = Seq(record.seq.0 - 1);
+            let row = self.read_row(record, ReadOrder::Backwards);
+            let size = self.recent_size + row.memory_size();
+            if record.seq == self.recent_after() && size <= MAX_RECENT_BYTES {
+                self.recent_size = size;
+                self.recent.push_front(Arc::clone(&row));
+            } else {
+                self.insert_older(&row);
             }
-            self.facts_after = Seq(record.seq.0 - 1);
             rows.push(row);
         }
-        if read.is_empty() {
-            self.facts_after = Seq(0);
-        }
+        let first = read.last().map_or(Seq(0), |last| Seq(last.seq.0 - 1));
+        self.facts_after = self.facts_after.min(first);
+        self.read_count += rows.len();
         Ok(rows)
     }
 
-    /// Records the outcomes, tools and summaries from a record.
-    fn note_record(&mut self, record: &Record, order: ReadOrder) {
+    /// Makes the row of a record, and records its outcomes and its tool.
+    fn read_row(&mut self, record: &Record, order: ReadOrder) -> Arc<HistoryRow> {
         self.facts.read_record(record, order);
-        match &record.entry {
-            Entry::Called { tool, args, .. } => {
-                if !self.tools.contains(tool) {
-                    self.tools.insert(tool.clone());
-                }
-                self.summaries.note_call(record.seq, tool, args);
-            }
-            Entry::Proposed { call, proposal, .. } => {
-                self.summaries.note_proposal(record.seq, *call, proposal);
-            }
-            _ => {}
+        let row = HistoryRow::from_record(record);
+        if let RowDetail::Call(called) = &row.detail
+            && !self.tools.contains(&called.tool)
+        {
+            self.tools.insert(called.tool.clone());
         }
+        Arc::new(row)
     }
 
     fn note_place(&mut self, record: &Record) {
         if let Entry::Started { place, .. } = &record.entry {
             self.places.insert(place.name());
         }
+    }
+
+    fn insert_older(&mut self, row: &Arc<HistoryRow>) {
+        self.older_size += row.memory_size();
+        if self.older_size > MAX_OLDER_BYTES {
+            self.older.clear();
+            self.older_size = row.memory_size();
+        }
+        self.older.insert(row.seq, Arc::clone(row));
+    }
+
+    /// The row of one entry; None if the entry does not exist.
+    pub(super) fn row_at(
+        &mut self,
+        ledger: &Ledger,
+        seq: Seq,
+    ) -> Result<Option<Arc<HistoryRow>>, LedgerError> {
+        let index = seq.0.checked_sub(self.recent_after().0 + 1);
+        let recent = index.and_then(|index| self.recent.get(index as usize));
+        if let Some(row) = recent.or_else(|| self.older.get(&seq)) {
+            return Ok(Some(Arc::clone(row)));
+        }
+        let row = ledger.record_at(seq)?.map(|it| Arc::new(HistoryRow::from_record(&it)));
+        row.iter().for_each(|row| self.insert_older(row));
+        Ok(row)
     }
 
     /// The outcome of an entry's subject, and its proposal.
@@ -263,44 +243,22 @@ impl HistoryCache {
         }
     }
 
-    pub(super) fn workflow_place(
-        &mut self,
-        ledger: &Ledger,
-        workflow: Seq,
-    ) -> Result<Arc<WorkflowPlace>, LedgerError> {
-        if let Some(known) = self.summaries.workflows.get(&workflow) {
-            return Ok(Arc::clone(known));
-        }
-        let place = match ledger.record_at(workflow)?.map(|record| record.entry) {
-            Some(Entry::Started { place, .. }) => WorkflowPlace {
-                name: place.name(),
-                session: Some(place.session_id()),
-                place: Some(place),
-            },
-            _ => WorkflowPlace::default(),
-        };
-        let place = Arc::new(place);
-        self.summaries.reserve_bytes(place.name.len());
-        self.summaries.workflows.insert(workflow, Arc::clone(&place));
-        Ok(place)
-    }
-
-    /// The tool of an entry's subject.
-    pub(super) fn find_tool(
+    pub(super) fn find_subject(
         &mut self,
         ledger: &Ledger,
         row: &HistoryRow,
-    ) -> Result<Option<String>, LedgerError> {
+    ) -> Result<EntrySubject, LedgerError> {
+        let (outcome, proposal) = self.find_outcome(row);
+        let proposal_row = proposal.map(|seq| self.row_at(ledger, seq)).transpose()?.flatten();
         let call = match row.subject {
-            RowSubject::Nothing => return Ok(None),
-            RowSubject::Call(call) => call,
-            RowSubject::Proposal(seq) => match self.summaries.proposal_summary(ledger, seq)? {
-                Some(proposed) => proposed.call,
-                None => return Ok(None),
-            },
+            RowSubject::Nothing => None,
+            RowSubject::Call(call) => Some(call),
+            RowSubject::Proposal(_) => {
+                proposal_row.as_ref().and_then(|it| it.proposal_detail()).map(|it| it.call)
+            }
         };
-        let called = self.summaries.call_summary(ledger, call)?;
-        Ok(Some(called.tool.clone()).filter(|tool| !tool.is_empty()))
+        let call_row = call.map(|seq| self.row_at(ledger, seq)).transpose()?.flatten();
+        Ok(EntrySubject { outcome, proposal, proposal_row, call_row })
     }
 
     /// Returns the entries that changed a script in a place, oldest first, and the newest calls
@@ -313,7 +271,7 @@ impl HistoryCache {
     ) -> Result<(Vec<ScriptChange>, Vec<Seq>), LedgerError> {
         let (mut changes, mut reads, mut at) = (Vec::new(), Vec::new(), self.end_position());
         loop {
-            let (rows, _) = self.rows_before(ledger, at)?;
+            let rows = self.rows_before(ledger, at)?;
             let Some(last) = rows.last() else {
                 break;
             };
@@ -330,12 +288,12 @@ impl HistoryCache {
                     RowSubject::Call(call)
                         if kind == "answered" && reads.len() < MAX_SCRIPT_READS =>
                     {
-                        let called = self.summaries.call_summary(ledger, call)?;
+                        let called = self.row_at(ledger, call)?;
                         let is_its =
-                            called.tool == "read_script" && called.path.as_deref() == Some(path);
-                        if is_its
-                            && self.workflow_place(ledger, row.workflow)?.is_selected_by(selector)
-                        {
+                            called.as_ref().and_then(|it| it.call_detail()).is_some_and(|it| {
+                                it.tool == "read_script" && it.path.as_deref() == Some(path)
+                            });
+                        if is_its && self.is_in_place(ledger, row.workflow, selector)? {
                             reads.push(seq);
                         }
                     }
@@ -360,19 +318,35 @@ impl HistoryCache {
         selector: &PlaceSelector,
         path: &str,
     ) -> Result<bool, LedgerError> {
-        let Some(proposed) = self.summaries.proposal_summary(ledger, proposal)? else {
+        let proposed = self.row_at(ledger, proposal)?;
+        let Some(proposed) = proposed.as_ref().and_then(|it| it.proposal_detail()) else {
             return Ok(false);
         };
         // A change of an ancestor may have changed the script too.
         let touches = |it: &String| path.strip_prefix(it.as_str()).is_some_and(is_path_boundary);
-        if proposed.more == 0 && !proposed.paths.iter().any(touches) {
+        if proposed.more_paths == 0 && !proposed.paths.iter().any(touches) {
             return Ok(false);
         }
         let is_project = match selector {
             PlaceSelector::Open(place) => proposed.project.as_ref() == Some(&place.name()),
             PlaceSelector::Named(name) => proposed.project.as_ref() == Some(name),
         };
-        Ok(is_project || self.workflow_place(ledger, row.workflow)?.is_selected_by(selector))
+        Ok(is_project || self.is_in_place(ledger, row.workflow, selector)?)
+    }
+
+    /// Whether a workflow works on the selected place.
+    fn is_in_place(
+        &mut self,
+        ledger: &Ledger,
+        workflow: Seq,
+        selector: &PlaceSelector,
+    ) -> Result<bool, LedgerError> {
+        let started = self.row_at(ledger, workflow)?;
+        let workflow = started.as_ref().and_then(|it| it.workflow_detail());
+        Ok(workflow.is_some_and(|it| match selector {
+            PlaceSelector::Open(open) => is_same_place(&it.place, open),
+            PlaceSelector::Named(name) => it.is_named(name),
+        }))
     }
 
     /// Builds the displayed line of a row. It does not know whether the session is open.
@@ -380,150 +354,79 @@ impl HistoryCache {
         &mut self,
         ledger: &Ledger,
         row: &HistoryRow,
-    ) -> Result<HistoryLine, LedgerError> {
-        let place = self.workflow_place(ledger, row.workflow)?;
-        let tool = self.find_tool(ledger, row)?;
-        let (outcome, proposal) = self.find_outcome(row);
-        let proposed = match proposal {
-            Some(seq) => self.summaries.proposal_summary(ledger, seq)?,
-            None => None,
-        };
-        let (mut paths, more) = match &proposed {
-            Some(proposed) => (proposed.paths.clone(), proposed.more),
-            None => (Vec::new(), 0),
-        };
-        if let (RowSubject::Call(call), None) = (row.subject, &proposed) {
-            paths.extend(self.summaries.call_summary(ledger, call)?.path.clone());
-        }
-        let first_line = row.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let title = match (verdict_label(row.kind), &proposed) {
-            (Some(verdict), Some(proposed)) if first_line.is_empty() => {
-                format!("{verdict}: {}", proposed.title)
-            }
-            (Some(verdict), Some(proposed)) => {
-                format!("{verdict}: {} ({first_line})", proposed.title)
-            }
-            _ => first_line.to_owned(),
-        };
-        let shown: Vec<String> = paths.iter().take(MAX_PATHS_SHOWN).cloned().collect();
-        let entry = HistoryEntry {
+        subject: &EntrySubject,
+    ) -> Result<HistoryEntry, LedgerError> {
+        let started = self.row_at(ledger, row.workflow)?;
+        let workflow = started.as_ref().and_then(|it| it.workflow_detail());
+        let paths = subject.paths();
+        let shown = &paths[..paths.len().min(MAX_PATHS_SHOWN)];
+        Ok(HistoryEntry {
             seq: row.seq,
             at: row.at,
             workflow: row.workflow,
-            session: place.session.clone(),
-            place: place.name.clone(),
+            session: workflow.map(|it| it.session.clone()),
+            place: workflow.map_or(String::new(), |it| it.name.clone()),
             kind: row.kind.to_owned(),
-            title: shorten_text(title),
-            tool,
-            outcome,
-            proposal,
-            more_paths: more + (paths.len() - shown.len()) as u32,
-            paths: shown,
+            title: subject.title_of(row),
+            tool: subject.tool().map(str::to_owned),
+            outcome: subject.outcome,
+            proposal: subject.proposal,
+            paths: shown.to_vec(),
+            more_paths: (subject.more_paths() + paths.len() - shown.len()) as u32,
             by: row.by,
-            class: proposed.map(|it| it.class),
-        };
-        Ok(HistoryLine { entry, paths })
+            class: subject.proposal_detail().map(|it| it.class),
+        })
     }
 }
 
-impl WorkflowPlace {
-    fn is_selected_by(&self, selector: &PlaceSelector) -> bool {
-        match selector {
-            PlaceSelector::Open(open) => {
-                self.place.as_ref().is_some_and(|place| is_same_place(place, open))
-            }
-            PlaceSelector::Named(name) => {
-                self.name == *name || self.session.as_ref().is_some_and(|it| it.0 == *name)
-            }
+impl EntrySubject {
+    fn proposal_detail(&self) -> Option<&ProposalDetail> {
+        self.proposal_row.as_ref()?.proposal_detail()
+    }
+
+    fn call_detail(&self) -> Option<&CallDetail> {
+        self.call_row.as_ref()?.call_detail()
+    }
+
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.call_detail().map(|it| it.tool.as_str()).filter(|tool| !tool.is_empty())
+    }
+
+    /// The touched paths, without those that are not cached.
+    pub(super) fn paths(&self) -> &[String] {
+        match self.proposal_detail() {
+            Some(proposal) => &proposal.paths,
+            None => self.call_detail().map_or(&[], |it| it.path.as_slice()),
         }
+    }
+
+    /// The number of touched paths that are not cached.
+    pub(super) fn more_paths(&self) -> usize {
+        self.proposal_detail().map_or(0, |it| it.more_paths)
+    }
+
+    /// The title of the line of an entry with this subject.
+    pub(super) fn title_of(&self, row: &HistoryRow) -> String {
+        let first_line = row.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let title = self.proposal_row.as_ref().filter(|it| it.proposal_detail().is_some());
+        shorten_text(match (verdict_label(row.kind), title.map(|it| &it.text)) {
+            (Some(verdict), Some(title)) if first_line.is_empty() => format!("{verdict}: {title}"),
+            (Some(verdict), Some(title)) => format!("{verdict}: {title} ({first_line})"),
+            _ => first_line.to_owned(),
+        })
+    }
+}
+
+impl WorkflowDetail {
+    /// Whether this is the name or the session ID of the place.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.session.0 == name
     }
 }
 
 /// Whether `rest`, which follows a path, starts a new segment or is empty.
 fn is_path_boundary(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['.', '['])
-}
-
-impl SummaryCache {
-    /// Reserves memory for `bytes` more. If the limit is exceeded, all summaries are dropped, and
-    /// read again when they are needed.
-    fn reserve_bytes(&mut self, bytes: usize) {
-        self.size += bytes + 200;
-        if self.size > MAX_SUMMARY_BYTES {
-            *self = Self { size: bytes + 200, ..Self::default() };
-        }
-    }
-
-    fn note_call(&mut self, seq: Seq, tool: &str, args: &Json) -> Arc<CallSummary> {
-        let path = args.get("path").and_then(Json::as_str).map(str::to_owned);
-        let called = Arc::new(CallSummary { tool: tool.to_owned(), path });
-        self.reserve_bytes(tool.len() + called.path.as_ref().map_or(0, String::len));
-        self.calls.insert(seq, Arc::clone(&called));
-        called
-    }
-
-    fn call_summary(&mut self, ledger: &Ledger, seq: Seq) -> Result<Arc<CallSummary>, LedgerError> {
-        if let Some(known) = self.calls.get(&seq) {
-            return Ok(Arc::clone(known));
-        }
-        Ok(match ledger.record_at(seq)?.map(|record| record.entry) {
-            Some(Entry::Called { tool, args, .. }) => self.note_call(seq, &tool, &args),
-            _ => Arc::default(),
-        })
-    }
-
-    fn note_proposal(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Arc<ProposalSummary> {
-        let mut paths = touched_paths(proposal);
-        let more = paths.len().saturating_sub(MAX_PATHS) as u32;
-        paths.truncate(MAX_PATHS);
-        let title = proposal.title.clone();
-        let project = proposal.files.as_ref().map(|files| files.project.clone());
-        self.reserve_bytes(title.len() + paths.iter().map(|path| path.len() + 24).sum::<usize>());
-        let proposed =
-            Arc::new(ProposalSummary { call, title, class: proposal.class, paths, more, project });
-        self.proposals.insert(seq, Arc::clone(&proposed));
-        proposed
-    }
-
-    fn proposal_summary(
-        &mut self,
-        ledger: &Ledger,
-        seq: Seq,
-    ) -> Result<Option<Arc<ProposalSummary>>, LedgerError> {
-        if let Some(known) = self.proposals.get(&seq) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        Ok(match ledger.record_at(seq)?.map(|record| record.entry) {
-            Some(Entry::Proposed { call, proposal, .. }) => {
-                Some(self.note_proposal(seq, call, &proposal))
-            }
-            _ => None,
-        })
-    }
-}
-
-/// The paths of the instances that a proposal touches, without duplicates and in the order of the
-/// commands.
-pub(super) fn touched_paths(proposal: &Proposal) -> Vec<String> {
-    let mut all = Vec::new();
-    for command in &proposal.commands {
-        all.push(match command {
-            Command::Create { parent, name, .. } | Command::Clone { parent, name, .. } => {
-                parent.path.child(name, None).to_string()
-            }
-            command => command.target().path.to_string(),
-        });
-    }
-    for row in &proposal.preview.rows {
-        all.push(row.path.to_string());
-        if let Changed::Moved { to } = &row.change {
-            all.push(to.to_string());
-        }
-    }
-    all.extend(proposal.preview.scripts.iter().map(|script| script.path.to_string()));
-    let mut seen = std::collections::HashSet::new();
-    all.retain(|path| seen.insert(path.clone()));
-    all
 }
 
 fn shorten_text(text: String) -> String {

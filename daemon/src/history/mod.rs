@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regex::{Regex, RegexBuilder};
 use scene_schemas::InstancePath;
-use scene_schemas::api::{History, HistoryRecord, ScriptAtTime};
+use scene_schemas::api::{History, HistoryEntry, HistoryRecord, ScriptAtTime};
 use scene_schemas::entry::{Entry, Record, Seq};
 
 pub use self::cache::PlaceSelector;
@@ -25,23 +25,43 @@ pub use self::usage_meter::UsageMeter;
 use vector_engine::budget::day_number;
 use vector_ledger::{Ledger, LedgerError};
 
-use self::cache::{HistoryCache, touched_paths};
-use self::row::HistoryRow;
+use self::cache::{EntrySubject, HistoryCache};
+use self::row::{HistoryRow, searchable_text, touched_paths};
 use self::script_timeline::ScriptTimeline;
 
 /// Entries a page reads before it returns the position to continue from.
 const MAX_ENTRIES_READ: usize = 5_000;
 
+/// After every position.
+const NEWEST: Seq = Seq(u64::MAX);
+
 /// Entries exported per batch.
 const EXPORT_BATCH: usize = 50;
 
 #[derive(Debug, Default)]
-pub struct HistoryIndex(Mutex<HistoryCache>);
+pub struct HistoryIndex(Mutex<Option<HistoryCache>>);
 
 impl HistoryIndex {
     /// Clears the cache, after entries of the ledger were erased.
     pub fn clear(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = HistoryCache::default();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Runs `work` with all new entries read, and the outcomes of all entries from `from` on known.
+    fn with_cache<T>(
+        &self,
+        ledger: &Ledger,
+        from: Seq,
+        work: impl FnOnce(&mut HistoryCache) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = match &mut *slot {
+            Some(cache) => cache,
+            None => slot.insert(HistoryCache::new(ledger)?),
+        };
+        cache.refresh(ledger)?;
+        cache.read_back_to(ledger, from)?;
+        work(cache)
     }
 
     /// Reads a page of the history.
@@ -53,36 +73,11 @@ impl HistoryIndex {
         ledger: &Ledger,
         wanted: &HistoryQuery,
     ) -> Result<History, LedgerError> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.refresh(ledger)?;
-        let mut at = wanted.before.unwrap_or(known.end_position()).min(known.end_position());
-        known.read_back_to(ledger, at)?;
-        let mut reader = FilteredReader {
-            cache: &mut known,
-            ledger,
-            query: FilterQuery::from_filter(&wanted.filter),
-        };
-        let (mut entries, mut read) = (Vec::new(), 0);
-        'page: while at > Seq(1) && entries.len() < wanted.limit && read < MAX_ENTRIES_READ {
-            let (rows, were_read) = reader.cache.rows_before(ledger, at)?;
-            read += if were_read { rows.len() } else { 0 };
-            if rows.is_empty() {
-                at = Seq(1);
-            }
-            for row in rows {
-                if wanted.filter.day.is_some_and(|wanted| day_number(row.at) < wanted) {
-                    at = Seq(1);
-                    break 'page;
-                }
-                at = row.seq;
-                entries.extend(reader.matching_line(&row)?);
-                if entries.len() == wanted.limit {
-                    break 'page;
-                }
-            }
-        }
-        let older = (at > Seq(1)).then_some(at);
-        Ok(History { entries, older, places: known.recent_places(), tools: known.tool_names() })
+        let from = wanted.before.unwrap_or(NEWEST);
+        self.with_cache(ledger, from, |cache| {
+            let query = FilterQuery::from_filter(&wanted.filter);
+            FilteredReader { cache, ledger, query }.read_page(from, wanted.limit)
+        })
     }
 
     /// Reads a whole entry. None if it does not exist.
@@ -97,10 +92,11 @@ impl HistoryIndex {
         let Some(record) = ledger.record_at(seq)? else {
             return Ok(None);
         };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.refresh(ledger)?;
-        known.read_back_to(ledger, seq)?;
-        let line = known.build_line(ledger, &HistoryRow::from_record(&record))?.entry;
+        let line = self.with_cache(ledger, seq, |cache| {
+            let row = HistoryRow::from_record(&record);
+            let subject = cache.find_subject(ledger, &row)?;
+            cache.build_line(ledger, &row, &subject)
+        })?;
         let (previous, next) = ledger.neighbours(record.workflow, seq)?;
         Ok(Some(HistoryRecord { line, record: Box::new(record), previous, next }))
     }
@@ -150,19 +146,19 @@ impl HistoryIndex {
         if *filter == EntryFilter::default() {
             return Ok(records);
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.refresh(ledger)?;
         // The outcome of a record can be anywhere after it.
-        known.read_back_to(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
-        let mut reader =
-            FilteredReader { cache: &mut known, ledger, query: FilterQuery::from_filter(filter) };
-        let mut fitting = Vec::new();
-        for record in records {
-            if reader.matching_line(&HistoryRow::from_record(&record))?.is_some() {
-                fitting.push(record);
+        let from = records.first().map_or(NEWEST, |first| first.seq);
+        self.with_cache(ledger, from, |cache| {
+            let mut reader =
+                FilteredReader { cache, ledger, query: FilterQuery::from_filter(filter) };
+            let mut fitting = Vec::new();
+            for record in records {
+                if reader.matching_line(&HistoryRow::from_record(&record))?.is_some() {
+                    fitting.push(record);
+                }
             }
-        }
-        Ok(fitting)
+            Ok(fitting)
+        })
     }
 }
 
@@ -180,11 +176,9 @@ impl HistoryIndex {
         seq: Option<Seq>,
         now: Vec<String>,
     ) -> Result<Option<ScriptAtTime>, LedgerError> {
-        let (changes, reads) = {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            known.refresh(ledger)?;
-            known.script_changes(ledger, selector, &path.to_string())?
-        };
+        let (changes, reads) = self.with_cache(ledger, NEWEST, |cache| {
+            cache.script_changes(ledger, selector, &path.to_string())
+        })?;
         let script = ScriptTimeline::read_changes(ledger, &path, changes, now, &reads)?;
         Ok(script.has_history().then(|| script.text_at(path, seq)))
     }
@@ -209,11 +203,11 @@ impl HistoryIndex {
         ledger: &Ledger,
         proposal: Seq,
     ) -> Result<Option<RevertBlock>, LedgerError> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.refresh(ledger)?;
-        known.read_back_to(ledger, proposal)?;
-        let taken = known.facts.find_revert(proposal).map(RevertBlock::Reverted);
-        Ok(taken.or_else(|| known.facts.find_pending_revert(proposal).map(RevertBlock::Pending)))
+        self.with_cache(ledger, proposal, |cache| {
+            let taken = cache.facts.find_revert(proposal).map(RevertBlock::Reverted);
+            let pending = || cache.facts.find_pending_revert(proposal).map(RevertBlock::Pending);
+            Ok(taken.or_else(pending))
+        })
     }
 }
 
@@ -254,11 +248,37 @@ struct FilteredReader<'a> {
 }
 
 impl FilteredReader<'_> {
+    /// Reads a page of the entries before a position.
+    fn read_page(&mut self, before: Seq, limit: usize) -> Result<History, LedgerError> {
+        let mut at = before.min(self.cache.end_position());
+        let (mut entries, start) = (Vec::new(), self.cache.read_count);
+        'page: while at > Seq(1)
+            && entries.len() < limit
+            && self.cache.read_count - start < MAX_ENTRIES_READ
+        {
+            let rows = self.cache.rows_before(self.ledger, at)?;
+            if rows.is_empty() {
+                at = Seq(1);
+            }
+            for row in rows {
+                if self.query.filter.day.is_some_and(|wanted| day_number(row.at) < wanted) {
+                    at = Seq(1);
+                    break 'page;
+                }
+                at = row.seq;
+                entries.extend(self.matching_line(&row)?);
+                if entries.len() == limit {
+                    break 'page;
+                }
+            }
+        }
+        let older = (at > Seq(1)).then_some(at);
+        let (places, tools) = (self.cache.recent_places(), self.cache.tool_names());
+        Ok(History { entries, older, places, tools })
+    }
+
     /// The line of an entry if it matches the filter.
-    fn matching_line(
-        &mut self,
-        row: &HistoryRow,
-    ) -> Result<Option<scene_schemas::api::HistoryEntry>, LedgerError> {
+    fn matching_line(&mut self, row: &HistoryRow) -> Result<Option<HistoryEntry>, LedgerError> {
         let filter = self.query.filter;
         if !self.query.can_match(row)
             || filter.outcome.is_some_and(|it| self.cache.find_outcome(row).0 != Some(it))
@@ -266,58 +286,52 @@ impl FilteredReader<'_> {
             return Ok(None);
         }
         if let Some(place) = &filter.place {
-            let found = self.cache.workflow_place(self.ledger, row.workflow)?;
-            if found.name != *place && found.session.as_ref().is_none_or(|it| it.0 != *place) {
+            let started = self.cache.row_at(self.ledger, row.workflow)?;
+            let workflow = started.as_ref().and_then(|it| it.workflow_detail());
+            if !workflow.is_some_and(|it| it.is_named(place)) {
                 return Ok(None);
             }
         }
-        if filter.tool.is_some() && self.cache.find_tool(self.ledger, row)? != filter.tool {
+        let subject = self.cache.find_subject(self.ledger, row)?;
+        let is_match = (filter.tool.is_none() || subject.tool() == filter.tool.as_deref())
+            && self.has_text_match(row, &subject)?
+            && self.has_path_match(&subject)?;
+        if !is_match {
             return Ok(None);
         }
-        if self.query.text.is_none() && self.query.path.is_none() {
-            return self.cache.build_line(self.ledger, row).map(|line| Some(line.entry));
-        }
-        // Most rows fail the checks above, so their lines are never built.
-        let line = self.cache.build_line(self.ledger, row)?;
-        let matches_text = match &self.query.text {
-            Some(text) => {
-                text.is_match(&row.text)
-                    || text.is_match(&line.entry.title)
-                    || (row.is_truncated && self.has_full_text_match(row, text)?)
-            }
-            None => true,
-        };
-        let matches_path = match &self.query.path {
-            Some(path) if matches_text => {
-                let is_more =
-                    line.entry.more_paths as usize + line.entry.paths.len() > line.paths.len();
-                line.paths.iter().any(|it| path.is_match(it))
-                    || (is_more && self.has_full_path_match(line.entry.proposal, path)?)
-            }
-            Some(_) => false,
-            None => true,
-        };
-        Ok((matches_text && matches_path).then_some(line.entry))
+        self.cache.build_line(self.ledger, row, &subject).map(Some)
     }
 
-    /// Whether the part of a text that is not cached matches.
-    fn has_full_text_match(&self, row: &HistoryRow, text: &Regex) -> Result<bool, LedgerError> {
-        let record = self.ledger.record_at(row.seq)?;
-        Ok(record.is_some_and(|record| text.is_match(&row::searchable_text(&record.entry))))
-    }
-
-    /// Whether the paths of a proposal that are not cached match.
-    fn has_full_path_match(
+    /// Whether the text or the title matches. The part of a text that is not cached is read again.
+    fn has_text_match(
         &self,
-        proposal: Option<Seq>,
-        path: &Regex,
+        row: &HistoryRow,
+        subject: &EntrySubject,
     ) -> Result<bool, LedgerError> {
+        let Some(text) = &self.query.text else {
+            return Ok(true);
+        };
+        if text.is_match(&row.text) || text.is_match(&subject.title_of(row)) {
+            return Ok(true);
+        }
+        let record = if row.is_truncated { self.ledger.record_at(row.seq)? } else { None };
+        Ok(record.is_some_and(|record| text.is_match(&searchable_text(&record.entry))))
+    }
+
+    /// Whether a path matches. The paths of a proposal that are not cached are read again.
+    fn has_path_match(&self, subject: &EntrySubject) -> Result<bool, LedgerError> {
+        let Some(path) = &self.query.path else {
+            return Ok(true);
+        };
+        let has_match = |paths: &[String]| paths.iter().any(|it| path.is_match(it));
+        if has_match(subject.paths()) {
+            return Ok(true);
+        }
+        let proposal = subject.proposal.filter(|_| subject.more_paths() > 0);
         let record = proposal.map(|seq| self.ledger.record_at(seq)).transpose()?.flatten();
-        Ok(match record.map(|record| record.entry) {
-            Some(Entry::Proposed { proposal, .. }) => {
-                touched_paths(&proposal).iter().any(|it| path.is_match(it))
-            }
+        Ok(record.is_some_and(|record| match &record.entry {
+            Entry::Proposed { proposal, .. } => has_match(&touched_paths(proposal)),
             _ => false,
-        })
+        }))
     }
 }

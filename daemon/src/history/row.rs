@@ -3,15 +3,21 @@
 //! It reads nothing but the entry itself.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
+use scene_schemas::api::SessionId;
+use scene_schemas::command::Command;
+use scene_schemas::entry::{Approver, Entry, Finish, Place, Record, Seq};
+use scene_schemas::proposal::{Change, Class, Proposal};
 use vector_core::workflow::brief_json;
 use vector_place::count_noun;
 
 /// Characters of a text that are cached for searching. The rest is read again.
 const MAX_SEARCH_CHARS: usize = 1_000;
+/// Paths cached per proposal. The paths of larger proposals are read again.
+const MAX_PATHS: usize = 64;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct HistoryRow {
     pub(super) seq: Seq,
     pub(super) at: u64,
@@ -23,6 +29,7 @@ pub(super) struct HistoryRow {
     pub(super) text: Box<str>,
     /// Whether the searchable text is longer than `text`.
     pub(super) is_truncated: bool,
+    pub(super) detail: RowDetail,
 }
 
 /// The subject of an entry.
@@ -32,6 +39,42 @@ pub(super) enum RowSubject {
     Nothing,
     Call(Seq),
     Proposal(Seq),
+}
+
+/// The data of an entry that other entries of its workflow, call or proposal show as well.
+#[derive(Debug)]
+pub(super) enum RowDetail {
+    Nothing,
+    Workflow(Box<WorkflowDetail>),
+    Call(Box<CallDetail>),
+    Proposal(Box<ProposalDetail>),
+}
+
+#[derive(Debug)]
+pub(super) struct WorkflowDetail {
+    /// The name of the place.
+    pub(super) name: String,
+    pub(super) session: SessionId,
+    pub(super) place: Place,
+}
+
+#[derive(Debug)]
+pub(super) struct CallDetail {
+    pub(super) tool: String,
+    /// The `path` of its arguments.
+    pub(super) path: Option<String>,
+}
+
+/// A proposal without its title, which is the text of its row.
+#[derive(Debug)]
+pub(super) struct ProposalDetail {
+    pub(super) call: Seq,
+    pub(super) class: Class,
+    pub(super) paths: Vec<String>,
+    /// Number of paths beyond `paths`.
+    pub(super) more_paths: usize,
+    /// The project whose files the proposal changes as well.
+    pub(super) project: Option<String>,
 }
 
 impl HistoryRow {
@@ -51,12 +94,73 @@ impl HistoryRow {
             by,
             text: text[..end.unwrap_or(text.len())].into(),
             is_truncated: end.is_some(),
+            detail: RowDetail::from_entry(&record.entry),
         }
     }
 
     /// The approximate memory use, in bytes.
     pub(super) fn memory_size(&self) -> usize {
-        size_of::<Self>() + self.text.len()
+        size_of::<Self>() + self.text.len() + self.detail.memory_size()
+    }
+
+    pub(super) fn workflow_detail(&self) -> Option<&WorkflowDetail> {
+        match &self.detail {
+            RowDetail::Workflow(detail) => Some(detail),
+            RowDetail::Nothing | RowDetail::Call(_) | RowDetail::Proposal(_) => None,
+        }
+    }
+
+    pub(super) fn call_detail(&self) -> Option<&CallDetail> {
+        match &self.detail {
+            RowDetail::Call(detail) => Some(detail),
+            RowDetail::Nothing | RowDetail::Workflow(_) | RowDetail::Proposal(_) => None,
+        }
+    }
+
+    pub(super) fn proposal_detail(&self) -> Option<&ProposalDetail> {
+        match &self.detail {
+            RowDetail::Proposal(detail) => Some(detail),
+            RowDetail::Nothing | RowDetail::Workflow(_) | RowDetail::Call(_) => None,
+        }
+    }
+}
+
+impl RowDetail {
+    fn from_entry(entry: &Entry) -> Self {
+        match entry {
+            Entry::Started { place, .. } => Self::Workflow(Box::new(WorkflowDetail {
+                name: place.name(),
+                session: place.session_id(),
+                place: place.clone(),
+            })),
+            Entry::Called { tool, args, .. } => {
+                let path = args.get("path").and_then(|path| path.as_str()).map(str::to_owned);
+                Self::Call(Box::new(CallDetail { tool: tool.clone(), path }))
+            }
+            Entry::Proposed { call, proposal, .. } => {
+                let mut paths = touched_paths(proposal);
+                let more_paths = paths.len().saturating_sub(MAX_PATHS);
+                paths.truncate(MAX_PATHS);
+                let project = proposal.files.as_ref().map(|files| files.project.clone());
+                let (call, class) = (*call, proposal.class);
+                Self::Proposal(Box::new(ProposalDetail { call, class, paths, more_paths, project }))
+            }
+            _ => Self::Nothing,
+        }
+    }
+
+    fn memory_size(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            // The place repeats what the name and the session are made of.
+            Self::Workflow(it) => size_of_val(&**it) + 2 * (it.name.len() + it.session.0.len()),
+            Self::Call(it) => {
+                size_of_val(&**it) + it.tool.len() + it.path.as_ref().map_or(0, String::len)
+            }
+            Self::Proposal(it) => {
+                size_of_val(&**it) + it.paths.iter().map(|path| path.len() + 24).sum::<usize>()
+            }
+        }
     }
 }
 
@@ -184,56 +288,52 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
                 None => outcome.into(),
             }
         }
-        entry => model_entry_text(entry).into(),
-    }
-}
-
-/// A sentence of our own for an entry of a conversation with a model.
-fn model_entry_text(entry: &Entry) -> String {
-    match entry {
         Entry::Context { context } => {
-            format!(
-                "{} chosen for the model",
-                count_noun(context.scripts.len(), "script", "scripts")
-            )
+            let scripts = count_noun(context.scripts.len(), "script", "scripts");
+            format!("{scripts} chosen for the model").into()
         }
-        Entry::Requested { request } => format!("Asked {}", request.model),
+        Entry::Requested { request } => format!("Asked {}", request.model).into(),
         Entry::Replied { model, tokens, cost, .. } => {
             let written = tokens.map(|it| format!(", {} tokens", it.prompt + it.generated));
             let cost = cost.map(|dollars| format!(", ${dollars:.4}"));
             let (written, cost) = (written.unwrap_or_default(), cost.unwrap_or_default());
-            format!("{model} answered{written}{cost}")
+            format!("{model} answered{written}{cost}").into()
         }
-        Entry::Resumed {} => "Went on".to_owned(),
-        Entry::Cleared {} => "The conversation ended".to_owned(),
-        Entry::Disconnected { client } => format!("{client} disconnected"),
-        Entry::Erased {} => "The texts of this task were erased".to_owned(),
+        Entry::Resumed {} => "Went on".into(),
+        Entry::Cleared {} => "The conversation ended".into(),
+        Entry::Disconnected { client } => format!("{client} disconnected").into(),
+        Entry::Erased {} => "The texts of this task were erased".into(),
         Entry::Summarised { turns, text, .. } => {
-            format!("{} summarised\n{text}", count_noun(*turns as usize, "message", "messages"))
+            let messages = count_noun(*turns as usize, "message", "messages");
+            format!("{messages} summarised\n{text}").into()
         }
-        Entry::Started { .. }
-        | Entry::Asked { .. }
-        | Entry::Unanswered { .. }
-        | Entry::Told { .. }
-        | Entry::Said { .. }
-        | Entry::Called { .. }
-        | Entry::Questioned { .. }
-        | Entry::Answered { .. }
-        | Entry::Refused { .. }
-        | Entry::Planned { .. }
-        | Entry::Proposed { .. }
-        | Entry::Approved { .. }
-        | Entry::Rejected { .. }
-        | Entry::Withdrawn { .. }
-        | Entry::Applying { .. }
-        | Entry::Applied { .. }
-        | Entry::Failed { .. }
-        | Entry::Undone { .. }
-        | Entry::Redone { .. }
-        | Entry::Finished { .. } => String::new(),
+        Entry::Approved { .. } | Entry::Applying { .. } | Entry::Applied { .. } => "".into(),
     }
 }
 
+/// The paths of the instances that a proposal touches, without duplicates and in the order of the
+/// commands.
+pub(super) fn touched_paths(proposal: &Proposal) -> Vec<String> {
+    let mut all = Vec::new();
+    for command in &proposal.commands {
+        all.push(match command {
+            Command::Create { parent, name, .. } | Command::Clone { parent, name, .. } => {
+                parent.path.child(name, None).to_string()
+            }
+            command => command.target().path.to_string(),
+        });
+    }
+    for row in &proposal.preview.rows {
+        all.push(row.path.to_string());
+        if let Change::Moved { to } = &row.change {
+            all.push(to.to_string());
+        }
+    }
+    all.extend(proposal.preview.scripts.iter().map(|script| script.path.to_string()));
+    let mut seen = HashSet::new();
+    all.retain(|path| seen.insert(path.clone()));
+    all
+}
 #[cfg(test)]
 mod tests {
     use serde_json::{Value as Json, json};

@@ -88,9 +88,9 @@ fn sum_usage(messages: &[MessageUsage], since: u64) -> Vec<UsageFigures> {
 }
 
 /// The calls of models and tools.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct MeteredWork {
-    last_read: Seq,
+    last_read: Option<Seq>,
     model_calls: Vec<ModelCall>,
     tool_calls: Vec<ToolCall>,
     /// For each workflow: its driver, which is the model of a failure that names none, and the
@@ -98,19 +98,6 @@ struct MeteredWork {
     workflows: HashMap<Seq, (String, Option<usize>)>,
     by_call: HashMap<Seq, usize>,
     by_proposal: HashMap<Seq, (usize, u64)>,
-}
-
-impl Default for MeteredWork {
-    fn default() -> Self {
-        Self {
-            last_read: Seq(0),
-            model_calls: Vec::new(),
-            tool_calls: Vec::new(),
-            workflows: HashMap::new(),
-            by_call: HashMap::new(),
-            by_proposal: HashMap::new(),
-        }
-    }
 }
 
 /// A request to a model, or one that could not be sent.
@@ -124,7 +111,7 @@ struct ModelCall {
 }
 
 /// A tool call and its results.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ToolCall {
     at: u64,
     tool: String,
@@ -230,11 +217,12 @@ fn deserialize_proposal<'de, D: Deserializer<'de>>(
 impl MeteredWork {
     fn read_new_entries(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         loop {
-            let new = ledger.read_as::<CountedEntry>(self.last_read, READ_BATCH)?;
+            let after = self.last_read.unwrap_or(Seq(0));
+            let new = ledger.read_as::<CountedEntry>(after, READ_BATCH)?;
             let Some(last) = new.last() else {
                 return Ok(());
             };
-            self.last_read = last.seq;
+            self.last_read = Some(last.seq);
             for part in new {
                 self.count_entry(part);
             }
@@ -260,7 +248,8 @@ impl MeteredWork {
             }
             EntryKind::Called => {
                 self.by_call.insert(seq, self.tool_calls.len());
-                self.tool_calls.push(ToolCall::new(at, body.tool.unwrap_or_default()));
+                let tool = body.tool.unwrap_or_default();
+                self.tool_calls.push(ToolCall { at, tool, ..ToolCall::default() });
             }
             EntryKind::Questioned | EntryKind::Answered | EntryKind::Refused => {
                 self.record_call_end(&body, seq, at);
@@ -421,24 +410,6 @@ impl MeteredWork {
             }
         };
         by_tool.into_iter().map(figures).collect()
-    }
-}
-
-impl ToolCall {
-    fn new(at: u64, tool: String) -> Self {
-        Self {
-            at,
-            tool,
-            planning_time: None,
-            decision_time: None,
-            is_answered: false,
-            is_refused: false,
-            proposed: 0,
-            applied: 0,
-            rejected: 0,
-            withdrawn: 0,
-            failed: 0,
-        }
     }
 }
 
