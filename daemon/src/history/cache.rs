@@ -14,7 +14,7 @@ use vector_ledger::{Ledger, LedgerError};
 
 use super::facts::{OutcomeFacts, ReadOrder};
 use super::row::{
-    CallDetail, HistoryRow, ProposalDetail, RowDetail, RowSubject, WorkflowDetail, verdict_label,
+    CallDetail, HistoryRow, ProposalDetail, RowSubject, WorkflowDetail, verdict_label,
 };
 
 pub(super) const READ_BATCH: usize = 100;
@@ -195,7 +195,7 @@ impl HistoryCache {
     fn read_row(&mut self, record: &Record, order: ReadOrder) -> Arc<HistoryRow> {
         self.facts.read_record(record, order);
         let row = HistoryRow::from_record(record);
-        if let RowDetail::Call(called) = &row.detail
+        if let Some(called) = row.call_detail()
             && !self.tools.contains(&called.tool)
         {
             self.tools.insert(called.tool.clone());
@@ -230,7 +230,9 @@ impl HistoryCache {
             return Ok(Some(Arc::clone(row)));
         }
         let row = ledger.record_at(seq)?.map(|it| Arc::new(HistoryRow::from_record(&it)));
-        row.iter().for_each(|row| self.insert_older(row));
+        if let Some(row) = &row {
+            self.insert_older(row);
+        }
         Ok(row)
     }
 

@@ -29,7 +29,8 @@ pub(super) struct HistoryRow {
     pub(super) text: Box<str>,
     /// Whether the searchable text is longer than `text`.
     pub(super) is_truncated: bool,
-    pub(super) detail: RowDetail,
+    /// Boxed, because most rows have none, and a filter examines many rows.
+    pub(super) detail: Option<Box<RowDetail>>,
 }
 
 /// The subject of an entry.
@@ -44,10 +45,9 @@ pub(super) enum RowSubject {
 /// The data of an entry that other entries of its workflow, call or proposal show as well.
 #[derive(Debug)]
 pub(super) enum RowDetail {
-    Nothing,
-    Workflow(Box<WorkflowDetail>),
-    Call(Box<CallDetail>),
-    Proposal(Box<ProposalDetail>),
+    Workflow(WorkflowDetail),
+    Call(CallDetail),
+    Proposal(ProposalDetail),
 }
 
 #[derive(Debug)]
@@ -94,48 +94,49 @@ impl HistoryRow {
             by,
             text: text[..end.unwrap_or(text.len())].into(),
             is_truncated: end.is_some(),
-            detail: RowDetail::from_entry(&record.entry),
+            detail: RowDetail::from_entry(&record.entry).map(Box::new),
         }
     }
 
     /// The approximate memory use, in bytes.
     pub(super) fn memory_size(&self) -> usize {
-        size_of::<Self>() + self.text.len() + self.detail.memory_size()
+        let detail = self.detail.as_ref().map_or(0, |it| it.memory_size());
+        size_of::<Self>() + self.text.len() + detail
     }
 
     pub(super) fn workflow_detail(&self) -> Option<&WorkflowDetail> {
-        match &self.detail {
+        match self.detail.as_deref()? {
             RowDetail::Workflow(detail) => Some(detail),
-            RowDetail::Nothing | RowDetail::Call(_) | RowDetail::Proposal(_) => None,
+            RowDetail::Call(_) | RowDetail::Proposal(_) => None,
         }
     }
 
     pub(super) fn call_detail(&self) -> Option<&CallDetail> {
-        match &self.detail {
+        match self.detail.as_deref()? {
             RowDetail::Call(detail) => Some(detail),
-            RowDetail::Nothing | RowDetail::Workflow(_) | RowDetail::Proposal(_) => None,
+            RowDetail::Workflow(_) | RowDetail::Proposal(_) => None,
         }
     }
 
     pub(super) fn proposal_detail(&self) -> Option<&ProposalDetail> {
-        match &self.detail {
+        match self.detail.as_deref()? {
             RowDetail::Proposal(detail) => Some(detail),
-            RowDetail::Nothing | RowDetail::Workflow(_) | RowDetail::Call(_) => None,
+            RowDetail::Workflow(_) | RowDetail::Call(_) => None,
         }
     }
 }
 
 impl RowDetail {
-    fn from_entry(entry: &Entry) -> Self {
+    fn from_entry(entry: &Entry) -> Option<Self> {
         match entry {
-            Entry::Started { place, .. } => Self::Workflow(Box::new(WorkflowDetail {
+            Entry::Started { place, .. } => Some(Self::Workflow(WorkflowDetail {
                 name: place.name(),
                 session: place.session_id(),
                 place: place.clone(),
             })),
             Entry::Called { tool, args, .. } => {
                 let path = args.get("path").and_then(|path| path.as_str()).map(str::to_owned);
-                Self::Call(Box::new(CallDetail { tool: tool.clone(), path }))
+                Some(Self::Call(CallDetail { tool: tool.clone(), path }))
             }
             Entry::Proposed { call, proposal, .. } => {
                 let mut paths = touched_paths(proposal);
@@ -143,24 +144,22 @@ impl RowDetail {
                 paths.truncate(MAX_PATHS);
                 let project = proposal.files.as_ref().map(|files| files.project.clone());
                 let (call, class) = (*call, proposal.class);
-                Self::Proposal(Box::new(ProposalDetail { call, class, paths, more_paths, project }))
+                Some(Self::Proposal(ProposalDetail { call, class, paths, more_paths, project }))
             }
-            _ => Self::Nothing,
+            _ => None,
         }
     }
 
     fn memory_size(&self) -> usize {
-        match self {
-            Self::Nothing => 0,
+        let texts = match self {
             // The place repeats what the name and the session are made of.
-            Self::Workflow(it) => size_of_val(&**it) + 2 * (it.name.len() + it.session.0.len()),
-            Self::Call(it) => {
-                size_of_val(&**it) + it.tool.len() + it.path.as_ref().map_or(0, String::len)
-            }
+            Self::Workflow(it) => 2 * (it.name.len() + it.session.0.len()),
+            Self::Call(it) => it.tool.len() + it.path.as_ref().map_or(0, String::len),
             Self::Proposal(it) => {
-                size_of_val(&**it) + it.paths.iter().map(|path| path.len() + 24).sum::<usize>()
+                it.paths.iter().map(|path| size_of::<String>() + path.len()).sum()
             }
-        }
+        };
+        size_of::<Self>() + texts
     }
 }
 
