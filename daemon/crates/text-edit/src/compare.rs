@@ -404,37 +404,36 @@ fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use random_draws::{RandomDraws, check_seeds};
     use similar::{Algorithm, capture_diff_slices};
 
-    use super::super::seeded::SeededRandom;
     use super::*;
 
-    fn list(random: &mut SeededRandom, len: usize, kinds: usize) -> Vec<u32> {
-        (0..len).map(|_| random.below(kinds) as u32).collect()
+    fn list(draws: &mut RandomDraws, len: usize, kinds: usize) -> Vec<u32> {
+        (0..len).map(|_| draws.below(kinds) as u32).collect()
     }
 
     #[test]
     fn result_equals_the_histogram_diff() {
-        let mut random = SeededRandom::new(11);
-        for round in 0..2_000 {
-            let (len, kinds) = (1 + random.below(80), 1 + random.below(60));
-            let mut old = list(&mut random, len, kinds);
+        check_seeds(0..2_000, |draws| {
+            let (len, kinds) = (1 + draws.below(80), 1 + draws.below(60));
+            let mut old = list(draws, len, kinds);
             let mut new = old.clone();
-            for _ in 0..=random.below(20) {
-                let at = random.below(new.len());
-                new[at] = random.below(kinds + 5) as u32;
+            for _ in 0..=draws.below(20) {
+                let at = draws.below(new.len());
+                new[at] = draws.below(kinds + 5) as u32;
             }
-            if round % 3 == 0 {
-                new = list(&mut random, len, kinds);
+            if draws.one_in(3) {
+                new = list(draws, len, kinds);
             }
-            if round % 5 == 0 {
+            if draws.one_in(5) {
                 old = (0..1_000).chain(old).chain(2_000..3_000).collect();
                 new =
                     (0..1_000).map(|n| if n % 9 == 0 { n + 5_000 } else { n }).chain(new).collect();
             }
             let expected = capture_diff_slices(Algorithm::Histogram, &old, &new);
             assert_eq!(compare_numbered(&old, &new), expected);
-        }
+        });
     }
 
     /// Checks a comparison and returns the number of shared lines.
@@ -461,9 +460,9 @@ mod tests {
         let mut swapped = old.clone();
         swapped.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         assert_eq!(shared(&old, &swapped), 5_000);
-        let mut random = SeededRandom::new(12);
+        let draws = &mut RandomDraws::from_seed(12);
         for kinds in [1, 2, 3, 10, 100, 160, 1_000, 10_000] {
-            let (old, new) = (list(&mut random, 6_000, kinds), list(&mut random, 5_000, kinds));
+            let (old, new) = (list(draws, 6_000, kinds), list(draws, 5_000, kinds));
             assert!(shared(&old, &new) >= usize::from(kinds < 1_000));
         }
     }

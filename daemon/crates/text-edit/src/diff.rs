@@ -91,8 +91,10 @@ pub(super) fn line_changes(old: &[&str], new: &[&str]) -> Vec<LineChange> {
 
 #[cfg(test)]
 mod tests {
+    use random_draws::check_seeds;
+
     use super::super::apply_edits;
-    use super::super::seeded::{SeededRandom, line_edit};
+    use super::super::random_text::{line_edit, random_text};
     use super::*;
 
     fn check(before: &str, after: &str, edits: &[TextEdit]) {
@@ -130,11 +132,10 @@ mod tests {
 
     #[test]
     fn diff_of_random_texts_turns_one_into_the_other() {
-        let mut random = SeededRandom::new(3);
-        for _ in 0..5_000 {
-            let (before, after) = (random.random_text(15), random.random_text(15));
+        check_seeds(0..5_000, |draws| {
+            let (before, after) = (random_text(draws, 15), random_text(draws, 15));
             assert_eq!(apply_edits(&before, &diff_lines(&before, &after)).unwrap(), after);
-        }
+        });
     }
 
     #[test]

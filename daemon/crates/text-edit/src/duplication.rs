@@ -137,7 +137,9 @@ fn touched_lines(edit: &TextEdit) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::{SeededRandom, line_edit, random_edits};
+    use random_draws::check_seeds;
+
+    use super::super::random_text::{line_edit, random_edits, random_text};
     use super::*;
 
     const SCRIPT: &str =
@@ -176,10 +178,9 @@ mod tests {
 
     #[test]
     fn random_edits_never_panic() {
-        let mut random = SeededRandom::new(8);
-        for _ in 0..3_000 {
-            let text = random.random_text(12);
-            find_duplicates(&text, &random_edits(&mut random, &text));
-        }
+        check_seeds(0..3_000, |draws| {
+            let text = random_text(draws, 12);
+            find_duplicates(&text, &random_edits(draws, &text));
+        });
     }
 }

@@ -145,9 +145,11 @@ pub fn format_hunks(hunks: &[Hunk]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use random_draws::check_seeds;
+
     use super::super::apply_edits;
     use super::super::diff::diff_lines;
-    use super::super::seeded::SeededRandom;
+    use super::super::random_text::random_text;
     use super::*;
 
     /// Formats hunks like a unified diff, with their two line numbers.
@@ -200,16 +202,15 @@ mod tests {
 
     #[test]
     fn random_hunk_selections_are_consistent() {
-        let mut random = SeededRandom::new(5);
-        for _ in 0..3_000 {
-            let (before, after) = (random.random_text(15), random.random_text(15));
-            let context = random.below(4);
+        check_seeds(0..3_000, |draws| {
+            let (before, after) = (random_text(draws, 15), random_text(draws, 15));
+            let context = draws.below(4);
             let count = diff_hunks(&before, &after, context).len();
             assert_eq!(pick_hunks(&before, &after, context, &vec![true; count]), after);
             assert_eq!(pick_hunks(&before, &after, context, &vec![false; count]), before);
-            let keep: Vec<_> = (0..count).map(|_| random.below(2) == 0).collect();
+            let keep: Vec<_> = (0..count).map(|_| draws.one_in(2)).collect();
             let part = pick_hunks(&before, &after, context, &keep);
             assert_eq!(apply_edits(&before, &diff_lines(&before, &part)).unwrap(), part);
-        }
+        });
     }
 }

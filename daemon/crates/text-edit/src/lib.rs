@@ -19,10 +19,10 @@ mod lines;
 mod merge;
 mod nearest_text;
 mod patch;
+#[cfg(test)]
+mod random_text;
 mod ranges;
 mod replace;
-#[cfg(test)]
-mod seeded;
 mod slide;
 mod whitespace;
 mod word_diff;

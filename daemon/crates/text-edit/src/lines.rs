@@ -284,17 +284,17 @@ pub(super) fn line_end_at(text: &str, at: usize) -> LineEnd {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::SeededRandom;
+    use random_draws::check_seeds;
+
     use super::*;
 
     #[test]
     fn longest_prefixes_match_a_simple_count() {
-        let mut random = SeededRandom::new(14);
-        for _ in 0..3_000 {
-            let (kinds, count) = (1 + random.below(4), random.below(40));
-            let list: Vec<String> = (0..count).map(|_| random.below(kinds).to_string()).collect();
+        check_seeds(0..3_000, |draws| {
+            let (kinds, count) = (1 + draws.below(4), draws.below(40));
+            let list: Vec<String> = (0..count).map(|_| draws.below(kinds).to_string()).collect();
             let wanted: Vec<String> =
-                (0..=random.below(9)).map(|_| random.below(kinds + 1).to_string()).collect();
+                (0..=draws.below(9)).map(|_| draws.below(kinds + 1).to_string()).collect();
             let index = NumberedLines::from_lines(&list);
             let numbers: Vec<_> = wanted.iter().map(|line| index.number_of(line)).collect();
             let count =
@@ -302,6 +302,6 @@ mod tests {
             let simple: Vec<_> =
                 (0..list.len()).map(|at| (at, count(at))).filter(|(_, count)| *count > 0).collect();
             assert_eq!(index.longest_prefixes(&numbers), simple);
-        }
+        });
     }
 }

@@ -218,9 +218,11 @@ impl<'c> MergeSide<'c> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use random_draws::check_seeds;
     use similar::{Algorithm, MergeRegion, MergeResolution, TextMerge};
 
-    use super::super::seeded::SeededRandom;
     use super::*;
 
     #[test]
@@ -241,20 +243,19 @@ mod tests {
 
     #[test]
     fn merge_agrees_with_a_reference_implementation() {
-        let mut random = SeededRandom::new(13);
-        let mut texts = 0;
-        for _ in 0..5_000 {
+        let texts = Cell::new(0);
+        check_seeds(0..5_000, |draws| {
             // Lines do not repeat: for equal lines, a change has several correct results.
-            let base: Vec<String> = (0..random.below(12)).map(|n| format!("{n}\n")).collect();
+            let base: Vec<String> = (0..draws.below(12)).map(|n| format!("{n}\n")).collect();
             let base = base.concat();
             let mut number = 0;
             let mut change = || {
                 let mut lines: Vec<String> =
                     base.split_inclusive('\n').map(str::to_owned).collect();
-                for _ in 0..random.below(3) {
-                    let at = random.below(lines.len() + 1);
-                    let end = (at + random.below(3)).min(lines.len());
-                    number += random.below(2);
+                for _ in 0..draws.below(3) {
+                    let at = draws.below(lines.len() + 1);
+                    let end = (at + draws.below(3)).min(lines.len());
+                    number += draws.below(2);
                     lines.splice(at..end, [format!("x{number}\n")]);
                 }
                 lines.concat()
@@ -273,7 +274,7 @@ mod tests {
                     }
                 }
                 MergeResult::Text(text) => {
-                    texts += 1;
+                    texts.set(texts.get() + 1);
                     let lines = |region: &MergeRegion| -> String {
                         match region.resolution() {
                             MergeResolution::Theirs => region
@@ -287,7 +288,7 @@ mod tests {
                     assert_eq!(text, other.regions().iter().map(lines).collect::<String>());
                 }
             }
-        }
-        assert!(texts > 1_000);
+        });
+        assert!(texts.get() > 1_000);
     }
 }

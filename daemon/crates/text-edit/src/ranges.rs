@@ -103,7 +103,9 @@ fn locate_edits<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<EditRange<'
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::{SeededRandom, line_edit, random_edits};
+    use random_draws::check_seeds;
+
+    use super::super::random_text::{line_edit, random_edits, random_text};
     use super::*;
 
     fn check(text: &str, edits: &[TextEdit], after: &str) {
@@ -189,22 +191,20 @@ mod tests {
 
     #[test]
     fn random_edits_are_reverted_exactly() {
-        let mut random = SeededRandom::new(1);
-        for _ in 0..5_000 {
-            let text = random.random_text(12);
-            let edits = random_edits(&mut random, &text);
+        check_seeds(0..5_000, |draws| {
+            let text = random_text(draws, 12);
+            let edits = random_edits(draws, &text);
             let after = apply_edits(&text, &edits).unwrap();
             check(&text, &edits, &after);
-        }
+        });
     }
 
     #[test]
     fn wild_positions_never_panic() {
-        let mut random = SeededRandom::new(2);
-        for _ in 0..5_000 {
-            let text = random.random_text(4);
-            let [a, b, c, d] = [(); 4].map(|()| random.below(6) as u32);
+        check_seeds(0..5_000, |draws| {
+            let text = random_text(draws, 4);
+            let [a, b, c, d] = [(); 4].map(|()| draws.below(6) as u32);
             let _ = apply_edits(&text, &[line_edit(a, b, c, d, "x"), line_edit(c, d, a, b, "y")]);
-        }
+        });
     }
 }

@@ -273,8 +273,10 @@ impl<'a> NormalizedText<'a> {
 
 #[cfg(test)]
 mod tests {
+    use random_draws::check_seeds;
+
     use super::super::apply_edits;
-    use super::super::seeded::SeededRandom;
+    use super::super::random_text::random_text;
     use super::*;
 
     fn once(search: &str, replace: &str) -> TextReplacement {
@@ -350,23 +352,27 @@ mod tests {
 
     #[test]
     fn random_replacements_agree_with_plain_string_replacement() {
-        let mut random = SeededRandom::new(6);
-        for _ in 0..5_000 {
-            let text = random.random_text(10);
-            let (search, put) = (random.random_text(1), random.random_text(2));
+        check_seeds(0..5_000, |draws| {
+            let text = random_text(draws, 10);
+            let (search, put) = (random_text(draws, 1), random_text(draws, 2));
             let wanted =
-                TextReplacement { search, replace: put, should_replace_all: random.below(2) == 0 };
+                TextReplacement { search, replace: put, should_replace_all: draws.one_in(2) };
             let Ok(replaced) = super::apply_replacements(&text, std::slice::from_ref(&wanted))
             else {
-                continue;
+                return;
             };
             let after = apply_edits(&text, &replaced.edits).unwrap();
             let (search, put) = (normalize_to_lf(&wanted.search), normalize_to_lf(&wanted.replace));
             // A lone CR before an inserted LF reads as CRLF, so only texts without CR can be
             // compared.
-            if !text.contains('\r') && !put.contains('\r') {
-                assert_eq!(after, text.replace(&*search, &put));
+            if text.contains('\r') || put.contains('\r') {
+                return;
             }
-        }
+            if replaced.stage == MatchStage::Exact {
+                assert_eq!(after, text.replace(&*search, &put), "{text:?} {wanted:?}");
+            } else {
+                assert!(!text.contains(&*search), "{text:?} {wanted:?}");
+            }
+        });
     }
 }

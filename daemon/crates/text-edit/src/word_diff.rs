@@ -257,7 +257,9 @@ fn merge_ranges(
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::super::seeded::SeededRandom;
+    use random_draws::check_seeds;
+
+    use super::super::random_text::random_text;
     use super::*;
 
     fn lines(text: &str) -> Vec<DiffLine> {
@@ -329,12 +331,11 @@ mod tests {
 
     #[test]
     fn every_line_is_listed_exactly_once() {
-        let mut random = SeededRandom::new(7);
-        for _ in 0..2_000 {
+        check_seeds(0..2_000, |draws| {
             let mut lines = Vec::new();
-            for _ in 0..random.below(12) {
-                let text = random.random_text(1).replace('\n', "");
-                lines.push(match random.below(3) {
+            for _ in 0..draws.below(12) {
+                let text = random_text(draws, 1).replace('\n', "");
+                lines.push(match draws.below(3) {
                     0 => DiffLine::Context(text),
                     1 => DiffLine::Added(text),
                     _ => DiffLine::Removed(text),
@@ -354,7 +355,7 @@ mod tests {
             for (marks, line) in words.changed_ranges(&lines, &beside).iter().zip(&lines) {
                 assert!(marks.iter().all(|mark| line_text(line).get(mark.clone()).is_some()));
             }
-        }
+        });
     }
 
     /// Detects quadratic growth.
