@@ -1,9 +1,10 @@
 //! Random numbers for tests, from seeds, and the smallest form of a case that fails.
 //!
-//! A generator in which each draw depends on the values before it, such as a change of a random
-//! text, is no strategy of proptest. So the draws of a failed case are recorded, and proptest
-//! removes and lowers draws as long as the case still fails. The crate must not know what the
-//! numbers are used for.
+//! In most generators of this project a draw depends on the values before it: a change depends on
+//! the text that it changes. A strategy of proptest cannot express that without losing its way to
+//! smaller values. So this crate records the draws of a case. If the case fails, proptest removes
+//! and lowers draws as long as it still fails. The crate must not know what the numbers are used
+//! for.
 
 mod tree;
 
@@ -97,8 +98,11 @@ impl RandomDraws {
     }
 }
 
-/// Runs a test with each seed. If it panics, panics with the seed and with the message of the
-/// smallest case that fails.
+/// Runs a test with each seed.
+///
+/// # Panics
+///
+/// If the test panics: with the seed, and with the message of the smallest case that fails.
 #[track_caller]
 pub fn check_seeds(seeds: Range<u64>, test: impl Fn(&mut RandomDraws)) {
     let panic_of = |draws: &mut RandomDraws| {
@@ -110,8 +114,7 @@ pub fn check_seeds(seeds: Range<u64>, test: impl Fn(&mut RandomDraws)) {
     for seed in seeds {
         let mut draws = RandomDraws::from_seed(seed);
         if let Some(first) = panic_of(&mut draws) {
-            let smallest = without_panic_output(|| shrink_failure(draws, first, panic_of));
-            panic!("seed {seed}: {smallest}");
+            panic!("seed {seed}: {}", shrink_failure(draws, first, panic_of));
         }
     }
 }
@@ -159,7 +162,7 @@ pub fn shrink_failure<E>(
         None => Ok(()),
     };
     // A case that does not fail again keeps its first failure.
-    let _ = runner.run_one(DrawTree::new(draws.draws), test);
+    let _ = without_panic_output(|| runner.run_one(DrawTree::new(draws.draws), test));
     smallest.into_inner()
 }
 

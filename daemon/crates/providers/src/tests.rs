@@ -1,6 +1,7 @@
 //! Shared helpers for tests of the wire formats, and properties of all of them: a stream that broke
 //! off runs no call, whatever its bytes are.
 
+use random_draws::check_seeds;
 use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer};
@@ -170,18 +171,6 @@ fn truncated_stream_has_no_calls() {
     }
 }
 
-/// A random generator that gives the same numbers in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
-    }
-}
-
 #[test]
 fn damaged_streams_neither_panic_nor_run_cut_calls() {
     const TYPES: [&str; 5] = [
@@ -192,33 +181,31 @@ fn damaged_streams_neither_panic_nor_run_cut_calls() {
         "application/vnd.amazon.eventstream",
     ];
     let streams = streams();
-    for seed in 0..20_000 {
-        let chance = &mut Chance(seed);
-        let stream = &streams[chance.below(streams.len())];
-        let cut = chance.below(3) > 0;
+    check_seeds(0..20_000, |draws| {
+        let stream = &streams[draws.below(streams.len())];
+        let cut = draws.below(3) > 0;
         let mut bytes = if cut { stream.begun.clone() } else { stream.whole() };
-        for _ in 0..chance.below(4) {
-            let at = chance.below(bytes.len());
-            match chance.below(4) {
-                0 => bytes[at] = chance.below(256) as u8,
-                1 => drop(bytes.drain(at..(at + chance.below(9)).min(bytes.len()))),
-                2 => bytes.insert(at, b"\n\r:{}[]\",\0"[chance.below(10)]),
+        for _ in 0..draws.below(4) {
+            let at = draws.below(bytes.len());
+            match draws.below(4) {
+                0 => bytes[at] = draws.below(256) as u8,
+                1 => drop(bytes.drain(at..(at + draws.below(9)).min(bytes.len()))),
+                2 => bytes.insert(at, b"\n\r:{}[]\",\0"[draws.below(10)]),
                 _ => {
-                    let again = bytes[at..(at + chance.below(60)).min(bytes.len())].to_vec();
-                    let to = chance.below(bytes.len());
+                    let again = bytes[at..(at + draws.below(60)).min(bytes.len())].to_vec();
+                    let to = draws.below(bytes.len());
                     bytes.splice(to..to, again);
                 }
             }
         }
-        let wire =
-            if chance.below(4) == 0 { WireFormat::ALL[chance.below(6)] } else { stream.wire };
-        let other = TYPES[chance.below(TYPES.len())];
-        let content_type = if chance.below(4) == 0 { other } else { stream.content_type };
-        let size = 1 + chance.below(40);
+        let wire = if draws.below(4) == 0 { WireFormat::ALL[draws.below(6)] } else { stream.wire };
+        let other = TYPES[draws.below(TYPES.len())];
+        let content_type = if draws.below(4) == 0 { other } else { stream.content_type };
+        let size = 1 + draws.below(40);
         let answer = pieces(wire, content_type, bytes.chunks(size));
-        // The inserted bytes cannot form an end by chance.
-        assert!(!cut || answer.runnable_calls().is_empty(), "seed {seed}: {answer:?}");
-    }
+        // The inserted bytes cannot form an end by draws.
+        assert!(!cut || answer.runnable_calls().is_empty(), "{answer:?}");
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use random_draws::RandomDraws;
 use rbx_types::Ref;
 
 use super::super::cell;
@@ -10,7 +11,7 @@ use super::super::container::{
     CHUNK_HEADER, ChunkPacking, FileHeader, HEADER, pack_chunk, read_chunks, unpack_chunk,
     unpack_front,
 };
-use super::{Chance, Table, assert_rewrites, props, shared_strings};
+use super::{Table, assert_rewrites, props, shared_strings};
 
 /// Returns the binary files among the shared places; empty if `VECTOR_CASES` is not set.
 pub(super) fn places() -> Vec<(PathBuf, Vec<u8>)> {
@@ -57,13 +58,13 @@ fn chunks_round_trip_through_packing() {
 
 #[test]
 fn columns_are_rebuilt_from_their_cells() {
-    let mut chance = Chance(7);
+    let draws = &mut RandomDraws::from_seed(7);
     let (mut read, mut opaque) = (0, BTreeMap::new());
     for (path, file) in places() {
         for prop in props(&file) {
             match prop.read() {
                 Ok(column) => {
-                    assert_rewrites(&column, &mut chance);
+                    assert_rewrites(&column, draws);
                     read += 1;
                 }
                 Err(why) => {

@@ -1,11 +1,13 @@
 //! Malformed columns and files.
 
+use random_draws::{RandomDraws, check_seeds};
+
 use super::super::cell;
 use super::super::column::{OpaqueReason, PropertyColumn};
 use super::super::container::{FileHeader, read_chunks, unpack_chunk, unpack_front};
 use super::super::layout::ty;
 use super::files::places;
-use super::{Chance, Table, assert_rewrites, props};
+use super::{Table, assert_rewrites, props};
 
 /// Returns a made-up column of each type, and the short columns of the shared places.
 fn columns() -> Vec<(Vec<u8>, usize, usize)> {
@@ -18,28 +20,28 @@ fn columns() -> Vec<(Vec<u8>, usize, usize)> {
 }
 
 /// Asserts that a column is either opaque or rewritten unchanged.
-fn check(bytes: Vec<u8>, offset: usize, rows: usize, chance: &mut Chance) {
+fn check(bytes: Vec<u8>, offset: usize, rows: usize, draws: &mut RandomDraws) {
     let Ok(column) = PropertyColumn::parse(bytes, offset, rows) else { return };
-    assert_rewrites(&column, chance);
+    assert_rewrites(&column, draws);
     for row in 0..column.row_count() {
         let _ = cell::read_cell(column.type_byte(), &super::cell(&column, row), &Table::default());
         let _ = (column.text_at(row), column.reference_at(row));
     }
 }
 
-fn bend(bytes: &mut Vec<u8>, from: usize, chance: &mut Chance) {
+fn bend(bytes: &mut Vec<u8>, from: usize, draws: &mut RandomDraws) {
     let len = bytes.len() - from;
-    match chance.below(4) {
-        0 => bytes.truncate(from + chance.below(len)),
-        1 => bytes.extend(chance.bytes(5)),
+    match draws.below(4) {
+        0 => bytes.truncate(from + draws.below(len)),
+        1 => bytes.extend(draws.bytes(5)),
         2 if len >= 4 => {
-            let at = from + chance.below(len - 3);
-            let huge = [u32::MAX, 1 << 31, 1 << 28, 70_000, 3][chance.below(5)];
+            let at = from + draws.below(len - 3);
+            let huge = [u32::MAX, 1 << 31, 1 << 28, 70_000, 3][draws.below(5)];
             bytes[at..at + 4].copy_from_slice(&huge.to_le_bytes());
         }
         _ if len > 0 => {
-            let at = from + chance.below(len);
-            bytes[at] ^= 1 << chance.below(8);
+            let at = from + draws.below(len);
+            bytes[at] ^= 1 << draws.below(8);
         }
         _ => {}
     }
@@ -47,36 +49,34 @@ fn bend(bytes: &mut Vec<u8>, from: usize, chance: &mut Chance) {
 
 #[test]
 fn malformed_columns_are_opaque_or_rewritten_unchanged() {
-    let mut chance = Chance(8);
     for (bytes, offset, rows) in columns() {
-        for _ in 0..12 {
+        check_seeds(0..12, |draws| {
             let mut bent = bytes.clone();
-            bend(&mut bent, offset + 1, &mut chance);
-            check(bent, offset, rows, &mut chance);
-        }
+            bend(&mut bent, offset + 1, draws);
+            check(bent, offset, rows, draws);
+        });
         let other = [0, 1, rows + 1, rows.saturating_sub(1), usize::MAX, usize::MAX / 3 + 1];
         for rows in other {
-            check(bytes.clone(), offset, rows, &mut chance);
+            check(bytes.clone(), offset, rows, &mut RandomDraws::from_seed(8));
         }
     }
 }
 
 #[test]
 fn malformed_files_never_panic() {
-    let mut chance = Chance(9);
     for (_, file) in places() {
-        for _ in 0..40 {
+        check_seeds(0..40, |draws| {
             let mut bent = file.clone();
-            for _ in 0..=chance.below(4) {
-                bend(&mut bent, 0, &mut chance);
+            for _ in 0..=draws.below(4) {
+                bend(&mut bent, 0, draws);
             }
             let _ = FileHeader::parse(&bent);
-            let Ok(all) = read_chunks(&bent) else { continue };
+            let Ok(all) = read_chunks(&bent) else { return };
             for chunk in &all {
                 let _ = unpack_chunk(&bent, chunk);
                 let _ = unpack_front(&bent, chunk, 300);
             }
-        }
+        });
     }
 }
 
@@ -100,7 +100,7 @@ fn opaque_columns_state_the_reason() {
         bytes
     };
     for (kind, uris, objects) in [(0, 0, 0), (2, 1, 0), (4, 0, 1)] {
-        check(content(kind, uris, objects, 0), 0, 1, &mut Chance(10));
+        check(content(kind, uris, objects, 0), 0, 1, &mut RandomDraws::from_seed(10));
         assert!(PropertyColumn::parse(content(kind, uris, objects, 0), 0, 1).is_ok());
         assert_eq!(
             read(&content(kind, uris + 1, objects, 0), 1),

@@ -1,39 +1,20 @@
-//! Shared test helpers: seeded random numbers, and the columns of a file.
+//! Shared test helpers: the columns of a file.
 
-mod chance;
 mod files;
 mod hostile;
 mod packing;
+mod random_values;
 mod values;
 
 use std::collections::HashMap;
 
+use random_draws::RandomDraws;
 use rbx_types::{Ref, SharedString};
 
 use super::cell::{ReadLinks, WriteLinks};
 use super::column::{OpaqueReason, PropertyColumn};
 use super::column_writer::ColumnWriter;
 use super::container::{ChunkSpan, read_chunks, unpack_chunk};
-
-/// Random numbers that are the same in every run.
-pub(super) struct Chance(u64);
-
-impl Chance {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    pub(super) fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
-    }
-}
 
 /// A raw column of a file.
 pub(super) struct Prop {
@@ -126,9 +107,9 @@ pub(super) fn cell(column: &PropertyColumn, row: usize) -> Vec<u8> {
 }
 
 /// Asserts that rebuilding a column from its cells, and from random runs, gives its payload.
-pub(super) fn assert_rewrites(column: &PropertyColumn, chance: &mut Chance) {
+pub(super) fn assert_rewrites(column: &PropertyColumn, draws: &mut RandomDraws) {
     let hints = [0, column.row_count(), 2 * column.row_count() + 1];
-    let mut one = ColumnWriter::new(column.type_byte(), hints[chance.below(3)]).unwrap();
+    let mut one = ColumnWriter::new(column.type_byte(), hints[draws.below(3)]).unwrap();
     let mut buffer = Vec::new();
     for row in 0..column.row_count() {
         buffer.clear();
@@ -137,10 +118,10 @@ pub(super) fn assert_rewrites(column: &PropertyColumn, chance: &mut Chance) {
     }
     assert!(one.finish() == column.payload(), "cells of type {:#x}", column.type_byte());
 
-    let mut other = ColumnWriter::new(column.type_byte(), hints[chance.below(3)]).unwrap();
+    let mut other = ColumnWriter::new(column.type_byte(), hints[draws.below(3)]).unwrap();
     let mut row = 0;
     while row < column.row_count() {
-        let end = (row + chance.below(column.row_count() + 1)).min(column.row_count());
+        let end = (row + draws.below(column.row_count() + 1)).min(column.row_count());
         assert!(other.push_rows(column, row..end));
         row = end;
         if row < column.row_count() {

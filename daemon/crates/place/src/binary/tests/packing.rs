@@ -1,11 +1,12 @@
 //! Packing of chunks with every compression, and unpacking of whole chunks and of their first
 //! bytes.
 
+use random_draws::{RandomDraws, check_seeds};
+
 use super::super::container::{
     CHUNK_HEADER, ChunkPacking, ContainerError, FileHeader, HEADER, pack_chunk, read_chunks,
     unpack_chunk, unpack_front,
 };
-use super::Chance;
 
 const PACKINGS: [ChunkPacking; 3] = [ChunkPacking::Stored, ChunkPacking::Lz4, ChunkPacking::Zstd];
 
@@ -21,15 +22,15 @@ fn file(contents: &[(&[u8; 4], &[u8], ChunkPacking)]) -> Vec<u8> {
 }
 
 /// Returns content that is partly random and partly repetitive.
-fn content(chance: &mut Chance) -> Vec<u8> {
+fn content(draws: &mut RandomDraws) -> Vec<u8> {
     let mut out = Vec::new();
-    for _ in 0..chance.below(30) {
-        let len = chance.below(400);
-        match chance.below(3) {
-            0 => out.extend(chance.bytes(len)),
-            1 => out.extend(vec![chance.next() as u8; len * 10]),
+    for _ in 0..draws.below(30) {
+        let len = draws.below(400);
+        match draws.below(3) {
+            0 => out.extend(draws.bytes(len)),
+            1 => out.extend(vec![draws.bits() as u8; len * 10]),
             _ if !out.is_empty() => {
-                let start = chance.below(out.len());
+                let start = draws.below(out.len());
                 let end = (start + len).min(out.len());
                 out.extend_from_within(start..end);
             }
@@ -41,20 +42,19 @@ fn content(chance: &mut Chance) -> Vec<u8> {
 
 #[test]
 fn packed_chunks_unpack_whole_and_from_the_front() {
-    let mut chance = Chance(1);
-    for _ in 0..300 {
-        let content = content(&mut chance);
+    check_seeds(0..300, |draws| {
+        let content = content(draws);
         for packing in PACKINGS {
             let file = file(&[(b"PROP", &content, packing)]);
             let chunk = &read_chunks(&file).unwrap()[0];
             assert_eq!(ChunkPacking::of_chunk(&file, chunk), packing);
             assert_eq!(unpack_chunk(&file, chunk).unwrap(), content);
-            for n in [0, 1, 100, chance.below(content.len() + 1), content.len(), usize::MAX] {
+            for n in [0, 1, 100, draws.below(content.len() + 1), content.len(), usize::MAX] {
                 let front = unpack_front(&file, chunk, n).unwrap();
                 assert_eq!(front, &content[..n.min(content.len())], "{packing:?} {n}");
             }
         }
-    }
+    });
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn highly_compressed_content_is_unpacked() {
 
 #[test]
 fn wrong_chunk_size_is_an_error() {
-    let mut chance = Chance(2);
+    let draws = &mut RandomDraws::from_seed(2);
     for packing in PACKINGS {
-        let bytes = file(&[(b"PROP", &chance.bytes(1000), packing)]);
+        let bytes = file(&[(b"PROP", &draws.bytes(1000), packing)]);
         for size in [0_u32, 999, 1001, 30_000, u32::MAX] {
             let mut bent = bytes.clone();
             bent[HEADER + 8..HEADER + 12].copy_from_slice(&size.to_le_bytes());
@@ -114,22 +114,21 @@ fn wrong_chunk_size_is_an_error() {
 
 #[test]
 fn malformed_chunk_bodies_never_panic() {
-    let mut chance = Chance(3);
-    for round in 0..6000 {
-        let content = content(&mut chance);
-        let mut bytes = file(&[(b"PROP", &content, PACKINGS[1 + round % 2])]);
+    check_seeds(0..6000, |draws| {
+        let content = content(draws);
+        let mut bytes = file(&[(b"PROP", &content, PACKINGS[1 + draws.below(2)])]);
         let body = HEADER + CHUNK_HEADER..bytes.len() - CHUNK_HEADER - 9;
-        for _ in 0..=chance.below(3) {
-            let at = body.start + chance.below(body.len());
-            bytes[at] ^= 1 << chance.below(8);
+        for _ in 0..=draws.below(3) {
+            let at = body.start + draws.below(body.len());
+            bytes[at] ^= 1 << draws.below(8);
         }
-        let Ok(all) = read_chunks(&bytes) else { continue };
+        let Ok(all) = read_chunks(&bytes) else { return };
         let whole = unpack_chunk(&bytes, &all[0]);
-        let n = chance.below(content.len() + 1);
+        let n = draws.below(content.len() + 1);
         let front = unpack_front(&bytes, &all[0], n);
         // If the whole chunk can be unpacked, so can its first bytes, with the same result.
         if let (Ok(whole), ChunkPacking::Lz4) = (&whole, ChunkPacking::of_chunk(&bytes, &all[0])) {
             assert_eq!(front.unwrap(), whole[..n]);
         }
-    }
+    });
 }

@@ -1,10 +1,11 @@
 //! Broken files must never cause a panic.
 
+use random_draws::{RandomDraws, check_seeds};
 use rbx_types::Ref;
 
 use super::super::scan::{ScanEvent, scan_file};
 use super::super::{props, shared_strings, text, value};
-use super::{Random, places};
+use super::places;
 
 /// Uses a file as an editor would, and returns the number of items found.
 fn use_all(file: &[u8], reads_values: bool) -> usize {
@@ -45,7 +46,7 @@ fn use_all(file: &[u8], reads_values: bool) -> usize {
     ends.len()
 }
 
-fn damage(seed: &mut Random, file: &[u8]) -> Vec<u8> {
+fn damage(draws: &mut RandomDraws, file: &[u8]) -> Vec<u8> {
     const MARKS: &[&[u8]] = &[
         b"<",
         b">",
@@ -67,19 +68,19 @@ fn damage(seed: &mut Random, file: &[u8]) -> Vec<u8> {
         b"<!DOCTYPE [",
     ];
     let mut damaged = file.to_vec();
-    for _ in 0..=seed.below(4) {
-        let at = seed.below(damaged.len());
-        match seed.below(4) {
+    for _ in 0..=draws.below(4) {
+        let at = draws.below(damaged.len());
+        match draws.below(4) {
             0 => damaged.truncate(at),
-            1 if !damaged.is_empty() => damaged[at] ^= 1 << seed.below(8),
+            1 if !damaged.is_empty() => damaged[at] ^= 1 << draws.below(8),
             2 => {
-                let mark = *seed.pick(MARKS);
+                let mark = draws.pick(MARKS);
                 damaged.splice(at..at, mark.iter().copied());
             }
             _ => {
-                let end = (at + seed.below(300)).min(damaged.len());
+                let end = (at + draws.below(300)).min(damaged.len());
                 let moved: Vec<u8> = damaged.drain(at..end).collect();
-                let to = seed.below(damaged.len());
+                let to = draws.below(damaged.len());
                 damaged.splice(to..to, moved);
             }
         }
@@ -89,19 +90,19 @@ fn damage(seed: &mut Random, file: &[u8]) -> Vec<u8> {
 
 #[test]
 fn damaged_files_do_not_panic() {
-    let mut seed = Random::new(6);
     let small: &[u8] = b"<?xml version='1.0'?><roblox version='4'><Item class='A' referent='R'>\
 <Properties><string name='Name'>a&amp;\r\n<![CDATA[<b>]]>c</string><Vector3 name='S'><X>1</X>\
 <Y>2</Y><Z>3</Z></Vector3></Properties><Item class='B'/></Item><SharedStrings><SharedString \
 md5='x'>YQ==</SharedString></SharedStrings></roblox>";
-    for _ in 0..20_000 {
-        use_all(&damage(&mut seed, small), true);
-    }
+    check_seeds(0..20_000, |draws| {
+        use_all(&damage(draws, small), true);
+    });
     for (_, file) in places() {
         assert!(use_all(&file, false) > 0);
         let part = &file[..file.len().min(60_000)];
-        for round in 0..300 {
-            use_all(&damage(&mut seed, part), round % 50 == 0);
-        }
+        check_seeds(0..300, |draws| {
+            let reads_values = draws.one_in(50);
+            use_all(&damage(draws, part), reads_values);
+        });
     }
 }

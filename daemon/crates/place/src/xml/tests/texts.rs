@@ -1,7 +1,11 @@
 //! Texts: decoding, encoding, and the bytes kept when one is replaced.
 
+use std::cell::Cell;
+
+use random_draws::{RandomDraws, check_seeds};
+
 use super::super::text::{TextStyle, check_text, decode_text, encode_text, replace_text, style_of};
-use super::{Random, reference};
+use super::reference;
 
 /// Returns the text that rbx_xml reads from such an element; None if it refuses the file.
 fn by_rbx_xml(inside: &[u8], tag: &str) -> Option<String> {
@@ -81,30 +85,28 @@ const TEXT: &[&str] = &[
     "]",
 ];
 
-fn random(random: &mut Random, pieces: &[&str], most: usize) -> String {
-    (0..random.below(most)).map(|_| *random.pick(pieces)).collect()
+fn draw_text(draws: &mut RandomDraws, pieces: &[&str], most: usize) -> String {
+    (0..draws.below(most)).map(|_| draws.pick(pieces)).collect()
 }
 
 #[test]
 fn texts_are_decoded_like_rbx_xml() {
-    let mut seed = Random::new(1);
-    let mut taken = 0;
-    for _ in 0..30_000 {
-        let inside = random(&mut seed, RAW, 9);
-        let tag = *seed.pick(&["string", "ProtectedString"]);
+    let taken = Cell::new(0);
+    check_seeds(0..30_000, |draws| {
+        let inside = draw_text(draws, RAW, 9);
+        let tag = draws.pick(&["string", "ProtectedString"]);
         if let Some(expected) = by_rbx_xml(inside.as_bytes(), tag) {
             assert_eq!(decode_text(inside.as_bytes()), expected, "{inside:?}");
-            taken += 1;
+            taken.set(taken.get() + 1);
         }
-    }
-    assert!(taken > 10_000, "{taken}");
+    });
+    assert!(taken.get() > 10_000, "{taken:?}");
 }
 
 #[test]
 fn encoded_texts_are_read_back_by_rbx_xml() {
-    let mut seed = Random::new(2);
-    for _ in 0..30_000 {
-        let text = random(&mut seed, TEXT, 12);
+    check_seeds(0..30_000, |draws| {
+        let text = draw_text(draws, TEXT, 12);
         for style in [TextStyle::CData, TextStyle::Escaped] {
             let mut inside = Vec::new();
             encode_text(&text, style, &mut inside);
@@ -113,37 +115,36 @@ fn encoded_texts_are_read_back_by_rbx_xml() {
                 assert_eq!(by_rbx_xml(&inside, "string").as_ref(), Some(&text), "{text:?}");
             }
         }
-    }
+    });
 }
 
 #[test]
 fn replacing_always_yields_the_new_text() {
-    let mut seed = Random::new(3);
-    for _ in 0..100_000 {
-        let inside = random(&mut seed, RAW, 14);
+    check_seeds(0..100_000, |draws| {
+        let inside = draw_text(draws, RAW, 14);
         let old = decode_text(inside.as_bytes()).into_owned();
-        let text = match seed.below(3) {
-            0 => random(&mut seed, TEXT, 12),
-            _ => edited(&mut seed, &old),
+        let text = match draws.below(3) {
+            0 => draw_text(draws, TEXT, 12),
+            _ => edited(draws, &old),
         };
         if check_text(&text).is_err() {
-            continue;
+            return;
         }
         let new = replace_text(inside.as_bytes(), &text);
         assert_eq!(decode_text(&new), text, "{inside:?}");
-        if seed.below(8) == 0 && by_rbx_xml(inside.as_bytes(), "string").is_some() {
+        if draws.one_in(8) && by_rbx_xml(inside.as_bytes(), "string").is_some() {
             assert_eq!(by_rbx_xml(&new, "string"), Some(text), "{inside:?}");
         }
-    }
+    });
 }
 
 /// Returns a text with one of its lines replaced, removed or added.
-fn edited(seed: &mut Random, old: &str) -> String {
+fn edited(draws: &mut RandomDraws, old: &str) -> String {
     let mut lines: Vec<String> = old.split('\n').map(str::to_owned).collect();
-    let at = seed.below(lines.len());
-    match seed.below(3) {
-        0 => lines[at] = random(seed, TEXT, 3),
-        1 => lines.insert(at, random(seed, TEXT, 3)),
+    let at = draws.below(lines.len());
+    match draws.below(3) {
+        0 => lines[at] = draw_text(draws, TEXT, 3),
+        1 => lines.insert(at, draw_text(draws, TEXT, 3)),
         _ => drop(lines.remove(at)),
     }
     lines.join("\n")
