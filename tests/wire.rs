@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use random_draws::RandomDraws;
 use serde_json::{Value as Json, json};
 use vector_tests::binary;
 use vector_tests::cases;
@@ -85,14 +86,6 @@ fn decoded(cases: &[Json], pieces: impl Fn(usize, &Json) -> Json) -> Vec<Json> {
     answers
 }
 
-/// A deterministic pseudorandom number.
-fn chance(seed: u64) -> u64 {
-    let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[test]
 fn recorded_responses_decode_as_expected() {
     let Some(cases) = all() else {
@@ -109,8 +102,8 @@ fn recorded_responses_decode_as_expected() {
     assert_eq!(bytewise, answers, "byte by byte");
     for seed in 0..4 {
         let pieces = decoded(&cases, |at, case| {
-            let draws = (at as u64 * 64)..(at as u64 * 64 + 1 + chance(at as u64 ^ seed) % 40);
-            draws.map(|draw| chance(seed << 32 ^ draw) as usize % length(case).max(1)).collect()
+            let mut draws = RandomDraws::from_seed(seed << 32 | at as u64);
+            (0..=draws.below(40)).map(|_| draws.below(length(case))).collect()
         });
         assert_eq!(pieces, answers, "in pieces, seed {seed}");
     }

@@ -24,8 +24,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 use self::measure::{machine, option};
-use self::texts::{Random, script, text};
+use self::texts::{script, text};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -68,7 +70,7 @@ struct Case {
 
 /// Generates patches: seven in ten have correct line numbers, two are some lines off, one has none.
 fn cases(count: usize, lines: usize) -> Vec<Case> {
-    let mut random = Random::new(1);
+    let mut random = Rng::with_seed(1);
     let mut script_lines = Vec::new();
     let case = |at: usize| {
         // Use each script for ten patches.
@@ -85,15 +87,15 @@ fn cases(count: usize, lines: usize) -> Vec<Case> {
     (0..count).map(case).collect()
 }
 
-fn case(random: &mut Random, lines: &[String], kind: Kind) -> Case {
-    let hunks = 1 + random.below(3);
+fn case(random: &mut Rng, lines: &[String], kind: Kind) -> Case {
+    let hunks = 1 + random.usize(..3);
     let room = lines.len() / hunks;
-    let off = if kind == Kind::Offset { 1 + random.below(8) } else { 0 };
+    let off = if kind == Kind::Offset { 1 + random.usize(..8) } else { 0 };
     let mut patch = "--- a/script.luau\n+++ b/script.luau\n".to_owned();
     let (mut after, mut done) = (Vec::new(), 0);
     for hunk in 0..hunks {
-        let at = hunk * room + 10 + random.below(room - 30);
-        let (removed, added) = (1 + random.below(4), 1 + random.below(6));
+        let at = hunk * room + 10 + random.usize(..room - 30);
+        let (removed, added) = (1 + random.usize(..4), 1 + random.usize(..6));
         let (start, end) = (at - CONTEXT, at + removed + CONTEXT);
         after.extend(lines[done..at].iter().cloned());
         let (old, new) = (removed + 2 * CONTEXT, added + 2 * CONTEXT);
@@ -108,7 +110,7 @@ fn case(random: &mut Random, lines: &[String], kind: Kind) -> Case {
         lines[start..at].iter().for_each(|line| put(&mut patch, ' ', line));
         lines[at..at + removed].iter().for_each(|line| put(&mut patch, '-', line));
         for number in 0..added {
-            let line = format!("\tlocal added{number} = {}", random.below(100_000));
+            let line = format!("\tlocal added{number} = {}", random.usize(..100_000));
             put(&mut patch, '+', &line);
             after.push(line);
         }

@@ -9,9 +9,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use vector_text_edit::TextReplacement;
 
-use super::texts::{Random, script, text};
+use super::texts::{script, text};
 
 /// Slower operations are marked.
 const LIMIT: Duration = Duration::from_millis(50);
@@ -141,7 +142,7 @@ fn rotated(text: &str) -> String {
 }
 
 fn pairs(count: usize) -> Vec<Pair> {
-    let mut random = Random::new(2);
+    let mut random = Rng::with_seed(2);
     let mut pairs = Vec::new();
     let mut add = |name, before: &[String], after: &[String]| {
         pairs.push(Pair { name, before: text(before), after: text(after) });
@@ -150,8 +151,8 @@ fn pairs(count: usize) -> Vec<Pair> {
         (0..count).map(|n| format!("local {what}{n} = compute({n})")).collect()
     };
     let of = |line: &dyn Fn(usize) -> String| -> Vec<String> { (0..count).map(line).collect() };
-    let any_of = |random: &mut Random, kinds: usize| -> Vec<String> {
-        (0..count).map(|_| format!("\tcall(self, {})", random.below(kinds))).collect()
+    let any_of = |random: &mut Rng, kinds: usize| -> Vec<String> {
+        (0..count).map(|_| format!("\tcall(self, {})", random.usize(..kinds))).collect()
     };
 
     let before = script(&mut random, count);
@@ -251,7 +252,7 @@ fn pairs(count: usize) -> Vec<Pair> {
 
 /// Cases of single operations.
 fn singles(table: &mut Table<'_>, count: usize) {
-    let mut random = Random::new(3);
+    let mut random = Rng::with_seed(3);
     let equal = "\tend\n".repeat(count);
     let distinct: String = (0..count).map(|n| format!("local v{n} = {n}\n")).collect();
     let ordinary = text(&script(&mut random, count));

@@ -6,9 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use random_draws::{RandomDraws, check_seeds};
 use vector_text_edit::{MergeResult, merge_texts};
-
-use super::chance::Chance;
 
 /// Pairs of corresponding lines of two texts.
 type Alignment = Vec<(usize, usize)>;
@@ -139,10 +138,9 @@ fn small_text_merges_match_some_alignment() {
 
 #[test]
 fn both_sides_same_change_in_repeated_lines_merges_once() {
-    let mut chance = Chance(1);
-    for round in 0..3_000 {
-        let period = 1 + round % 6;
-        let lines = period * (2 + chance.below(4));
+    check_seeds(0..3_000, |draws| {
+        let period = 1 + draws.below(6);
+        let lines = period * (2 + draws.below(4));
         let repeated: Vec<String> = (0..lines).map(|at| format!("line {}", at % period)).collect();
         let (top, bottom) = (["top", "head"], ["tail", "bottom"]);
         let joined = |first: &[&str], middle: &[String], last: &[&str]| {
@@ -151,9 +149,9 @@ fn both_sides_same_change_in_repeated_lines_merges_once() {
             lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>()
         };
         // Wherever a run of whole periods is inserted or deleted, the resulting text is the same.
-        let run = period * (1 + chance.below(2));
-        let changed = |chance: &mut Chance, inserts: bool| -> Vec<String> {
-            let at = chance.below(lines + 1 - if inserts { 0 } else { run });
+        let run = period * (1 + draws.below(2));
+        let changed = |draws: &mut RandomDraws, inserts: bool| -> Vec<String> {
+            let at = draws.below(lines + 1 - if inserts { 0 } else { run });
             let mut changed = repeated.clone();
             if inserts {
                 let run = (at..at + run).map(|at| format!("line {}", at % period));
@@ -163,8 +161,8 @@ fn both_sides_same_change_in_repeated_lines_merges_once() {
             }
             changed
         };
-        let inserts = chance.one_in(2);
-        let (one, other) = (changed(&mut chance, inserts), changed(&mut chance, inserts));
+        let inserts = draws.one_in(2);
+        let (one, other) = (changed(draws, inserts), changed(draws, inserts));
         assert_eq!(one, other);
         let base = joined(&[], &repeated, &[]);
         let ours = joined(&["ours"], &one, &[]);
@@ -176,7 +174,7 @@ fn both_sides_same_change_in_repeated_lines_merges_once() {
         let own = joined(&[], &one, &[]);
         assert_eq!(merge_texts(&base, &own, &theirs), MergeResult::Text(theirs.clone()), "{base}");
         assert_eq!(merge_texts(&base, &ours, &own), MergeResult::Text(ours.clone()), "{base}");
-    }
+    });
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Unified diffs, written in the form of `diff -u`.
 
+use random_draws::RandomDraws;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::chance::{Chance, Text};
+use super::random_text::Text;
 
 /// A line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Hunk {
 }
 
 /// The diff of two texts with `context` lines of context.
-pub(super) fn hunks(old: &Text, new: &Text, context: usize, chance: &mut Chance) -> Vec<Hunk> {
+pub(super) fn hunks(old: &Text, new: &Text, context: usize, draws: &mut RandomDraws) -> Vec<Hunk> {
     let lines = |text: &Text, sign| -> Vec<Line> {
         let last = text.lines.len();
         let line = |(at, line): (usize, &String)| {
@@ -77,7 +78,7 @@ pub(super) fn hunks(old: &Text, new: &Text, context: usize, chance: &mut Chance)
     let key = |lines: &[Line]| -> Vec<(String, bool)> {
         lines.iter().map(|line| (line.text.clone(), line.is_open)).collect()
     };
-    let by = chance.pick(&[Algorithm::Myers, Algorithm::Patience]);
+    let by = draws.pick(&[Algorithm::Myers, Algorithm::Patience]);
     let ops = capture_diff_slices(by, &key(&before), &key(&after));
     // All lines of both texts in diff order, with their old and new positions.
     let mut all: Vec<(usize, usize, Line)> = Vec::new();

@@ -1,8 +1,9 @@
 //! Invalid patches: arbitrary text, and diffs that have lost some bytes.
 
+use random_draws::RandomDraws;
 use vector_text_edit::{apply_edits, apply_patch, apply_to_files, invert_edits};
 
-use super::chance::Chance;
+use super::random_text::{change_text, draw_line, draw_text};
 use super::{Failure, diffs, run_all, shown};
 
 const SCRAPS: [&str; 24] = [
@@ -32,40 +33,40 @@ const SCRAPS: [&str; 24] = [
     "GIT binary patch",
 ];
 
-fn garbage(chance: &mut Chance, text: &str) -> String {
+fn garbage(draws: &mut RandomDraws, text: &str) -> String {
     let lines: Vec<&str> = text.lines().chain([""]).collect();
     let mut patch = String::new();
-    for _ in 0..chance.below(14) {
-        match chance.below(8) {
-            0..3 => patch.push_str(chance.pick(&SCRAPS)),
-            3 => patch.push_str(&chance.line(true)),
+    for _ in 0..draws.below(14) {
+        match draws.below(8) {
+            0..3 => patch.push_str(draws.pick(&SCRAPS)),
+            3 => patch.push_str(&draw_line(draws, true)),
             _ => {
-                patch.push_str(chance.pick(&[" ", "+", "-", "", "    ", "+", "-", "\u{200b}"]));
-                patch.push_str(chance.pick(&lines));
+                patch.push_str(draws.pick(&[" ", "+", "-", "", "    ", "+", "-", "\u{200b}"]));
+                patch.push_str(draws.pick(&lines));
             }
         }
-        patch.push_str(chance.pick(&["\n", "\n", "\n", "\n", "\r\n", ""]));
+        patch.push_str(draws.pick(&["\n", "\n", "\n", "\n", "\r\n", ""]));
     }
     patch
 }
 
 #[test]
 fn garbage_patches_never_panic_and_can_be_inverted() {
-    run_all(2_500, |chance| {
-        let text = chance.text(true).with(chance.pick(&["\n", "\r\n"]));
-        let source = if chance.one_in(3) {
+    run_all(2_500, |draws| {
+        let text = draw_text(draws, true).with(draws.pick(&["\n", "\r\n"]));
+        let source = if draws.one_in(3) {
             // A real diff that has lost some of its bytes.
-            let old = chance.text(true);
-            let new = chance.changed(&old, true);
-            let mut source = diffs::written(&diffs::hunks(&old, &new, 2, chance));
-            for _ in 0..=chance.below(3) {
+            let old = draw_text(draws, true);
+            let new = change_text(draws, &old, true);
+            let mut source = diffs::written(&diffs::hunks(&old, &new, 2, draws));
+            for _ in 0..=draws.below(3) {
                 let at: Vec<usize> = source.char_indices().map(|(at, _)| at).collect();
-                let from = chance.pick(&at);
+                let from = draws.pick(&at);
                 source.remove(from);
             }
             source
         } else {
-            garbage(chance, &text)
+            garbage(draws, &text)
         };
         let files = [("x".to_owned(), text.clone())].into();
         let _ = apply_to_files(&files, &source);

@@ -4,34 +4,35 @@
 //!
 //! A test run does some thousand cases of each kind. `VECTOR_SEEDS=N` sets their number and
 //! `VECTOR_FIRST_SEED` the first seed, so that a run can be split and a failed case repeated. For
-//! each kind of failure, the shortest case is reported.
+//! each kind of failure, the first case is reported in its smallest form.
 
 mod alignments;
 mod cases;
-mod chance;
 mod diffs;
 mod garbage;
 mod history;
 mod perturbed;
+mod random_text;
 mod replaced;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use random_draws::{RandomDraws, shrink_failure};
 use vector_text_edit::{
     MatchStage, MergeResult, apply_edits, apply_patch, diff_hunks, diff_lines, format_hunks,
     merge_texts,
 };
 
-use self::chance::Chance;
+use self::random_text::{Text, change_text, draw_text};
 
 /// The line ends of texts.
 const ENDS: [&str; 2] = ["\n", "\r\n"];
 
 /// Picks the line ends for a text. In a text without line ends, new lines end in LF.
-fn end_for(text: &str, chance: &mut Chance) -> &'static str {
-    let end = chance.pick(&ENDS);
+fn end_for(text: &str, draws: &mut RandomDraws) -> &'static str {
+    let end = draws.pick(&ENDS);
     if text.contains('\n') { end } else { "\n" }
 }
 
@@ -60,26 +61,38 @@ fn caught(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     })
 }
 
-/// Runs all seeds. Reports the number of failures of each kind, and the shortest.
-fn run_all(seeds: u64, one: impl Fn(&mut Chance) -> Result<(), Failure>) {
+/// A failed case in its smallest form, and the number of cases that failed in the same way.
+struct FailureReport {
+    seed: u64,
+    said: String,
+    count: u64,
+}
+
+/// Runs all seeds. Reports the number of failures of each kind, and the first in its smallest form.
+fn run_all(seeds: u64, one: impl Fn(&mut RandomDraws) -> Result<(), Failure>) {
     let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
     let seeds = number("VECTOR_SEEDS").unwrap_or(seeds);
-    let mut failed: BTreeMap<String, (u64, u64, String)> = BTreeMap::new();
+    let mut failed: BTreeMap<String, FailureReport> = BTreeMap::new();
     for seed in first..first + seeds {
-        let Err(Failure { kind, said }) = caught(|| one(&mut Chance(seed))) else {
+        let mut draws = RandomDraws::from_seed(seed);
+        let Err(failure) = caught(|| one(&mut draws)) else {
             continue;
         };
-        let (count, shortest, shown) =
-            failed.entry(kind).or_insert_with(|| (0, seed, said.clone()));
-        *count += 1;
-        if said.len() < shown.len() {
-            (*shortest, *shown) = (seed, said);
+        if let Some(report) = failed.get_mut(&failure.kind) {
+            report.count += 1;
+            continue;
         }
+        let kind = failure.kind.clone();
+        let of_kind = |draws: &mut RandomDraws| {
+            caught(|| one(draws)).err().filter(|failure| failure.kind == kind)
+        };
+        let Failure { said, .. } = shrink_failure(draws, failure, of_kind);
+        failed.insert(kind, FailureReport { seed, said, count: 1 });
     }
     let failed: Vec<_> = failed
         .iter()
-        .map(|(kind, (count, seed, said))| {
-            format!("{kind}: {count} failed, as seed {seed}: {said}")
+        .map(|(kind, FailureReport { seed, said, count })| {
+            format!("{kind}: {count} failed, the first with seed {seed}: {said}")
         })
         .collect();
     assert!(failed.is_empty(), "\n{}\n", failed.join("\n\n"));
@@ -98,16 +111,16 @@ fn shown(text: &str, source: &str, got: &str, meant: &str) -> String {
 
 #[test]
 fn diffs_reproduce_their_target_text() {
-    run_all(1_500, |chance| {
-        let old = chance.text(true);
-        let new = chance.changed(&old, true);
-        let context = chance.below(4);
-        let hunks = diffs::hunks(&old, &new, context, chance);
+    run_all(1_500, |draws| {
+        let old = draw_text(draws, true);
+        let new = change_text(draws, &old, true);
+        let context = draws.below(4);
+        let hunks = diffs::hunks(&old, &new, context, draws);
         if hunks.is_empty() {
             return Ok(());
         }
         let source = diffs::written(&hunks);
-        let end = end_for(&old.with("\n"), chance);
+        let end = end_for(&old.with("\n"), draws);
         let (text, meant) = (old.with(end), new.with(end));
         let fail = |kind: &str, got: &str| {
             let meant = format!("{meant:?}");
@@ -134,11 +147,11 @@ fn diffs_reproduce_their_target_text() {
 
 #[test]
 fn faulty_patches_never_give_a_wrong_text() {
-    run_all(2_500, |chance| {
-        let Some(case) = perturbed::case(chance) else {
+    run_all(2_500, |draws| {
+        let Some(case) = perturbed::case(draws) else {
             return Ok(());
         };
-        let end = end_for(&case.base, chance);
+        let end = end_for(&case.base, draws);
         let text = case.base.replace('\n', end);
         let Some((got, confirm)) = patched(&text, &case.patch) else {
             return Ok(());
@@ -162,15 +175,15 @@ fn faulty_patches_never_give_a_wrong_text() {
 
 #[test]
 fn own_diffs_apply_exactly() {
-    run_all(600, |chance| {
-        let old = chance.text(false);
-        let mut new = chance.changed(&old, false);
+    run_all(600, |draws| {
+        let old = draw_text(draws, false);
+        let mut new = change_text(draws, &old, false);
         if !old.is_ended {
             return Ok(());
         }
         new.is_ended = true;
         let (old, new) = (old.with("\n"), new.with("\n"));
-        let context = 1 + chance.below(3);
+        let context = 1 + draws.below(3);
         let source = format_hunks(&diff_hunks(&old, &new, context));
         if apply_edits(&old, &diff_lines(&old, &new)).unwrap() != new {
             return Err(Failure::new("whole", shown(&old, "", "", &new)));
@@ -187,10 +200,10 @@ fn own_diffs_apply_exactly() {
 
 #[test]
 fn merges_keep_both_changes() {
-    run_all(600, |chance| {
-        let base = chance.text(false);
-        let (one, other) = (chance.changed(&base, false), chance.changed(&base, false));
-        let end = chance.pick(&ENDS);
+    run_all(600, |draws| {
+        let base = draw_text(draws, false);
+        let (one, other) = (change_text(draws, &base, false), change_text(draws, &base, false));
+        let end = draws.pick(&ENDS);
         let (text, ours, theirs) = (base.with(end), one.with(end), other.with(end));
         let check = |kind: &str, got: MergeResult, meant: &str| {
             if got == MergeResult::Text(meant.to_owned()) {
@@ -203,12 +216,12 @@ fn merges_keep_both_changes() {
         check("the same", merge_texts(&text, &ours, &ours), &ours)?;
         // Changes above and below lines that both sides keep.
         let kept: Vec<String> = (0..5).map(|at| format!("kept {at}")).collect();
-        let joined = |above: &chance::Text, below: &chance::Text| {
+        let joined = |above: &Text, below: &Text| {
             let lines = [above.lines.clone(), kept.clone(), below.lines.clone()].concat();
-            chance::Text { lines, is_ended: below.is_ended }.with(end)
+            Text { lines, is_ended: below.is_ended }.with(end)
         };
-        let last = chance.text(false);
-        let new = chance.changed(&last, false);
+        let last = draw_text(draws, false);
+        let new = change_text(draws, &last, false);
         let (text, ours) = (joined(&base, &last), joined(&one, &last));
         let (theirs, meant) = (joined(&base, &new), joined(&one, &new));
         check("both", merge_texts(&text, &ours, &theirs), &meant)?;

@@ -1,7 +1,9 @@
 //! Diffs with faults typical of models, and the results that they were meant to have.
 
-use super::chance::{Chance, Text};
+use random_draws::RandomDraws;
+
 use super::diffs::{Hunk, Line, NAMES, hunks, places, stands, with_hunks, written};
+use super::random_text::{Text, change_text, draw_line, draw_text};
 
 /// The allowed results of a patch. Refusing it is always allowed as well.
 #[derive(Debug, Clone)]
@@ -81,11 +83,11 @@ struct Pair {
 }
 
 impl Pair {
-    fn by(chance: &mut Chance) -> Option<Self> {
-        let old = chance.text(false);
-        let new = chance.changed(&old, false);
-        let context = if chance.one_in(3) { 1 + chance.below(2) } else { 3 };
-        let hunks = hunks(&old, &new, context, chance);
+    fn by(draws: &mut RandomDraws) -> Option<Self> {
+        let old = draw_text(draws, false);
+        let new = change_text(draws, &old, false);
+        let context = if draws.one_in(3) { 1 + draws.below(2) } else { 3 };
+        let hunks = hunks(&old, &new, context, draws);
         (!hunks.is_empty()).then_some(Self { old, new, hunks })
     }
 
@@ -102,22 +104,22 @@ fn with_headers(hunks: &[Hunk], header: impl FnMut(&Hunk) -> String) -> String {
 }
 
 /// A patch with a fault. None if its meaning would be ambiguous.
-pub(super) fn case(chance: &mut Chance) -> Option<Case> {
-    let pair = Pair::by(chance)?;
-    let fault = chance.pick(&FAULTS);
+pub(super) fn case(draws: &mut RandomDraws) -> Option<Case> {
+    let pair = Pair::by(draws)?;
+    let fault = draws.pick(&FAULTS);
     let base = pair.old.with("\n");
     let case = |patch: String| Case { fault, base, patch, meant: pair.meant(), confirm: false };
     let whole = written(&pair.hunks);
     let mut case = match fault {
-        "wrong counts" => case(with_counts(&pair.hunks, chance)),
+        "wrong counts" => case(with_counts(&pair.hunks, draws)),
         "no numbers" => case(with_headers(&pair.hunks, |_| "@@".to_owned())),
         "no headers" if pair.hunks.len() == 1 => case(pair.hunks[0].body()),
         "numbers moved together" | "numbers moved" => {
-            let patch = moved(&pair, fault == "numbers moved", chance)?;
+            let patch = moved(&pair, fault == "numbers moved", draws)?;
             case(patch)
         }
         "fence" => {
-            let info = chance.pick(&["", "diff", "patch"]);
+            let info = draws.pick(&["", "diff", "patch"]);
             case(format!("Here is the change:\n\n```{info}\n{whole}```\n\nTell me if it fails.\n"))
         }
         "prose" => case(format!("I have changed the script:\n\n{whole}")),
@@ -134,16 +136,16 @@ pub(super) fn case(chance: &mut Chance) -> Option<Case> {
         "shuffled" => {
             let mut hunks = pair.hunks.clone();
             for at in 1..hunks.len() {
-                hunks.swap(at, chance.below(at + 1));
+                hunks.swap(at, draws.below(at + 1));
             }
-            let is_bare = chance.one_in(3);
+            let is_bare = draws.one_in(3);
             case(with_headers(&hunks, |hunk| if is_bare { "@@".into() } else { hunk.header() }))
         }
         "doubled" => {
             let mut hunks = pair.hunks.clone();
-            let again = chance.pick(&hunks);
-            hunks.insert(chance.below(hunks.len() + 1), again);
-            let is_bare = chance.one_in(3);
+            let again = draws.pick(&hunks);
+            hunks.insert(draws.below(hunks.len() + 1), again);
+            let is_bare = draws.one_in(3);
             case(with_headers(&hunks, |hunk| if is_bare { "@@".into() } else { hunk.header() }))
         }
         "blank context bare"
@@ -153,30 +155,30 @@ pub(super) fn case(chance: &mut Chance) -> Option<Case> {
         | "inner context changed"
         | "removed line changed"
         | "context without signs" => {
-            let is_numbered = !chance.one_in(4);
+            let is_numbered = !draws.one_in(4);
             let mut case = case(String::new());
-            change_lines(&mut case, &pair, is_numbered, chance)?;
+            change_lines(&mut case, &pair, is_numbered, draws)?;
             case
         }
-        "tabs as spaces" => return spaced(&pair, fault, chance),
-        "cut off in a line" | "cut off behind a line" => return cut(&pair, fault, chance),
-        "applied twice" | "reversed" => return again(&pair, fault, chance),
-        "drifted base" => return drifted(&pair, fault, chance),
+        "tabs as spaces" => return spaced(&pair, fault, draws),
+        "cut off in a line" | "cut off behind a line" => return cut(&pair, fault, draws),
+        "applied twice" | "reversed" => return again(&pair, fault, draws),
+        "drifted base" => return drifted(&pair, fault, draws),
         _ => return None,
     };
-    if chance.one_in(6) && !matches!(fault, "fence" | "prose" | "indented") {
+    if draws.one_in(6) && !matches!(fault, "fence" | "prose" | "indented") {
         case.patch = format!("```diff\n{}```\n", case.patch);
     }
-    if chance.one_in(6) {
+    if draws.one_in(6) {
         case.patch = case.patch.replace("\r\n", "\n").replace('\n', "\r\n");
     }
     Some(case)
 }
 
-fn with_counts(hunks: &[Hunk], chance: &mut Chance) -> String {
+fn with_counts(hunks: &[Hunk], draws: &mut RandomDraws) -> String {
     with_headers(hunks, |hunk| {
         let (old, new) = hunk.counts();
-        let mut wrong = |count: usize| (count + chance.below(4)).saturating_sub(chance.below(4));
+        let mut wrong = |count: usize| (count + draws.below(4)).saturating_sub(draws.below(4));
         // Keep an old count of 0: it has a special meaning.
         let (old, new) = if old == 0 { (0, wrong(new)) } else { (wrong(old).max(1), wrong(new)) };
         format!("@@ -{},{old} +{},{new} @@", hunk.old + usize::from(old > 0), hunk.new + 1)
@@ -185,8 +187,8 @@ fn with_counts(hunks: &[Hunk], chance: &mut Chance) -> String {
 
 /// The diff with wrong line numbers. None if a hunk happens to match at its wrong line, or has no
 /// old lines to match.
-fn moved(pair: &Pair, is_each: bool, chance: &mut Chance) -> Option<String> {
-    let mut by = || (1 + chance.below(60)) as isize * if chance.one_in(2) { 1 } else { -1 };
+fn moved(pair: &Pair, is_each: bool, draws: &mut RandomDraws) -> Option<String> {
+    let mut by = || (1 + draws.below(60)) as isize * if draws.one_in(2) { 1 } else { -1 };
     let together = by();
     let (mut hunks, mut meets) = (pair.hunks.clone(), false);
     for hunk in &mut hunks {
@@ -204,15 +206,15 @@ fn change_lines(
     case: &mut Case,
     pair: &Pair,
     is_numbered: bool,
-    chance: &mut Chance,
+    draws: &mut RandomDraws,
 ) -> Option<()> {
     let mut hunks = pair.hunks.clone();
     let mut is_hit = false;
     for hunk in &mut hunks {
         is_hit |= match case.fault {
-            "outer context changed" | "inner context changed" => change_context(case, hunk, chance),
-            "removed line changed" => change_removed(case, hunk, chance),
-            "white space behind context" | "unseen characters" => soil(case.fault, hunk, chance),
+            "outer context changed" | "inner context changed" => change_context(case, hunk, draws),
+            "removed line changed" => change_removed(case, hunk, draws),
+            "white space behind context" | "unseen characters" => soil(case.fault, hunk, draws),
             _ => true,
         };
     }
@@ -241,26 +243,26 @@ fn change_lines(
 }
 
 /// A line that does not occur in any text.
-fn fresh(chance: &mut Chance) -> String {
-    format!("local fresh{} = {}", chance.below(1000), chance.below(1000))
+fn fresh(draws: &mut RandomDraws) -> String {
+    format!("local fresh{} = {}", draws.below(1000), draws.below(1000))
 }
 
 /// Replaces a context line of a hunk. Returns false if there is none at the chosen position.
-fn change_context(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool {
+fn change_context(case: &mut Case, hunk: &mut Hunk, draws: &mut RandomDraws) -> bool {
     let is_change = |line: &Line| line.sign != ' ';
     let first = hunk.lines.iter().position(is_change).unwrap();
     let last = hunk.lines.iter().rposition(is_change).unwrap();
     let count = hunk.lines.len();
     let at = if case.fault == "inner context changed" {
         let inner = first.saturating_sub(1)..(last + 2).min(count);
-        inner.start + chance.below(inner.len())
+        inner.start + draws.below(inner.len())
     } else {
-        chance.pick(&[0, count - 1])
+        draws.pick(&[0, count - 1])
     };
     if is_change(&hunk.lines[at]) {
         return false;
     }
-    hunk.lines[at].text = fresh(chance);
+    hunk.lines[at].text = fresh(draws);
     case.confirm = true;
     if (first..last).contains(&at) {
         case.meant = Meant::Nothing;
@@ -269,29 +271,29 @@ fn change_context(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool
 }
 
 /// Replaces a removed line of a hunk. Returns false if there is none.
-fn change_removed(case: &mut Case, hunk: &mut Hunk, chance: &mut Chance) -> bool {
+fn change_removed(case: &mut Case, hunk: &mut Hunk, draws: &mut RandomDraws) -> bool {
     let gone = (0..hunk.lines.len()).filter(|at| hunk.lines[*at].sign == '-');
     let gone: Vec<usize> = gone.collect();
     if gone.is_empty() {
         return false;
     }
-    hunk.lines[chance.pick(&gone)].text = fresh(chance);
+    hunk.lines[draws.pick(&gone)].text = fresh(draws);
     case.meant = Meant::Nothing;
     true
 }
 
 /// Appends white space to context lines, or inserts invisible characters into them.
-fn soil(fault: &str, hunk: &mut Hunk, chance: &mut Chance) -> bool {
+fn soil(fault: &str, hunk: &mut Hunk, draws: &mut RandomDraws) -> bool {
     let mut is_hit = false;
     for line in hunk.lines.iter_mut().filter(|line| line.sign == ' ') {
-        if chance.one_in(2) {
+        if draws.one_in(2) {
             continue;
         }
         let places: Vec<usize> = line.text.char_indices().map(|(at, _)| at).collect();
         if fault == "white space behind context" {
-            line.text.push_str(chance.pick(&[" ", "\t", "  "]));
+            line.text.push_str(draws.pick(&[" ", "\t", "  "]));
         } else if !places.is_empty() {
-            line.text.insert(chance.pick(&places), '\u{200b}');
+            line.text.insert(draws.pick(&places), '\u{200b}');
         } else {
             continue;
         }
@@ -301,10 +303,10 @@ fn soil(fault: &str, hunk: &mut Hunk, chance: &mut Chance) -> bool {
 }
 
 /// A patch whose tabs are all replaced by spaces.
-fn spaced(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
-    let unit = chance.pick(&[4, 4, 2]);
+fn spaced(pair: &Pair, fault: &'static str, draws: &mut RandomDraws) -> Option<Case> {
+    let unit = draws.pick(&[4, 4, 2]);
     let mut patch = written(&pair.hunks).replace('\t', &" ".repeat(unit));
-    if chance.one_in(4) {
+    if draws.one_in(4) {
         let lines = patch.split_inclusive('\n');
         patch = lines.map(|line| if line.starts_with("@@") { "@@\n" } else { line }).collect();
     }
@@ -329,9 +331,9 @@ fn spaced(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case>
 }
 
 /// A patch that is cut off.
-fn cut(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
+fn cut(pair: &Pair, fault: &'static str, draws: &mut RandomDraws) -> Option<Case> {
     let whole = written(&pair.hunks);
-    let mut at = chance.below(whole.len());
+    let mut at = draws.below(whole.len());
     while !whole.is_char_boundary(at) {
         at -= 1;
     }
@@ -384,10 +386,10 @@ fn looks_whole(left: &str, rest: &str) -> bool {
 }
 
 /// A patch that is already applied, or that is reversed.
-fn again(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
+fn again(pair: &Pair, fault: &'static str, draws: &mut RandomDraws) -> Option<Case> {
     let (base, hunks) = if fault == "reversed" {
-        let context = 1 + chance.below(3);
-        (&pair.old, hunks(&pair.new, &pair.old, context, chance))
+        let context = 1 + draws.below(3);
+        (&pair.old, hunks(&pair.new, &pair.old, context, draws))
     } else {
         (&pair.new, pair.hunks.clone())
     };
@@ -403,26 +405,26 @@ fn again(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> 
 }
 
 /// A base with additional lines that the diff does not know of.
-fn drifted(pair: &Pair, fault: &'static str, chance: &mut Chance) -> Option<Case> {
+fn drifted(pair: &Pair, fault: &'static str, draws: &mut RandomDraws) -> Option<Case> {
     let gaps: Vec<usize> = (0..=pair.old.lines.len())
         .filter(|at| {
             pair.hunks.iter().all(|hunk| *at <= hunk.old || *at >= hunk.old + hunk.counts().0)
         })
         .collect();
     // Skip a gap right beside a hunk: it could belong to the hunk or to its neighbour.
-    let at = if gaps.is_empty() { return None } else { chance.pick(&gaps) };
+    let at = if gaps.is_empty() { return None } else { draws.pick(&gaps) };
     let touches = |hunk: &Hunk| at == hunk.old + hunk.counts().0 || at == hunk.old && at > 0;
     if pair.hunks.iter().any(|hunk| touches(hunk) || hunk.counts().0 == 0)
         || at == pair.old.lines.len()
     {
         return None;
     }
-    let is_far = chance.one_in(3);
-    let count = 1 + chance.below(if is_far { 70 } else { 12 });
-    let more: Vec<String> = if chance.one_in(2) {
+    let is_far = draws.one_in(3);
+    let count = 1 + draws.below(if is_far { 70 } else { 12 });
+    let more: Vec<String> = if draws.one_in(2) {
         (0..count).map(|at| format!("local more{at} = {at}")).collect()
     } else {
-        (0..count).map(|_| chance.line(false)).collect()
+        (0..count).map(|_| draw_line(draws, false)).collect()
     };
     let (mut old, mut new) = (pair.old.clone(), pair.new.clone());
     old.lines.splice(at..at, more.iter().cloned());

@@ -1,10 +1,11 @@
 //! Replacements of texts by exact and by whitespace-tolerant search.
 
+use random_draws::RandomDraws;
 use vector_text_edit::{TextReplacement, apply_edits, apply_replacements};
 
-use super::chance::{Chance, Text};
 use super::diffs::places;
 use super::perturbed::Meant;
+use super::random_text::{Text, change_text, draw_text};
 use super::{Failure, end_for, run_all, shown};
 
 fn occurrences(text: &str, search: &str) -> usize {
@@ -50,18 +51,18 @@ fn check(
 
 #[test]
 fn exact_searches_are_replaced() {
-    run_all(1_200, |chance| {
-        let text = chance.text(false).with("\n");
+    run_all(1_200, |draws| {
+        let text = draw_text(draws, false).with("\n");
         let places: Vec<usize> =
             text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let start = chance.below(places.len());
-        let end = (start + 1 + chance.below(60)).min(places.len() - 1);
+        let start = draws.below(places.len());
+        let end = (start + 1 + draws.below(60)).min(places.len() - 1);
         let search = &text[places[start]..places[end]];
-        let new = chance.text(false).with("\n");
+        let new = draw_text(draws, false).with("\n");
         if search.is_empty() || search == new || new.lines().count() > 100 {
             return Ok(());
         }
-        let ends = end_for(&text, chance);
+        let ends = end_for(&text, draws);
         let count = occurrences(&text, search);
         let meant = match count {
             1 => Meant::Texts(vec![text.replacen(search, &new, 1)]),
@@ -83,30 +84,30 @@ struct Lines {
 }
 
 impl Lines {
-    fn by(chance: &mut Chance) -> Option<Self> {
-        let old = chance.text(false);
+    fn by(draws: &mut RandomDraws) -> Option<Self> {
+        let old = draw_text(draws, false);
         if old.lines.is_empty() {
             return None;
         }
-        let start = chance.below(old.lines.len());
-        let count = 1 + chance.below((old.lines.len() - start).min(6));
+        let start = draws.below(old.lines.len());
+        let count = 1 + draws.below((old.lines.len() - start).min(6));
         let part = Text { lines: old.lines[start..start + count].to_vec(), is_ended: true };
-        let new = chance.changed(&part, false).lines;
+        let new = change_text(draws, &part, false).lines;
         (new != part.lines && !new.is_empty()).then_some(Self { old, start, count, new })
     }
 }
 
 #[test]
 fn whitespace_faults_never_give_a_wrong_text() {
-    run_all(2_000, |chance| {
-        let Some(lines) = Lines::by(chance) else {
+    run_all(2_000, |draws| {
+        let Some(lines) = Lines::by(draws) else {
             return Ok(());
         };
         let there = &lines.old.lines[lines.start..lines.start + lines.count];
-        let unit = chance.pick(&[4, 2]);
+        let unit = draws.pick(&[4, 2]);
         let spaces = " ".repeat(unit);
         let faults = ["spaces", "deeper", "shallower", "behind", "blank edges"];
-        let fault = chance.pick(&faults);
+        let fault = draws.pick(&faults);
         let faulty = |line: &String| match fault {
             "spaces" => Some(line.replace('\t', &spaces)),
             "deeper" | "shallower" if line.is_empty() => Some(String::new()),
@@ -126,7 +127,7 @@ fn whitespace_faults_never_give_a_wrong_text() {
         let (mut search, mut new) = (search.join("\n"), new.join("\n"));
         if fault == "blank edges" {
             (search, new) = (format!("\n{search}\n\n"), format!("\n{new}\n\n"));
-        } else if chance.one_in(2) {
+        } else if draws.one_in(2) {
             search.push('\n');
             new.push('\n');
         }
@@ -145,6 +146,6 @@ fn whitespace_faults_never_give_a_wrong_text() {
         come[lines.start.saturating_sub(1)..end].fill(true);
         let meant = Text { lines: all, is_ended: lines.old.is_ended }.with("\n");
         let meant = Meant::Spaced { text: meant, come, unit };
-        check(fault, &text, end_for(&text, chance), &once(&search, &new), &meant, false)
+        check(fault, &text, end_for(&text, draws), &once(&search, &new), &meant, false)
     });
 }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use random_draws::RandomDraws;
 use rbx_types::{Ref, Variant};
 use scene_schemas::Value;
 use vector_place::{DetachedSubtree, FileFormat, JournalMark, Node, Scene, reflection};
 use vector_tests::oracle::{Branch, Tree, pointed};
 
-use super::chance::{Chance, as_edit};
 use super::files;
+use super::random_values::{as_edit, draw_attribute, draw_name, draw_text, draw_value};
 
 /// A scene and a tree of the same file, with the edits applied to both.
 pub(super) struct Run {
@@ -93,13 +94,13 @@ impl Run {
         Ok(())
     }
 
-    fn any(&self, chance: &mut Chance) -> (Node, Ref) {
-        chance.pick(&self.nodes)
+    fn any(&self, draws: &mut RandomDraws) -> (Node, Ref) {
+        draws.pick(&self.nodes)
     }
 
     /// A random instance other than `game`.
-    fn one(&self, chance: &mut Chance) -> Option<(Node, Ref)> {
-        (self.nodes.len() > 1).then(|| chance.pick(&self.nodes[1..]))
+    fn one(&self, draws: &mut RandomDraws) -> Option<(Node, Ref)> {
+        (self.nodes.len() > 1).then(|| draws.pick(&self.nodes[1..]))
     }
 
     fn told(&mut self, what: String) {
@@ -112,30 +113,30 @@ impl Run {
     }
 
     /// Makes one random edit.
-    pub(super) fn step(&mut self, chance: &mut Chance) -> Result<(), String> {
-        match chance.below(32) {
-            0..3 => self.create(chance),
-            3..6 => self.copy(chance),
-            6..13 => self.set(chance)?,
-            13..15 => self.set_attribute(chance)?,
-            15..17 => self.rename(chance)?,
-            17..21 => self.move_to(chance)?,
-            21..23 => self.delete(chance)?,
-            23..25 => self.set_source(chance),
-            25 => self.keep(chance)?,
-            26 => self.restore(chance)?,
+    pub(super) fn step(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        match draws.below(32) {
+            0..3 => self.create(draws),
+            3..6 => self.copy(draws),
+            6..13 => self.set(draws)?,
+            13..15 => self.set_attribute(draws)?,
+            15..17 => self.rename(draws)?,
+            17..21 => self.move_to(draws)?,
+            21..23 => self.delete(draws)?,
+            23..25 => self.set_source(draws),
+            25 => self.keep(draws)?,
+            26 => self.restore(draws)?,
             27 => {
                 let (mark, tree) = (self.scene.journal_mark(), self.tree.clone());
                 self.marks.push(Moment { mark, tree, edited: self.edited.clone() });
                 self.told("mark".to_owned());
             }
-            28 => self.rollback(chance),
-            29 => self.hold_references(chance)?,
+            28 => self.rollback(draws),
+            29 => self.hold_references(draws)?,
             30 => {
                 self.told("make".to_owned());
                 self.encode()?;
             }
-            _ if chance.one_in(4) => {
+            _ if draws.one_in(4) => {
                 self.told("settle".to_owned());
                 self.stands = self.encode()?;
                 self.scene.forget_history();
@@ -147,21 +148,21 @@ impl Run {
         Ok(())
     }
 
-    fn create(&mut self, chance: &mut Chance) {
-        let (parent, above) = self.any(chance);
-        let class = match self.one(chance) {
-            Some((_, at)) if chance.one_in(2) => self.tree.item(at).class.clone(),
-            _ => chance.pick(&files::CLASSES).to_owned(),
+    fn create(&mut self, draws: &mut RandomDraws) {
+        let (parent, above) = self.any(draws);
+        let class = match self.one(draws) {
+            Some((_, at)) if draws.one_in(2) => self.tree.item(at).class.clone(),
+            _ => draws.pick(&files::CLASSES).to_owned(),
         };
-        let name = chance.name();
+        let name = draw_name(draws);
         self.told(format!("create {class} {name:?} in {}", self.at(above)));
         self.scene.create(parent, &class, &name);
         self.tree.create(above, &class, &name);
     }
 
-    fn copy(&mut self, chance: &mut Chance) {
-        let Some((node, at)) = self.one(chance) else { return };
-        let ((parent, above), name) = (self.any(chance), chance.name());
+    fn copy(&mut self, draws: &mut RandomDraws) {
+        let Some((node, at)) = self.one(draws) else { return };
+        let ((parent, above), name) = (self.any(draws), draw_name(draws));
         if self.tree.subtree(at).len() + self.nodes.len() > 4 * self.file.len().max(400) {
             return;
         }
@@ -174,23 +175,23 @@ impl Run {
         self.edited.insert((self.tree.item(at).class.clone(), property.to_owned()));
     }
 
-    fn set(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
+    fn set(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
         let item = self.tree.item(at);
         let known = files::properties(&item.class);
         // A property that the instance has, one that its class may have, or one that reflection
         // does not know.
         let has: Vec<_> =
             known.iter().filter(|it| item.properties.contains_key(it.name)).cloned().collect();
-        let property = match chance.below(10) {
-            0 => files::unknown(chance),
-            1..6 if !has.is_empty() => chance.pick(&has),
-            _ if !known.is_empty() => chance.pick(known),
-            _ => files::unknown(chance),
+        let property = match draws.below(10) {
+            0 => files::unknown(draws),
+            1..6 if !has.is_empty() => draws.pick(&has),
+            _ if !known.is_empty() => draws.pick(known),
+            _ => files::unknown(draws),
         };
         let instances: HashMap<Ref, Node> = self.nodes.iter().map(|(n, r)| (*r, *n)).collect();
         let refs: Vec<Ref> = self.nodes[1..].iter().map(|(_, to)| *to).collect();
-        let value = (!chance.one_in(5)).then(|| chance.value(property.kind, &refs));
+        let value = (!draws.one_in(5)).then(|| draw_value(draws, property.kind, &refs));
         let is_object = |it: &Variant| matches!(it, Variant::Content(_)) && pointed(it).is_some();
         if self.scene.format() == FileFormat::Xml && value.as_ref().is_some_and(is_object) {
             // The crates cannot read it from XML.
@@ -211,14 +212,14 @@ impl Run {
         Ok(())
     }
 
-    fn set_attribute(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
+    fn set_attribute(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
         if files::properties(&self.tree.item(at).class).is_empty() {
             // It is not known how such a class stores attributes.
             return Ok(());
         }
-        let key = format!("Key{}", chance.below(4));
-        let value = (!chance.one_in(4)).then(|| chance.attribute());
+        let key = format!("Key{}", draws.below(4));
+        let value = (!draws.one_in(4)).then(|| draw_attribute(draws));
         self.told(format!("set {}.@{key} = {value:?}", self.at(at)));
         let said = value.as_ref().map(|value| match value {
             Variant::BinaryString(bytes) => Value::Binary(bytes.clone().into_vec()),
@@ -230,11 +231,11 @@ impl Run {
         Ok(())
     }
 
-    fn rename(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
-        let name = chance.name();
+    fn rename(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
+        let name = draw_name(draws);
         self.told(format!("rename {} {name:?}", self.at(at)));
-        if chance.one_in(2) {
+        if draws.one_in(2) {
             self.scene.rename(node, &name);
         } else {
             let said = Value::String(name.clone());
@@ -245,17 +246,17 @@ impl Run {
         Ok(())
     }
 
-    fn move_to(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
+    fn move_to(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
         let (parent, above) = match self.scene.parent(node) {
             // Move it among its siblings.
-            Some(parent) if chance.one_in(3) => {
+            Some(parent) if draws.one_in(3) => {
                 let above = self.nodes.iter().find(|(node, _)| *node == parent);
                 *above.ok_or("the parent is gone")?
             }
-            _ => self.any(chance),
+            _ => self.any(draws),
         };
-        let index = (!chance.one_in(3)).then(|| chance.below(6));
+        let index = (!draws.one_in(3)).then(|| draws.below(6));
         let may = !self.tree.is_within(above, at);
         self.told(format!("move {} into {} at {index:?}", self.at(at), self.at(above)));
         if self.scene.move_to(node, parent, index.map(|at| at as u32)).is_ok() != may {
@@ -267,13 +268,13 @@ impl Run {
         Ok(())
     }
 
-    fn delete(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
+    fn delete(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
         let branch = self.tree.branch(at);
         self.told(format!("delete {}", self.at(at)));
         self.scene.delete(node);
         self.tree.delete(at);
-        if chance.one_in(3) {
+        if draws.one_in(3) {
             self.told("and keep it".to_owned());
             let bytes = self.scene.encode_subtree(node).map_err(|error| error.to_string())?;
             self.kept.push((bytes, branch));
@@ -281,34 +282,34 @@ impl Run {
         Ok(())
     }
 
-    fn set_source(&mut self, chance: &mut Chance) {
+    fn set_source(&mut self, draws: &mut RandomDraws) {
         let is_script = |(_, at): &&(Node, Ref)| reflection::is_script(&self.tree.item(*at).class);
         let scripts: Vec<_> = self.nodes.iter().filter(is_script).copied().collect();
         if scripts.is_empty() {
             return;
         }
-        let ((node, at), text) = (chance.pick(&scripts), chance.text());
+        let ((node, at), text) = (draws.pick(&scripts), draw_text(draws));
         self.told(format!("write {}: {text:?}", self.at(at)));
         self.scene.set_source(node, text.clone());
         self.note(at, "Source");
         self.tree.set_source(at, &text);
     }
 
-    fn keep(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
+    fn keep(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
         self.told(format!("keep {}", self.at(at)));
         let bytes = self.scene.encode_subtree(node).map_err(|error| error.to_string())?;
         self.kept.push((bytes, self.tree.branch(at)));
         Ok(())
     }
 
-    fn restore(&mut self, chance: &mut Chance) -> Result<(), String> {
+    fn restore(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
         if self.kept.is_empty() {
             return Ok(());
         }
-        let which = chance.below(self.kept.len());
-        let ((parent, above), (bytes, branch)) = (self.any(chance), &self.kept[which]);
-        let index = (!chance.one_in(3)).then(|| chance.below(6));
+        let which = draws.below(self.kept.len());
+        let ((parent, above), (bytes, branch)) = (self.any(draws), &self.kept[which]);
+        let index = (!draws.one_in(3)).then(|| draws.below(6));
         self.log.push(format!("restore {which} into {} at {index:?}", self.at(above)));
         let subtree = DetachedSubtree::decode(bytes).map_err(|error| error.to_string())?;
         self.scene.restore_subtree(subtree, parent, index.map(|at| at as u32));
@@ -316,8 +317,8 @@ impl Run {
         Ok(())
     }
 
-    fn rollback(&mut self, chance: &mut Chance) {
-        let Some(which) = (!self.marks.is_empty()).then(|| chance.below(self.marks.len())) else {
+    fn rollback(&mut self, draws: &mut RandomDraws) {
+        let Some(which) = (!self.marks.is_empty()).then(|| draws.below(self.marks.len())) else {
             return;
         };
         self.told(format!("back to mark {which}"));
@@ -329,8 +330,8 @@ impl Run {
     }
 
     /// Compares the references into a subtree.
-    fn hold_references(&mut self, chance: &mut Chance) -> Result<(), String> {
-        let Some((node, at)) = self.one(chance) else { return Ok(()) };
+    fn hold_references(&mut self, draws: &mut RandomDraws) -> Result<(), String> {
+        let Some((node, at)) = self.one(draws) else { return Ok(()) };
         self.told(format!("references into {}", self.at(at)));
         let places: HashMap<Node, usize> =
             self.nodes.iter().enumerate().map(|(at, (node, _))| (*node, at)).collect();

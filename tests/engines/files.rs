@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use random_draws::RandomDraws;
 use rbx_binary::{CompressionType, Serializer};
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_reflection::{
@@ -13,7 +14,9 @@ use rbx_types::{BinaryString, Color3uint8, ContentId, Enum, Ref, UDim, Variant, 
 use rbx_xml::{EncodeOptions, EncodePropertyBehavior};
 use vector_tests::oracle::pointed;
 
-use super::chance::{Chance, is_known};
+use super::random_values::{
+    draw_brick_colour, draw_name, draw_text, draw_unique_id, draw_value, is_known,
+};
 
 /// The classes of random instances. Reflection does not know the last one.
 pub(super) const CLASSES: [&str; 34] = [
@@ -114,7 +117,7 @@ pub(super) fn properties(class: &str) -> &'static [Property] {
 }
 
 /// A property that reflection does not know. Its name says its type.
-pub(super) fn unknown(chance: &mut Chance) -> Property {
+pub(super) fn unknown(draws: &mut RandomDraws) -> Property {
     let kinds = [
         ("NewBool", VariantType::Bool),
         ("NewColor", VariantType::Color3),
@@ -127,34 +130,33 @@ pub(super) fn unknown(chance: &mut Chance) -> Property {
         ("NewText", VariantType::String),
         ("NewTimes", VariantType::NumberSequence),
     ];
-    let (name, kind) = chance.pick(&kinds);
+    let (name, kind) = draws.pick(&kinds);
     Property { name, kind, enum_type: "", stored: (name, kind) }
 }
 
 /// Properties of old files, under names and in types that are no longer in use.
-fn of_the_past(class: &str, chance: &mut Chance) -> Vec<(&'static str, Variant)> {
+fn of_the_past(class: &str, draws: &mut RandomDraws) -> Vec<(&'static str, Variant)> {
     let uri = || Variant::ContentId(ContentId::from("rbxassetid://77"));
     let all: Vec<(&str, Variant)> = match class {
         "Part" | "MeshPart" | "UnionOperation" => vec![
-            ("BrickColor", chance.brick_colour().into()),
-            ("Size", chance.value(VariantType::Vector3, &[])),
-            ("size", chance.value(VariantType::Vector3, &[])),
+            ("BrickColor", draw_brick_colour(draws).into()),
+            ("Size", draw_value(draws, VariantType::Vector3, &[])),
+            ("size", draw_value(draws, VariantType::Vector3, &[])),
             ("archivable", true.into()),
         ],
-        "TextLabel" => vec![
-            ("Font", Enum::from_u32(chance.below(20) as u32).into()),
-            ("TextWrap", true.into()),
-        ],
+        "TextLabel" => {
+            vec![("Font", Enum::from_u32(draws.below(20) as u32).into()), ("TextWrap", true.into())]
+        }
         "ImageLabel" => vec![("Image", uri())],
         "Decal" => vec![("Texture", uri())],
         "Sound" => vec![("SoundId", uri())],
-        "UICorner" => vec![("CornerRadius", UDim::new(0.5, chance.below(9) as i32).into())],
-        "ScreenGui" => vec![("IgnoreGuiInset", chance.one_in(2).into())],
+        "UICorner" => vec![("CornerRadius", UDim::new(0.5, draws.below(9) as i32).into())],
+        "ScreenGui" => vec![("IgnoreGuiInset", draws.one_in(2).into())],
         "Humanoid" => vec![("Health", 50.0_f32.into()), ("Health_XML", 40.0_f32.into())],
         "IntValue" => vec![("Value", 7_i32.into())],
         _ => vec![("Tags", BinaryString::from(b"old\0tags".to_vec()).into())],
     };
-    all.into_iter().filter(|_| chance.one_in(2)).collect()
+    all.into_iter().filter(|_| draws.one_in(2)).collect()
 }
 
 /// The value in the type that files store.
@@ -180,15 +182,15 @@ struct Grown {
     all: Vec<Ref>,
 }
 
-fn grow(chance: &mut Chance) -> Grown {
+fn grow(draws: &mut RandomDraws) -> Grown {
     let mut grown = Grown { dom: WeakDom::new(InstanceBuilder::new("DataModel")), all: Vec::new() };
-    let (count, kinds) = (chance.below(40), 1 + chance.below(8));
-    let classes: Vec<_> = (0..kinds).map(|_| chance.pick(&CLASSES)).collect();
+    let (count, kinds) = (draws.below(40), 1 + draws.below(8));
+    let classes: Vec<_> = (0..kinds).map(|_| draws.pick(&CLASSES)).collect();
     for _ in 0..count {
         let root = grown.dom.root_ref();
         let parent =
-            if chance.one_in(4) || grown.all.is_empty() { root } else { chance.pick(&grown.all) };
-        let new = InstanceBuilder::new(chance.pick(&classes)).with_name(chance.name());
+            if draws.one_in(4) || grown.all.is_empty() { root } else { draws.pick(&grown.all) };
+        let new = InstanceBuilder::new(draws.pick(&classes)).with_name(draw_name(draws));
         grown.all.push(grown.dom.insert(parent, new));
     }
     grown
@@ -196,14 +198,14 @@ fn grow(chance: &mut Chance) -> Grown {
 
 /// Fills a tree with values. If `raw`, they have the names and types of stored properties,
 /// otherwise those of reflection.
-fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
+fn fill(grown: &mut Grown, raw: bool, xml: bool, draws: &mut RandomDraws) {
     for at in grown.all.clone() {
         let class = grown.dom.get_by_ref(at).unwrap().class.to_string();
         let mut set: Vec<(&str, Variant)> = Vec::new();
         let known = properties(&class);
-        for _ in 0..chance.below(6).min(known.len()) {
-            let property = chance.pick(known);
-            let value = chance.value(property.kind, &grown.all);
+        for _ in 0..draws.below(6).min(known.len()) {
+            let property = draws.pick(known);
+            let value = draw_value(draws, property.kind, &grown.all);
             if xml && matches!(value, Variant::Content(_)) && pointed(&value).is_some() {
                 // The crates cannot write it to XML.
                 continue;
@@ -214,12 +216,12 @@ fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
                 (property.name, value)
             });
         }
-        if chance.one_in(5) {
-            let property = unknown(chance);
-            set.push((property.name, chance.value(property.kind, &grown.all)));
+        if draws.one_in(5) {
+            let property = unknown(draws);
+            set.push((property.name, draw_value(draws, property.kind, &grown.all)));
         }
-        if chance.one_in(3) && !known.is_empty() {
-            let value = chance.value(VariantType::Attributes, &[]);
+        if draws.one_in(3) && !known.is_empty() {
+            let value = draw_value(draws, VariantType::Attributes, &[]);
             set.push(if raw {
                 ("AttributesSerialize", as_stored(value, VariantType::BinaryString))
             } else {
@@ -227,15 +229,15 @@ fn fill(grown: &mut Grown, raw: bool, xml: bool, chance: &mut Chance) {
             });
         }
         for name in ["UniqueId", "HistoryId"] {
-            if chance.one_in(3) {
-                set.push((name, chance.unique_id().into()));
+            if draws.one_in(3) {
+                set.push((name, draw_unique_id(draws).into()));
             }
         }
         if class.ends_with("Script") {
-            set.push(("Source", chance.text().into()));
+            set.push(("Source", draw_text(draws).into()));
         }
         if raw {
-            set.extend(of_the_past(&class, chance));
+            set.extend(of_the_past(&class, draws));
         }
         let item = grown.dom.get_by_ref_mut(at).unwrap();
         item.properties.extend(set.into_iter().map(|(name, value)| (name.into(), value)));
@@ -256,9 +258,9 @@ fn agree(grown: &mut Grown) {
 }
 
 /// A random file and its description.
-pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
-    let (mut grown, raw, xml) = (grow(chance), chance.one_in(3), chance.one_in(2));
-    fill(&mut grown, raw, xml, chance);
+pub(super) fn file(draws: &mut RandomDraws) -> (Vec<u8>, String) {
+    let (mut grown, raw, xml) = (grow(draws), draws.one_in(3), draws.one_in(2));
+    fill(&mut grown, raw, xml, draws);
     let (mut bytes, roots) = (Vec::new(), grown.dom.root().children().to_vec());
     let past = if raw { " of the past" } else { "" };
     if xml {
@@ -269,7 +271,7 @@ pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
         };
         let options = EncodeOptions::new().property_behavior(behavior);
         rbx_xml::to_writer(&mut bytes, &grown.dom, &roots, options).unwrap();
-        let (text, how) = set_otherwise(String::from_utf8_lossy(&bytes).into_owned(), chance);
+        let (text, how) = set_otherwise(String::from_utf8_lossy(&bytes).into_owned(), draws);
         // The content of a text may look like the file's own markup.
         return match rbx_xml::from_reader_default(text.as_bytes()) {
             Ok(_) => (text.into_bytes(), format!("XML{past}{how}")),
@@ -278,8 +280,7 @@ pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
     }
     agree(&mut grown);
     let empty = ReflectionDatabase::new();
-    let packing =
-        chance.pick(&[CompressionType::Lz4, CompressionType::None, CompressionType::Zstd]);
+    let packing = draws.pick(&[CompressionType::Lz4, CompressionType::None, CompressionType::Zstd]);
     let mut serializer = Serializer::new().compression_type(packing);
     if raw {
         serializer = serializer.reflection_database(&empty);
@@ -289,15 +290,15 @@ pub(super) fn file(chance: &mut Chance) -> (Vec<u8>, String) {
 }
 
 /// The same XML, or almost the same, in a variant that other tools may write.
-fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
+fn set_otherwise(mut text: String, draws: &mut RandomDraws) -> (String, String) {
     let mut how = String::new();
-    if chance.one_in(4) {
+    if draws.one_in(4) {
         how += ", without names";
         text = each(&text, "<string name=\"Name\">", "</string>", |it| {
-            if chance.one_in(2) { String::new() } else { it.to_owned() }
+            if draws.one_in(2) { String::new() } else { it.to_owned() }
         });
     }
-    if chance.one_in(4) {
+    if draws.one_in(4) {
         how += ", with referents of Studio's";
         let long = |it: &str, front: &str, back: &str| {
             let number = it.strip_prefix(front).and_then(|it| it.strip_suffix(back));
@@ -310,18 +311,18 @@ fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
             None => it.to_owned(),
         });
     }
-    if chance.one_in(4) {
+    if draws.one_in(4) {
         how += ", protected";
         text = each(&text, "<string name=\"Source\">", "</string>", |it| {
             let inside = it.strip_prefix("<string ").and_then(|it| it.strip_suffix("</string>"));
             format!("<ProtectedString {}</ProtectedString>", inside.unwrap_or_default())
         });
     }
-    if chance.one_in(4) {
+    if draws.one_in(4) {
         how += ", with remarks";
         text = each(&text, "<Item", ">", |it| format!("<!-- a remark -->{it}"));
     }
-    match chance.below(6) {
+    match draws.below(6) {
         0 => {
             how += ", in one line";
             text = lines(&text, "");
@@ -332,11 +333,11 @@ fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
         }
         _ => {}
     }
-    if chance.one_in(3) {
+    if draws.one_in(3) {
         how += ", short";
         text = text.replace("<Properties></Properties>", "<Properties/>");
         let blank = |it: &str| it["<Properties>".len()..it.len() - 13].trim().is_empty();
-        text = each(&text, "<Properties>", "</Properties>", |it| match chance.below(2) {
+        text = each(&text, "<Properties>", "</Properties>", |it| match draws.below(2) {
             0 if blank(it) => String::new(),
             1 if blank(it) => "<Properties />".to_owned(),
             _ => it.to_owned(),
@@ -346,7 +347,7 @@ fn set_otherwise(mut text: String, chance: &mut Chance) -> (String, String) {
             _ => it.to_owned(),
         });
     }
-    if chance.one_in(3) {
+    if draws.one_in(3) {
         how += ", with a head";
         let head = "<roblox version=\"4\"><Meta name=\"ExplicitAutoJoints\">true</Meta>\
                     <External>null</External>";

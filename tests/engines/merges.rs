@@ -17,7 +17,6 @@ use vector_tests::cases;
 use vector_tests::oracle::Tree;
 use vector_tests::places::{self, Format};
 
-use super::chance::Chance;
 use super::edits::Run;
 use super::{files, number, run_all};
 
@@ -327,8 +326,8 @@ fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), String>
     let mut start = [0; 32];
     let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
     start[..8].copy_from_slice(&first.to_le_bytes());
-    let chance = TestRng::from_seed(RngAlgorithm::ChaCha, &start);
-    let mut runner = TestRunner::new_with_rng(config, chance);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &start);
+    let mut runner = TestRunner::new_with_rng(config, rng);
     let result = runner.run(&strategy, |case| test(case).map_err(TestCaseError::fail));
     if let Err(error) = result {
         panic!("{error}");
@@ -502,13 +501,12 @@ fn below(place: &Place, name: &str) -> Vec<String> {
 /// Places with values of all types, under current and outdated names.
 #[test]
 fn edits_of_generated_files_merge_into_the_unedited_place() {
-    run_all(number("VECTOR_SEEDS").unwrap_or(100), |seed| {
-        let mut chance = Chance(seed);
-        let (base, what) = files::file(&mut chance);
+    run_all(number("VECTOR_SEEDS").unwrap_or(100), |_, draws| {
+        let (base, what) = files::file(draws);
         let mut run = Run::start(&base);
         run.hold_trees()?;
-        for _ in 0..=chance.below(20) {
-            run.step(&mut chance)?;
+        for _ in 0..=draws.below(20) {
+            run.step(draws)?;
             run.hold_trees()?;
         }
         let theirs = run.encode()?;

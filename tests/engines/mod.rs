@@ -4,24 +4,24 @@
 //! A test run does some hundred and fifty sequences. `VECTOR_SEEDS=N` sets their number and
 //! `VECTOR_FIRST_SEED` the first seed, so that a run can be split and a failed sequence repeated.
 
-mod chance;
 mod edits;
 mod files;
 mod known;
 mod merges;
 mod mistyped;
+mod random_values;
 mod untouched;
 
 use std::env;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use random_draws::{RandomDraws, shrink_failure};
 use vector_place::diff::diff_scenes;
 use vector_place::{FileFormat, Scene};
 use vector_tests::cases;
 use vector_tests::oracle::Tree;
 
-use self::chance::Chance;
 use self::edits::Run;
 
 fn number(name: &str) -> Option<u64> {
@@ -37,14 +37,16 @@ fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     })
 }
 
-/// Runs the sequences of all seeds, and reports those that failed.
-fn run_all(seeds: u64, sequence: impl Fn(u64) -> Result<(), String>) {
+/// Runs the sequences of all seeds, and reports those that failed, each in its smallest form.
+fn run_all(seeds: u64, sequence: impl Fn(u64, &mut RandomDraws) -> Result<(), String>) {
     let first = number("VECTOR_FIRST_SEED").unwrap_or(0);
     let mut failed = Vec::new();
     for seed in first..first + seeds {
-        let Err(why) = caught(|| sequence(seed)) else {
+        let mut draws = RandomDraws::from_seed(seed);
+        let Err(why) = caught(|| sequence(seed, &mut draws)) else {
             continue;
         };
+        let why = shrink_failure(draws, why, |draws| caught(|| sequence(seed, draws)).err());
         failed.push(format!("seed {seed}: {why}"));
         if failed.len() == 5 {
             break;
@@ -55,13 +57,12 @@ fn run_all(seeds: u64, sequence: impl Fn(u64) -> Result<(), String>) {
 
 #[test]
 fn edits_of_generated_files_match_the_tree_engine() {
-    run_all(number("VECTOR_SEEDS").unwrap_or(150), |seed| {
-        let mut chance = Chance(seed);
-        let (mut file, what) = files::file(&mut chance);
-        let rounds = if chance.one_in(4) { 3 } else { 1 };
+    run_all(number("VECTOR_SEEDS").unwrap_or(150), |_, draws| {
+        let (mut file, what) = files::file(draws);
+        let rounds = if draws.one_in(4) { 3 } else { 1 };
         for round in 0..rounds {
             let what = format!("{what}, round {round}");
-            file = sequence(&file, &mut chance, &what)?;
+            file = sequence(&file, draws, &what)?;
         }
         Ok(())
     });
@@ -81,17 +82,17 @@ fn edits_of_real_files_match_the_tree_engine() {
     assert!(!files.is_empty(), "no places in {}", cases.display());
     // Fewer sequences, because real places are large.
     let seeds = number("VECTOR_SEEDS").map_or(files.len() as u64, |seeds| seeds / 20);
-    run_all(seeds, |seed| {
+    run_all(seeds, |seed, draws| {
         let file = &files[seed as usize % files.len()];
         let bytes = std::fs::read(file).unwrap();
-        sequence(&bytes, &mut Chance(seed), &file.display().to_string()).map(|_| ())
+        sequence(&bytes, draws, &file.display().to_string()).map(|_| ())
     });
 }
 
 /// Makes some edits of a file with both engines, and compares the results.
-fn sequence(file: &[u8], chance: &mut Chance, what: &str) -> Result<Vec<u8>, String> {
+fn sequence(file: &[u8], draws: &mut RandomDraws, what: &str) -> Result<Vec<u8>, String> {
     let mut run = Run::start(file);
-    let done = caught(|| edit(&mut run, chance));
+    let done = caught(|| edit(&mut run, draws));
     done.map_err(|why| {
         let mut said = format!("{what}: {why}");
         for line in &run.log {
@@ -104,10 +105,10 @@ fn sequence(file: &[u8], chance: &mut Chance, what: &str) -> Result<Vec<u8>, Str
     })
 }
 
-fn edit(run: &mut Run, chance: &mut Chance) -> Result<Vec<u8>, String> {
+fn edit(run: &mut Run, draws: &mut RandomDraws) -> Result<Vec<u8>, String> {
     run.hold_trees()?;
-    for _ in 0..=chance.below(40) {
-        run.step(chance)?;
+    for _ in 0..=draws.below(40) {
+        run.step(draws)?;
         run.hold_trees()?;
     }
     let new = run.encode()?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use random_draws::RandomDraws;
 use scene_schemas::Value;
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -332,11 +333,9 @@ impl Scripted {
 
 /// The ends of random pieces of 1 to 40 bytes.
 fn by_chance(seed: u64, length: usize) -> Vec<usize> {
-    let (mut ends, mut at, mut state) = (Vec::new(), 0, seed.wrapping_mul(2) + 1);
+    let (mut ends, mut at, mut draws) = (Vec::new(), 0, RandomDraws::from_seed(seed));
     while at < length {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        at += 1 + (state >> 33) as usize % 40;
+        at += 1 + draws.below(40);
         ends.push(at);
     }
     ends

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use fastrand::Rng;
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_types::{CFrame, Color3uint8, Enum, Matrix3, Ref, Vector3};
 use scene_schemas::InstancePath;
@@ -28,7 +29,7 @@ pub fn generated(n: usize) -> WeakDom {
     service("ReplicatedStorage");
     service("Lighting");
     let mut city =
-        City { left: n.saturating_sub(4), dice: Dice(2_463_534_242), added: 0, scripts: 0, dom };
+        City { left: n.saturating_sub(4), rng: Rng::with_seed(1), added: 0, scripts: 0, dom };
     while city.left > 0 {
         city.district(workspace, server);
     }
@@ -41,7 +42,7 @@ struct City {
     left: usize,
     added: usize,
     scripts: usize,
-    dice: Dice,
+    rng: Rng,
 }
 
 impl City {
@@ -53,7 +54,7 @@ impl City {
     }
 
     fn district(&mut self, workspace: Ref, server: Ref) -> Option<()> {
-        let number = self.dice.below(1_000_000);
+        let number = self.rng.usize(..1_000_000);
         let name = format!("District {number}");
         let district = self.add(workspace, InstanceBuilder::new("Folder").with_name(name))?;
         for _ in 0..MODELS {
@@ -81,16 +82,16 @@ impl City {
     }
 
     fn part(&mut self, name: &str) -> InstanceBuilder {
-        let dice = &mut self.dice;
+        let rng = &mut self.rng;
         let mut vector = |from, to| {
-            let mut number = || dice.between(from, to);
+            let mut number = || draw_between(rng, from, to);
             Vector3::new(number(), number(), number())
         };
         let (position, size) = (vector(-2_000.0, 2_000.0), vector(0.5, 24.0));
-        let colour = Color3uint8::new(dice.byte(), dice.byte(), dice.byte());
+        let colour = Color3uint8::new(rng.u8(..), rng.u8(..), rng.u8(..));
         // Plastic, Wood, Slate, Concrete, SmoothPlastic, Neon.
         let materials = [256, 512, 800, 816, 272, 288];
-        let material = materials[dice.below(materials.len())];
+        let material = materials[rng.usize(..materials.len())];
         InstanceBuilder::new("Part")
             .with_name(name)
             .with_property("Anchored", true)
@@ -170,28 +171,8 @@ pub fn count(dom: &WeakDom) -> usize {
     dom.descendants().count() - 1
 }
 
-/// Marsaglia's xorshift, which gives the same numbers on every machine.
-struct Dice(u32);
-
-impl Dice {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 17;
-        self.0 ^= self.0 << 5;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        self.next() as usize % n
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next() as u8
-    }
-
-    /// In steps of a hundredth, as people place things.
-    fn between(&mut self, from: f32, to: f32) -> f32 {
-        let steps = ((to - from) * 100.0) as usize;
-        from + self.below(steps) as f32 / 100.0
-    }
+/// A number in steps of a hundredth, as people place things.
+fn draw_between(rng: &mut Rng, from: f32, to: f32) -> f32 {
+    let steps = ((to - from) * 100.0) as usize;
+    from + rng.usize(..steps) as f32 / 100.0
 }
