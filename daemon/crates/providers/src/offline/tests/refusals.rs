@@ -1,5 +1,7 @@
 //! Tests of what the planner refuses, and that no input makes it panic.
 
+use random_draws::check_seeds;
+
 use super::*;
 
 #[track_caller]
@@ -64,20 +66,14 @@ fn strange_input_does_not_panic() {
         "game", "game.", "set", "=", "on", "#", "1e999", "-", "at", "comment", ":", "\u{0}", "İ",
         "replace", "\"a\"", "with", "in", "all", "farm", "please", "a", "rename", "game.A", "İ=ß",
     ];
-    // A fixed sequence, so that failures are reproducible.
-    let mut state = 7_u64;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) as usize % below
-    };
-    for _ in 0..5_000 {
+    check_seeds(0..5_000, |draws| {
         let mut goal = String::new();
-        for _ in 0..random(9) {
-            goal.push_str(pieces[random(pieces.len())]);
-            goal.push_str(["", " ", "  ", "\n"][random(4)]);
+        for _ in 0..draws.below(9) {
+            goal.push_str(draws.pick(&pieces));
+            goal.push_str(draws.pick(&["", " ", "  ", "\n"]));
         }
         next_message(&prompt(&goal, &[]));
-    }
+    });
     for piece in pieces {
         next_message(&prompt(&piece.repeat(10_000), &[]));
         next_message(&prompt(&format!("{piece} ").repeat(10_000), &[]));
