@@ -1,61 +1,50 @@
 //! Random edits of a scene: every edit can be rolled back, paths resolve to their instances, and
 //! files keep sibling order.
 
+use random_draws::{RandomDraws, check_seeds};
 use rbx_types::UniqueId;
 
 use super::diff::diff_scenes;
 use super::*;
 
-/// A small random number generator, deterministic across machines.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
-
 const NAMES: [&str; 5] = ["A", "B", "C", "My Part", ""];
 const CLASSES: [&str; 4] = ["Folder", "Part", "Model", "Script"];
 
-fn some(scene: &Scene, dice: &mut Dice) -> Option<Node> {
+fn some(scene: &Scene, draws: &mut RandomDraws) -> Option<Node> {
     let all: Vec<Node> = scene.descendants(scene.root()).collect();
-    (!all.is_empty()).then(|| all[dice.roll(all.len())])
+    (!all.is_empty()).then(|| all[draws.below(all.len())])
 }
 
-fn parent(scene: &Scene, dice: &mut Dice) -> Node {
-    if dice.roll(4) == 0 {
+fn parent(scene: &Scene, draws: &mut RandomDraws) -> Node {
+    if draws.below(4) == 0 {
         return scene.root();
     }
-    some(scene, dice).unwrap_or(scene.root())
+    some(scene, draws).unwrap_or(scene.root())
 }
 
-fn edit(scene: &mut Scene, dice: &mut Dice) {
-    let name = NAMES[dice.roll(NAMES.len())];
-    let below = parent(scene, dice);
-    let index = (dice.roll(2) == 0).then(|| dice.roll(6) as u32);
-    let Some(node) = some(scene, dice) else {
+fn edit(scene: &mut Scene, draws: &mut RandomDraws) {
+    let name = NAMES[draws.below(NAMES.len())];
+    let below = parent(scene, draws);
+    let index = (draws.below(2) == 0).then(|| draws.below(6) as u32);
+    let Some(node) = some(scene, draws) else {
         scene.create(below, "Folder", name);
         return;
     };
-    match dice.roll(10) {
+    match draws.below(10) {
         0..=2 => {
-            scene.create(below, CLASSES[dice.roll(CLASSES.len())], name);
+            scene.create(below, CLASSES[draws.below(CLASSES.len())], name);
         }
         3 => scene.delete(node),
         4 => scene.rename(node, name),
         5 | 6 => drop(scene.move_to(node, below, index)),
-        7 => set(scene, node, dice),
+        7 => set(scene, node, draws),
         8 if scene.subtree(node).count() < 20 => {
             scene.copy(node, below, name);
         }
         8 => scene.set_source(node, name.to_owned()),
         _ => {
             let bytes = scene.encode_subtree(node).unwrap();
-            if dice.roll(2) == 0 {
+            if draws.below(2) == 0 {
                 scene.delete(node);
             }
             if scene.is_live(below) {
@@ -65,29 +54,29 @@ fn edit(scene: &mut Scene, dice: &mut Dice) {
     }
 }
 
-fn set(scene: &mut Scene, node: Node, dice: &mut Dice) {
-    let target = scene.target(some(scene, dice).unwrap_or(node));
-    let number = dice.roll(3) as f32;
-    let (property, value) = match dice.roll(5) {
+fn set(scene: &mut Scene, node: Node, draws: &mut RandomDraws) {
+    let target = scene.target(some(scene, draws).unwrap_or(node));
+    let number = draws.below(3) as f32;
+    let (property, value) = match draws.below(5) {
         0 => ("Transparency", Value::Float32(number)),
         1 => ("@Speed", Value::Float32(number)),
         2 => ("Tags", Value::Tags(vec![number.to_string()])),
         3 => ("Points", Value::Ref(Some(target))),
         _ => ("Name", Value::String("Set".to_owned())),
     };
-    let value = (dice.roll(4) > 0 || property == "Name").then_some(value);
+    let value = (draws.below(4) > 0 || property == "Name").then_some(value);
     scene.set_property(node, property, value.as_ref()).unwrap();
 }
 
 /// Creates a scene with unique ids after some edits that can no longer be rolled back.
-fn start(dice: &mut Dice) -> Scene {
+fn start(draws: &mut RandomDraws) -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     // Sometimes exceed the length of a short sibling list.
-    for _ in 0..dice.roll(2) * 40 {
+    for _ in 0..draws.below(2) * 40 {
         scene.create(scene.root(), "Part", "A");
     }
     for _ in 0..40 {
-        edit(&mut scene, dice);
+        edit(&mut scene, draws);
     }
     let all: Vec<Node> = scene.descendants(scene.root()).collect();
     for (n, node) in all.into_iter().enumerate() {
@@ -139,17 +128,16 @@ fn references_are_known(scene: &mut Scene, root: Node) {
 
 #[test]
 fn any_edits_can_be_rolled_back() {
-    for seed in 1..=200 {
-        let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
-        let mut scene = start(&mut dice);
+    check_seeds(0..200, |draws| {
+        let mut scene = start(draws);
         let bytes = scene.encode().unwrap();
         let original = Scene::decode(&bytes).unwrap();
         let before = picture(&scene);
         let mark = scene.journal_mark();
-        for step in 0..dice.roll(40) {
-            edit(&mut scene, &mut dice);
+        for step in 0..draws.below(40) {
+            edit(&mut scene, draws);
             paths_lead_back(&scene);
-            let somewhere = parent(&scene, &mut dice);
+            let somewhere = parent(&scene, draws);
             references_are_known(&mut scene, somewhere);
             if step % 7 == 0 {
                 // Encoding in between must not interfere with rollback.
@@ -158,32 +146,31 @@ fn any_edits_can_be_rolled_back() {
         }
         let edited = picture(&scene);
         let halfway = scene.journal_mark();
-        edit(&mut scene, &mut dice);
+        edit(&mut scene, draws);
         scene.rollback(halfway);
-        assert_eq!(picture(&scene), edited, "seed {seed}");
+        assert_eq!(picture(&scene), edited);
         scene.rollback(mark);
-        assert_eq!(picture(&scene), before, "seed {seed}");
-        assert_eq!(diff_scenes(&original, &scene), [], "seed {seed}");
-        assert_eq!(scene.encode().unwrap(), bytes, "seed {seed}");
+        assert_eq!(picture(&scene), before);
+        assert_eq!(diff_scenes(&original, &scene), []);
+        assert_eq!(scene.encode().unwrap(), bytes);
         paths_lead_back(&scene);
         for _ in 0..10 {
-            edit(&mut scene, &mut dice);
+            edit(&mut scene, draws);
         }
         let after = picture(&scene);
         scene.forget_history();
-        assert_eq!(picture(&scene), after, "seed {seed}");
+        assert_eq!(picture(&scene), after);
         paths_lead_back(&scene);
-    }
+    });
 }
 
 #[test]
 fn files_keep_sibling_order() {
-    for seed in 1..=100 {
-        for format in [FileFormat::Binary, FileFormat::Xml] {
-            let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
-            let mut scene = start(&mut dice).convert_to(format).unwrap();
+    for format in [FileFormat::Binary, FileFormat::Xml] {
+        check_seeds(0..100, |draws| {
+            let mut scene = start(draws).convert_to(format).unwrap();
             for _ in 0..30 {
-                edit(&mut scene, &mut dice);
+                edit(&mut scene, draws);
             }
             let paths = |scene: &Scene| -> Vec<String> {
                 scene
@@ -194,9 +181,9 @@ fn files_keep_sibling_order() {
             let before = paths(&scene);
             let read = Scene::decode(&scene.encode().unwrap()).unwrap();
             assert_eq!(paths(&scene), before);
-            assert_eq!(paths(&read), before, "seed {seed}");
-            assert_eq!(diff_scenes(&scene, &read), [], "seed {seed}");
-        }
+            assert_eq!(paths(&read), before);
+            assert_eq!(diff_scenes(&scene, &read), []);
+        });
     }
 }
 

@@ -1,6 +1,8 @@
 //! Tests of the index reader: small scripts, a comparison with the parser on real scripts, and text
 //! that is not Luau.
 
+use random_draws::check_seeds;
+
 use super::super::{DefinitionKind, outline_script};
 use super::*;
 
@@ -379,15 +381,8 @@ fn random_scripts_do_not_panic() {
         "const ",
         ";",
     ];
-    let mut state = 9_u64;
-    for _ in 0..20_000 {
-        let mut source = String::new();
-        for _ in 0..24 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
-        }
+    check_seeds(0..20_000, |draws| {
+        let source: String = (0..24).map(|_| draws.pick(&pieces)).collect();
         let script = summarize_script(&source);
         for definition in &script.definitions {
             assert!(
@@ -395,7 +390,7 @@ fn random_scripts_do_not_panic() {
             );
         }
         read_names(&source);
-    }
+    });
 }
 
 /// The definitions, formatted like those of an outline.
