@@ -6,14 +6,14 @@ use std::path::Path;
 
 use clap::Args;
 use scene_schemas::api::{
-    Checkpoint as Kept, Checkpoints, EmptyBody, Event, MakeCheckpoint, Sessions, StreamPage,
-    WorkflowStarted,
+    Checkpoint as Kept, Checkpoints, Event, MakeCheckpoint, RouteId, WorkflowStarted,
 };
 use scene_schemas::entry::{Finish, Seq};
 
 use super::ExitStatus;
-use super::daemon_client::{DaemonClient, choose_session};
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::remote_review::{ExtraKeys, RemoteReview};
+use super::session_choice::choose_session;
 use super::style::terminal_line;
 use super::terminal::{Terminal, print_line, print_status};
 
@@ -62,9 +62,9 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     if let Some(number) = args.restore {
         return restore_checkpoint(&daemon, number, args);
     }
-    let Sessions { sessions } = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
+    let sessions = daemon.list_sessions()?;
     if args.list {
-        let Checkpoints { checkpoints } = daemon.call("GET", "/api/checkpoints", &EmptyBody {})?;
+        let Checkpoints { checkpoints } = daemon.call(&RouteRequest::new(RouteId::Checkpoints))?;
         for session in sessions {
             let presence = if session.connected { "" } else { " (away)" };
             print_line(&format!(
@@ -80,7 +80,7 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     }
     let session = choose_session(sessions, args.session.as_deref())?.session;
     let make = MakeCheckpoint { session, label: args.label.clone() };
-    let kept: Kept = daemon.call("POST", "/api/checkpoints", &make)?;
+    let kept: Kept = daemon.call(&RouteRequest::new(RouteId::MakeCheckpoint).with_body(&make))?;
     print_line(&format!("Created checkpoint {}: {}", kept.seq, terminal_line(&kept.label)));
     Ok(ExitStatus::Done)
 }
@@ -91,9 +91,9 @@ fn restore_checkpoint(
     checkpoint: u64,
     args: &CheckpointArgs,
 ) -> anyhow::Result<ExitStatus> {
-    let StreamPage { mut cursor, .. } = daemon.call("GET", "/api/stream?hold=0", &EmptyBody {})?;
-    let path = format!("/api/checkpoints/{checkpoint}/restore");
-    let WorkflowStarted { workflow } = daemon.call("POST", &path, &EmptyBody {})?;
+    let mut cursor = daemon.read_events(Seq(0), 0)?.cursor;
+    let request = RouteRequest::new(RouteId::RestoreCheckpoint).with_id(checkpoint);
+    let WorkflowStarted { workflow } = daemon.call(&request)?;
     if args.no_wait {
         print_line(&format!(
             "Run {workflow} proposes the restore; decide in Studio, on the page, or with `vector \
@@ -105,8 +105,7 @@ fn restore_checkpoint(
     let cards = RemoteReview { daemon, terminal: &terminal, yes: args.yes, force: false };
     let mut shown: BTreeSet<Seq> = BTreeSet::new();
     loop {
-        let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
-        let page: StreamPage = daemon.call("GET", &path, &EmptyBody {})?;
+        let page = daemon.read_events(cursor, HOLD)?;
         cursor = page.cursor;
         for record in page.events.into_iter().filter(|it| it.workflow == workflow) {
             match record.event {

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use scene_schemas::api::{EmptyBody, KeyHandover, OpenPlaceRequest, OpenedSession, ProviderKeys};
+use scene_schemas::api::{KeyHandover, OpenPlaceRequest, OpenedSession, ProviderKeys, RouteId};
 use vector_providers::config;
 use vector_providers::keys::{CredentialSource, KeyStore, SystemKeychain};
 use vector_providers::model_selector::key_variables;
 
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::serve::serving_port;
 use super::terminal::print_status;
 
@@ -57,7 +57,7 @@ pub(super) fn open_in_daemon(
     daemon: &DaemonClient,
     opening: OpenTarget<'_>,
 ) -> anyhow::Result<OpenedSession> {
-    daemon.call("POST", "/api/open", &opening.to_request()?)
+    daemon.call(&RouteRequest::new(RouteId::OpenPlace).with_body(&opening.to_request()?))
 }
 
 /// The state of the provider keys in this ledger's daemon. None if no daemon is running.
@@ -65,7 +65,7 @@ pub(super) fn daemon_keys(home: &Path) -> Option<(DaemonClient, ProviderKeys)> {
     let daemon = DaemonClient::connect(home).ok()?;
     let is_ours = serving_port(home) == Some(daemon.port());
     let daemon = Some(daemon).filter(|_| is_ours)?;
-    let keys = daemon.call("GET", "/api/keys", &EmptyBody {}).ok()?;
+    let keys = daemon.call(&RouteRequest::new(RouteId::ProviderKeys)).ok()?;
     Some((daemon, keys))
 }
 
@@ -106,7 +106,8 @@ pub(super) fn hand_over_keys(home: &Path) {
     let names = key_variables(&catalogue).into_iter().filter(is_wanted);
     let keys: BTreeMap<String, String> =
         names.filter_map(|name| env(&name).map(|key| (name, key))).collect();
-    let after = daemon.call::<ProviderKeys>("POST", "/api/keys", &KeyHandover { keys });
+    let request = RouteRequest::new(RouteId::HandOverKeys).with_body(&KeyHandover { keys });
+    let after = daemon.call::<ProviderKeys>(&request);
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     match after {
         Ok(_) => print_status(&format!(

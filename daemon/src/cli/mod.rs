@@ -44,6 +44,7 @@ mod revert;
 mod review;
 mod serve;
 mod session_chat;
+mod session_choice;
 mod sessions;
 mod setup;
 mod show;

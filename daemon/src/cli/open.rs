@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use scene_schemas::api::{EmptyBody, PORT, PageLink};
+use scene_schemas::api::{PORT, PageLink, RouteId};
 
 use super::ExitStatus;
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::handover::{OpenTarget, hand_over_keys, open_in_daemon};
 use super::terminal::{print_line, print_status};
 
@@ -45,7 +45,7 @@ pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     hand_over_keys(home);
     let opening = args.path.as_deref().map(OpenTarget::from_path);
     let opened = opening.map(|opening| open_in_daemon(&daemon, opening)).transpose()?;
-    let link: PageLink = daemon.call("POST", "/api/page/link", &EmptyBody {})?;
+    let link: PageLink = daemon.call(&RouteRequest::new(RouteId::PageLink))?;
     let mut address = page_url(daemon.port(), &link.code);
     if let Some(opened) = &opened {
         address = format!("{address}/{}", opened.session);

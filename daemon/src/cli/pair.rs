@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use clap::Args;
-use scene_schemas::api::{EmptyBody, PairingCode};
+use scene_schemas::api::{PairingCode, RouteId};
 
 use super::ExitStatus;
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::style::count_noun;
 use super::terminal::print_line;
 
@@ -21,7 +21,7 @@ pub(super) fn run(_args: &PairArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 
 /// Requests a new code and describes it in a sentence.
 pub(super) fn pairing_line(daemon: &DaemonClient) -> anyhow::Result<String> {
-    let made: PairingCode = daemon.call("POST", "/api/pairing", &EmptyBody {})?;
+    let made: PairingCode = daemon.call(&RouteRequest::new(RouteId::PairingCode))?;
     let groups = made.code.as_bytes().chunks(3).map(String::from_utf8_lossy);
     let code = groups.collect::<Vec<_>>().join(" ");
     let holds = count_noun((made.seconds / 60) as usize, "minute");

@@ -2,14 +2,14 @@
 //! daemon, like the widget in Studio. Only the daemon knows what a decision means.
 
 use scene_schemas::api::{
-    Decision, DecisionRequest, DecisionResponse, EmptyBody, ProposalPart, ProposalStatus,
-    ProposalView,
+    Decision, DecisionRequest, DecisionResponse, ProposalPart, ProposalStatus, ProposalView,
+    RouteId,
 };
 use scene_schemas::entry::Seq;
 use vector_core::proposal::{ProposalUnit, list_units};
 
 use super::card;
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ask_reject_reason, choose_pieces, confirm_twice};
 use super::terminal::{Terminal, print_status};
 
@@ -52,7 +52,7 @@ const HELP: &str = "  y  apply this proposal
 impl RemoteReview<'_> {
     /// Fetches the current state of a proposal.
     pub(super) fn fetch_proposal(&self, proposal: Seq) -> anyhow::Result<ProposalView> {
-        self.daemon.call("GET", &format!("/api/proposals/{proposal}"), &EmptyBody {})
+        self.daemon.call(&RouteRequest::new(RouteId::Proposal).with_id(proposal))
     }
 
     /// Shows a card and asks until it is decided or left.
@@ -165,9 +165,9 @@ impl RemoteReview<'_> {
         decision: Decision,
     ) -> anyhow::Result<Option<CardOutcome>> {
         let (patch_id, base) = (view.proposal.patch_id.clone(), view.proposal.base.clone());
-        let path = format!("/api/proposals/{}/decide", view.seq);
         let decide = DecisionRequest { patch_id, base, decision };
-        let refused = match self.daemon.call("POST", &path, &decide) {
+        let request = RouteRequest::new(RouteId::Decide).with_id(view.seq).with_body(&decide);
+        let refused = match self.daemon.call(&request) {
             Ok(decided) => return Ok(Some(CardOutcome::Decided(decided))),
             Err(refused) => refused,
         };

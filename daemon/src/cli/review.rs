@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use scene_schemas::api::{
-    EmptyBody, Event, EventRecord, ProposalStatus, ProposalView, Proposals, SessionView, Sessions,
-    StreamPage, WorkflowState, WorkflowView,
+    Event, EventRecord, ProposalStatus, ProposalView, Proposals, RouteId, SessionView,
+    WorkflowState, WorkflowView,
 };
 use scene_schemas::entry::Seq;
 
 use super::ExitStatus;
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::remote_review::{CardOutcome, ExtraKeys, RemoteReview, outcome_sentence};
 use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, escape_line_ends, print_line, print_status};
@@ -77,8 +77,7 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
 fn stream_head(daemon: &DaemonClient) -> anyhow::Result<Seq> {
     let mut cursor = Seq(0);
     loop {
-        let path = format!("/api/stream?cursor={cursor}&hold=0");
-        let page: StreamPage = daemon.call("GET", &path, &EmptyBody {})?;
+        let page = daemon.read_events(cursor, 0)?;
         cursor = page.cursor;
         if page.events.is_empty() {
             return Ok(cursor);
@@ -136,13 +135,13 @@ impl ReviewLoop<'_> {
     /// The oldest pending proposal that was not skipped, with its session.
     fn next(&mut self) -> anyhow::Result<Option<(ProposalView, SessionView)>> {
         let daemon = self.cards.daemon;
-        let Proposals { proposals } = daemon.call("GET", "/api/proposals", &EmptyBody {})?;
+        let Proposals { proposals } = daemon.call(&RouteRequest::new(RouteId::Proposals))?;
         self.tasks.extend(proposals.iter().map(|it| it.workflow));
         let mut new = proposals.into_iter().filter(|it| !self.skipped.contains(&it.seq)).peekable();
         if new.peek().is_none() {
             return Ok(None);
         }
-        let Sessions { sessions } = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
+        let sessions = daemon.list_sessions()?;
         // A proposal of a place that is no longer open cannot be decided.
         let open = |view: &ProposalView| {
             sessions.iter().find(|it| Some(&it.session) == view.session.as_ref()).cloned()
@@ -152,8 +151,7 @@ impl ReviewLoop<'_> {
 
     /// Shows a card and asks for a decision. Returns false if the user wants to see no more.
     fn review_card(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
-        let path = format!("/api/workflows/{}", view.workflow);
-        let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
+        let workflow = self.fetch_workflow(view.workflow)?;
         self.shown.insert(view.seq);
         if self.json {
             print_line(&escape_line_ends(&serde_json::to_string(view)?));
@@ -178,12 +176,14 @@ impl ReviewLoop<'_> {
         Ok(true)
     }
 
+    fn fetch_workflow(&self, workflow: Seq) -> anyhow::Result<WorkflowView> {
+        self.cards.daemon.call(&RouteRequest::new(RouteId::Workflow).with_id(workflow))
+    }
+
     /// Whether a task that had a pending proposal is still working.
     fn has_working_task(&mut self) -> anyhow::Result<bool> {
         while let Some(task) = self.tasks.first() {
-            let path = format!("/api/workflows/{task}");
-            let view: WorkflowView = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
-            if view.state == WorkflowState::Working {
+            if self.fetch_workflow(*task)?.state == WorkflowState::Working {
                 return Ok(true);
             }
             self.tasks.pop_first();
@@ -194,8 +194,7 @@ impl ReviewLoop<'_> {
     /// Waits up to `hold` seconds for events, and reports the outcomes of proposals decided here.
     /// Returns whether there were events.
     fn wait_for_events(&mut self, hold: u32) -> anyhow::Result<bool> {
-        let path = format!("/api/stream?cursor={}&hold={hold}", self.cursor);
-        let page: StreamPage = self.cards.daemon.call("GET", &path, &EmptyBody {})?;
+        let page = self.cards.daemon.read_events(self.cursor, hold)?;
         self.cursor = page.cursor;
         for record in &page.events {
             self.handle_event(record)?;

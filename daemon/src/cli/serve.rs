@@ -5,14 +5,14 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use scene_schemas::api::{EmptyBody, MAX_WAIT, PORT};
+use scene_schemas::api::{EmptyBody, MAX_WAIT, PORT, RouteId};
 use tokio::net::TcpListener;
 use vector_engine::model_request;
 use vector_ledger::{Ledger, private_files};
@@ -20,7 +20,7 @@ use vector_providers::config::{self, ModelConfig};
 use vector_providers::model_selector::HomeModelSelector;
 
 use super::ExitStatus;
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest, is_vector_daemon};
 use super::handover::{hand_over_keys, open_all};
 use super::open;
 use super::style::count_noun;
@@ -152,7 +152,7 @@ pub(super) struct StopArgs {}
 /// `vector stop`: stops the daemon that serves the ledger.
 pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let daemon = DaemonClient::connect(home)?;
-    daemon.call::<EmptyBody>("POST", "/api/stop", &EmptyBody {})?;
+    daemon.call::<EmptyBody>(&RouteRequest::new(RouteId::Stop))?;
     print_line(
         "Vector has stopped. Pending proposals are kept. The next tool call of an agent starts it \
          again.",
@@ -162,7 +162,7 @@ pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStat
 
 /// Opens the places in the daemon that already serves the ledger.
 fn open_in_running(args: &ServeArgs, home: &Path, holder: &str) -> anyhow::Result<ExitStatus> {
-    let Some(daemon) = DaemonClient::wait_for_running(home) else {
+    let Some(daemon) = DaemonClient::wait_for_running(home)? else {
         bail!(
             "{holder} serves this ledger, but does not answer; stop it with `vector stop`, then run \
              `vector serve` again"
@@ -230,7 +230,7 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             let occupant =
-                if is_vector_daemon(address) { "another Vector" } else { "another program" };
+                if is_vector_daemon(port).await { "another Vector" } else { "another program" };
             bail!(
                 "port {port} is in use by {occupant}; stop it, or choose another port with --port N \
                  (0 chooses a free one)"
@@ -238,20 +238,6 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
         }
         Err(error) => Err(error).with_context(|| format!("cannot listen on port {port}")),
     }
-}
-
-/// Whether the program that listens at an address is Vector.
-pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
-    let check_health = || -> std::io::Result<String> {
-        let patience = Duration::from_millis(500);
-        let mut stream = TcpStream::connect_timeout(&address, patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        write!(stream, "GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.take(4_096).read_to_string(&mut answer)?;
-        Ok(answer)
-    };
-    check_health().is_ok_and(|answer| answer.ends_with("{\"ok\":true}"))
 }
 
 /// Waits for a signal, a stop request, or `idle` minutes without a request and without pending

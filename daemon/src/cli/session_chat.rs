@@ -4,16 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scene_schemas::api::{
-    Chat, EmptyBody, Event, Sessions, StreamPage, WorkflowStarted, WorkflowView,
-};
+use scene_schemas::api::{Chat, Event, RouteId, WorkflowStarted, WorkflowView};
 use scene_schemas::entry::{Finish, InteractionMode, Seq};
 
 use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
-use super::daemon_client::{DaemonClient, choose_session};
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::handover::hand_over_keys;
 use super::remote_review::{ExtraKeys, RemoteReview};
+use super::session_choice::choose_session;
 use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs as How, ExitStatus, interrupt};
@@ -85,18 +84,16 @@ impl SessionChat<'_> {
         stance: InteractionMode,
         begins: bool,
     ) -> anyhow::Result<()> {
-        let Sessions { sessions } = self.daemon.call("GET", "/api/sessions", &EmptyBody {})?;
-        let session = choose_session(sessions, named)?;
-        let StreamPage { mut cursor, .. } =
-            self.daemon.call("GET", "/api/stream?hold=0", &EmptyBody {})?;
+        let session = choose_session(self.daemon.list_sessions()?, named)?;
+        let mut cursor = self.daemon.read_events(Seq(0), 0)?.cursor;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
         let chat = Chat { session, epoch, text, attached, stance, begins, request };
-        let WorkflowStarted { workflow } = self.daemon.call("POST", "/api/chat", &chat)?;
+        let request = RouteRequest::new(RouteId::Chat).with_body(&chat);
+        let WorkflowStarted { workflow } = self.daemon.call(&request)?;
         let mut shown = TaskProgress::default();
         loop {
-            let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
-            let page: StreamPage = self.daemon.call("GET", &path, &EmptyBody {})?;
+            let page = self.daemon.read_events(cursor, HOLD)?;
             cursor = page.cursor;
             for record in page.events.iter().filter(|it| it.workflow == workflow) {
                 if self.show_event(&record.event, &mut shown)? {
@@ -111,9 +108,9 @@ impl SessionChat<'_> {
 
     /// Cancels a task after Ctrl-C. Its pending proposals are withdrawn.
     fn stop_task(&self, workflow: Seq) -> anyhow::Result<()> {
-        let path = format!("/api/workflows/{workflow}/cancel");
-        self.daemon.call::<WorkflowView>("POST", &path, &EmptyBody {})?;
-        print_status("Stopped: nothing more will be done in this task.");
+        let request = RouteRequest::new(RouteId::CancelWorkflow).with_id(workflow);
+        self.daemon.call::<WorkflowView>(&request)?;
+        print_status("Stopped: nothing more is done in this task.");
         Ok(())
     }
 

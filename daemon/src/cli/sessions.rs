@@ -11,14 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use scene_schemas::api::{
-    About, Access, EmptyBody, Failure, Grant, MadeToken, MakeToken, PORT, RevokeRequest,
-    RevokeResult, Sessions as Open,
+    Access, Failure, Grant, MadeToken, MakeToken, PORT, RevokeRequest, RevokeResult, RouteId,
 };
 use serde_json::json;
 use vector_ledger::private_files;
 
 use super::ExitStatus;
-use super::daemon_client::DaemonClient;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::log::format_time;
 use super::serve::lock_ledger;
 use super::style::{PaintKind, count_noun, terminal_line};
@@ -80,13 +79,15 @@ pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus
         Some(SessionsCommand::Token { name, json }) => create_token(home, name, *json)?,
         Some(SessionsCommand::Revoke(revoke_args)) => revoke_access(home, revoke_args)?,
         Some(SessionsCommand::Rotate) => {
-            let Some((daemon, _)) = find_daemon(home) else {
+            let Some(daemon) = find_daemon(home) else {
                 bail!(
                     "no daemon is running; every daemon gets new tokens when it starts: `vector \
                      serve`"
                 )
             };
-            daemon.call::<RevokeResult>("POST", "/api/access/revoke", &RevokeRequest::Run {})?;
+            let rotate = RevokeRequest::Run {};
+            let request = RouteRequest::new(RouteId::RevokeAccess).with_body(&rotate);
+            daemon.call::<RevokeResult>(&request)?;
             print_line(
                 "The terminal and `vector mcp` have new tokens. The old tokens no longer work.",
             );
@@ -107,7 +108,7 @@ enum GrantOwner {
 
 impl GrantOwner {
     fn find_owner(home: &Path) -> anyhow::Result<Self> {
-        if let Some((daemon, _)) = find_daemon(home) {
+        if let Some(daemon) = find_daemon(home) {
             return Ok(Self::Daemon(daemon));
         }
         // If the folder does not exist, no access was granted and no daemon serves it.
@@ -118,10 +119,9 @@ impl GrantOwner {
 }
 
 /// The daemon that serves a ledger. None if it does not answer.
-pub(super) fn find_daemon(home: &Path) -> Option<(DaemonClient, About)> {
+fn find_daemon(home: &Path) -> Option<DaemonClient> {
     let daemon = DaemonClient::connect(home).ok()?;
-    let about = daemon.call("GET", "/api/about", &EmptyBody {}).ok()?;
-    Some((daemon, about))
+    daemon.about().is_ok().then_some(daemon)
 }
 
 /// Reads the stored grants.
@@ -135,11 +135,10 @@ fn failure_error(failure: Failure) -> anyhow::Error {
 }
 
 fn list_access(home: &Path, as_json: bool) -> anyhow::Result<()> {
-    let daemon = find_daemon(home).map(|(daemon, _)| daemon);
+    let daemon = find_daemon(home);
     let (open, access) = match &daemon {
         Some(daemon) => {
-            let open: Open = daemon.call("GET", "/api/sessions", &EmptyBody {})?;
-            (open.sessions, daemon.call("GET", "/api/access", &EmptyBody {})?)
+            (daemon.list_sessions()?, daemon.call(&RouteRequest::new(RouteId::Access))?)
         }
         None => (Vec::new(), read_grants(home)?.to_access()),
     };
@@ -189,7 +188,8 @@ fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
     let (made, port) = match GrantOwner::find_owner(home)? {
         GrantOwner::Daemon(daemon) => {
             let make = MakeToken { name: name.to_owned() };
-            (daemon.call::<MadeToken>("POST", "/api/access/token", &make)?, daemon.port())
+            let request = RouteRequest::new(RouteId::MakeToken).with_body(&make);
+            (daemon.call::<MadeToken>(&request)?, daemon.port())
         }
         GrantOwner::Files { mut grants, _lock } => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -230,7 +230,9 @@ fn revoke_access(home: &Path, args: &RevokeArgs) -> anyhow::Result<()> {
         None => RevokeRequest::All {},
     };
     let revoked: RevokeResult = match GrantOwner::find_owner(home)? {
-        GrantOwner::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &request)?,
+        GrantOwner::Daemon(daemon) => {
+            daemon.call(&RouteRequest::new(RouteId::RevokeAccess).with_body(&request))?
+        }
         GrantOwner::Files { mut grants, _lock } => {
             let names = grants.revoke(&request).map_err(failure_error)?;
             if args.all {

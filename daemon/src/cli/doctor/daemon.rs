@@ -5,12 +5,11 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use scene_schemas::api::{About, EmptyBody, PROTOCOL};
+use scene_schemas::api::{About, PROTOCOL};
 
 use super::CheckSite;
 use super::finding::DoctorFinding;
-use crate::cli::daemon_client::DaemonClient;
-use crate::cli::serve::is_vector_daemon;
+use crate::cli::daemon_client::{DaemonClient, is_vector_on};
 use crate::daemon::access::TOKEN;
 
 /// The time limit for a connection on this machine.
@@ -32,14 +31,12 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
     };
     let port = daemon.port();
     // Checked first, so that the token is not sent to another program.
-    if !is_vector_daemon(loopback_address(port)) {
-        let message = format!(
-            "not running; the previous one, on port {port}, did not shut down \
-                               cleanly"
-        );
+    if !is_vector_on(port) {
+        let message =
+            format!("not running; the previous one, on port {port}, did not shut down cleanly");
         return DoctorFinding::note("daemon", message).with_fix("vector serve");
     }
-    match daemon.call::<About>("GET", "/api/about", &EmptyBody {}) {
+    match daemon.about() {
         Ok(about) => running_finding(&about, port),
         Err(error) => {
             let message = format!("the daemon on port {port} does not serve this ledger: {error}");
@@ -67,12 +64,9 @@ pub(super) fn check_ports(site: &CheckSite) -> Vec<DoctorFinding> {
     vec![check_own_port(site), check_rojo_port()]
 }
 
-fn loopback_address(port: u16) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
-}
-
 fn is_taken(port: u16) -> bool {
-    TcpStream::connect_timeout(&loopback_address(port), CONNECT_TIMEOUT).is_ok()
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok()
 }
 
 fn check_own_port(site: &CheckSite) -> DoctorFinding {
@@ -82,9 +76,9 @@ fn check_own_port(site: &CheckSite) -> DoctorFinding {
         return DoctorFinding::ok(&name, "free for Vector");
     }
     let ours = DaemonClient::connect(&site.home).ok().map(|daemon| daemon.port());
-    let ours = ours.filter(|port| is_vector_daemon(loopback_address(*port)));
+    let ours = ours.filter(|port| is_vector_on(*port));
     let elsewhere = "vector serve --port N with a free one, and N in the widget's settings";
-    match (is_vector_daemon(loopback_address(port)), ours) {
+    match (is_vector_on(port), ours) {
         (true, Some(ours)) if ours == port => DoctorFinding::ok(&name, "the daemon of this ledger"),
         (true, _) => DoctorFinding::note(&name, "in use by a Vector that serves another ledger")
             .with_fix(elsewhere),

@@ -1,0 +1,188 @@
+//! Requests to scripted servers: what is sent, and how each kind of answer is reported.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+
+use scene_schemas::api::{Chat, SessionId, Sessions};
+use scene_schemas::entry::InteractionMode;
+
+use super::*;
+
+/// Serves one connection for each script: each of its answers follows a request. Then the connection
+/// is closed. Returns the requests.
+fn serve(scripts: Vec<Vec<String>>) -> (u16, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let mut requests = Vec::new();
+        for answers in scripts {
+            let mut stream = listener.accept().unwrap().0;
+            for answer in answers {
+                requests.push(read_request(&mut stream));
+                // The client may have stopped reading.
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        }
+        requests
+    });
+    (port, server)
+}
+
+fn read_request(stream: &mut TcpStream) -> String {
+    let mut request = String::new();
+    loop {
+        let mut part = [0; 4_096];
+        let count = stream.read(&mut part).unwrap();
+        request.push_str(std::str::from_utf8(&part[..count]).unwrap());
+        let Some((head, body)) = request.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+            return request;
+        }
+    }
+}
+
+fn json_answer(status: u16, body: &str) -> String {
+    format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn connect(port: u16) -> DaemonConnection {
+    let address = DaemonAddress { port, token: "secret".to_owned() };
+    DaemonConnection { http: build_http().unwrap(), address, started: None }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap().block_on(future)
+}
+
+fn list_sessions(port: u16) -> Result<Sessions, RequestError> {
+    block_on(connect(port).send(&RouteRequest::new(RouteId::Sessions)))
+}
+
+/// The error of a request that is answered like this.
+fn error_of(answer: String) -> RequestError {
+    let (port, _server) = serve(vec![vec![answer]]);
+    list_sessions(port).unwrap_err()
+}
+
+#[test]
+fn request_is_sent_with_its_token_and_body() {
+    let (port, server) = serve(vec![vec![json_answer(200, "{\"workflow\":7}")]]);
+    let chat = Chat {
+        session: SessionId("window-1".to_owned()),
+        epoch: 1,
+        text: "Hello".to_owned(),
+        attached: Vec::new(),
+        stance: InteractionMode::Ask,
+        begins: false,
+        request: None,
+    };
+    let request = RouteRequest::new(RouteId::Chat).with_body(&chat);
+    let answer: scene_schemas::api::WorkflowStarted =
+        block_on(connect(port).send(&request)).unwrap();
+    assert_eq!(answer.workflow.0, 7);
+    let sent = server.join().unwrap().remove(0);
+    assert!(sent.starts_with("POST /api/chat HTTP/1.1\r\n"), "{sent}");
+    for line in [
+        format!("host: 127.0.0.1:{port}"),
+        "authorization: Bearer secret".to_owned(),
+        "content-type: application/json".to_owned(),
+    ] {
+        assert!(sent.lines().any(|it| it == line), "{line}: {sent}");
+    }
+    assert!(sent.ends_with(&serde_json::to_string(&chat).unwrap()), "{sent}");
+}
+
+#[test]
+fn chunked_answer_is_read() {
+    let body = "{\"sessions\":[]}";
+    let (first, second) = body.split_at(5);
+    let chunks: String = [first, second, ""]
+        .iter()
+        .map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()))
+        .collect();
+    let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+    let (port, _server) = serve(vec![vec![answer]]);
+    assert_eq!(list_sessions(port).unwrap().sessions, []);
+}
+
+#[test]
+fn refusals_are_distinguished_from_unknown_tokens() {
+    let failure = |kind: &str| {
+        format!("{{\"kind\":\"{kind}\",\"message\":\"It is gone.\",\"hint\":\"Look again.\"}}")
+    };
+    let refused = error_of(json_answer(404, &failure("not_found")));
+    assert!(matches!(refused, RequestError::Refused(_)), "{refused:?}");
+    assert_eq!(refused.to_string(), "It is gone. Look again.");
+    let unknown = error_of(json_answer(401, &failure("unauthorized")));
+    assert!(matches!(unknown, RequestError::Unauthorized(_)), "{unknown:?}");
+}
+
+#[test]
+fn missing_and_foreign_answers_name_the_port_and_what_to_do() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = list_sessions(port).unwrap_err().to_string();
+    let expected = format!("no answer on port {port}; restart `vector serve`: ");
+    assert!(closed.starts_with(&expected) && closed.contains("refused"), "{closed}");
+    for answer in [json_answer(500, "oops"), "SSH-2.0-OpenSSH_9.6\r\n".to_owned(), String::new()] {
+        let error = error_of(answer);
+        assert!(matches!(error, RequestError::Unreachable { .. }), "{error:?}");
+    }
+    let other = error_of(json_answer(200, "{\"places\":[]}"));
+    assert!(matches!(other, RequestError::OtherVersion(_)), "{other:?}");
+    let moved = "HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
+    let error = error_of(moved.to_owned());
+    assert!(error.to_string().ends_with("another program answered"), "{error}");
+}
+
+#[test]
+fn late_answer_and_large_body_are_reported() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let request = RouteRequest::new(RouteId::Stop).with_timeout(Duration::from_millis(20));
+    let late = block_on(connect(port).send::<Sessions>(&request)).unwrap_err();
+    assert!(matches!(late, RequestError::TimedOut { .. }), "{late:?}");
+    assert!(late.to_string().contains("may still complete"), "{late}");
+    let large = request.with_body(&"x".repeat(MAX_BODY));
+    let error = block_on(connect(port).send::<Sessions>(&large)).unwrap_err();
+    assert!(
+        matches!(error, RequestError::TooLarge { bytes } if bytes == MAX_BODY + 2),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn request_after_the_daemon_closed_its_connection_uses_another() {
+    let answer = || json_answer(200, "{\"sessions\":[]}");
+    let (port, server) = serve(vec![vec![answer(), answer()], vec![answer()]]);
+    let connection = connect(port);
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    for _ in 0..3 {
+        let request = RouteRequest::new(RouteId::Sessions);
+        let answer: Sessions = runtime.block_on(connection.send(&request)).unwrap();
+        assert_eq!(answer.sessions, []);
+        // The server closes its connection while the client is not running.
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(server.join().unwrap().len(), 3);
+}
+
+#[test]
+fn program_that_is_not_vector_gets_no_token() {
+    let endless = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1 << 20));
+    for (answer, expected) in [
+        (json_answer(200, "{\"ok\":true}"), true),
+        (json_answer(200, "{\"ok\":false}"), false),
+        (json_answer(404, "{\"ok\":true}"), false),
+        (endless, false),
+    ] {
+        let (port, server) = serve(vec![vec![answer]]);
+        assert_eq!(block_on(is_vector_daemon(port)), expected);
+        let sent = server.join().unwrap().remove(0);
+        assert!(sent.starts_with("GET /health HTTP/1.1\r\n"), "{sent}");
+        assert!(!sent.contains("authorization"), "{sent}");
+    }
+}
