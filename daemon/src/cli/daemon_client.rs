@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(super) use self::address::TokenKind;
 pub(super) use self::connection::{DaemonConnection, RequestError, is_vector_daemon};
-pub(super) use self::request::RouteRequest;
+pub(super) use self::request::{AGENT_TIMEOUT, PRESENCE_TIMEOUT, RouteRequest};
 
 #[derive(Debug)]
 pub(super) struct DaemonClient {

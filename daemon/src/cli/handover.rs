@@ -34,7 +34,7 @@ impl<'a> OpenTarget<'a> {
         }
     }
 
-    fn to_request(self) -> anyhow::Result<OpenPlaceRequest> {
+    pub(super) fn to_request(self) -> anyhow::Result<OpenPlaceRequest> {
         let text = |path: &Path| -> anyhow::Result<String> {
             let path = std::path::absolute(path)
                 .with_context(|| format!("{} is not a path", path.display()))?;

@@ -5,10 +5,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use scene_schemas::api::RouteId;
-use scene_schemas::entry::Seq;
 
-use super::RouteRequest;
 use crate::daemon::access::{AGENT_TOKEN, TOKEN};
 
 /// Whose token is sent to the daemon. That of an agent cannot decide proposals.
@@ -25,20 +22,11 @@ impl TokenKind {
             Self::Agent => AGENT_TOKEN,
         }
     }
-
-    /// A request by which a running daemon is recognised.
-    pub(super) fn probe_request(self) -> RouteRequest {
-        match self {
-            Self::Person => RouteRequest::new(RouteId::About),
-            // There is no call 0, so the daemon refuses this request.
-            Self::Agent => RouteRequest::new(RouteId::CallStatus).with_id(Seq(0)),
-        }
-    }
 }
 
 /// A daemon's port on this machine, and the token for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct DaemonAddress {
+pub(super) struct DaemonAddress {
     pub(super) port: u16,
     pub(super) token: String,
 }

@@ -10,21 +10,22 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Method, redirect};
-use scene_schemas::api::{self, Failure, FailureKind, Health, MAX_BODY, RouteId, Token};
+use scene_schemas::api::{
+    self, About, CallView, Failure, FailureKind, Health, MAX_BODY, RouteId, Token,
+};
+use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::sleep;
 
 use super::address::{DaemonAddress, TokenKind};
-use super::request::RouteRequest;
+use super::request::{HEALTH_TIMEOUT, RouteRequest};
 use crate::cli::background_daemon::{
     self, CONCURRENT_START_TIMEOUT, IDLE, POLL_INTERVAL, STARTUP_TIMEOUT, startup_error,
 };
 use crate::cli::terminal::print_status;
 
-/// The time limit for a program to say that it is Vector.
-const HEALTH_TIMEOUT: Duration = Duration::from_millis(500);
-/// The maximum size of its answer, in bytes: it may be any program.
+/// The maximum size of an answer to a request without a token, in bytes: any program may send it.
 const MAX_HEALTH: usize = 4_096;
 /// Shorter than the daemon keeps an unused connection, so that none is used that it has closed.
 const CONNECTION_IDLE: Duration = Duration::from_secs(30);
@@ -45,7 +46,7 @@ pub(in crate::cli) enum RequestError {
         limit.as_secs()
     )]
     TimedOut { port: u16, limit: Duration },
-    #[error("the daemon has a different version")]
+    #[error("the daemon has a different version; run `vector stop`, then `vector serve`")]
     OtherVersion(#[source] serde_json::Error),
     /// The daemon does not know the token: a restarted daemon has other tokens.
     #[error("{} {}", .0.message, .0.hint)]
@@ -73,9 +74,21 @@ impl DaemonConnection {
 
     async fn find_running(home: &Path, kind: TokenKind) -> Option<Self> {
         let connection = Self::find(home, kind).ok()?;
-        match connection.send_raw(&kind.probe_request()).await {
-            Ok(_) | Err(RequestError::Refused(_)) => Some(connection),
-            Err(_) => None,
+        connection.is_running(kind).await.then_some(connection)
+    }
+
+    /// Whether a daemon that knows the token answers.
+    async fn is_running(&self, kind: TokenKind) -> bool {
+        match kind {
+            TokenKind::Person => {
+                self.send::<About>(&RouteRequest::new(RouteId::About)).await.is_ok()
+            }
+            TokenKind::Agent => {
+                let request = RouteRequest::new(RouteId::CallStatus).with_id(Seq(0));
+                let answer = self.send::<CallView>(&request).await;
+                // There is no call 0, so the daemon refuses this request.
+                matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
+            }
         }
     }
 
@@ -145,11 +158,6 @@ impl DaemonConnection {
         &self,
         request: &RouteRequest,
     ) -> Result<T, RequestError> {
-        let body = self.send_raw(request).await?;
-        serde_json::from_slice(&body).map_err(RequestError::OtherVersion)
-    }
-
-    async fn send_raw(&self, request: &RouteRequest) -> Result<Vec<u8>, RequestError> {
         let url = format!("http://127.0.0.1:{}{}", self.port(), request.target);
         let method = match request.route.method {
             api::Method::Get => Method::GET,
@@ -179,7 +187,7 @@ impl DaemonConnection {
             }
         }
         if answer.status().is_success() {
-            return Ok(body);
+            return serde_json::from_slice(&body).map_err(RequestError::OtherVersion);
         }
         Err(match serde_json::from_slice::<Failure>(&body) {
             Ok(failure) if failure.kind == FailureKind::Unauthorized => {

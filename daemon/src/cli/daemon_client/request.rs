@@ -7,8 +7,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use scene_schemas::api::{Route, RouteId};
 use serde::Serialize;
 
-/// Longer than `MAX_HOLD`, the time for which the daemon holds a request of a command.
+/// The time limit of a command's request: longer than `MAX_HOLD`, for which the daemon may hold it.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time limit of an agent's request: longer than the daemon holds any of them.
+pub(in crate::cli) const AGENT_TIMEOUT: Duration = Duration::from_secs(90);
+/// The time limit of the request that keeps an agent registered: longer than any client runs.
+pub(in crate::cli) const PRESENCE_TIMEOUT: Duration = Duration::from_hours(24 * 365);
+/// The time limit for a program to say that it is Vector.
+pub(super) const HEALTH_TIMEOUT: Duration = Duration::from_millis(500);
 /// The characters that are encoded in a path segment or in the value of a parameter.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 

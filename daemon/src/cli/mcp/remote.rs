@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use scene_schemas::api::{
     AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, EmptyBody, Failure,
     FailureKind, MAX_BODY, OpenPlaceRequest, OpenedSession, RouteId, ScriptPage, SessionId,
@@ -19,17 +19,16 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::daemon_client::{DaemonConnection, RequestError, RouteRequest, TokenKind};
+use crate::cli::daemon_client::{
+    AGENT_TIMEOUT, DaemonConnection, PRESENCE_TIMEOUT, RequestError, RouteRequest, TokenKind,
+};
+use crate::cli::handover::OpenTarget;
 use crate::daemon::access::AGENT_TOKEN;
 use crate::failure::failure;
 use crate::server::DaemonGate;
 
-/// Longer than the daemon holds any request of an agent.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
-
-/// The timeout of the request that keeps the connection registered: longer than any client runs.
-const PRESENCE_TIMEOUT: Duration = Duration::from_hours(24 * 365);
-/// Delay before that request is sent again after it has ended: the daemon may have restarted.
+/// Delay before the request that keeps the connection registered is sent again after it has ended:
+/// the daemon may have restarted.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// The daemon at its current address.
@@ -51,22 +50,15 @@ impl RemoteDaemon {
         place: Option<&Path>,
         project: Option<&Path>,
     ) -> anyhow::Result<Self> {
-        let whole = |path: &Path| -> anyhow::Result<String> {
-            let path = std::path::absolute(path)
-                .with_context(|| format!("{} is not a path", path.display()))?;
-            path.into_os_string().into_string().map_err(|path| {
-                anyhow::anyhow!("{} is not a UTF-8 path; rename it", path.display())
-            })
-        };
-        let open = match (place, project) {
-            (Some(place), _) => Some(OpenPlaceRequest::Place { place: whole(place)? }),
-            (None, Some(project)) => Some(OpenPlaceRequest::Project { project: whole(project)? }),
+        let target = match (place, project) {
+            (Some(place), _) => Some(OpenTarget::Place(place)),
+            (None, Some(project)) => Some(OpenTarget::Project(project)),
             (None, None) => None,
         };
         Ok(Self {
             home: home.to_owned(),
             port,
-            open,
+            open: target.map(OpenTarget::to_request).transpose()?,
             connection: Mutex::new(None),
             client_gone: CancellationToken::new(),
         })
@@ -179,7 +171,7 @@ impl RemoteDaemon {
 }
 
 fn agent_request(id: RouteId) -> RouteRequest {
-    RouteRequest::new(id).with_timeout(REQUEST_TIMEOUT)
+    RouteRequest::new(id).with_timeout(AGENT_TIMEOUT)
 }
 
 /// Whether another daemon, which may be running by now, may answer a request that failed.

@@ -186,3 +186,21 @@ fn program_that_is_not_vector_gets_no_token() {
         assert!(!sent.contains("authorization"), "{sent}");
     }
 }
+
+#[test]
+fn running_daemon_is_recognised_by_its_answer() {
+    let failure = |kind: &str| format!("{{\"kind\":\"{kind}\",\"message\":\"No.\",\"hint\":\"\"}}");
+    for (kind, file, answer, expected) in [
+        (TokenKind::Person, "token", json_answer(200, "{}"), false),
+        (TokenKind::Person, "token", json_answer(401, &failure("unauthorized")), false),
+        (TokenKind::Agent, "agent-token", json_answer(404, &failure("not_found")), true),
+        (TokenKind::Agent, "agent-token", json_answer(401, &failure("unauthorized")), false),
+        (TokenKind::Agent, "agent-token", json_answer(200, "<html>"), false),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let (port, _server) = serve(vec![vec![answer]]);
+        std::fs::write(home.path().join(file), format!("{port} secret\n")).unwrap();
+        let found = block_on(DaemonConnection::find_running(home.path(), kind));
+        assert_eq!(found.is_some(), expected, "{kind:?}");
+    }
+}
