@@ -14,16 +14,24 @@ pub struct UtcMoment {
 pub fn parse_date(date: &str) -> Option<u64> {
     let is_plain = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
-    let (year, month, date) = (parts.next()??, parts.next()??, parts.next()??);
-    if !is_plain || parts.next().is_some() || !(1970..10_000).contains(&year) {
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if !is_plain || parts.next().is_some() {
+        return None;
+    }
+    days_since_epoch(year, month, day)
+}
+
+/// Returns the days since 1970-01-01; None if it is not a valid date, or after 9999.
+pub fn days_since_epoch(year: u64, month: u64, day: u64) -> Option<u64> {
+    if !(1970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
     // Days are counted from 0000-03-01, as in `from_seconds`.
-    let (year, behind) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400;
-    let day = (days + (153 * behind + 2) / 5 + date).checked_sub(719_469)?;
-    let back = UtcMoment::from_seconds(day * 86_400);
-    ((back.month, back.day) == (month, date)).then_some(day)
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let before = 365 * years + years / 4 - years / 100 + years / 400;
+    let days = (before + (153 * months + 2) / 5 + day).checked_sub(719_469)?;
+    let back = UtcMoment::from_seconds(days * 86_400);
+    ((back.month, back.day) == (month, day)).then_some(days)
 }
 
 /// Formats days since 1970-01-01 as a date such as `2026-12-01`.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use serde_json::Value as Json;
+use vector_core::calendar::days_since_epoch;
 
 use super::answer_builder::{member_count, member_list, member_text};
 use super::failure::ResponseHead;
@@ -185,7 +186,7 @@ fn parse_date(value: &str) -> Option<f64> {
     for word in words {
         if word.contains(':') {
             time = parse_clock(word);
-        } else if let Ok(number) = word.parse::<i64>() {
+        } else if let Ok(number) = word.parse::<u64>() {
             match day {
                 None => day = Some(number),
                 Some(_) => year = Some(number),
@@ -201,7 +202,7 @@ fn parse_date(value: &str) -> Option<f64> {
 }
 
 fn parse_rfc3339(day: &str, time: &str) -> Option<f64> {
-    let mut numbers = day.split('-').map(|it| it.parse::<i64>().ok());
+    let mut numbers = day.split('-').map(|it| it.parse::<u64>().ok());
     let days = days_since_epoch(numbers.next()??, numbers.next()??, numbers.next()??)?;
     let zone = time.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.');
     let (time, zone) = time.split_at(zone.unwrap_or(time.len()));
@@ -222,21 +223,10 @@ fn parse_clock(text: &str) -> Option<f64> {
     Some(hours * 3_600.0 + minutes * 60.0 + seconds)
 }
 
-fn parse_month(word: &str) -> Option<i64> {
+fn parse_month(word: &str) -> Option<u64> {
     const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
     let word = word.get(..3)?.to_ascii_lowercase();
-    MONTHS.match_indices(&word).map(|(at, _)| at).find(|at| at % 3 == 0).map(|at| at as i64 / 3 + 1)
-}
-
-/// Returns the number of days from 1970 to a date of the Gregorian calendar.
-fn days_since_epoch(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Count years from March, so that the leap day is the last day of the year.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leaps = year / 4 - year / 100 + year / 400;
-    Some(year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468)
+    MONTHS.match_indices(&word).map(|(at, _)| at).find(|at| at % 3 == 0).map(|at| at as u64 / 3 + 1)
 }
 
 #[cfg(test)]
