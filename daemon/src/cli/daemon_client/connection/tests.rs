@@ -99,10 +99,8 @@ fn request_is_sent_with_its_token_and_body() {
 fn chunked_answer_is_read() {
     let body = "{\"sessions\":[]}";
     let (first, second) = body.split_at(5);
-    let chunks: String = [first, second, ""]
-        .iter()
-        .map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()))
-        .collect();
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let chunks = [chunk(first), chunk(second), chunk("")].concat();
     let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
     let (port, _server) = serve(vec![vec![answer]]);
     assert_eq!(list_sessions(port).unwrap().sessions, []);
