@@ -296,7 +296,7 @@ pub enum Command {
         parent: Target,
         /// The asset's contents when the command was planned. The target refuses the command if
         /// they have changed since.
-        holds: AssetContents,
+        contents: AssetContents,
         /// The parent's fingerprint. Absent if this proposal creates the parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,

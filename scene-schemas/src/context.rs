@@ -15,14 +15,14 @@ pub struct TaskContext {
     pub scripts: Vec<ContextScript>,
     /// The best of the scripts that were left out. Their names count toward the budget too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left: Vec<ExcludedScript>,
+    pub excluded: Vec<ExcludedScript>,
     /// Number of further scripts that were left out and are not listed.
     #[serde(default, skip_serializing_if = "crate::proposal::is_zero")]
-    pub left_more: u32,
+    pub more_excluded: u32,
     /// Number of scripts that match the request.
-    pub fitting: u32,
+    pub matching: u32,
     /// Number of scripts in the place.
-    pub of: u32,
+    pub script_count: u32,
     /// Size limit of the text about scripts, in bytes.
     pub budget: u64,
     /// Estimated size of that text, in bytes.

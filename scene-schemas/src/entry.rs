@@ -46,7 +46,7 @@ pub enum Entry {
         attached: Vec<AttachmentSnapshot>,
         /// What the model may do.
         #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
-        stance: InteractionMode,
+        interaction: InteractionMode,
         /// The task that this one continues, in the same conversation. None if it starts a
         /// conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ pub enum Entry {
         replay: Option<Box<Replay>>,
     },
     /// The request to the model failed. The workflow pauses until a person resumes it.
-    Unanswered {
+    RequestFailed {
         /// The kind of failure.
         code: FailureKind,
         /// The failure, worded for a person.
@@ -120,7 +120,7 @@ pub enum Entry {
     /// hashes and costs.
     Erased {},
     /// Vector sent the model a message that is not the result of a call.
-    Told {
+    Notified {
         /// The message.
         text: String,
     },
@@ -233,7 +233,7 @@ pub enum Entry {
         /// The reason for the withdrawal.
         reason: String,
         /// Whether its call is replanned.
-        again: bool,
+        replanned: bool,
     },
     /// The target is about to replace the file, or Studio is about to apply the change. This entry
     /// is written first, so that recovery can detect a crash in between.
@@ -268,7 +268,7 @@ pub enum Entry {
         proposal: Seq,
         /// The changes that remain in files, and the reason. None if nothing remains.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        left: Option<String>,
+        remaining: Option<String>,
     },
     /// A person redid an undone proposal in Studio.
     Redone {
@@ -276,7 +276,7 @@ pub enum Entry {
         proposal: Seq,
         /// The changes that are missing in files, and the reason. None if nothing is missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        left: Option<String>,
+        remaining: Option<String>,
     },
     /// The workflow finished.
     Finished {

@@ -113,21 +113,21 @@ pub struct Proposal {
     pub after: Vec<Seq>,
     /// The instance that its call addresses by omitting a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meant: Option<ImplicitTarget>,
+    pub implicit_target: Option<ImplicitTarget>,
     /// The part of the proposal that changes files of a Rojo project instead of Studio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<ProjectFileChanges>,
     /// For a Rojo project: the changed files, relative to the project's folder and with `/` as
     /// separator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub writes: Vec<String>,
+    pub changed_files: Vec<String>,
     /// The proposal that this one was derived from by a person's selection or edit, or that it
     /// reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seq>,
     /// Proposals that this one reverts in order to restore a checkpoint, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub takes_back: Vec<Seq>,
+    pub reverts: Vec<Seq>,
     /// The withdrawn proposal of the same call that was replanned as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Seq>,
@@ -142,7 +142,7 @@ pub struct ProjectFileChanges {
     pub project: String,
     /// Indices of the proposal's commands that are applied to files, from 0, ascending. Studio
     /// applies the other commands.
-    pub owned: Vec<u32>,
+    pub command_indices: Vec<u32>,
     /// The same commands, addressed as in the project.
     pub commands: Vec<Command>,
     /// The changed files, relative to the project's folder and with `/` as separator.
@@ -175,15 +175,15 @@ impl Proposal {
     /// Returns the proposals that this one reverts, newest first. If `takes_back` is empty, that is
     /// `from`, which was never applied if this proposal is a selection or edit of it.
     pub fn reverted_proposals(&self) -> impl Iterator<Item = Seq> {
-        let from = self.from.filter(|_| self.takes_back.is_empty());
-        from.into_iter().chain(self.takes_back.iter().copied())
+        let from = self.from.filter(|_| self.reverts.is_empty());
+        from.into_iter().chain(self.reverts.iter().copied())
     }
 
     /// Returns the line of a card about the changed files. None if the proposal changes no files.
     pub fn describe_files(&self) -> Option<String> {
-        let written = || format!("Files: {}", name_files(&self.writes));
+        let written = || format!("Files: {}", name_files(&self.changed_files));
         let in_files = self.files.as_ref().map(ProjectFileChanges::describe);
-        in_files.or_else(|| (!self.writes.is_empty()).then(written))
+        in_files.or_else(|| (!self.changed_files.is_empty()).then(written))
     }
 
     /// Whether a command is applied to files only, and not by Studio.
@@ -191,7 +191,8 @@ impl Proposal {
         let Some(files) = &self.files else {
             return false;
         };
-        u32::try_from(command).is_ok_and(|command| files.owned.binary_search(&command).is_ok())
+        u32::try_from(command)
+            .is_ok_and(|command| files.command_indices.binary_search(&command).is_ok())
     }
 }
 

@@ -43,8 +43,8 @@ fn on_all_routes(ground: &Ground, token: Token) -> Vec<Seen> {
 /// Makes a call that waits for the user, and returns the numbers of the call and of its proposal.
 fn waiting(ground: &Ground) -> (u64, u64) {
     let view = ground.agent("POST", "/api/agents/calls", &call(&json!({}))).ok();
-    assert_eq!(view["became"]["state"], "pending", "{view}");
-    (view["call"].as_u64().unwrap(), view["became"]["proposal"].as_u64().unwrap())
+    assert_eq!(view["outcome"]["state"], "pending", "{view}");
+    (view["call"].as_u64().unwrap(), view["outcome"]["proposal"].as_u64().unwrap())
 }
 
 fn status(ground: &Ground, proposal: u64) -> Json {
@@ -147,7 +147,7 @@ attacks! { served: true;
             assert_eq!(said["result"]["structuredContent"]["status"], "pending", "{said}");
             let id = said["result"]["structuredContent"]["id"].as_u64().unwrap();
             let view = ground.agent("GET", &format!("/api/agents/calls/{id}"), &Json::Null).ok();
-            assert_eq!(view["became"]["status"], "waiting", "{view}");
+            assert_eq!(view["outcome"]["status"], "waiting", "{view}");
             vec![Seen::Instead]
         };
     a_status_that_says_approve: Agent, "asks what became of a call, and says that it is approved"

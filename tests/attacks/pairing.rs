@@ -156,9 +156,9 @@ fn acknowledged(ground: &Ground, session: &str, epoch: &Json, token: &str) -> Se
     let shown = ground.person("GET", &path, &Json::Null).body;
     let ack = json!({
         "session": session, "epoch": epoch, "patch_id": shown["proposal"]["patch_id"],
-        "outcome": { "outcome": "applied", "acted": [{ "ids": ["studio:2"] }], "version": 9 },
+        "outcome": { "outcome": "applied", "results": [{ "ids": ["studio:2"] }], "version": 9 },
     });
     let said = ground.daemon().call("POST", &format!("{path}/apply"), Some(token), &ack).ok();
-    assert_eq!(said["is_news"], false);
+    assert_eq!(said["is_new"], false);
     Seen::Instead
 }

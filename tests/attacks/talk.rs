@@ -30,8 +30,8 @@ fn called(ground: &Ground, id: usize, tool: &str, args: &Json) -> Json {
 /// Makes a call that waits for the user, and returns the numbers of the call and of its proposal.
 fn waiting(ground: &Ground, id: usize, tool: &str, args: &Json) -> (u64, u64) {
     let view = called(ground, id, tool, args);
-    assert_eq!(view["became"]["status"], "waiting", "{view}");
-    (view["call"].as_u64().unwrap(), view["became"]["proposal"].as_u64().unwrap())
+    assert_eq!(view["outcome"]["status"], "waiting", "{view}");
+    (view["call"].as_u64().unwrap(), view["outcome"]["proposal"].as_u64().unwrap())
 }
 
 fn a_part(ground: &Ground) -> (u64, u64) {
@@ -147,7 +147,7 @@ attacks! { served: true;
             ground.agent("POST", "/api/agents/cancel", &own).ok();
             let became = format!("/api/agents/calls/{call}?hold=60");
             let became = ground.agent("GET", &became, &Json::Null).ok();
-            assert_eq!(became["became"]["status"], "withdrawn", "{became}");
+            assert_eq!(became["outcome"]["status"], "withdrawn", "{became}");
             ground.note();
             vec![ground.decide(proposal, &yes()).into()]
         };

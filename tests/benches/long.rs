@@ -153,5 +153,5 @@ fn written(daemon: &Daemon, token: &str, lines: usize) -> u64 {
         "args": { "path": "game.ServerScriptService.Main", "source": source }, "hold": 60,
     });
     let answer = call(daemon.port, ("POST", "/api/agents/calls"), Some(token), &asked).ok();
-    answer["became"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {answer}"))
+    answer["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {answer}"))
 }

@@ -121,7 +121,7 @@ fn fill(home: &Path, entries: usize) {
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
-        stance: InteractionMode::Act,
+        interaction: InteractionMode::Act,
         follows: None,
         guards: None,
         served: false,

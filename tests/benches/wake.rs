@@ -173,7 +173,7 @@ fn vector(home: &Path) -> Vec<Duration> {
         let (woken, heard) = channel();
         let mut poll = Line::open(port, &token);
         thread::spawn(move || {
-            let body = json!({ "epoch": epoch, "cursor": cursor, "hold": 15, "at_hand": [] });
+            let body = json!({ "epoch": epoch, "cursor": cursor, "hold": 15, "known_work": [] });
             poll.call("POST", "/api/sessions/bench/poll", &body.to_string());
             let _ = woken.send(Instant::now());
         });
@@ -187,7 +187,7 @@ fn vector(home: &Path) -> Vec<Duration> {
         });
         plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": name(n + 1) }])).ok();
         let acted = json!([{ "ids": ["studio:2"] }]);
-        let outcome = json!({ "outcome": "applied", "acted": acted, "version": 1 });
+        let outcome = json!({ "outcome": "applied", "results": acted, "version": 1 });
         plugin.acknowledge(&apply, outcome).ok();
     }
     times

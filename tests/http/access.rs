@@ -218,7 +218,7 @@ fn revoked_plugin_is_refused_at_its_next_request() {
     assert!(shown["plugins"][0]["made"].as_u64().unwrap() > 0, "{shown}");
     let path = format!("/api/sessions/{}/poll", plugin.session);
     let cursor = plugin.poll()["cursor"].clone();
-    let held = json!({ "epoch": plugin.epoch, "cursor": cursor, "hold": 15, "at_hand": [] });
+    let held = json!({ "epoch": plugin.epoch, "cursor": cursor, "hold": 15, "known_work": [] });
     let headers = [
         ("Content-Type", "application/json"),
         ("Authorization", &format!("Bearer {}", plugin.token)),

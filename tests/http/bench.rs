@@ -124,8 +124,9 @@ impl Bench {
 
     pub(super) fn chat(&self, epoch: u64) -> Answer<WorkflowStarted> {
         let text = "rename game.Workspace.Wall to Tower".to_owned();
-        let (attached, stance, request, begins) = (Vec::new(), InteractionMode::Act, None, false);
-        let chat = Chat { session: window(), epoch, text, attached, stance, begins, request };
+        let (attached, interaction, request, begins) =
+            (Vec::new(), InteractionMode::Act, None, false);
+        let chat = Chat { session: window(), epoch, text, attached, interaction, begins, request };
         self.begin(|daemon| daemon.session(&window()).unwrap().chat(chat))
     }
 
@@ -141,7 +142,7 @@ impl Bench {
             driver: "calls".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: InteractionMode::Act,
+            interaction: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

@@ -33,7 +33,7 @@ pub(super) fn status(plugin: &mut Plugin<'_>, proposal: u64, wanted: &str) -> Js
 }
 
 fn acted(id: &str) -> Json {
-    json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 })
+    json!({ "outcome": "applied", "results": [{ "ids": [id] }], "version": 9 })
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn request_becomes_a_proposal_and_then_studio_work() {
     assert_eq!(work["actions"][0]["props"]["Name"], "Tower");
     assert_eq!(apply(&mut plugin), work, "it is offered until it is answered");
     plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
-    assert_eq!(plugin.acknowledge(&work, acted("studio:2")).ok()["is_news"], true);
-    assert_eq!(plugin.acknowledge(&work, acted("studio:2")).ok()["is_news"], false);
+    assert_eq!(plugin.acknowledge(&work, acted("studio:2")).ok()["is_new"], true);
+    assert_eq!(plugin.acknowledge(&work, acted("studio:2")).ok()["is_new"], false);
     status(&mut plugin, seq, "applied");
     let workflows = plugin.call("GET", "/api/workflows", &Json::Null).ok();
     assert_eq!(workflows["workflows"][0]["state"], "finished");
@@ -75,9 +75,9 @@ fn property_missing_in_the_mirror_is_requested_from_studio() {
     plugin.chat("set Transparency = 0.5 on game.Workspace.Wall").ok();
     let told = plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
-        work.iter().find(|work| work["work"] == "tell").cloned()
+        work.iter().find(|work| work["work"] == "query").cloned()
     });
-    assert_eq!(told["wanted"]["of"], json!([{ "id": "studio:2", "names": ["Transparency"] }]));
+    assert_eq!(told["query"]["of"], json!([{ "id": "studio:2", "names": ["Transparency"] }]));
     let known = json!([{ "id": "studio:2", "values": { "Transparency": 0.25 } }]);
     let answer = json!({ "answer": "properties", "known": known });
     plugin.say(json!([{ "part": "answered", "work": told["number"], "answer": answer }])).ok();
@@ -100,7 +100,7 @@ fn proposal_is_replanned_when_its_script_changes() {
     plugin.say(json!([changed])).ok();
     let told = plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
-        work.iter().find(|work| work["wanted"]["want"] == "sources").cloned()
+        work.iter().find(|work| work["query"]["want"] == "sources").cloned()
     });
     let scripts = json!([{ "id": "studio:3", "text": "-- new\nprint(1)\n" }]);
     let answer = json!({ "answer": "sources", "scripts": scripts });
@@ -194,7 +194,7 @@ fn killed_daemon_resumes_its_workflow() {
         (&offered["proposal"], &offered["patch_id"]),
         (&work["proposal"], &work["patch_id"])
     );
-    assert_eq!(plugin.acknowledge(&offered, acted("studio:2")).ok()["is_news"], true);
+    assert_eq!(plugin.acknowledge(&offered, acted("studio:2")).ok()["is_new"], true);
     status(&mut plugin, seq, "applied");
 }
 

@@ -109,7 +109,7 @@ fn approve(plugin: &Plugin<'_>, proposal: u64) {
 }
 
 fn applied(id: &str) -> Json {
-    json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 })
+    json!({ "outcome": "applied", "results": [{ "ids": [id] }], "version": 9 })
 }
 
 /// Replies of a model that edits a script and renames a part in one proposal.
@@ -462,7 +462,7 @@ fn restore_finds_instances_that_studio_created_beside_files() {
         ]))
         .ok();
     let acted = json!({ "outcome": "applied", "version": 9,
-        "acted": [{ "ids": ["studio:20"] }, { "ids": ["studio:21"] }] });
+        "results": [{ "ids": ["studio:20"] }, { "ids": ["studio:21"] }] });
     plugin.acknowledge(&work, acted).ok();
     status(&mut plugin, seq, "applied");
     assert_eq!(fs::read_to_string(&file).unwrap(), "return 1\n");

@@ -8,6 +8,7 @@ mod closed;
 mod deploys;
 mod flow;
 mod history;
+mod interaction_modes;
 #[cfg(unix)]
 mod joined;
 mod merges;
@@ -26,7 +27,6 @@ mod reverted;
 mod reviewed;
 mod routes;
 mod scripts;
-mod stances;
 mod together;
 
 use vector_tests::binary::{self, Home};

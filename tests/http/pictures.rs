@@ -119,10 +119,10 @@ fn studio_is_asked_once_for_geometry_of_its_parts() {
     let asks = thread::spawn(move || get(port, path, &token));
     let told = plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
-        work.iter().find(|work| work["work"] == "tell").cloned()
+        work.iter().find(|work| work["work"] == "query").cloned()
     });
     let names = json!(["CFrame", "Color", "Shape", "Size", "Transparency"]);
-    assert_eq!(told["wanted"]["of"], json!([{ "id": "studio:2", "names": names }]));
+    assert_eq!(told["query"]["of"], json!([{ "id": "studio:2", "names": names }]));
     let size = json!({ "__t": "Vector3", "x": 4, "y": 9, "z": 2 });
     let known = json!([{ "id": "studio:2", "values": { "Size": size } }]);
     let answer = json!({ "answer": "properties", "known": known });

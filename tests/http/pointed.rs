@@ -17,7 +17,7 @@ use super::place::Bench;
 fn asked(plugin: &mut Plugin<'_>, want: &str) -> Json {
     plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
-        work.iter().find(|work| work["wanted"]["want"] == want).cloned()
+        work.iter().find(|work| work["query"]["want"] == want).cloned()
     })
 }
 
@@ -44,7 +44,7 @@ fn selected_instance_stays_the_target_across_replans() {
     tell_wall(&mut plugin);
     let first = proposal(&mut plugin);
     let shown = plugin.call("GET", &format!("/api/proposals/{first}"), &Json::Null).ok();
-    let meant = &shown["proposal"]["meant"];
+    let meant = &shown["proposal"]["implicit_target"];
     assert_eq!(meant["by"], "selected");
     assert_eq!(meant["target"], json!({ "id": "studio:2", "path": "game.Workspace.Wall" }));
     plugin.decide(first, json!({ "say": "approve" })).ok();
@@ -54,7 +54,7 @@ fn selected_instance_stays_the_target_across_replans() {
     let again = proposal(&mut plugin);
     assert!(again > first);
     let shown = plugin.call("GET", &format!("/api/proposals/{again}"), &Json::Null).ok();
-    assert_eq!(shown["proposal"]["meant"], *meant);
+    assert_eq!(shown["proposal"]["implicit_target"], *meant);
     // A new epoch does not request it either: the target is found by its path.
     let mut plugin = Plugin::hello(&daemon, "window-1", &plugin.credential);
     plugin.tell_place();
@@ -93,7 +93,7 @@ fn attachments_are_recorded_and_shown() {
     let seq = proposal(&mut plugin);
     let shown = plugin.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
     let target = json!({ "id": "studio:2", "path": "game.Workspace.Wall" });
-    assert_eq!(shown["proposal"]["meant"], json!({ "target": target, "by": "attached" }));
+    assert_eq!(shown["proposal"]["implicit_target"], json!({ "target": target, "by": "attached" }));
     let path = format!("/api/workflows/{}", started["workflow"]);
     let view = plugin.call("GET", &path, &Json::Null).ok();
     let hash = Fingerprint::hash_bytes(b"print(1)\n");

@@ -181,7 +181,7 @@ fn carry_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, name: &str) -> Json {
     let work = apply(plugin);
     assert_eq!(work["proposal"], seq);
     plugin.say(json!([{ "part": "renamed", "id": id, "name": name }])).ok();
-    let acted = json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 });
+    let acted = json!({ "outcome": "applied", "results": [{ "ids": [id] }], "version": 9 });
     plugin.acknowledge(&work, acted).ok();
     status(plugin, seq, "applied");
     work["actions"][0].clone()
@@ -244,7 +244,7 @@ fn proposal_for_studio_and_files_is_reverted_in_both() {
     let mut plugin = joined.plugin();
     let (done, work) = handed_out(&mut plugin);
     plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
-    let acted = json!({ "outcome": "applied", "acted": [{ "ids": ["studio:2"] }], "version": 9 });
+    let acted = json!({ "outcome": "applied", "results": [{ "ids": ["studio:2"] }], "version": 9 });
     plugin.acknowledge(&work, acted).ok();
     status(&mut plugin, done, "applied");
     assert_ne!(fs::read_to_string(&file).unwrap(), before);

@@ -51,7 +51,7 @@ impl Desk {
     /// Makes a call as an agent, and returns the proposal that it became.
     pub(super) fn propose(&mut self, tool: &str, args: Json) -> u64 {
         let view = self.call(tool, args);
-        let proposal = &view["became"]["proposal"];
+        let proposal = &view["outcome"]["proposal"];
         proposal.as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
     }
 

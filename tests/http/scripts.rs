@@ -158,7 +158,7 @@ fn undo_in_studio_is_a_version_of_the_script() {
     let work = apply(&mut plugin);
     let says = |text: &str| json!([{ "part": "sources", "scripts": [{ "id": "studio:3", "text": text }] }]);
     plugin.say(says("print(2)\n")).ok();
-    let acted = json!({ "outcome": "applied", "acted": [{ "ids": ["studio:3"] }], "version": 9 });
+    let acted = json!({ "outcome": "applied", "results": [{ "ids": ["studio:3"] }], "version": 9 });
     plugin.acknowledge(&work, acted).ok();
     status(&mut plugin, done, "applied");
     plugin.say(says("print(1)\n")).ok();

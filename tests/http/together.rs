@@ -75,7 +75,7 @@ fn act_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, said: Json) -> Json {
     let work = apply(plugin);
     assert_eq!(work["proposal"], seq);
     plugin.say(said).ok();
-    let acted = json!({ "outcome": "applied", "acted": [{ "ids": [id] }], "version": 9 });
+    let acted = json!({ "outcome": "applied", "results": [{ "ids": [id] }], "version": 9 });
     plugin.acknowledge(&work, acted).ok();
     work["actions"][0].clone()
 }
@@ -126,7 +126,7 @@ fn both_proposals_can_be_approved_before_first_is_applied() {
         let others = plugin.poll()["work"].as_array().unwrap().len();
         assert_eq!(others, 1, "one after the other");
         plugin.say(text(now)).ok();
-        let acted = json!({ "outcome": "applied", "acted": [{ "ids": [] }], "version": 9 });
+        let acted = json!({ "outcome": "applied", "results": [{ "ids": [] }], "version": 9 });
         plugin.acknowledge(&work, acted).ok();
     }
     status(&mut plugin, second, "applied");
@@ -240,7 +240,7 @@ fn killed_daemon_resumes_all_workflows() {
         assert_eq!(offered["actions"][0]["text"], now);
         assert!(offered["proposal"] != first || offered["patch_id"] == work["patch_id"]);
         plugin.say(text(now)).ok();
-        let acted = json!({ "outcome": "applied", "acted": [{ "ids": [] }], "version": 9 });
+        let acted = json!({ "outcome": "applied", "results": [{ "ids": [] }], "version": 9 });
         plugin.acknowledge(&offered, acted).ok();
     }
     status(&mut plugin, second, "applied");
@@ -298,7 +298,7 @@ fn checkpoint_restore_is_planned_on_top_of_pending_proposals() {
 fn asked(plugin: &mut Plugin<'_>, want: &str) -> Json {
     plugin.until(|polled| {
         let work = polled["work"].as_array().unwrap();
-        work.iter().find(|work| work["wanted"]["want"] == want).cloned()
+        work.iter().find(|work| work["query"]["want"] == want).cloned()
     })
 }
 
@@ -331,7 +331,7 @@ fn selection_is_asked_separately_for_each_workflow() {
     let first = shown(&plugin, first);
     let second = shown(&plugin, second);
     assert_eq!((&first["workflow"], &second["workflow"]), (&one, &other));
-    let meant = |shown: &Json| shown["proposal"]["meant"]["target"]["path"].clone();
+    let meant = |shown: &Json| shown["proposal"]["implicit_target"]["target"]["path"].clone();
     assert_eq!(meant(&first), "game.Workspace.Main");
     assert_eq!(meant(&second), "game.Workspace.Wall");
 }

@@ -246,7 +246,7 @@ impl OpenDaemon {
     }
 
     fn became(&self, call: Seq) -> AgentCallOutcome {
-        self.runtime.block_on(self.daemon.call_status(call)).unwrap().became
+        self.runtime.block_on(self.daemon.call_status(call)).unwrap().outcome
     }
 }
 

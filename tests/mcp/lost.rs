@@ -83,7 +83,7 @@ impl Bench {
     /// Waits until a call is settled, and returns its outcome.
     fn became(&self, call: &Json) -> Json {
         let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
-        self.agent("GET", &path, &Json::Null).ok()["became"].clone()
+        self.agent("GET", &path, &Json::Null).ok()["outcome"].clone()
     }
 
     fn cancel(&self, id: &str) {
@@ -118,7 +118,7 @@ fn red(name: &str) -> Json {
 fn resent_call_is_made_once() {
     let mut bench = Bench::new();
     let first = bench.call("1", "create_instance", red("One"), json!({})).ok();
-    assert_eq!(first["became"]["state"], "pending", "{first}");
+    assert_eq!(first["outcome"]["state"], "pending", "{first}");
     let again = bench.call("1", "create_instance", red("One"), json!({ "again": true })).ok();
     assert_eq!(again["call"], first["call"]);
     // Also after the daemon was killed and its place is closed while several others are open.
@@ -129,7 +129,7 @@ fn resent_call_is_made_once() {
     serve.args(["serve", "--port", "0", "--place"]).arg(&other);
     bench.daemon = Some(Daemon::run(serve, bench.home.path()));
     let again = bench.call("1", "create_instance", red("One"), json!({ "again": true })).ok();
-    assert_eq!((&again["call"], &again["became"]["state"]), (&first["call"], &json!("pending")));
+    assert_eq!((&again["call"], &again["outcome"]["state"]), (&first["call"], &json!("pending")));
     assert_eq!(bench.made("own:1"), 1);
     // A call that was never recorded is made now.
     let new = bench.call("2", "create_instance", red("Two"), json!({ "again": true })).ok();
@@ -185,7 +185,7 @@ fn cancelling_one_call_leaves_the_others_alone() {
     bench.choose("confirm", false);
     let waits = bench.call("waits", "create_instance", red("Waits"), json!({})).ok();
     let tests = bench.call_aside("tests", "run_tests", json!({}));
-    assert_eq!(tests["became"]["state"], "working", "{tests}");
+    assert_eq!(tests["outcome"]["state"], "working", "{tests}");
     bench.cancel("waits");
     assert_eq!(bench.became(&waits)["status"], "withdrawn");
     let told = bench.became(&tests);
@@ -236,10 +236,10 @@ fn pending_call_keeps_its_arguments_after_many_reads() {
     // The second was planned on top of the first, and is replanned without it.
     let person = bench.person();
     let no = person.waiting();
-    assert_eq!(no["seq"], first["became"]["proposal"]);
+    assert_eq!(no["seq"], first["outcome"]["proposal"]);
     person.decide(&no, &json!({ "say": "reject" })).ok();
     let yes = person.waiting();
-    assert_ne!(yes["seq"], second["became"]["proposal"]);
+    assert_ne!(yes["seq"], second["outcome"]["proposal"]);
     person.decide(&yes, &json!({ "say": "approve" })).ok();
     assert_eq!(bench.became(&second)["state"], "done");
 }

@@ -160,7 +160,7 @@ fn each_change_is_applied_when_approved() {
     assert_eq!(early.status, 409, "{}", early.body);
     let settled = |proposal: &Json| {
         let path = format!("/api/agents/calls/{}?hold=60", proposal["seq"]);
-        person.call("GET", &path, &Json::Null).ok()["became"].clone()
+        person.call("GET", &path, &Json::Null).ok()["outcome"].clone()
     };
     person.decide(first, &json!({ "say": "approve" })).ok();
     assert_eq!(settled(first)["state"], "done");
@@ -189,8 +189,8 @@ fn cancelled_call_is_withdrawn() {
     // The SDK rejects the cancelled call by itself; Vector receives the cancellation right after.
     let path = format!("/api/agents/calls/{}?hold=60", proposal["seq"]);
     let became = person.call("GET", &path, &Json::Null).ok();
-    assert_eq!(became["became"]["state"], "refused", "{became}");
-    assert_eq!(became["became"]["status"], "withdrawn", "{became}");
+    assert_eq!(became["outcome"]["state"], "refused", "{became}");
+    assert_eq!(became["outcome"]["status"], "withdrawn", "{became}");
     let late = person.decide(&proposal, &json!({ "say": "approve" }));
     assert_eq!(late.status, 409, "{}", late.body);
     assert_eq!(fs::read(&place).unwrap(), before);

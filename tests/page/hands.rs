@@ -200,8 +200,8 @@ fn cut(browser: &Browser<'_>, selector: &str) {
 const WORDS: &str = "document.querySelector('.filters [name=text]').value";
 
 /// The text and choices in the composer.
-const COMPOSED: &str = "(({ text, session, stance, begins }) =>
-    [text.value, session.selectedOptions[0].text, stance.value, begins.checked])
+const COMPOSED: &str = "(({ text, session, interaction, begins }) =>
+    [text.value, session.selectedOptions[0].text, interaction.value, begins.checked])
     (document.querySelector('#composer form').elements)";
 
 #[test]
@@ -217,7 +217,7 @@ fn composer_text_and_choices_survive_stream_reconnect() {
     bench.human.card();
     browser.until("document.querySelector('#log [data-proposal]')");
     choose(&browser, "session", "obby.rbxlx");
-    choose(&browser, "stance", "Plan first");
+    choose(&browser, "interaction", "Plan first");
     browser.click("#composer [name=begins]");
     browser.click("#ask-text");
     browser.enter("half a thought");

@@ -108,7 +108,7 @@ impl Bench {
         });
         let token = Daemon::agent_token(&ledger(&self.home));
         let view = self.daemon().call("POST", "/api/agents/calls", Some(&token), &call).ok();
-        view["became"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+        view["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
     }
 
     /// Kills the daemon, and returns its port.

@@ -49,8 +49,8 @@ fn plan_is_shown_and_can_be_stopped() {
     browser.click("#head button[data-verb=cancel]");
     browser.until_shown("#log .end", "Ended; not all of it was approved");
     browser.until("document.querySelector('#head [data-verb=cancel]') === null");
-    let next =
-        browser.until("document.querySelector('#head .plan button[data-stance]')?.dataset.text");
+    let next = browser
+        .until("document.querySelector('#head .plan button[data-interaction]')?.dataset.text");
     assert_eq!(next, "Go on with the next step of the plan: Create the Model Grid");
 }
 

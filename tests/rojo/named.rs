@@ -130,5 +130,5 @@ fn agent_is_first_sent_to_a_generated_files_source() {
     let first = call("1").to_string();
     assert!(first.contains(GENERATED) && first.contains("make the same call again"), "{first}");
     let second = call("2");
-    assert!(second["became"]["proposal"].is_u64(), "{second}");
+    assert!(second["outcome"]["proposal"].is_u64(), "{second}");
 }

@@ -68,7 +68,7 @@ fn agent_changes_are_decided_in_the_widget() {
         let read =
             agent.calls("1", "read_script", json!({ "path": "game.ServerScriptService.Main" }));
         let read = answered(studio, &read);
-        assert_eq!(read["became"]["answer"]["text"], "print(1)\n", "{read}");
+        assert_eq!(read["outcome"]["answer"]["text"], "print(1)\n", "{read}");
 
         let before = studio.snapshot();
         let edit = json!({
@@ -76,20 +76,20 @@ fn agent_changes_are_decided_in_the_widget() {
             "search": "print(1)", "replace": "print(2)",
         });
         let call = answered(studio, &agent.calls("2", "replace_text", edit));
-        assert_eq!(call["became"]["state"], "pending", "{call}");
+        assert_eq!(call["outcome"]["state"], "pending", "{call}");
         until_there(studio, "Approve");
         assert_eq!(studio.snapshot(), before, "a proposal changes nothing");
         let became = agent.became(&call);
         click(studio, "Approve");
         let became = answered(studio, &became);
-        assert_eq!(became["became"]["state"], "done", "{became}");
-        let diff = became["became"]["applied"]["diff"].as_str().unwrap();
+        assert_eq!(became["outcome"]["state"], "done", "{became}");
+        let diff = became["outcome"]["applied"]["diff"].as_str().unwrap();
         assert!(diff.contains("-print(1)\n+print(2)\n"), "{diff}");
         let source = eval(studio, "return game.ServerScriptService.Main.Source");
         assert_eq!(source, "print(2)\n");
         assert!(studio.undo());
         assert_eq!(studio.snapshot(), before, "it was one undo step");
-        let status = || answered(studio, &agent.became(&call))["became"]["status"].clone();
+        let status = || answered(studio, &agent.became(&call))["outcome"]["status"].clone();
         until(studio, "that it is undone", |_| true);
         while status() != "undone" {}
     }
@@ -104,7 +104,7 @@ fn rejection_in_the_widget_reaches_the_agent() {
     until_there(studio, "Reject");
     let became = agent.became(&call);
     click(studio, "Reject");
-    let became = answered(studio, &became)["became"].clone();
+    let became = answered(studio, &became)["outcome"].clone();
     assert_eq!((&became["state"], &became["status"]), (&json!("refused"), &json!("rejected")));
     assert_eq!(eval(studio, "return workspace.Wall.Transparency"), 0);
 }
@@ -120,10 +120,10 @@ fn agent_reads_on_top_of_the_users_pending_proposal() {
         studio,
         &agent.calls("1", "list_children", json!({ "parentPath": "game.Workspace" })),
     );
-    assert!(read["became"]["answer"].to_string().contains("Tower"), "{read}");
+    assert!(read["outcome"]["answer"].to_string().contains("Tower"), "{read}");
     assert_eq!(read["on_top_of"].as_array().unwrap().len(), 1, "{read}");
     let properties = answered(studio, &agent.calls("2", "get_properties", args));
-    assert_eq!(properties["became"]["state"], "done", "{properties}");
+    assert_eq!(properties["outcome"]["state"], "done", "{properties}");
     click(studio, "Approve");
     until(studio, "renamed", |studio| {
         eval(studio, "return workspace:FindFirstChild('Tower') ~= nil") == true

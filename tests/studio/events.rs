@@ -66,12 +66,12 @@ fn proposal(rows: u32) -> ProposalView {
         preview,
         warnings: Vec::new(),
         after: Vec::new(),
-        meant: None,
+        implicit_target: None,
         files: None,
         from: None,
-        takes_back: Vec::new(),
+        reverts: Vec::new(),
         replaces: None,
-        writes: Vec::new(),
+        changed_files: Vec::new(),
     };
     ProposalView {
         seq: PROPOSAL,

@@ -308,7 +308,7 @@ impl<'d> Plugin<'d> {
     pub fn poll_for(&mut self, hold: u64, at_hand: &[u64]) -> Json {
         let path = format!("/api/sessions/{}/poll", self.session);
         let poll = json!({
-            "epoch": self.epoch, "cursor": self.cursor, "hold": hold, "at_hand": at_hand,
+            "epoch": self.epoch, "cursor": self.cursor, "hold": hold, "known_work": at_hand,
         });
         let polled = self.call("POST", &path, &poll).ok();
         self.cursor = polled["cursor"].as_u64().expect("it is a number");

@@ -24,7 +24,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
-        stance: InteractionMode::Act,
+        interaction: InteractionMode::Act,
         follows: None,
         guards: None,
         served: false,

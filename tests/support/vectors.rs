@@ -346,7 +346,7 @@ pub fn commands() -> Vec<Command> {
             id: new(3),
             asset: 123,
             parent: at("game.Workspace.Tower"),
-            holds: asset(),
+            contents: asset(),
             expect: expect("game.Workspace.Tower", &[]),
         },
         memory(at("game")),

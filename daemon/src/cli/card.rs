@@ -38,7 +38,7 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
         lines.push(style.paint(PaintKind::Bold, line));
     }
     lines.extend(wrap_words(&terminal_line(&class_reason(proposal)), inner.width));
-    if let Some(implicit_target) = &proposal.meant {
+    if let Some(implicit_target) = &proposal.implicit_target {
         lines.extend(wrap_words(&terminal_line(&implicit_target.describe()), inner.width));
     }
     if let Some(files) = proposal.describe_files() {

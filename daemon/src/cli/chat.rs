@@ -159,8 +159,8 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
                     Err(error) => print_status(&format!("error: {error:#}")),
                 }
             }
-            ChatInput::Ask(goal, stance) => {
-                let task = ChatTask { args, at, goal, stance };
+            ChatInput::Ask(goal, interaction) => {
+                let task = ChatTask { args, at, goal, interaction };
                 if let Err(error) = task.run(&ledger, driver, &terminal) {
                     print_status(&format!("error: {error:#}"));
                 }
@@ -175,7 +175,7 @@ struct ChatTask<'a> {
     args: &'a ChatArgs,
     at: PlaceArg<'a>,
     goal: String,
-    stance: InteractionMode,
+    interaction: InteractionMode,
 }
 
 impl ChatTask<'_> {
@@ -185,7 +185,7 @@ impl ChatTask<'_> {
         driver: ToolDriver,
         terminal: &Terminal,
     ) -> anyhow::Result<()> {
-        let Self { args, at, goal, stance } = self;
+        let Self { args, at, goal, interaction } = self;
         for notice in recover_place(ledger, &at.ledger_file()?)? {
             print_status(&format!("note: {notice}"));
         }
@@ -195,10 +195,10 @@ impl ChatTask<'_> {
             ToolDriver::Provider(ProviderKind::Model(_)) => {
                 conversation::last_task(ledger, &place, model_request::unix_millis())?
             }
-            _ => conversation::find_plan(ledger, &place, &goal, stance)?,
+            _ => conversation::find_plan(ledger, &place, &goal, interaction)?,
         };
         let attached = read_mentions(&goal, &scene, at.settings_folder())?;
-        let user_request = UserRequest { goal, attached, stance, follows };
+        let user_request = UserRequest { goal, attached, interaction, follows };
         if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
             model_request::check_first_message(models, &user_request)
                 .map_err(anyhow::Error::msg)?;
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn chat_input_is_parsed_as_task_or_command() {
-        let ask = |text: &str, stance| ChatInput::Ask(text.to_owned(), stance);
+        let ask = |text: &str, interaction| ChatInput::Ask(text.to_owned(), interaction);
         assert_eq!(parse_input(" make it red "), ask("make it red", InteractionMode::Act));
         assert_eq!(parse_input("/plan a farm"), ask("a farm", InteractionMode::Plan));
         assert_eq!(parse_input("/ask  why? "), ask("why?", InteractionMode::Ask));

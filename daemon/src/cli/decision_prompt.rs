@@ -268,7 +268,7 @@ fn created_ids(command: &Command) -> Vec<String> {
     let (id, count) = match command {
         Command::Create { id, .. } => (id, 1),
         Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
-        Command::Insert { id, holds, .. } => (id, holds.len() as u32),
+        Command::Insert { id, contents: holds, .. } => (id, holds.len() as u32),
         _ => return Vec::new(),
     };
     let first: u32 = match id.0.strip_prefix("new:").and_then(|k| k.parse().ok()) {

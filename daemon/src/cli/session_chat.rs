@@ -58,9 +58,9 @@ pub(super) fn chat_in_session(
                 begins = true;
                 print_status("Started a new conversation.");
             }
-            ChatInput::Ask(text, stance) => {
+            ChatInput::Ask(text, interaction) => {
                 let session = SessionChat { daemon: &daemon, terminal: &terminal, how };
-                match session.run_task(named, text, stance, begins) {
+                match session.run_task(named, text, interaction, begins) {
                     Ok(()) => begins = false,
                     Err(error) => print_status(&format!("error: {error:#}")),
                 }
@@ -81,14 +81,14 @@ impl SessionChat<'_> {
         &self,
         named: Option<&str>,
         text: String,
-        stance: InteractionMode,
+        interaction: InteractionMode,
         begins: bool,
     ) -> anyhow::Result<()> {
         let session = choose_session(self.daemon.list_sessions()?, named)?;
         let mut cursor = self.daemon.read_events(Seq(0), 0)?.cursor;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
-        let chat = Chat { session, epoch, text, attached, stance, begins, request };
+        let chat = Chat { session, epoch, text, attached, interaction, begins, request };
         let request = RouteRequest::new(RouteId::Chat).with_body(&chat);
         let WorkflowStarted { workflow } = self.daemon.call(&request)?;
         let mut shown = TaskProgress::default();

@@ -64,7 +64,8 @@ pub(super) fn render_summary(
         return text;
     }
     let file = last.file.as_deref().unwrap_or("the place that is open in Studio");
-    let mut files: Vec<String> = applied.iter().flat_map(|(_, it, _)| it.writes.clone()).collect();
+    let mut files: Vec<String> =
+        applied.iter().flat_map(|(_, it, _)| it.changed_files.clone()).collect();
     files.sort_unstable();
     files.dedup();
     let named = if files.is_empty() { String::new() } else { format!(": {}", name_files(&files)) };

@@ -262,7 +262,7 @@ fn log_row(
     client: &str,
 ) -> Option<LoggedCall> {
     let mut view = workflow_call_view(workflow, name, seq)?;
-    if let AgentCallOutcome::Done { answer, .. } = &mut view.became
+    if let AgentCallOutcome::Done { answer, .. } = &mut view.outcome
         && answer.to_string().len() > LONG
     {
         *answer = Json::Null;

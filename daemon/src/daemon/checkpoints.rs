@@ -60,7 +60,7 @@ impl DaemonActor {
             driver: CHECKPOINT.to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: InteractionMode::Act,
+            interaction: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

@@ -534,9 +534,9 @@ impl SessionSlot {
             event_hub.mark_places_changed();
         }
         let is_new = |work: &&Work| {
-            let (Work::Tell { number, .. }
+            let (Work::Query { number, .. }
             | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) = work;
-            !poll.at_hand.contains(number)
+            !poll.known_work.contains(number)
         };
         let work: Vec<Work> = state.work.iter().filter(is_new).cloned().collect();
         let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
@@ -563,7 +563,7 @@ mod tests {
         lock_mutex(&slot.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
         assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
         assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
-        let poll = PollRequest { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
+        let poll = PollRequest { epoch: 2, cursor: Seq(0), hold: 0, known_work: Vec::new() };
         for _ in 0..2 {
             slot.answer_poll(&event_hub, &window, &poll);
             assert_eq!(places(), before + 2);

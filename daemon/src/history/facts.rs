@@ -78,12 +78,12 @@ impl OutcomeFacts {
             | Entry::Asked { .. }
             | Entry::Requested { .. }
             | Entry::Replied { .. }
-            | Entry::Unanswered { .. }
+            | Entry::RequestFailed { .. }
             | Entry::Resumed {}
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
             | Entry::Erased {}
-            | Entry::Told { .. }
+            | Entry::Notified { .. }
             | Entry::Summarised { .. }
             | Entry::Said { .. }
             | Entry::Called { .. }

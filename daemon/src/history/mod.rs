@@ -239,7 +239,7 @@ impl<'f> FilterQuery<'f> {
 /// The kinds of entries a user looks for first: requests and their answers or failures, and each
 /// change once. The outcome of a change is shown in its line.
 const BRIEF_KINDS: [&str; 7] =
-    ["started", "asked", "questioned", "said", "proposed", "unanswered", "finished"];
+    ["started", "asked", "questioned", "said", "proposed", "request_failed", "finished"];
 
 struct FilteredReader<'a> {
     cache: &'a mut HistoryCache,

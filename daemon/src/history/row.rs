@@ -171,12 +171,12 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::Asked { .. } => "asked",
         Entry::Requested { .. } => "requested",
         Entry::Replied { .. } => "replied",
-        Entry::Unanswered { .. } => "unanswered",
+        Entry::RequestFailed { .. } => "request_failed",
         Entry::Resumed {} => "resumed",
         Entry::Cleared {} => "cleared",
         Entry::Disconnected { .. } => "disconnected",
         Entry::Erased {} => "erased",
-        Entry::Told { .. } => "told",
+        Entry::Notified { .. } => "notified",
         Entry::Summarised { .. } => "summarised",
         Entry::Said { .. } => "said",
         Entry::Called { .. } => "called",
@@ -235,12 +235,12 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::Asked { .. }
         | Entry::Requested { .. }
         | Entry::Replied { .. }
-        | Entry::Unanswered { .. }
+        | Entry::RequestFailed { .. }
         | Entry::Resumed {}
         | Entry::Cleared {}
         | Entry::Disconnected { .. }
         | Entry::Erased {}
-        | Entry::Told { .. }
+        | Entry::Notified { .. }
         | Entry::Summarised { .. }
         | Entry::Said { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
@@ -253,16 +253,16 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
     match entry {
         Entry::Started { goal: text, .. }
         | Entry::Asked { text, .. }
-        | Entry::Told { text }
+        | Entry::Notified { text }
         | Entry::Said { text, .. }
-        | Entry::Unanswered { message: text, .. }
+        | Entry::RequestFailed { message: text, .. }
         | Entry::Questioned { question: text, .. }
         | Entry::Refused { reason: text, .. }
         | Entry::Withdrawn { reason: text, .. }
         | Entry::Failed { reason: text, .. } => text.into(),
         Entry::Rejected { reason: text, .. }
-        | Entry::Undone { left: text, .. }
-        | Entry::Redone { left: text, .. } => text.as_deref().unwrap_or_default().into(),
+        | Entry::Undone { remaining: text, .. }
+        | Entry::Redone { remaining: text, .. } => text.as_deref().unwrap_or_default().into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
             format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn entries_are_described_as_text() {
         check(json!({ "entry": "asked", "text": "and a door" }), "and a door");
-        check(json!({ "entry": "told", "text": "go on" }), "go on");
+        check(json!({ "entry": "notified", "text": "go on" }), "go on");
         check(json!({ "entry": "resumed" }), "Went on");
         check(json!({ "entry": "cleared" }), "The conversation ended");
         let gone = json!({ "entry": "disconnected", "client": "claude-code" });
@@ -373,12 +373,12 @@ mod tests {
         check(json!({ "entry": "refused", "call": 1, "reason": "no" }), "no");
         check(json!({ "entry": "rejected", "proposal": 1 }), "");
         check(
-            json!({ "entry": "withdrawn", "proposal": 1, "reason": "gone", "again": false }),
+            json!({ "entry": "withdrawn", "proposal": 1, "reason": "gone", "replanned": false }),
             "gone",
         );
         check(json!({ "entry": "failed", "proposal": 1, "reason": "full" }), "full");
         check(json!({ "entry": "undone", "proposal": 1 }), "");
-        check(json!({ "entry": "redone", "proposal": 1, "left": "a file" }), "a file");
+        check(json!({ "entry": "redone", "proposal": 1, "remaining": "a file" }), "a file");
         let applying = json!({ "entry": "applying", "proposals": [1], "file": "x", "acks": [] });
         check(applying, "");
         let finished = json!({ "entry": "finished", "outcome": "done", "summary": "all is well" });

@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn models_are_timed_from_request_to_answer() {
-        let unanswered = |code: &str| json!({ "entry": "unanswered", "code": code });
+        let unanswered = |code: &str| json!({ "entry": "request_failed", "code": code });
         let replied = json!({ "entry": "replied", "model": "maker/model" });
         let work = begun(&[
             (2, 100, requested()),
@@ -496,7 +496,7 @@ mod tests {
             (
                 8,
                 200,
-                json!({ "entry": "withdrawn", "proposal": 7, "reason": "moved", "again": true }),
+                json!({ "entry": "withdrawn", "proposal": 7, "reason": "moved", "replanned": true }),
             ),
             (9, 250, proposed(6)),
             (10, 1_250, json!({ "entry": "approved", "proposal": 9, "by": "person" })),

@@ -79,7 +79,7 @@ pub(super) async fn wait_for_call(
         wakes.mark_unchanged();
         // The call may have been settled before the subscription.
         view = daemon.call_status(seq).await?;
-        if view.became.is_settled() || !wait_for_change(&mut wakes, until).await {
+        if view.outcome.is_settled() || !wait_for_change(&mut wakes, until).await {
             return if *wakes.borrow() == u64::MAX { Err(daemon_closed()) } else { Ok(view) };
         }
     }

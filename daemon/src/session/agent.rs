@@ -344,7 +344,7 @@ impl SessionActor {
         let mut left = Vec::new();
         for (call, reply) in waiting {
             match (self.view_call(call), trouble) {
-                (Some(view), _) if !matches!(view.became, AgentCallOutcome::Working {}) => {
+                (Some(view), _) if !matches!(view.outcome, AgentCallOutcome::Working {}) => {
                     let on_top_of = self.engine.undecided_proposals();
                     let _ = reply.send(Ok(CallView { on_top_of, ..view }));
                 }
@@ -377,7 +377,7 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
         workflow: name,
         session: workflow.place.session_id(),
         tool: workflow.call(call)?.0.to_owned(),
-        became: workflow.outcome_of_call(call)?,
+        outcome: workflow.outcome_of_call(call)?,
         on_top_of: Vec::new(),
     })
 }

@@ -152,10 +152,10 @@ impl SessionActor {
             driver => driver,
         };
         let ToolDriver::Provider(ProviderKind::Model(models)) = &driver else {
-            let (place, stance) = (self.engine.place(), chat.stance);
-            let follows = conversation::find_plan(&self.ledger, &place, &chat.text, stance)
+            let (place, interaction) = (self.engine.place(), chat.interaction);
+            let follows = conversation::find_plan(&self.ledger, &place, &chat.text, interaction)
                 .map_err(|error| engine_failure(&error.into()))?;
-            let request = UserRequest { goal: chat.text, attached, stance, follows };
+            let request = UserRequest { goal: chat.text, attached, interaction, follows };
             return self.start_workflow(request, driver, mode);
         };
         let models = models.clone();
@@ -178,7 +178,8 @@ impl SessionActor {
         } else if let Some(workflow) = at_work {
             return self.continue_task(workflow, chat, attached, driver);
         }
-        let request = UserRequest { goal: chat.text, attached, stance: chat.stance, follows };
+        let request =
+            UserRequest { goal: chat.text, attached, interaction: chat.interaction, follows };
         model_request::check_first_message(&models, &request).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
         })?;
@@ -194,8 +195,9 @@ impl SessionActor {
         attached: Vec<AttachmentSnapshot>,
         driver: ToolDriver,
     ) -> Result<WorkflowStarted, Failure> {
-        let stance = self.engine.workflow(workflow).map_or(InteractionMode::Act, |it| it.stance);
-        if chat.stance != stance && chat.stance != InteractionMode::Act {
+        let interaction =
+            self.engine.workflow(workflow).map_or(InteractionMode::Act, |it| it.interaction);
+        if chat.interaction != interaction && chat.interaction != InteractionMode::Act {
             let message = "The task before is still at work.";
             return Err(failure(
                 FailureKind::Settled,

@@ -83,6 +83,8 @@ impl SessionActor {
     pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyReceipt, Failure> {
         self.check_epoch(ack.epoch)?;
         let is_news = self.engine.acknowledge(seq, &ack.patch_id, ack.outcome);
-        is_news.map(|is_news| ApplyReceipt { is_news }).map_err(|error| engine_failure(&error))
+        is_news
+            .map(|is_news| ApplyReceipt { is_new: is_news })
+            .map_err(|error| engine_failure(&error))
     }
 }

@@ -60,7 +60,7 @@ impl SessionActor {
     /// Emits additional questions to Studio.
     pub(super) fn emit_requested_context(&mut self) {
         let work = self.engine.studio().map_or(&[][..], StudioTarget::work);
-        let count = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
+        let count = work.iter().filter(|work| matches!(work, Work::Query { .. })).count();
         if count > self.reported_work
             && let Some(workflow) =
                 self.engine.asking_workflow().or(self.workflow_slots.keys().next().copied())
@@ -109,7 +109,7 @@ impl SessionActor {
 fn describe_work(work: &[Work]) -> String {
     let (mut instances, mut scripts, mut others) = (0, 0, Vec::new());
     for work in work {
-        let Work::Tell { wanted, .. } = work else {
+        let Work::Query { query: wanted, .. } = work else {
             continue;
         };
         match wanted {

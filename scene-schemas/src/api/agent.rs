@@ -67,7 +67,7 @@ pub struct CallView {
     /// The name of the tool.
     pub tool: String,
     /// The outcome so far.
-    pub became: AgentCallOutcome,
+    pub outcome: AgentCallOutcome,
     /// Pending proposals that the answer treats as applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_top_of: Vec<Seq>,

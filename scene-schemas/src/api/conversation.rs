@@ -26,7 +26,7 @@ pub struct Chat {
     pub attached: Vec<Attachment>,
     /// What the model may do.
     #[serde(default, skip_serializing_if = "InteractionMode::is_act")]
-    pub stance: InteractionMode,
+    pub interaction: InteractionMode,
     /// Whether to start a new conversation instead of continuing the current one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins: bool,

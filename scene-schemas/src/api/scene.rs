@@ -301,7 +301,7 @@ pub enum PluginAnswer {
     /// The contents of an asset.
     Asset {
         /// The contents.
-        holds: AssetContents,
+        contents: AssetContents,
     },
     /// The query failed.
     Failed {

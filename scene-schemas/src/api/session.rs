@@ -122,7 +122,7 @@ pub struct PollRequest {
     pub cursor: Seq,
     /// Numbers of the work that the plugin already has. The response leaves this work out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub at_hand: Vec<u64>,
+    pub known_work: Vec<u64>,
     /// Maximum time to wait if there is nothing to report, in seconds, at most 15.
     pub hold: u64,
 }

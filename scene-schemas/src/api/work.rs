@@ -24,11 +24,11 @@ pub enum Work {
         apply: Apply,
     },
     /// Answer a query. The answer is an `answered` part of a scene update.
-    Tell {
+    Query {
         /// The number of this work in the session's epoch.
         number: u64,
         /// The query.
-        wanted: PluginQuery,
+        query: PluginQuery,
     },
 }
 
@@ -158,7 +158,7 @@ pub enum Action {
         /// instance, depth first: `parent TAB class TAB bytes:name TAB hash NEWLINE`. `parent` is
         /// the parent's number in the list from 1 (0 for a root), `bytes` is the length of the
         /// name, and `hash` is the hash of a script's text.
-        holds: Fingerprint,
+        contents: Fingerprint,
         /// The parent's fingerprint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
@@ -186,7 +186,7 @@ pub enum ApplyOutcome {
     /// The proposal was applied, as one undo step.
     Applied {
         /// The results of the actions, one for each.
-        acted: Vec<ActionResult>,
+        results: Vec<ActionResult>,
         /// The version of the place that includes the changes. The plugin sends the scene updates
         /// up to this version first.
         version: u64,
@@ -225,5 +225,5 @@ pub struct ActionResult {
 #[serde(deny_unknown_fields)]
 pub struct ApplyReceipt {
     /// False if the daemon already knew the outcome.
-    pub is_news: bool,
+    pub is_new: bool,
 }

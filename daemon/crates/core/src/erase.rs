@@ -23,27 +23,37 @@ fn erased_json() -> Json {
 #[must_use]
 pub fn erase_entry(entry: Entry) -> Entry {
     match entry {
-        Entry::Started { place, driver, mode, stance, follows, guards, served, .. } => {
+        Entry::Started { place, driver, mode, interaction, follows, guards, served, .. } => {
             let (goal, attached) = (erased_text(), Vec::new());
-            Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served }
+            Entry::Started {
+                place,
+                goal,
+                driver,
+                mode,
+                attached,
+                interaction,
+                follows,
+                guards,
+                served,
+            }
         }
         Entry::Context { mut context } => {
             context.scripts.clear();
-            context.left.clear();
+            context.excluded.clear();
             Entry::Context { context }
         }
         Entry::Asked { .. } => Entry::Asked { text: erased_text(), attached: Vec::new() },
         Entry::Replied { model, tokens, cost, .. } => {
             Entry::Replied { model, tokens, cost, replay: None }
         }
-        Entry::Unanswered { code, retryable, setting, .. } => Entry::Unanswered {
+        Entry::RequestFailed { code, retryable, setting, .. } => Entry::RequestFailed {
             code,
             message: erased_text(),
             retryable,
             hint: erased_text(),
             setting,
         },
-        Entry::Told { .. } => Entry::Told { text: erased_text() },
+        Entry::Notified { .. } => Entry::Notified { text: erased_text() },
         Entry::Summarised { until, turns, .. } => {
             Entry::Summarised { text: erased_text(), until, turns }
         }
@@ -71,8 +81,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::Rejected { proposal, reason } => {
             Entry::Rejected { proposal, reason: reason.map(|_| erased_text()) }
         }
-        Entry::Withdrawn { proposal, again, .. } => {
-            Entry::Withdrawn { proposal, reason: erased_text(), again }
+        Entry::Withdrawn { proposal, replanned: again, .. } => {
+            Entry::Withdrawn { proposal, reason: erased_text(), replanned: again }
         }
         Entry::Applying { proposals, file, before, acks } => {
             let acks = acks.into_iter().map(erase_ack).collect();
@@ -82,8 +92,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::Applied { proposal, ack: Box::new(erase_ack(*ack)) }
         }
         Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: erased_text() },
-        Entry::Undone { proposal, .. } => Entry::Undone { proposal, left: None },
-        Entry::Redone { proposal, .. } => Entry::Redone { proposal, left: None },
+        Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
+        Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
         same @ (Entry::Requested { .. }
         | Entry::Approved { .. }
@@ -101,7 +111,7 @@ fn erase_proposal(proposal: Proposal) -> Proposal {
         commands: Vec::new(),
         preview: Preview::default(),
         warnings: warnings.map(|it| Warning { kind: it.kind, text: erased_text() }).collect(),
-        meant: None,
+        implicit_target: None,
         files: None,
         ..proposal
     }

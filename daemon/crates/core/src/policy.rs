@@ -41,12 +41,12 @@ mod tests {
                 .map(|kind| Warning { kind, text: String::new() })
                 .collect(),
             after: Vec::new(),
-            meant: None,
+            implicit_target: None,
             files: None,
             from: None,
-            takes_back: Vec::new(),
+            reverts: Vec::new(),
             replaces: None,
-            writes: Vec::new(),
+            changed_files: Vec::new(),
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
         assert_eq!(modes.map(|mode| can_auto_approve(mode, &proposal)), through);

@@ -158,7 +158,7 @@ mod tests {
             driver: "maker/model".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: InteractionMode::Act,
+            interaction: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

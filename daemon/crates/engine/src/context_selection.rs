@@ -114,10 +114,10 @@ fn build_context(
             .iter()
             .map(|it| build_context_script(index, scene, it))
             .collect(),
-        left: left.collect(),
-        left_more: selection.more as u32,
-        fitting: selection.fitting as u32,
-        of: selection.scripts as u32,
+        excluded: left.collect(),
+        more_excluded: selection.more as u32,
+        matching: selection.fitting as u32,
+        script_count: selection.scripts as u32,
         budget,
         bytes: selection.bytes as u64,
     }
@@ -199,8 +199,11 @@ mod tests {
                 text.len() as u64 <= context.bytes && context.bytes <= context.budget,
                 "{told}"
             );
-            assert!(context.left.len() <= 20, "{told}");
-            assert_eq!(context.scripts.len() + context.left.len() + context.left_more as usize, 60);
+            assert!(context.excluded.len() <= 20, "{told}");
+            assert_eq!(
+                context.scripts.len() + context.excluded.len() + context.more_excluded as usize,
+                60
+            );
             let definitions: Vec<&String> =
                 context.scripts.iter().flat_map(|it| &it.definitions).collect();
             // A script's text between brackets must not break a definition's line or make it long.

@@ -47,9 +47,9 @@ pub fn find_plan(
     ledger: &Ledger,
     place: &Place,
     request: &str,
-    stance: InteractionMode,
+    interaction: InteractionMode,
 ) -> Result<Option<Seq>, LedgerError> {
-    if stance != InteractionMode::Act || !is_build_request(request) {
+    if interaction != InteractionMode::Act || !is_build_request(request) {
         return Ok(None);
     }
     let is_its = |it: &Record| match &it.entry {
@@ -59,7 +59,7 @@ pub fn find_plan(
     let Some(last) = ledger.recent_starts(MAX_TASKS_SCANNED)?.into_iter().find(is_its) else {
         return Ok(None);
     };
-    let is_plan = matches!(last.entry, Entry::Started { stance: InteractionMode::Plan, .. });
+    let is_plan = matches!(last.entry, Entry::Started { interaction: InteractionMode::Plan, .. });
     let is_made = |it: &Record| matches!(it.entry, Entry::Finished { outcome: Finish::Done, .. });
     let is_made = is_plan && ledger.workflow_records(last.workflow)?.iter().any(is_made);
     Ok(is_made.then_some(last.workflow))
@@ -125,7 +125,7 @@ mod tests {
             driver: "maker/model".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: InteractionMode::Act,
+            interaction: InteractionMode::Act,
             follows: None,
             guards,
             served: false,

@@ -152,7 +152,7 @@ pub struct UserRequest {
     pub goal: String,
     pub attached: Vec<AttachmentSnapshot>,
     /// How far the model may go.
-    pub stance: InteractionMode,
+    pub interaction: InteractionMode,
     /// The previous task of the conversation; None if this begins a new one.
     pub follows: Option<Seq>,
 }

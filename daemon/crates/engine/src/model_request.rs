@@ -102,7 +102,7 @@ pub(crate) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -
     let (goal, attached) = (request.goal.clone(), request.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // Include all tools, since this is the upper bound of the size.
-    add_rules_and_tools(&mut prompt, request.stance, models.config.scope_limit, None, true);
+    add_rules_and_tools(&mut prompt, request.interaction, models.config.scope_limit, None, true);
     let client = &models.edit;
     let bytes = client
         .build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools))
@@ -127,12 +127,12 @@ fn with_xml_calls(prompt: ModelPrompt, has_tools: bool) -> ModelPrompt {
 /// Adds to a prompt the rules and the tools for the workflow's interaction mode.
 fn add_rules_and_tools(
     prompt: &mut ModelPrompt,
-    stance: InteractionMode,
+    interaction: InteractionMode,
     scope: u32,
     memory: Option<&str>,
     is_in_studio: bool,
 ) {
-    let more = match stance {
+    let more = match interaction {
         InteractionMode::Act => prompt::ACT.replace("SCOPE", &scope.to_string()),
         InteractionMode::Plan => prompt::PLAN.to_owned(),
         InteractionMode::Ask => prompt::ASK.to_owned(),
@@ -151,7 +151,8 @@ fn add_rules_and_tools(
         about: tool.about.to_owned(),
         schema: (tool.schema)().to_value(),
     };
-    let is_offered = |it: &&OwnTool| it.is_within(stance) && (is_in_studio || !it.needs_studio());
+    let is_offered =
+        |it: &&OwnTool| it.is_within(interaction) && (is_in_studio || !it.needs_studio());
     prompt.tools = TOOLS.iter().filter(is_offered).map(tool).collect();
 }
 
@@ -165,7 +166,7 @@ impl Engine {
             return None;
         };
         let workflow = self.workflow(workflow)?;
-        let plans = workflow.stance == InteractionMode::Plan || workflow.plan.is_empty();
+        let plans = workflow.interaction == InteractionMode::Plan || workflow.plan.is_empty();
         let client = Arc::clone(if plans { &models.plan } else { &models.edit });
         Some((client, models.clone()))
     }
@@ -287,7 +288,7 @@ impl Engine {
         let memory = memory.as_deref().filter(|it| !it.is_empty());
         add_rules_and_tools(
             &mut prompt,
-            state.stance,
+            state.interaction,
             scope,
             memory,
             self.planner.scene.is_open_in_studio(),
@@ -400,8 +401,14 @@ impl Engine {
             return message;
         }
         let mut equipped = ModelPrompt::default();
-        let stance = self.workflow(workflow).map_or(InteractionMode::Act, |it| it.stance);
-        add_rules_and_tools(&mut equipped, stance, 0, None, self.planner.scene.is_open_in_studio());
+        let interaction = self.workflow(workflow).map_or(InteractionMode::Act, |it| it.interaction);
+        add_rules_and_tools(
+            &mut equipped,
+            interaction,
+            0,
+            None,
+            self.planner.scene.is_open_in_studio(),
+        );
         let Some(text) = &message.text else {
             return message;
         };

@@ -491,7 +491,7 @@ mod tests {
             driver: "calls".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: InteractionMode::Act,
+            interaction: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

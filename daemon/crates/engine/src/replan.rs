@@ -58,8 +58,8 @@ impl Planner {
             let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
             draft_part(&mut draft, &now, &taken)?;
             let chosen = draft.finish(base)?;
-            let (from, implicit_target) = (Some(*from), now.meant.take());
-            *now = Proposal { from, meant: implicit_target, ..chosen };
+            let (from, implicit_target) = (Some(*from), now.implicit_target.take());
+            *now = Proposal { from, implicit_target, ..chosen };
         }
         check_targets(&earlier.moved, &earlier.proposal, &now)?;
         Ok(Plan::Propose(now, answer))

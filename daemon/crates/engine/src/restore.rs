@@ -93,7 +93,7 @@ impl Engine {
             }
         }
         Ok(draft.finish(base).map(|mut proposal| {
-            proposal.takes_back = takes_back;
+            proposal.reverts = takes_back;
             Plan::Propose(Box::new(proposal), Json::Null)
         }))
     }

@@ -117,7 +117,7 @@ impl Engine {
         let work = self.studio().map_or(&[][..], StudioTarget::work).iter();
         let mut handed_out = work.filter_map(|work| match work {
             Work::Apply { apply } => Some(apply.proposal),
-            Work::Tell { .. } => None,
+            Work::Query { .. } => None,
         });
         let is_due = |seq| {
             let status = self.find_proposal(seq).map(|(_, pending)| &pending.status);
@@ -362,7 +362,7 @@ impl Engine {
         let (call, predicted) = (pending.call, predicted.as_ref().clone());
         let proposal = pending.proposal.clone();
         match outcome {
-            ApplyOutcome::Applied { acted, .. } => {
+            ApplyOutcome::Applied { results: acted, .. } => {
                 let ack = studio::resolve_ack(predicted, call, &proposal, &acted);
                 let input = WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) };
                 self.handle_input(workflow, input)?;
@@ -523,7 +523,7 @@ impl Engine {
 /// Returns the contents of an asset, or the reason they are unknown.
 fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
     match answer {
-        PluginAnswer::Asset { holds } => Ok(holds.clone()),
+        PluginAnswer::Asset { contents: holds } => Ok(holds.clone()),
         PluginAnswer::Failed { reason } => Err(reason.clone()),
         _ => Err("Studio answered something else than was asked. Ask for it again.".to_owned()),
     }

@@ -43,14 +43,14 @@ impl Engine {
         let request = request.into();
         self.executor.load_conversation(request.follows)?;
         let context = self.select_context(&request, &driver);
-        let UserRequest { goal, attached, stance, follows } = request;
+        let UserRequest { goal, attached, interaction, follows } = request;
         let started = Entry::Started {
             place: self.target.place(),
             goal,
             driver: driver.name(),
             mode,
             attached,
-            stance,
+            interaction,
             follows,
             guards: model_request::driver_guards(&driver),
             served: self.executor.is_served(),

@@ -56,12 +56,12 @@ impl WorkflowReading {
             | Entry::Context { .. }
             | Entry::Asked { .. }
             | Entry::Replied { .. }
-            | Entry::Unanswered { .. }
+            | Entry::RequestFailed { .. }
             | Entry::Resumed {}
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
             | Entry::Erased {}
-            | Entry::Told { .. }
+            | Entry::Notified { .. }
             | Entry::Summarised { .. }
             | Entry::Said { .. }
             | Entry::Called { .. }
@@ -144,7 +144,7 @@ mod tests {
             driver: "calls".to_owned(),
             mode: Mode::Confirm,
             attached: Vec::new(),
-            stance: InteractionMode::Act,
+            interaction: InteractionMode::Act,
             follows: None,
             guards: None,
             served: false,

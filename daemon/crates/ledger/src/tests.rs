@@ -29,7 +29,7 @@ fn started() -> Entry {
         driver: "offline".to_owned(),
         mode: Mode::Confirm,
         attached: Vec::new(),
-        stance: InteractionMode::Act,
+        interaction: InteractionMode::Act,
         follows: None,
         guards: None,
         served: false,

@@ -22,12 +22,12 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         preview: Preview { rows, ..Preview::default() },
         warnings: Vec::new(),
         after: Vec::new(),
-        meant: None,
+        implicit_target: None,
         files: None,
         from: None,
-        takes_back: Vec::new(),
+        reverts: Vec::new(),
         replaces: None,
-        writes: Vec::new(),
+        changed_files: Vec::new(),
     }
 }
 

@@ -91,7 +91,7 @@ impl<G: DaemonGate> McpAgent<G> {
             view = self.gate.call_tool(call) => view?,
             () = context.ct.cancelled() => return Err(self.cancel_call(own, &gone).await),
         };
-        if view.became.is_settled() {
+        if view.outcome.is_settled() {
             return Ok(view);
         }
         let settled = tokio::select! {
@@ -102,7 +102,7 @@ impl<G: DaemonGate> McpAgent<G> {
         let Some(settled) = settled else {
             return Err(self.cancel_call(own, &gone).await);
         };
-        if !settled.became.is_settled() && !is_change(&settled.tool) {
+        if !settled.outcome.is_settled() && !is_change(&settled.tool) {
             // A read that was not finished in time is of no use any more.
             let _ = self.gate.cancel_call(own).await;
         }
@@ -140,7 +140,7 @@ impl<G: DaemonGate> McpAgent<G> {
         let progress_token = context.meta.get_progress_token();
         let began = Instant::now();
         let mut tick = interval_at(began + NEWS, NEWS);
-        while !view.became.is_settled() && Instant::now() < until {
+        while !view.outcome.is_settled() && Instant::now() < until {
             // The poll is cut off when the time is up. Without the extra second it would return and
             // be repeated several times in the last second.
             let hold = until.saturating_duration_since(Instant::now()).as_secs().min(HOLD) + 1;
@@ -223,7 +223,7 @@ impl DecisionNotice {
     /// Shows where to decide, if the client supports forms.
     fn show_to(peer: &Peer<RoleServer>, view: &CallView) -> Self {
         let is_waiting = matches!(
-            view.became,
+            view.outcome,
             AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. }
         );
         if !is_waiting || !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {

@@ -192,8 +192,8 @@ impl<G: DaemonGate> McpAgent<G> {
     ) -> Result<Json, String> {
         let args = args.as_object().cloned().unwrap_or_default();
         match self.call_tool(tool, args, SOON, context).await {
-            Ok(CallView { became: AgentCallOutcome::Done { answer, .. }, .. }) => Ok(answer),
-            Ok(CallView { became: AgentCallOutcome::Refused { reason, .. }, .. }) => Err(reason),
+            Ok(CallView { outcome: AgentCallOutcome::Done { answer, .. }, .. }) => Ok(answer),
+            Ok(CallView { outcome: AgentCallOutcome::Refused { reason, .. }, .. }) => Err(reason),
             Ok(view) => Err(results::describe_pending(&view)),
             Err(failure) => Err(format!("{} {}", failure.message, failure.hint)),
         }
@@ -227,7 +227,7 @@ fn script_resource(session: &str, ListedScript { path, class }: &ListedScript) -
 
 /// Lists the calls with pending proposals.
 fn pending_text(log: &AgentLog) -> String {
-    let is_waiting = |it: &&LoggedCall| matches!(it.view.became, AgentCallOutcome::Pending { .. });
+    let is_waiting = |it: &&LoggedCall| matches!(it.view.outcome, AgentCallOutcome::Pending { .. });
     let lines: String = log.unsettled.iter().filter(is_waiting).map(results::log_line).collect();
     if lines.is_empty() { "Nothing waits for a decision.".to_owned() } else { lines }
 }

@@ -13,7 +13,7 @@ const LONGEST: usize = 100_000;
 
 /// Formats a call after waiting for it.
 pub(super) fn call_result(view: &CallView) -> CallToolResult {
-    match &view.became {
+    match &view.outcome {
         AgentCallOutcome::Done { answer, applied: None } if !is_passed_whole(answer) => {
             error_result(format!(
                 "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
@@ -44,7 +44,7 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
 fn unsettled_result(view: &CallView) -> CallToolResult {
     let text = format!("{} {}", describe_pending(view), describe_next_step(view));
     let content = json!({
-        "status": outcome_word(&view.became), "id": view.call, "tool": view.tool, "text": text.as_str(),
+        "status": outcome_word(&view.outcome), "id": view.call, "tool": view.tool, "text": text.as_str(),
     });
     structured_result(text, content)
 }
@@ -56,8 +56,8 @@ fn describe_applied(change: &AppliedChange) -> String {
 /// Formats a call for proposal_status.
 pub(super) fn status_result(view: &CallView) -> CallToolResult {
     let mut content =
-        json!({ "status": outcome_word(&view.became), "id": view.call, "tool": view.tool });
-    let text = match &view.became {
+        json!({ "status": outcome_word(&view.outcome), "id": view.call, "tool": view.tool });
+    let text = match &view.outcome {
         AgentCallOutcome::Working {} | AgentCallOutcome::Pending { .. } => {
             return unsettled_result(view);
         }
@@ -97,7 +97,7 @@ fn outcome_word(became: &AgentCallOutcome) -> &'static str {
 
 /// Describes what a call waits for.
 pub(super) fn describe_pending(view: &CallView) -> String {
-    match &view.became {
+    match &view.outcome {
         AgentCallOutcome::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
             format!(
                 "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget, \
@@ -123,7 +123,7 @@ fn overlay_note(view: &CallView) -> Option<String> {
 }
 
 fn describe_next_step(view: &CallView) -> String {
-    let so_far = match &view.became {
+    let so_far = match &view.outcome {
         AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => {
             "Nothing of it is done yet. "
         }
@@ -138,7 +138,7 @@ fn describe_next_step(view: &CallView) -> String {
 
 /// Returns the message for the user in their client.
 pub(super) fn decision_instructions(view: &CallView) -> String {
-    let AgentCallOutcome::Pending { proposal, title, .. } = &view.became else {
+    let AgentCallOutcome::Pending { proposal, title, .. } = &view.outcome else {
         return describe_pending(view);
     };
     format!(
@@ -187,7 +187,7 @@ pub(super) fn log_lines(log: &AgentLog) -> String {
 
 /// Formats a call as a line.
 pub(super) fn log_line(it: &LoggedCall) -> String {
-    let proposal = match &it.view.became {
+    let proposal = match &it.view.outcome {
         AgentCallOutcome::Pending { proposal, .. } => format!(", proposal {proposal}"),
         AgentCallOutcome::Done { applied: Some(change), .. } => {
             format!(", proposal {}", change.proposal)
@@ -196,7 +196,7 @@ pub(super) fn log_line(it: &LoggedCall) -> String {
     };
     let LoggedCall { client, place, brief, disconnected, view } = it;
     let (status, gone) =
-        (outcome_word(&view.became), if *disconnected { " disconnected" } else { "" });
+        (outcome_word(&view.outcome), if *disconnected { " disconnected" } else { "" });
     format!(
         "{} {status}{proposal}: {} {brief} ({client}{gone}, in {place})\n",
         view.call, view.tool
@@ -272,7 +272,7 @@ mod tests {
             workflow: Seq(1),
             session: SessionId("window".to_owned()),
             tool: tool.to_owned(),
-            became,
+            outcome: became,
             on_top_of: Vec::new(),
         }
     }

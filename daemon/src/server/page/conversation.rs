@@ -201,8 +201,8 @@ fn plan_view(task: &WorkflowView) -> Markup {
             @if let Some(next) = next.filter(|_| is_offered) {
                 @let next = format!("Go on with the next step of the plan: {}", next.text);
                 div.buttons {
-                    button type="button" data-act="answer" data-stance="act" data-text=(next) { "Next step" }
-                    button.main type="button" data-act="answer" data-stance="act" data-text=(REST) { "Build" }
+                    button type="button" data-act="answer" data-interaction="act" data-text=(next) { "Next step" }
+                    button.main type="button" data-act="answer" data-interaction="act" data-text=(REST) { "Build" }
                 }
             }
         }
@@ -270,7 +270,7 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
                     input type="hidden" name="session" value=(it.session) data-epoch=(it.epoch);
                 }
                 label { span.hush { "How far it may go" }
-                    select name="stance" {
+                    select name="interaction" {
                         option value="act" { "Act" }
                         option value="plan" { "Plan first" }
                         option value="ask" { "Only answer" }

@@ -91,7 +91,7 @@ impl ChangeTally {
                     own.insert(id.clone());
                     tally.created += *count as usize;
                 }
-                Command::Insert { id, holds, .. } => {
+                Command::Insert { id, contents: holds, .. } => {
                     own.insert(id.clone());
                     tally.created += holds.len();
                 }
@@ -247,12 +247,12 @@ mod tests {
             preview: Preview { scripts, ..Preview::default() },
             warnings: Vec::new(),
             after: Vec::new(),
-            meant: None,
+            implicit_target: None,
             files: None,
             from: None,
-            takes_back: Vec::new(),
+            reverts: Vec::new(),
             replaces: None,
-            writes: Vec::new(),
+            changed_files: Vec::new(),
         };
         assert_eq!(class_reason(&proposal), expected);
     }

@@ -38,7 +38,13 @@ impl ProposalDraft<'_> {
             self.check_name(parent, &holds.names[*at]);
         }
         let parent = self.scene.target(parent);
-        self.push_command(Command::Insert { id: id.clone(), asset, parent, holds, expect })?;
+        self.push_command(Command::Insert {
+            id: id.clone(),
+            asset,
+            parent,
+            contents: holds,
+            expect,
+        })?;
         Ok(roots.into_iter().filter_map(|at| find_inserted(self.scene, &id, at)).collect())
     }
 

@@ -366,7 +366,9 @@ impl<'a> ProposalDraft<'a> {
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
                 self.created_ids.insert(id.clone());
             }
-            Command::Insert { id, asset, holds, .. } => self.note_insert(at, id, *asset, holds),
+            Command::Insert { id, asset, contents: holds, .. } => {
+                self.note_insert(at, id, *asset, holds)
+            }
             _ => {}
         }
         let is_new = matches!(
@@ -567,12 +569,12 @@ impl<'a> ProposalDraft<'a> {
             preview,
             warnings: self.warnings,
             after: Vec::new(),
-            meant: self.implicit_target,
+            implicit_target: self.implicit_target,
             files: None,
             from: None,
-            takes_back: Vec::new(),
+            reverts: Vec::new(),
             replaces: None,
-            writes: Vec::new(),
+            changed_files: Vec::new(),
         })
     }
 

@@ -185,7 +185,7 @@ pub(super) fn renumber_ids(
     let (id, count) = match &mut command {
         Command::Create { id, .. } => (id, 1),
         Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
-        Command::Insert { id, holds, .. } => (id, holds.len() as u32),
+        Command::Insert { id, contents: holds, .. } => (id, holds.len() as u32),
         _ => return command,
     };
     let old: Option<u32> = id.0.strip_prefix("new:").and_then(|k| k.parse().ok());
@@ -299,8 +299,8 @@ pub(super) fn map_targets(
             let parent = change(parent)?;
             Command::Restore { id, blob, parent, index, class, name, count }
         }
-        Command::Insert { id, asset, parent, holds, expect } => {
-            Command::Insert { id, asset, parent: change(parent)?, holds, expect }
+        Command::Insert { id, asset, parent, contents: holds, expect } => {
+            Command::Insert { id, asset, parent: change(parent)?, contents: holds, expect }
         }
         Command::EditScript { target, edits, expect } => {
             Command::EditScript { target: change(target)?, edits, expect }
@@ -346,12 +346,12 @@ mod tests {
             preview: Preview::default(),
             warnings: Vec::new(),
             after: Vec::new(),
-            meant: None,
+            implicit_target: None,
             files: None,
             from,
-            takes_back: Vec::new(),
+            reverts: Vec::new(),
             replaces: None,
-            writes: Vec::new(),
+            changed_files: Vec::new(),
         }
     }
 

@@ -118,7 +118,7 @@ fn perform_inner(
             let node = scene.restore_subtree(subtree, parent, *index);
             Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
-        Command::Insert { asset, parent, holds, expect, .. } => {
+        Command::Insert { asset, parent, contents: holds, expect, .. } => {
             let parent = locate_target(scene, parent, expect.as_ref(), [])?;
             insert_asset(scene, *asset, parent, holds, keep)
         }

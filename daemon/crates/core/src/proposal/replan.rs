@@ -355,12 +355,12 @@ mod tests {
             preview: Preview { scripts: vec![script], ..Preview::default() },
             warnings: Vec::new(),
             after: Vec::new(),
-            meant: None,
+            implicit_target: None,
             files: None,
             from: None,
-            takes_back: Vec::new(),
+            reverts: Vec::new(),
             replaces: None,
-            writes: Vec::new(),
+            changed_files: Vec::new(),
         }
     }
 

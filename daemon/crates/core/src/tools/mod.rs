@@ -146,8 +146,8 @@ impl ToolSpec {
     }
 
     /// Whether the interaction mode permits the tool.
-    pub fn is_within(&self, stance: InteractionMode) -> bool {
-        match stance {
+    pub fn is_within(&self, interaction: InteractionMode) -> bool {
+        match interaction {
             InteractionMode::Act => true,
             InteractionMode::Plan => !self.is_change(),
             InteractionMode::Ask => !self.is_change() && !self.is_planning(),

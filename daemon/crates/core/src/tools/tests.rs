@@ -378,7 +378,7 @@ fn place_file_has_no_selection() {
     }
     let (scene, proposal, _) = propose("create_instance", json!({ "className": "Folder" }));
     at(&scene, "game.Workspace.Folder");
-    assert_eq!(proposal.meant.unwrap().describe(), "Path left out: game.Workspace");
+    assert_eq!(proposal.implicit_target.unwrap().describe(), "Path left out: game.Workspace");
 }
 
 #[test]

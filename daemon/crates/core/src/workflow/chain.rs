@@ -44,7 +44,7 @@ impl LedgerState {
             earlier: summary.map(|(_, _, text)| text.to_owned()),
             ..ModelPrompt::default()
         };
-        prompt.stance = last.stance;
+        prompt.interaction = last.interaction;
         // The first task with turns that are sent.
         let is_sent = |(seq, workflow): &(Seq, &Workflow)| {
             *seq > after || !workflow.turns_after(after).is_empty()

@@ -40,7 +40,7 @@ pub enum WorkflowInput {
         mode: Mode,
         attached: Vec<AttachmentSnapshot>,
         /// The interaction mode, which limits the tools.
-        stance: InteractionMode,
+        interaction: InteractionMode,
         /// The previous task of the same conversation.
         follows: Option<Seq>,
         /// The guards for a model.
@@ -144,8 +144,16 @@ pub fn decide(
     workflow: Seq,
     input: WorkflowInput,
 ) -> Result<Vec<Entry>, Refusal> {
-    if let WorkflowInput::Start { place, goal, driver, mode, attached, stance, follows, guards } =
-        input
+    if let WorkflowInput::Start {
+        place,
+        goal,
+        driver,
+        mode,
+        attached,
+        interaction,
+        follows,
+        guards,
+    } = input
     {
         return Ok(vec![Entry::Started {
             place,
@@ -153,7 +161,7 @@ pub fn decide(
             driver,
             mode,
             attached,
-            stance,
+            interaction,
             follows,
             guards,
             served: false,
@@ -265,7 +273,7 @@ fn user_request(
 
 fn trouble_entry(trouble: ModelTrouble) -> Entry {
     let ModelTrouble { code, message, is_retryable: retryable, hint, setting } = trouble;
-    Entry::Unanswered { code, message, retryable, hint, setting }
+    Entry::RequestFailed { code, message, retryable, hint, setting }
 }
 
 /// Maximum number of consecutive messages without a call and without an end.
@@ -299,7 +307,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
             "Only the first tool call of a message is taken; not taken: {}.",
             ignored.join(", ")
         );
-        entries.push(Entry::Told { text });
+        entries.push(Entry::Notified { text });
     }
     if let Some(flaw) = flaw {
         entries.push(if is_vain && workflow.talk.idle_messages() + 1 >= VAIN {
@@ -313,7 +321,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
                 setting: None,
             })
         } else {
-            Entry::Told { text: flaw }
+            Entry::Notified { text: flaw }
         });
     }
     if ends {
@@ -425,7 +433,7 @@ fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry
         ModelAction::Done { summary } => {
             let mut entries = Vec::new();
             // Completing a task ticks all open steps. A plan that was only made keeps them open.
-            if workflow.stance == InteractionMode::Act
+            if workflow.interaction == InteractionMode::Act
                 && workflow.plan.iter().any(|step| !step.done)
             {
                 let steps = workflow.plan.iter().map(|it| Step { done: true, ..it.clone() });
@@ -521,8 +529,8 @@ fn revise_proposal(
     }
     by.after.clone_from(&pending.proposal.after);
     by.from = Some(old);
-    by.takes_back.clear();
-    by.meant.clone_from(&pending.proposal.meant);
+    by.reverts.clear();
+    by.implicit_target.clone_from(&pending.proposal.implicit_target);
     let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
         Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
         _ => None,
@@ -552,16 +560,19 @@ fn undo_entries(
     workflow: &Workflow,
     proposal: Seq,
     again: bool,
-    left: Option<String>,
+    remaining: Option<String>,
 ) -> Vec<Entry> {
     match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
-        Some(PendingStatus::Applied(_)) if !again => vec![Entry::Undone { proposal, left }],
+        Some(PendingStatus::Applied(_)) if !again => vec![Entry::Undone { proposal, remaining }],
         // The undo arrived before the plugin's acknowledgement. What was undone must have been
         // applied.
         Some(PendingStatus::Applying(ack)) if !again => {
-            vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal, left }]
+            vec![
+                Entry::Applied { proposal, ack: ack.clone() },
+                Entry::Undone { proposal, remaining },
+            ]
         }
-        Some(PendingStatus::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
+        Some(PendingStatus::Undone(_)) if again => vec![Entry::Redone { proposal, remaining }],
         _ => Vec::new(),
     }
 }

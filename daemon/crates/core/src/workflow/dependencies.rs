@@ -53,7 +53,7 @@ pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
     let withdrawn = later.map(|(proposal, _)| Entry::Withdrawn {
         proposal,
         reason: format!("It stood on proposal {gone}, and is planned again without it."),
-        again: true,
+        replanned: true,
     });
     withdrawn.collect()
 }
@@ -68,7 +68,7 @@ pub(super) fn mark_stale(workflow: &Workflow, reason: &str, not_done: &[Seq]) ->
     let withdrawn = pending.map(|(seq, _)| Entry::Withdrawn {
         proposal: *seq,
         reason: reason.to_owned(),
-        again: true,
+        replanned: true,
     });
     withdrawn.collect()
 }

@@ -17,7 +17,7 @@ pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
             if find_pending(workflow, proposal).is_err() {
                 return Vec::new();
             }
-            let mut entries = vec![Entry::Withdrawn { proposal, reason, again: false }];
+            let mut entries = vec![Entry::Withdrawn { proposal, reason, replanned: false }];
             entries.extend(withdraw_later(workflow, proposal));
             entries
         }
@@ -52,7 +52,7 @@ fn end_run(workflow: &Workflow, outcome: Finish, reason: &str) -> Vec<Entry> {
         .map(|(seq, _)| Entry::Withdrawn {
             proposal: *seq,
             reason: reason.to_owned(),
-            again: false,
+            replanned: false,
         })
         .collect();
     if workflow.finished.is_none() {

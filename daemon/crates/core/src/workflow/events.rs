@@ -57,7 +57,7 @@ pub fn events_of(record: &Record) -> Vec<Event> {
         | Entry::Cleared {}
         | Entry::Erased {}
         | Entry::Resumed {}
-        | Entry::Told { .. } => Vec::new(),
+        | Entry::Notified { .. } => Vec::new(),
         Entry::Approved { proposal, by, .. } => {
             changed(*proposal, ProposalStatus::Approved, Some(*by), None)
         }
@@ -68,10 +68,10 @@ pub fn events_of(record: &Record) -> Vec<Event> {
             changed(*proposal, ProposalStatus::Withdrawn, None, Some(reason))
         }
         Entry::Applied { proposal, .. } => changed(*proposal, ProposalStatus::Applied, None, None),
-        Entry::Redone { proposal, left } => {
+        Entry::Redone { proposal, remaining: left } => {
             changed(*proposal, ProposalStatus::Applied, None, left.as_ref())
         }
-        Entry::Undone { proposal, left } => {
+        Entry::Undone { proposal, remaining: left } => {
             changed(*proposal, ProposalStatus::Undone, None, left.as_ref())
         }
         Entry::Failed { proposal, reason } => {
@@ -110,13 +110,13 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
             bytes: context.bytes,
             limit: Some(context.budget),
             scripts: context.scripts.iter().map(|it| format!("{}: {}", it.path, it.why)).collect(),
-            left: context.left.iter().map(|it| format!("{}: {}", it.path, it.why)).collect(),
+            left: context.excluded.iter().map(|it| format!("{}: {}", it.path, it.why)).collect(),
         }],
         Entry::Replied { tokens: Some(tokens), cost, .. } => {
             let (input, output, cost) = (tokens.prompt, tokens.generated, *cost);
             vec![Event::Usage { input, output, cost }]
         }
-        Entry::Unanswered { code, message, retryable, hint, setting } => vec![Event::Error {
+        Entry::RequestFailed { code, message, retryable, hint, setting } => vec![Event::Error {
             code: *code,
             message: message.clone(),
             retryable: *retryable,
@@ -129,7 +129,7 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::Resumed {}
         | Entry::Cleared {}
         | Entry::Erased {}
-        | Entry::Told { .. }
+        | Entry::Notified { .. }
         | Entry::Said { .. }
         | Entry::Called { .. }
         | Entry::Answered { .. }

@@ -52,7 +52,7 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     let Some((tool, args)) = own.call(call) else {
         return Ok(());
     };
-    check_stance(own.stance, tool)?;
+    check_interaction(own.interaction, tool)?;
     if own.guards.is_none() {
         return Ok(());
     }
@@ -100,11 +100,11 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
 }
 
 /// Refuses calls beyond the interaction mode, from any driver and whichever tools it was offered.
-fn check_stance(stance: InteractionMode, tool: &str) -> Result<(), Refusal> {
-    if tools::find_tool(tool).is_ok_and(|known| !known.is_within(stance)) {
+fn check_interaction(interaction: InteractionMode, tool: &str) -> Result<(), Refusal> {
+    if tools::find_tool(tool).is_ok_and(|known| !known.is_within(interaction)) {
         return refuse!(
             "{tool}: Nothing is to be changed now. {}",
-            match stance {
+            match interaction {
                 InteractionMode::Plan =>
                     "Make a plan with start_plan; the person says when it is built.",
                 _ => "Answer the question; a plan is not asked for either.",
@@ -314,7 +314,7 @@ pub(super) fn after_refusal(state: &LedgerState, workflow: Seq, call: Seq) -> Ve
         } else {
             format!("{in_row} calls of the model in a row were refused.")
         };
-        return vec![Entry::Unanswered {
+        return vec![Entry::RequestFailed {
             code: FailureKind::Provider,
             message,
             retryable: false,
@@ -328,7 +328,7 @@ pub(super) fn after_refusal(state: &LedgerState, workflow: Seq, call: Seq) -> Ve
             "{in_row} calls in a row were refused. Change your approach: read the reasons again, look at \
              the place with other tools, take a smaller step, or ask the person."
         );
-        return vec![Entry::Told { text }];
+        return vec![Entry::Notified { text }];
     }
     Vec::new()
 }

@@ -60,7 +60,7 @@ pub struct Workflow {
     /// The attachments of the request.
     pub attached: Vec<AttachmentSnapshot>,
     /// The interaction mode, which limits the tools.
-    pub stance: InteractionMode,
+    pub interaction: InteractionMode,
     /// The previous task of the same conversation.
     pub follows: Option<Seq>,
     /// The guards for a model; None if no model calls the tools.
@@ -186,7 +186,7 @@ impl LedgerState {
             driver,
             mode,
             attached,
-            stance,
+            interaction,
             follows,
             guards,
             served,
@@ -195,7 +195,7 @@ impl LedgerState {
             // A task that follows a plan-only task carries out its plan.
             let before = follows.and_then(|before| self.workflow(before));
             let goes_on = |it: &&Workflow| {
-                it.stance == InteractionMode::Plan && *stance == InteractionMode::Act
+                it.interaction == InteractionMode::Plan && *interaction == InteractionMode::Act
             };
             let plan = before.filter(goes_on).map_or(Vec::new(), |it| it.plan.clone());
             let workflow = Workflow {
@@ -204,7 +204,7 @@ impl LedgerState {
                 driver: driver.clone(),
                 mode: *mode,
                 attached: attached.clone(),
-                stance: *stance,
+                interaction: *interaction,
                 follows: *follows,
                 guards: guards.clone(),
                 is_served: *served,
@@ -255,7 +255,9 @@ impl Workflow {
     /// target at the previous planning, or else the one instance attached by the user.
     pub fn implicit_target(&self, call: Seq) -> Option<ImplicitTarget> {
         let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
-        planned.find_map(|pending| pending.proposal.meant.clone()).or_else(|| self.pointed_at())
+        planned
+            .find_map(|pending| pending.proposal.implicit_target.clone())
+            .or_else(|| self.pointed_at())
     }
 
     fn pointed_at(&self) -> Option<ImplicitTarget> {
@@ -344,10 +346,10 @@ impl Workflow {
             // The call of a message tool is still open when its text is recorded.
             Entry::Said { text, .. } if self.has_open_call() => self.talk.add_message(seq, text),
             Entry::Said { .. }
-            | Entry::Told { .. }
+            | Entry::Notified { .. }
             | Entry::Requested { .. }
             | Entry::Replied { .. }
-            | Entry::Unanswered { .. }
+            | Entry::RequestFailed { .. }
             | Entry::Resumed {}
             | Entry::Summarised { .. } => self.talk.apply_entry(seq, entry),
             Entry::Asked { text, attached } => match self.open_question() {
@@ -416,7 +418,7 @@ impl Workflow {
             Entry::Rejected { proposal, reason } => {
                 self.set_status(*proposal, PendingStatus::Rejected(reason.clone()));
             }
-            Entry::Withdrawn { proposal, reason, again } => {
+            Entry::Withdrawn { proposal, reason, replanned: again } => {
                 self.set_status(*proposal, PendingStatus::Withdrawn(reason.clone()));
                 if *again && let Some(pending) = self.proposals.get(proposal) {
                     let call = pending.call;
@@ -442,12 +444,12 @@ impl Workflow {
             | Entry::Asked { .. }
             | Entry::Requested { .. }
             | Entry::Replied { .. }
-            | Entry::Unanswered { .. }
+            | Entry::RequestFailed { .. }
             | Entry::Resumed {}
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
             | Entry::Erased {}
-            | Entry::Told { .. }
+            | Entry::Notified { .. }
             | Entry::Summarised { .. }
             | Entry::Said { .. }
             | Entry::Called { .. }

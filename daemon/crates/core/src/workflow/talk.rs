@@ -127,7 +127,7 @@ impl ModelConversation {
             Entry::Questioned { question, .. } => {
                 self.turns.push((seq, TurnSource::Aloud(question.clone())));
             }
-            Entry::Told { text } => self.turns.push((seq, TurnSource::Vector(text.clone()))),
+            Entry::Notified { text } => self.turns.push((seq, TurnSource::Vector(text.clone()))),
             Entry::Called { .. } => {
                 self.vain = 0;
                 self.turns.push((seq, TurnSource::Call(seq)));
@@ -153,7 +153,7 @@ impl ModelConversation {
                     self.per_token = Some(ratio);
                 }
             }
-            Entry::Unanswered { code, message, retryable, hint, setting } => {
+            Entry::RequestFailed { code, message, retryable, hint, setting } => {
                 self.trouble = Some(ModelTrouble {
                     code: *code,
                     message: message.clone(),

@@ -33,7 +33,7 @@ impl Run {
     }
 
     fn within(
-        stance: InteractionMode,
+        interaction: InteractionMode,
         (driver, mode, goal): (&str, Mode, &str),
         guards: Option<Guards>,
     ) -> Self {
@@ -49,7 +49,7 @@ impl Run {
             driver,
             mode,
             attached,
-            stance,
+            interaction,
             follows,
             guards,
         })
@@ -111,12 +111,12 @@ fn proposal(name: &str) -> Proposal {
         preview: Preview::default(),
         warnings: Vec::new(),
         after: Vec::new(),
-        meant: None,
+        implicit_target: None,
         files: None,
         from: None,
-        takes_back: Vec::new(),
+        reverts: Vec::new(),
         replaces: None,
-        writes: Vec::new(),
+        changed_files: Vec::new(),
     }
 }
 
@@ -194,7 +194,7 @@ fn only_the_first_call_of_a_message_is_taken() {
         ModelMessage { text: Some("I look.".to_owned()), calls, ..ModelMessage::default() };
     let entries = run.input(WorkflowInput::Replied(message)).unwrap();
     assert!(matches!(&entries[1], Entry::Called { tool, .. } if tool == "list_children"));
-    assert!(matches!(&entries[2], Entry::Told { text } if text.contains("delete_instance")));
+    assert!(matches!(&entries[2], Entry::Notified { text } if text.contains("delete_instance")));
     assert_eq!(entries.len(), 3);
     run.answer(Ok(Plan::Answer(json!([1]))), &[]);
     let turns = run.state.build_prompt(WORKFLOW).unwrap().turns;
@@ -345,14 +345,14 @@ fn attachments_are_recorded_and_absent_in_old_ledgers() {
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver, mode) = ("a goal".to_owned(), "offline".to_owned(), Mode::Confirm);
-        let (stance, follows, guards) = (InteractionMode::Act, None, None);
+        let (interaction, follows, guards) = (InteractionMode::Act, None, None);
         Entry::Started {
             place,
             goal,
             driver,
             mode,
             attached,
-            stance,
+            interaction,
             follows,
             guards,
             served: false,
@@ -390,10 +390,19 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
     let file = "place.rbxl".to_owned();
     let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
     let (goal, driver, mode) = ("beside".to_owned(), CALLS.to_owned(), Mode::Confirm);
-    let (attached, stance, follows, guards) = (Vec::new(), InteractionMode::Act, None, None);
+    let (attached, interaction, follows, guards) = (Vec::new(), InteractionMode::Act, None, None);
     let served = false;
-    let started =
-        Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served };
+    let started = Entry::Started {
+        place,
+        goal,
+        driver,
+        mode,
+        attached,
+        interaction,
+        follows,
+        guards,
+        served,
+    };
     let (tool, args) = ("create_instance".to_owned(), json!({}));
     let mut proposal = proposal("beside");
     proposal.after = after.to_vec();
@@ -436,7 +445,9 @@ fn proposal_depending_on_another_workflows_is_planned_again() {
     beside(&mut run, second, &[first]);
     assert!(decide(&run.state, Seq(100), WorkflowInput::Lost(Seq(99))).unwrap().is_empty());
     let lost = decide(&run.state, Seq(100), WorkflowInput::Lost(first)).unwrap();
-    let [Entry::Withdrawn { proposal, again: true, .. }] = &lost[..] else { panic!("{lost:?}") };
+    let [Entry::Withdrawn { proposal, replanned: true, .. }] = &lost[..] else {
+        panic!("{lost:?}")
+    };
     assert_eq!(*proposal, second);
     // Proposals sent to the target are kept.
     let acks = serde_json::from_value(json!([{ "outcomes": [], "inverse": [] }])).unwrap();
@@ -448,8 +459,8 @@ fn proposal_depending_on_another_workflows_is_planned_again() {
 
 #[test]
 fn interaction_mode_limits_tools_for_every_driver() {
-    let may = |stance, driver: &str, tool: &str, guards: Option<Guards>| {
-        let mut run = Run::within(stance, (driver, Mode::Dangerous, "a goal"), guards);
+    let may = |interaction, driver: &str, tool: &str, guards: Option<Guards>| {
+        let mut run = Run::within(interaction, (driver, Mode::Dangerous, "a goal"), guards);
         run.input(WorkflowInput::Called(vec![ToolCall::new(tool, json!({}))])).unwrap();
         let Some(WantedWork::Plan { call, .. }) = run.wants() else { panic!("no open call") };
         check_call(&run.state, WORKFLOW, call).map_err(|refusal| refusal.0)
@@ -467,8 +478,8 @@ fn interaction_mode_limits_tools_for_every_driver() {
             let why = may(InteractionMode::Ask, driver, tool, guards.clone()).unwrap_err();
             assert!(why.contains("a plan is not asked for"), "{why}");
         }
-        for stance in [InteractionMode::Plan, InteractionMode::Ask] {
-            assert_eq!(may(stance, driver, "list_children", guards.clone()), Ok(()));
+        for interaction in [InteractionMode::Plan, InteractionMode::Ask] {
+            assert_eq!(may(interaction, driver, "list_children", guards.clone()), Ok(()));
         }
     }
     assert_eq!(may(InteractionMode::Act, "offline", "create_instance", None), Ok(()));

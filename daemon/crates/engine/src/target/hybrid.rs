@@ -186,7 +186,10 @@ impl LinkedProject {
             after.into_keys().collect()
         };
         let (owned, commands) = (parted.owned, parted.commands);
-        Ok((Some(ProjectFileChanges { project: name, owned, commands, files }), parted.loose))
+        Ok((
+            Some(ProjectFileChanges { project: name, command_indices: owned, commands, files }),
+            parted.loose,
+        ))
     }
 }
 

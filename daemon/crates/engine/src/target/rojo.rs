@@ -45,7 +45,7 @@ impl RojoTarget {
     ) -> Result<Proposal, Refusal> {
         let FileEffects { changed, retained } = self.project.file_effects(scene)?;
         let is_new = |(name, hash): &(String, _)| before.get(name) != Some(hash);
-        proposal.writes = changed.into_iter().filter(is_new).map(|(name, _)| name).collect();
+        proposal.changed_files = changed.into_iter().filter(is_new).map(|(name, _)| name).collect();
         let deletes = proposal.commands.iter().any(|it| matches!(it, Command::Delete { .. }));
         if deletes && !retained.is_empty() {
             let files = name_files(&retained);
@@ -110,8 +110,11 @@ impl TargetDriver for RojoTarget {
             Err(_) if is_exact => proposal,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let generated =
-            if is_exact { Vec::new() } else { self.project.generated_files(&proposal.writes) };
+        let generated = if is_exact {
+            Vec::new()
+        } else {
+            self.project.generated_files(&proposal.changed_files)
+        };
         Ok(Ok(CompletedPlan { proposal, generated }))
     }
 

@@ -87,7 +87,7 @@ impl StudioTarget {
 
     pub fn request(&mut self, wanted: PluginQuery) -> u64 {
         let number = self.next_number();
-        self.work.push(Work::Tell { number, wanted });
+        self.work.push(Work::Query { number, query: wanted });
         number
     }
 
@@ -110,15 +110,15 @@ impl StudioTarget {
 
     /// Whether a question is not yet answered.
     pub fn has_open_question(&self) -> bool {
-        self.work.iter().any(|work| matches!(work, Work::Tell { .. }))
+        self.work.iter().any(|work| matches!(work, Work::Query { .. }))
     }
 
     /// Removes an answered question and returns it. None if it is not queued.
     pub fn take_answer(&mut self, answered: u64) -> Option<PluginQuery> {
-        let is_it = |work: &Work| matches!(work, Work::Tell { number, .. } if *number == answered);
+        let is_it = |work: &Work| matches!(work, Work::Query { number, .. } if *number == answered);
         let at = self.work.iter().position(is_it)?;
         match self.work.remove(at) {
-            Work::Tell { wanted, .. } => Some(wanted),
+            Work::Query { query: wanted, .. } => Some(wanted),
             Work::Apply { .. } => None,
         }
     }
@@ -160,7 +160,7 @@ impl StudioTarget {
     pub fn retain_proposals(&mut self, is_due: impl Fn(Seq) -> bool) {
         self.work.retain(|work| match work {
             Work::Apply { apply } => is_due(apply.proposal),
-            Work::Tell { .. } => true,
+            Work::Query { .. } => true,
         });
     }
 }
@@ -411,8 +411,8 @@ fn to_action(
             "What was deleted in a file cannot be brought back in Studio, below {}.",
             parent.path
         )?,
-        Command::Insert { id, asset, parent, holds, expect } => {
-            Action::Insert { id, asset, parent, holds: holds.fingerprint(), expect }
+        Command::Insert { id, asset, parent, contents: holds, expect } => {
+            Action::Insert { id, asset, parent, contents: holds.fingerprint(), expect }
         }
         Command::EditMemory { .. } => return Ok(None),
         Command::EditScript { target, expect, .. } => {

@@ -30,7 +30,7 @@ use plans::{FIND_TOOL, PlanStep, RequestPlan};
 /// Returns the next message: one call, or a text without calls, which ends the conversation.
 pub fn next_message(prompt: &ModelPrompt) -> ModelMessage {
     match language::parse_goal(&prompt.goal) {
-        Ok(requests) if prompt.stance == InteractionMode::Ask => {
+        Ok(requests) if prompt.interaction == InteractionMode::Ask => {
             final_message(describe_plan(&plans::plan_requests(&requests)))
         }
         Ok(requests) => {
@@ -119,7 +119,7 @@ impl<'a> PlanProgress<'a> {
                 }
             })
             .collect();
-        let is_plan_only = prompt.stance == InteractionMode::Plan;
+        let is_plan_only = prompt.interaction == InteractionMode::Plan;
         let was_planned = calls.first().is_some_and(|(tool, ..)| *tool == PLAN_TOOL);
         // A single step needs no plan, unless one is requested.
         let lead_calls =

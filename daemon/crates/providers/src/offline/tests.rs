@@ -288,20 +288,20 @@ fn ask_mode_only_describes_the_steps() {
         ("grid 50x50", "- and 31 more\nNothing was changed"),
     ] {
         let message =
-            next_message(&ModelPrompt { stance: InteractionMode::Ask, ..prompt(goal, &[]) });
+            next_message(&ModelPrompt { interaction: InteractionMode::Ask, ..prompt(goal, &[]) });
         assert!(message.calls.is_empty() && !message.is_declined);
         let text = message.text.unwrap();
         assert!(text.contains(says), "{text}");
     }
     let message =
-        next_message(&ModelPrompt { stance: InteractionMode::Ask, ..prompt("dance", &[]) });
+        next_message(&ModelPrompt { interaction: InteractionMode::Ask, ..prompt("dance", &[]) });
     assert!(message.is_declined && message.text.unwrap().contains("I do not understand"));
 }
 
 #[test]
 fn plan_is_made_first_and_built_on_request() {
     for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
-        let planning = ModelPrompt { stance: InteractionMode::Plan, ..prompt(goal, &[]) };
+        let planning = ModelPrompt { interaction: InteractionMode::Plan, ..prompt(goal, &[]) };
         let message = next_message(&planning);
         let plan = message.calls.into_iter().next().unwrap();
         assert_eq!(

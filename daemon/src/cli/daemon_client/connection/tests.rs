@@ -75,7 +75,7 @@ fn request_is_sent_with_its_token_and_body() {
         epoch: 1,
         text: "Hello".to_owned(),
         attached: Vec::new(),
-        stance: InteractionMode::Ask,
+        interaction: InteractionMode::Ask,
         begins: false,
         request: None,
     };

@@ -129,7 +129,7 @@ const drafted = () => JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
 addEventListener("input", ({ target }) => {
   const fields = target.closest?.("form.composer")?.elements;
   if (!fields) return;
-  const draft = { text: fields.text.value, stance: fields.stance.value };
+  const draft = { text: fields.text.value, interaction: fields.interaction.value };
   // A longer text cannot be sent, and there may be no room for it.
   if (draft.text.length <= LONGEST) sessionStorage.setItem(DRAFT, JSON.stringify(draft));
 });
@@ -144,8 +144,8 @@ async function composer() {
   swap(box, html);
   const fields = box.querySelector("form").elements;
   if (chosen.length === 0) {
-    const { text = "", stance = "act" } = drafted();
-    [fields.text.value, fields.stance.value] = [text, stance];
+    const { text = "", interaction = "act" } = drafted();
+    [fields.text.value, fields.interaction.value] = [text, interaction];
   }
   for (const { name, value, checked } of chosen) {
     const field = fields[name];
@@ -301,7 +301,7 @@ async function ask(text, more = {}) {
     session: option.value,
     epoch: Number(option.dataset.epoch),
     text,
-    stance: form.elements.stance.value,
+    interaction: form.elements.interaction.value,
     request: crypto.randomUUID(),
     ...more,
   };
@@ -327,7 +327,7 @@ act("ask", async (form) => {
   now.begins.checked = false;
   sessionStorage.removeItem(DRAFT);
 });
-act("answer", ({ dataset }) => ask(dataset.text, dataset.stance ? { stance: dataset.stance } : {}));
+act("answer", ({ dataset }) => ask(dataset.text, dataset.interaction ? { interaction: dataset.interaction } : {}));
 act("task", async (button) => {
   await call("POST", `/api/workflows/${button.dataset.task}/${button.dataset.verb}`);
   headSoon();

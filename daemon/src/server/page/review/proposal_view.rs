@@ -98,7 +98,7 @@ pub(super) fn proposal_link(of: Seq) -> Markup {
 fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
-            @if let Some(intent) = &proposal.meant { li { (safe_line(&intent.describe())) } }
+            @if let Some(intent) = &proposal.implicit_target { li { (safe_line(&intent.describe())) } }
             @if let Some(files) = proposal.describe_files() { li { (safe_line(&files)) } }
             @if !proposal.after.is_empty() {
                 li {

@@ -177,7 +177,7 @@ fn call_without_a_path_targets_the_selected_instance() {
     let rename = json!({ "newName": "Tower" });
     let proposal = proposed(call_with(&mut scene, &["studio:2"], "rename_instance", rename));
     assert_eq!(proposal.commands[0].target().id.0, "studio:2");
-    let meant = proposal.meant.unwrap();
+    let meant = proposal.implicit_target.unwrap();
     assert_eq!(meant.describe(), "Path left out: the selected instance game.Workspace.Wall");
     let args = json!({ "className": "Folder", "props": { "Name": "In" } });
     let proposal = proposed(call_with(&mut scene, &["studio:3"], "create_instance", args.clone()));
@@ -200,7 +200,7 @@ fn only_new_instances_need_no_single_selection() {
         assert_eq!(refused.contains("2 instances are selected"), selected.len() == 2, "{refused}");
         let made =
             call_with(&mut scene, selected, "create_instance", json!({ "className": "Part" }));
-        let meant = proposed(made).meant.unwrap();
+        let meant = proposed(made).implicit_target.unwrap();
         assert_eq!(meant.describe(), "Path left out: game.Workspace");
     }
 }
@@ -215,7 +215,7 @@ fn calls_naming_their_instances_request_no_selection() {
     ] {
         let mark = scene.journal_mark();
         let proposal = proposed(call(&mut scene, "delete_instance", args));
-        assert_eq!(proposal.meant, None);
+        assert_eq!(proposal.implicit_target, None);
         assert!(!scene.take_missing().is_selection_missing);
         scene.rollback(mark);
     }
@@ -225,7 +225,8 @@ fn calls_naming_their_instances_request_no_selection() {
 fn recorded_implicit_target_is_used_again() {
     let mut scene = place();
     let delete = |scene: &mut PlanningScene| call(scene, "delete_instance", json!({}));
-    let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
+    let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({})))
+        .implicit_target;
     let mut scene = place();
     scene.set_implicit_target(meant.clone());
     scene.scene_mut().set_selection(&[InstanceId("studio:3".to_owned())], 1);
@@ -247,7 +248,7 @@ fn calls_of_one_proposal_share_the_implicit_target() {
         { "tool": "clone_instance", "args": { "name": "Keep" } },
     ] });
     let proposal = proposed(call_with(&mut scene, &["studio:2"], "propose_changes", changes));
-    assert_eq!(proposal.meant.unwrap().target.path.to_string(), "game.Workspace.Wall");
+    assert_eq!(proposal.implicit_target.unwrap().target.path.to_string(), "game.Workspace.Wall");
     assert_eq!(proposal.commands[1].target().path.to_string(), "game.Workspace.Tower");
     at(&scene, "game.Workspace.Keep");
 }

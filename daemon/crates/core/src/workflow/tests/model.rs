@@ -68,7 +68,7 @@ impl Run {
         let result = check_call(&self.state, WORKFLOW, call).and(result);
         let entries =
             self.input(WorkflowInput::Planned { call, result, after: Vec::new() }).unwrap();
-        entries.into_iter().find(|entry| !matches!(entry, Entry::Told { .. })).unwrap()
+        entries.into_iter().find(|entry| !matches!(entry, Entry::Notified { .. })).unwrap()
     }
 
     fn requested(&mut self, bytes: u64) {
@@ -297,7 +297,7 @@ fn task_with_parts_but_no_script_is_not_complete() {
     is_refused(&run.called("complete", json!({ "n": 1 }), done()), "You made 1 part and no script");
     // A model that just stops is reminded once.
     let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
-    assert!(matches!(said.last(), Some(Entry::Told { text }) if text.contains("no script")));
+    assert!(matches!(said.last(), Some(Entry::Notified { text }) if text.contains("no script")));
     let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
     assert!(matches!(said.last(), Some(Entry::Finished { .. })), "{said:?}");
 }
@@ -320,7 +320,7 @@ fn three_refusals_ask_for_another_way_nine_pause_workflow() {
     let mut run = run();
     for n in 1..=9 {
         run.called("read_script", json!({ "n": n }), refuse("There is no such path."));
-        let told = matches!(run.records.last().unwrap().entry, Entry::Told { .. });
+        let told = matches!(run.records.last().unwrap().entry, Entry::Notified { .. });
         assert_eq!(told, n % 3 == 0 && n < 9, "after {n}");
     }
     assert_eq!(run.wants(), Some(WantedWork::GoAhead));
@@ -376,7 +376,7 @@ fn flawed_messages_are_returned_and_stop_after_three() {
     for n in 1..=3 {
         let flaw = Some("Your message was empty.".to_owned());
         let entries = run.says(ModelMessage { flaw, ..ModelMessage::default() });
-        let is_over = matches!(entries.last(), Some(Entry::Unanswered { .. }));
+        let is_over = matches!(entries.last(), Some(Entry::RequestFailed { .. }));
         assert_eq!(is_over, n == 3, "{entries:?}");
     }
 }

@@ -19,11 +19,11 @@ impl Bench {
         (bench, opened)
     }
 
-    /// Sends a request with this stance, waits for its end, and returns the workflow.
-    fn asked(&mut self, opened: &Json, text: &str, stance: &str) -> Json {
+    /// Sends a request with this interaction, waits for its end, and returns the workflow.
+    fn asked(&mut self, opened: &Json, text: &str, interaction: &str) -> Json {
         let chat = json!({
             "session": opened["session"], "epoch": opened["epoch"], "text": text, "attached": [],
-            "stance": stance,
+            "interaction": interaction,
         });
         let started = self.human.call("POST", "/api/chat", &chat).ok();
         self.human.until("done");
