@@ -271,6 +271,20 @@ impl HomePerson {
         self.person().decide(proposal, decision).ok();
     }
 
+    /// Waits until a proposal has this status.
+    #[track_caller]
+    pub(super) fn until_status(&self, proposal: &Json, status: &str) {
+        let (path, began) = (format!("/api/proposals/{}", proposal["seq"]), Instant::now());
+        loop {
+            let view = self.get(&path);
+            if view["status"] == status {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "it is not {status}: {view}");
+            thread::park_timeout(LOOKED);
+        }
+    }
+
     pub(super) fn workflows(&self) -> Vec<Json> {
         self.person().workflows()
     }

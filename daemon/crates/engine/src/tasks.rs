@@ -33,7 +33,6 @@ impl Engine {
         }
     }
 
-    /// Begins a workflow.
     pub fn begin_workflow(
         &mut self,
         request: impl Into<UserRequest>,

@@ -53,17 +53,14 @@ impl WorkflowRun {
         self.workflow()?.proposal(proposal)
     }
 
-    /// See [`Engine::run`].
     pub fn run(&mut self) -> Result<NextStep, EngineError> {
         self.engine.run(self.workflow)
     }
 
-    /// See [`Engine::handle_input`].
     pub fn handle_input(&mut self, input: WorkflowInput) -> Result<Vec<Record>, EngineError> {
         self.engine.handle_input(self.workflow, input)
     }
 
-    /// See [`Engine::add_calls`].
     pub fn add_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), EngineError> {
         self.engine.add_calls(self.workflow, calls)
     }
@@ -72,7 +69,6 @@ impl WorkflowRun {
         self.engine.approve(proposal, by, twice)
     }
 
-    /// See [`Engine::revise_proposal`].
     pub fn revise_proposal(
         &mut self,
         old: Seq,
@@ -81,12 +77,10 @@ impl WorkflowRun {
         self.engine.revise_proposal(old, draft)
     }
 
-    /// See [`Engine::prepare_request`].
     pub fn prepare_request(&mut self) -> Result<Option<ModelRequest>, EngineError> {
         self.engine.prepare_request(self.workflow)
     }
 
-    /// See [`Engine::handle_reply`].
     pub fn handle_reply(
         &mut self,
         request: &ModelRequest,
@@ -95,12 +89,10 @@ impl WorkflowRun {
         self.engine.handle_reply(self.workflow, request, answer)
     }
 
-    /// See [`Engine::find_fetch`].
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
         self.engine.find_fetch(call)
     }
 
-    /// See [`Engine::record_fetch_result`].
     pub fn record_fetch_result(
         &mut self,
         call: Seq,
