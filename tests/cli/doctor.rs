@@ -148,7 +148,7 @@ fn doctor_finds_running_other_and_killed_daemons() {
     ended(&output, 0);
     let says = format!("port {}", daemon.port);
     state(&all, "daemon", "daemon", "ok", &says);
-    state(&all, "daemon", "daemon", "ok", "stays");
+    state(&all, "daemon", "daemon", "ok", "runs until it is stopped");
     state(&all, "ports", &daemon.port.to_string(), "ok", "this ledger");
     state(&all, "ledger", "ledger", "ok", "sound");
     state(&all, "studio", "pairing", "ok", "1 plugin");

@@ -466,7 +466,7 @@ fn plugin_is_installed_and_removed_with_setup() {
     let variables = [("WINEPREFIX", &*prefix)];
     let plugin = roblox.join("Plugins/Vector.rbxm");
     let shown = person.run_with(&variables, &["--dry-run"]);
-    assert!(shown.stdout.contains("the plugin would be at"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("the plugin would be installed at"), "{}", shown.stdout);
     assert!(all() == before);
     let done = person.run_with(&variables, &["--port", "0"]);
     ended(&done, 0);

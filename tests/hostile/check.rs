@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use random_draws::RandomDraws;
 use scene_schemas::Value;
 use vector_place::diff::diff_scenes;
 use vector_place::selector::Selector;
 use vector_place::{DetachedSubtree, Node, Scene};
+
+use super::Dice;
 
 /// How far an input got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +24,7 @@ pub(super) enum Stage {
 const LOOKS: usize = 60;
 
 /// Uses a file as a session would, and checks the invariants.
-pub(super) fn check(bytes: &Arc<[u8]>, draws: &mut RandomDraws) -> Result<Stage, String> {
+pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String> {
     let Ok(mut scene) = Scene::open(Arc::clone(bytes)) else {
         return Ok(Stage::Refused);
     };
@@ -36,9 +37,9 @@ pub(super) fn check(bytes: &Arc<[u8]>, draws: &mut RandomDraws) -> Result<Stage,
             unchanged.len()
         ));
     }
-    walk(&scene, draws)?;
+    walk(&scene, dice)?;
     let mark = scene.journal_mark();
-    let edits = edit(&mut scene, draws);
+    let edits = edit(&mut scene, dice);
     let stage = match scene.encode() {
         Ok(after) => {
             hold(&scene, &after, &edits)?;
@@ -74,14 +75,14 @@ fn hold(scene: &Scene, after: &[u8], edits: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn walk(scene: &Scene, draws: &mut RandomDraws) -> Result<(), String> {
+fn walk(scene: &Scene, dice: &mut Dice) -> Result<(), String> {
     let nodes: Vec<Node> = scene.subtree(scene.root()).collect();
     if nodes.len() != scene.len() + 1 {
         return Err("the walk and the length differ".to_owned());
     }
     let _ = (scene.unsupported_items(), scene.is_place());
     for _ in 0..LOOKS.min(nodes.len()) {
-        look(scene, draws.pick(&nodes))?;
+        look(scene, *dice.pick(&nodes))?;
     }
     for text in ["Part", "#Wall", "[Anchored = true]", "* > Script", "Model Part[Name ^= \"W\"]"] {
         if let Ok(selector) = Selector::parse(text) {
@@ -124,21 +125,21 @@ fn look(scene: &Scene, node: Node) -> Result<(), String> {
 }
 
 /// Makes a few edits and describes them.
-fn edit(scene: &mut Scene, draws: &mut RandomDraws) -> Vec<String> {
+fn edit(scene: &mut Scene, dice: &mut Dice) -> Vec<String> {
     let mut done = Vec::new();
-    for _ in 0..=draws.below(5) {
+    for _ in 0..=dice.below(5) {
         let nodes: Vec<Node> = scene.subtree(scene.root()).take(3_000).collect();
-        let (node, other) = (draws.pick(&nodes), draws.pick(&nodes));
+        let (node, other) = (*dice.pick(&nodes), *dice.pick(&nodes));
         let said = format!("{}", scene.path(node));
-        let kind = draws.below(14);
+        let kind = dice.below(14);
         let what = if node == scene.root() {
-            let class = draws.pick(&["Folder", "Workspace", "Script"]);
+            let class = *dice.pick(&["Folder", "Workspace", "Script"]);
             scene.create(node, class, "New");
             "create"
         } else if kind < 7 {
-            change(scene, node, other, kind, draws)
+            change(scene, node, other, kind, dice)
         } else {
-            rebuild(scene, node, other, kind, draws)
+            rebuild(scene, node, other, kind, dice)
         };
         done.push(format!("{what} {said}"));
     }
@@ -151,13 +152,13 @@ fn change(
     node: Node,
     other: Node,
     kind: usize,
-    draws: &mut RandomDraws,
+    dice: &mut Dice,
 ) -> &'static str {
     let names = scene.stored_names(node);
-    let name = if names.is_empty() { "Anything" } else { draws.pick(&names) };
+    let name = if names.is_empty() { "Anything" } else { *dice.pick(&names) };
     match kind {
         0 => {
-            let name = draws.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]);
+            let name = *dice.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]);
             scene.rename(node, name);
             "rename"
         }
@@ -182,7 +183,7 @@ fn change(
         5 => {
             let other = if other == scene.root() { node } else { other };
             let target = scene.target(other);
-            let name = draws.pick(&["Value", "PrimaryPart", "Part0", "NotInvented"]);
+            let name = *dice.pick(&["Value", "PrimaryPart", "Part0", "NotInvented"]);
             let _ = scene.set_property(node, name, Some(&Value::Ref(Some(target))));
             "reference"
         }
@@ -203,13 +204,13 @@ fn rebuild(
     node: Node,
     other: Node,
     kind: usize,
-    draws: &mut RandomDraws,
+    dice: &mut Dice,
 ) -> &'static str {
-    let index = Some(draws.below(5) as u32);
+    let index = Some(dice.below(5) as u32);
     match kind {
         7 | 8 => {
             let class = scene.class(other).to_owned();
-            let class = if draws.below(2) == 0 { &class } else { "Part" };
+            let class = if dice.below(2) == 0 { &class } else { "Part" };
             let new = scene.create(node, class, "New");
             let name = scene.stored_names(other).first().copied();
             if let Some((name, value)) =
@@ -236,7 +237,7 @@ fn rebuild(
         _ => {
             let Ok(subtree) = scene.encode_subtree(node) else { return "nothing" };
             let subtree = DetachedSubtree::decode(&subtree).expect("what was encoded is a subtree");
-            if draws.below(2) == 0 {
+            if dice.below(2) == 0 {
                 scene.delete(node);
             }
             let other = if scene.is_live(other) { other } else { scene.root() };

@@ -209,7 +209,7 @@ fn two_daemons_do_not_share_a_ledger_or_a_port() {
     let other = Home::new();
     let second = other.run(&["serve", "--port", &port], "");
     assert_eq!(second.code, 1);
-    assert!(second.stderr.contains("taken by another Vector"), "{}", second.stderr);
+    assert!(second.stderr.contains("in use by another Vector"), "{}", second.stderr);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn checkpoint_restore_is_a_proposal() {
     let folder = home.path().display().to_string();
     let cli = |args: &[&str]| home.run(&[&["checkpoint", "--home", &folder], args].concat(), "");
     assert!(cli(&["--list"]).stdout.contains("  before\n"), "{}", cli(&["--list"]).stdout);
-    assert!(cli(&["later"]).stdout.starts_with("Checkpoint "));
+    assert!(cli(&["later"]).stdout.starts_with("Created checkpoint "));
     let number = checkpoint["seq"].to_string();
     let restored = cli(&["--restore", &number, "--no-wait"]);
     assert!(restored.stdout.contains("proposes the restore"), "{}", restored.stderr);

@@ -229,7 +229,7 @@ fn additive_proposals_before_a_deletion_are_offered_together() {
         .map(|seq| seq.parse().unwrap())
         .collect();
     assert_eq!(plain, [first, second], "the last stands on what deletes: {list}");
-    assert!(list.contains("data-behind=\"1\">Accept all additive (2)"), "{list}");
+    assert!(list.contains("data-behind=\"1\">Approve all additive (2)"), "{list}");
 }
 
 /// A warning that needs a second confirmation has it wherever it is decided.
@@ -271,7 +271,7 @@ fn five_thousand_lines_render_small_and_fast() {
 }
 
 #[test]
-fn partly_accepted_card_is_not_shown_as_rejected() {
+fn partly_approved_card_is_not_shown_as_rejected() {
     let mut desk = Desk::new("");
     let lamp = json!({ "className": "PointLight", "props": { "Name": "Lamp" } });
     let model = json!({
@@ -282,7 +282,7 @@ fn partly_accepted_card_is_not_shown_as_rejected() {
     let parts = json!([{ "part": "command", "command": 0 }]);
     let taken = desk.human.decide(whole, &json!({ "say": "take", "parts": parts })).ok();
     let card = desk.part(&format!("card?of={whole}"));
-    assert!(card.contains(">partly accepted<") && !card.contains("rejected"), "{card}");
+    assert!(card.contains(">partly approved<") && !card.contains("rejected"), "{card}");
     let part = taken["proposal"].as_u64().unwrap();
     desk.human.decide(part, &json!({ "say": "reject" })).ok();
     let card = desk.part(&format!("card?of={part}"));

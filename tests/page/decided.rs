@@ -262,7 +262,7 @@ fn refused_bulk_approve_reports_how_many_were_approved() {
     until_listed(&browser, 2);
     browser.click("#dialog button.main");
     bench.human.until_status(all[0], "applied");
-    browser.until_shown("#toasts", "Approved: 1 of 3");
+    browser.until_shown("#toasts", "Approved 1 of 3");
     browser.until_shown("#toasts", &format!("Proposal {} ", all[1]));
     // The one that was planned on top of the second is replanned.
     browser.until_shown("#list h1", "1 proposal");

@@ -80,7 +80,7 @@ fn invalid_render_arguments_are_refused() {
     let (home, file) = with_place(Format::Rbxl);
     let out = home.path().join("out.png");
     for size in ["63", "4097", "0", "x", "100x", "1e3", "99999999999"] {
-        refused(&home, &file, &out, &["--size", size], "64 to 4096 points");
+        refused(&home, &file, &out, &["--size", size], "64 to 4096 pixels");
     }
     refused(&home, &file, &out, &["--view", "back"], "possible values: top, iso, front");
     refused(&home, &file, &out, &["game.Nowhere"], "`vector show` shows");

@@ -4,6 +4,7 @@
 //! installed, its sourcemap and its place are compared as well.
 
 mod cases;
+mod chance;
 mod crash;
 mod edited;
 mod edits;
@@ -14,7 +15,6 @@ mod moved;
 mod named;
 mod oracle;
 mod packages;
-mod random_projects;
 mod recover;
 mod sourcemap;
 mod vectors;

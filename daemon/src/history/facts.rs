@@ -111,20 +111,20 @@ impl OutcomeFacts {
             Some(HistoryOutcome::Applied) if self.find_revert(proposal).is_some() => {
                 HistoryOutcome::Reverted
             }
-            Some(HistoryOutcome::Rejected) if self.is_partly_accepted(proposal) => {
-                HistoryOutcome::PartlyAccepted
+            Some(HistoryOutcome::Rejected) if self.is_partly_approved(proposal) => {
+                HistoryOutcome::PartlyApproved
             }
             Some(outcome) => *outcome,
         }
     }
 
     /// Whether a part or an edited form of a proposal was accepted in its place.
-    fn is_partly_accepted(&self, proposal: Seq) -> bool {
+    fn is_partly_approved(&self, proposal: Seq) -> bool {
         use HistoryOutcome as Now;
         let taken = |it: &Seq| {
             matches!(
                 self.proposal_outcome(*it),
-                Now::Approved | Now::Applied | Now::Undone | Now::Reverted | Now::PartlyAccepted
+                Now::Approved | Now::Applied | Now::Undone | Now::Reverted | Now::PartlyApproved
             )
         };
         self.successors.get(&proposal).is_some_and(|later| later.iter().any(taken))

@@ -87,7 +87,7 @@ pub enum HistoryOutcome {
     /// A person rejected the proposal.
     Rejected,
     /// A part or an edited form of the proposal was accepted.
-    PartlyAccepted,
+    PartlyApproved,
     /// The proposal was withdrawn, because its base changed or its workflow ended.
     Withdrawn,
     /// The target could not apply the proposal.
@@ -109,7 +109,7 @@ impl HistoryOutcome {
         Self::Approved,
         Self::Applied,
         Self::Rejected,
-        Self::PartlyAccepted,
+        Self::PartlyApproved,
         Self::Withdrawn,
         Self::Failed,
         Self::Undone,
@@ -125,7 +125,7 @@ impl HistoryOutcome {
             Self::Approved => "approved",
             Self::Applied => "applied",
             Self::Rejected => "rejected",
-            Self::PartlyAccepted => "partly_accepted",
+            Self::PartlyApproved => "partly_approved",
             Self::Withdrawn => "withdrawn",
             Self::Failed => "failed",
             Self::Undone => "undone",

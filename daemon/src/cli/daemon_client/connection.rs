@@ -139,7 +139,7 @@ impl DaemonConnection {
         if let Some(process) = self.started {
             print_status(&format!(
                 "note: a daemon was started in the background (process {process}, port {}). It stops \
-                 after {IDLE} minutes without use; `vector stop` ends it.",
+                 after {IDLE} minutes without use; `vector stop` stops it.",
                 self.port()
             ));
         }
