@@ -1,40 +1,65 @@
 //! Breadth-first exploration of all states of a model.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A model that can be explored.
-pub(super) trait Explore {
+pub(super) trait Explore: Sized {
     type State: Copy + Eq + Hash + Debug;
-    fn start(&self) -> Self::State;
-    fn steps(&self, from: &Self::State) -> Vec<Step<Self::State>>;
+    type Event: Copy + Display;
+    fn initial_state(&self) -> Self::State;
+    fn list_steps(&self, from: &Self::State) -> Vec<ModelStep<Self>>;
     /// The violated invariant, if any.
-    fn wrong(&self, state: &Self::State) -> Option<&'static str>;
+    fn find_violation(&self, state: &Self::State) -> Option<&'static str>;
     /// Whether a state is settled; such a state must be reachable from everywhere without a mishap.
     fn is_settled(&self, state: &Self::State) -> bool;
 }
 
-pub(super) struct Step<S> {
-    pub(super) what: &'static str,
+pub(super) struct ModelStep<E: Explore> {
+    pub(super) event: E::Event,
     /// The proposal that the step concerns, from 1; 0 for none.
     pub(super) of: usize,
     pub(super) is_mishap: bool,
-    pub(super) to: S,
+    pub(super) to: E::State,
+}
+
+/// How a state was reached first: the number of the state before it, and the step.
+pub(super) struct Arrival<E: Explore> {
+    before: usize,
+    /// None for the initial state.
+    step: Option<(E::Event, usize)>,
 }
 
 /// The explored states, and the shortest path to a violation.
-pub(super) struct Explored<S> {
-    pub(super) states: Vec<S>,
+pub(super) struct Exploration<E: Explore> {
+    pub(super) states: Vec<E::State>,
+    arrivals: Vec<Arrival<E>>,
     pub(super) steps: usize,
-    pub(super) wrong: Option<(&'static str, String)>,
+    pub(super) violation: Option<(&'static str, String)>,
+}
+
+impl<E: Explore> Exploration<E> {
+    /// Returns a shortest path to a state, as the numbers of the states on it.
+    pub(super) fn find_path(&self, to: usize) -> Vec<usize> {
+        let before = |at: &usize| self.arrivals[*at].step.map(|_| self.arrivals[*at].before);
+        let mut path: Vec<usize> = std::iter::successors(Some(to), before).collect();
+        path.reverse();
+        path
+    }
+
+    /// Returns how a state was reached first: the number of the state before it, and the step.
+    pub(super) fn arrival(&self, at: usize) -> Option<(usize, E::Event)> {
+        let Arrival { before, step } = &self.arrivals[at];
+        step.map(|(event, _)| (*before, event))
+    }
 }
 
 /// A fast hasher: the standard one resists attackers, and takes four times as long.
 #[derive(Default)]
-pub(super) struct Quick(u64);
+pub(super) struct FastHasher(u64);
 
-impl Hasher for Quick {
+impl Hasher for FastHasher {
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.write_u8(*byte);
@@ -58,26 +83,26 @@ impl Hasher for Quick {
     }
 }
 
-pub(super) type Build = BuildHasherDefault<Quick>;
+pub(super) type FastBuild = BuildHasherDefault<FastHasher>;
 
 /// Explores breadth first, so that the first violation has the shortest path.
-pub(super) fn explore<E: Explore>(model: &E) -> Explored<E::State> {
-    let start = model.start();
-    let mut numbers = HashMap::with_capacity_and_hasher(1 << 17, Build::default());
+pub(super) fn explore<E: Explore>(model: &E) -> Exploration<E> {
+    let start = model.initial_state();
+    let mut numbers = HashMap::with_capacity_and_hasher(1 << 17, FastBuild::default());
     numbers.insert(start, 0);
     let mut states = vec![start];
-    let mut came = vec![(0, "start", 0)];
+    let mut arrivals: Vec<Arrival<E>> = vec![Arrival { before: 0, step: None }];
     let mut back: Vec<(usize, usize)> = Vec::new();
-    let (mut at, mut steps, mut wrong) = (0, 0, None);
-    while at < states.len() && wrong.is_none() {
+    let (mut at, mut steps, mut violation) = (0, 0, None);
+    while at < states.len() && violation.is_none() {
         let state = states[at];
-        wrong = model.wrong(&state).map(|why| (why, at));
-        for step in model.steps(&state) {
+        violation = model.find_violation(&state).map(|why| (why, at));
+        for step in model.list_steps(&state) {
             steps += 1;
             let number = *numbers.entry(step.to).or_insert(states.len());
             if number == states.len() {
                 states.push(step.to);
-                came.push((at, step.what, step.of));
+                arrivals.push(Arrival { before: at, step: Some((step.event, step.of)) });
             }
             if !step.is_mishap {
                 back.push((number, at));
@@ -85,16 +110,16 @@ pub(super) fn explore<E: Explore>(model: &E) -> Explored<E::State> {
         }
         at += 1;
     }
-    let wrong = wrong.or_else(|| {
-        let stuck = cannot_settle(&states, back, |state| model.is_settled(state))?;
+    let violation = violation.or_else(|| {
+        let stuck = find_unsettled(&states, back, |state| model.is_settled(state))?;
         Some(("what was approved is never settled", stuck))
     });
-    let wrong = wrong.map(|(why, at)| (why, trace(&came, at, &states[at])));
-    Explored { states, steps, wrong }
+    let violation = violation.map(|(why, at)| (why, format_trace(&arrivals, at, &states[at])));
+    Exploration { states, arrivals, steps, violation }
 }
 
 /// The first state from which no settled state can be reached.
-pub(super) fn cannot_settle<S>(
+fn find_unsettled<S>(
     states: &[S],
     mut back: Vec<(usize, usize)>,
     is_settled: impl Fn(&S) -> bool,
@@ -113,12 +138,11 @@ pub(super) fn cannot_settle<S>(
     can.iter().position(|can| !can)
 }
 
-pub(super) fn trace<S: Debug>(came: &[(usize, &str, usize)], mut at: usize, last: &S) -> String {
+fn format_trace<E: Explore>(arrivals: &[Arrival<E>], mut at: usize, last: &E::State) -> String {
     let mut lines = vec![format!("  {last:?}")];
-    while at != 0 {
-        let (before, what, of) = came[at];
-        lines.push(if of == 0 { format!("  {what}") } else { format!("  {what} ({of})") });
-        at = before;
+    while let Some((event, of)) = arrivals[at].step {
+        lines.push(if of == 0 { format!("  {event}") } else { format!("  {event} ({of})") });
+        at = arrivals[at].before;
     }
     lines.reverse();
     lines.join("\n")

@@ -1,89 +1,93 @@
-//! Model of the plugin: `plugin/src/{Session,Client,Apply,Memory,Mirror,Editor}.luau`.
+//! Model of the plugin: `plugin/src/{Session,Client,Work,Apply,Memory,Mirror,Outbox,Editor}.luau`.
+//!
+//! `plugin_cases.rs` compares what it does with repeated work with the plugin in the simulator.
 
+use super::state::StepEvent::{Daemon, Elsewhere};
 use super::state::{
-    Add, Line, Memory, Outcome, P, Post, Request, Slot, Snapshot, Stage, State, Work, bit,
+    AddStep, DaemonEvent, ModelState, PlaceState, PluginPost, PollLine, PostRequest, PostSlot,
+    ReportedOutcome, SnapshotStage, WorkItem, WorkMemory, WorkStage, bit,
 };
-use super::{Case, Kind, Mistake};
+use super::{ModelCase, ProposalKind, SeededMistake};
 
-impl Case {
-    pub(super) fn finish_epoch(s: &mut State) {
-        (s.plugin.is_ended, s.plugin.is_over) = (true, s.plugin.slot != Slot::Free);
+impl ModelCase {
+    pub(super) fn finish_epoch(s: &mut ModelState) {
+        (s.plugin.is_ended, s.plugin.is_over) = (true, s.plugin.slot != PostSlot::Free);
     }
 
-    fn begin_epoch(s: &mut State, epoch: u8) {
+    pub(super) fn begin_epoch(s: &mut ModelState, epoch: u8) {
         let plugin = &mut s.plugin;
-        (plugin.epoch, plugin.is_ended, plugin.line) = (epoch, false, Line::Poll);
+        (plugin.epoch, plugin.is_ended, plugin.line) = (epoch, false, PollLine::Poll);
         (plugin.at_hand, plugin.answered, plugin.queue) = (0, 0, [None; 2]);
-        plugin.is_over = plugin.slot != Slot::Free;
+        plugin.is_over = plugin.slot != PostSlot::Free;
     }
 
-    pub(super) fn line_steps(&self, from: &State, add: Add<'_>) {
+    pub(super) fn line_steps(&self, from: &ModelState, add: AddStep<'_>) {
         let mut s = *from;
         let is_up = s.daemon.is_up;
         match s.plugin.line {
-            Line::Poll if !is_up && !s.plugin.is_ended => {
+            PollLine::Poll if !is_up && !s.plugin.is_ended => {
                 Self::finish_epoch(&mut s);
-                add("the poll finds nobody", 0, s);
+                add(Elsewhere("the poll finds no daemon"), 0, s);
             }
-            Line::Poll if is_up && s.plugin.is_ended => {
-                s.plugin.line = Line::Hello;
-                add("the plugin says hello", 0, s);
+            PollLine::Poll if is_up && s.plugin.is_ended => {
+                s.plugin.line = PollLine::Hello;
+                add(Elsewhere("the plugin sends a hello"), 0, s);
             }
-            Line::Poll if is_up => self.polled(s, add),
-            Line::Hello if is_up => {
-                s.plugin.line = Line::Welcome(Self::hello(&mut s));
-                add("the daemon welcomes", 0, s);
+            PollLine::Poll if is_up => self.answer_poll(s, add),
+            PollLine::Hello if is_up => {
+                s.plugin.line = PollLine::Welcome(Self::accept_hello(&mut s));
+                add(Daemon(DaemonEvent::Hello), 0, s);
             }
-            Line::Welcome(epoch) => {
+            PollLine::Welcome(epoch) => {
                 Self::begin_epoch(&mut s, epoch);
-                add("the plugin begins an epoch", 0, s);
+                add(Elsewhere("the plugin begins an epoch"), 0, s);
             }
-            Line::Polled(numbers, need) => {
-                self.take(&mut s, numbers, need);
-                add("the plugin takes what the poll brings", 0, s);
+            PollLine::Polled(numbers, need) => {
+                self.take_work(&mut s, numbers, need);
+                add(Elsewhere("the plugin takes what the poll brings"), 0, s);
             }
-            Line::Poll | Line::Hello => {}
+            PollLine::Poll | PollLine::Hello => {}
         }
     }
 
     /// Answers that change nothing are omitted.
-    fn polled(&self, mut s: State, add: Add<'_>) {
+    fn answer_poll(&self, mut s: ModelState, add: AddStep<'_>) {
         if s.daemon.seat != s.plugin.epoch {
             Self::finish_epoch(&mut s);
-            return add("the poll is of another epoch", 0, s);
+            return add(Elsewhere("the poll is of another epoch"), 0, s);
         }
         let known = s.plugin.at_hand | s.plugin.answered;
         let fresh = |number: u8| if known & bit(number) == 0 { number } else { 0 };
         let numbers = s.daemon.board.map(fresh);
-        let need = s.daemon.need && s.plugin.snapshot == Snapshot::Not;
+        let need = s.daemon.need && s.plugin.snapshot == SnapshotStage::Not;
         if numbers != [0; 2] || need {
-            s.plugin.line = Line::Polled(numbers, need);
-            if self.makes(Mistake::Pops) {
+            s.plugin.line = PollLine::Polled(numbers, need);
+            if self.has_mistake(SeededMistake::Pops) {
                 s.daemon.popped |= numbers.iter().fold(0, |bits, number| bits | bit(*number));
                 s.daemon.board = [0; 2];
             }
-            add("the poll is answered", 0, s);
+            add(Elsewhere("the poll is answered"), 0, s);
         }
     }
 
-    fn take(&self, s: &mut State, numbers: [u8; 2], need: bool) {
-        s.plugin.line = Line::Poll;
-        if need && s.plugin.snapshot == Snapshot::Not {
-            s.plugin.snapshot = Snapshot::Wanted;
-            Self::begin_snapshot(s);
+    pub(super) fn take_work(&self, s: &mut ModelState, numbers: [u8; 2], need: bool) {
+        s.plugin.line = PollLine::Poll;
+        if need && s.plugin.snapshot == SnapshotStage::Not {
+            s.plugin.snapshot = SnapshotStage::Wanted;
+            self.begin_snapshot(s);
         }
         for (p, number) in numbers.into_iter().enumerate().filter(|(_, number)| *number > 0) {
             if (s.plugin.at_hand | s.plugin.answered) & bit(number) == 0 {
                 s.plugin.at_hand |= bit(number);
                 let free = usize::from(s.plugin.queue[0].is_some());
-                s.plugin.queue[free] = Some(Work { p, number, epoch: s.plugin.epoch });
+                s.plugin.queue[free] = Some(WorkItem { p, number, epoch: s.plugin.epoch });
             }
         }
-        self.work_off(s);
+        self.start_next_work(s);
     }
 
     /// Starts the next piece of work if the plugin is idle.
-    fn work_off(&self, s: &mut State) {
+    fn start_next_work(&self, s: &mut ModelState) {
         if s.plugin.doing.is_some() {
             return;
         }
@@ -94,201 +98,228 @@ impl Case {
         }
     }
 
-    fn send(s: &mut State, post: Post) {
-        s.plugin.slot = Slot::Asked(Request { post, epoch: s.plugin.epoch, is_in: false });
+    fn send_post(s: &mut ModelState, post: PluginPost) {
+        s.plugin.slot = PostSlot::Asked(PostRequest { post, epoch: s.plugin.epoch, is_in: false });
         s.plugin.is_over = false;
     }
 
     /// Handles the answer to a post.
-    pub(super) fn returned(&self, s: &mut State, post: Post, is_taken: bool) {
-        (s.plugin.slot, s.plugin.is_over) = (Slot::Free, false);
+    pub(super) fn handle_answer(&self, s: &mut ModelState, post: PluginPost, is_taken: bool) {
+        (s.plugin.slot, s.plugin.is_over) = (PostSlot::Free, false);
         match (post, s.plugin.snapshot, s.plugin.doing) {
-            (Post::Begin, Snapshot::Begun(place), _) if is_taken => {
-                s.plugin.snapshot = Snapshot::Ends(place);
+            (PluginPost::Begin, SnapshotStage::Begun(place), _) if is_taken => {
+                s.plugin.snapshot = SnapshotStage::Ends(place);
             }
-            (Post::Begin | Post::End(_), ..) => {
-                s.plugin.snapshot = Snapshot::Not;
+            (PluginPost::Begin | PluginPost::End(_), ..) => {
+                s.plugin.snapshot = SnapshotStage::Not;
                 if !is_taken {
                     Self::finish_epoch(s);
                 }
             }
-            (Post::Update(_), _, doing) => {
+            (PluginPost::Update(_), _, doing) => {
                 if !is_taken {
                     s.plugin.is_broken = true;
                     Self::finish_epoch(s);
                 }
-                if let Some((work, Stage::Flushing(outcome))) = doing {
+                if let Some((work, WorkStage::Flushing(outcome))) = doing {
                     let is_said = is_taken && work.epoch == s.plugin.epoch;
                     self.acknowledge(s, work, outcome, is_said);
                 }
             }
-            (Post::Ack(..), _, Some((work, _))) => {
-                if work.epoch == s.plugin.epoch || self.makes(Mistake::AnsweredInTheNext) {
+            (PluginPost::Ack(..), _, Some((work, _))) => {
+                if work.epoch == s.plugin.epoch
+                    || self.has_mistake(SeededMistake::AnsweredInTheNext)
+                {
                     s.plugin.answered |= bit(work.number);
                 }
-                self.put_down(s, work);
+                self.drop_work(s, work);
             }
-            (Post::Ack(..), _, None) => {}
+            (PluginPost::Ack(..), _, None) => {}
         }
     }
 
-    fn acknowledge(&self, s: &mut State, work: Work, outcome: Outcome, is_said: bool) {
+    fn acknowledge(
+        &self,
+        s: &mut ModelState,
+        work: WorkItem,
+        outcome: ReportedOutcome,
+        is_said: bool,
+    ) {
         if !is_said {
-            return self.put_down(s, work);
+            return self.drop_work(s, work);
         }
-        s.plugin.doing = Some((work, Stage::Acking));
-        Self::send(s, Post::Ack(work.p, outcome));
+        s.plugin.doing = Some((work, WorkStage::Acking));
+        Self::send_post(s, PluginPost::Ack(work.p, outcome));
     }
 
-    fn put_down(&self, s: &mut State, work: Work) {
+    fn drop_work(&self, s: &mut ModelState, work: WorkItem) {
         s.plugin.doing = None;
         if work.epoch == s.plugin.epoch {
             s.plugin.at_hand &= !bit(work.number);
         }
-        self.work_off(s);
+        self.start_next_work(s);
     }
 
-    pub(super) fn slot_steps(&self, from: &State, add: Add<'_>) {
+    pub(super) fn slot_steps(&self, from: &ModelState, add: AddStep<'_>) {
         let mut s = *from;
         match s.plugin.slot {
-            Slot::Asked(mut request) if s.daemon.is_up => {
-                let what = if request.is_in { "a post is taken" } else { "a post comes in" };
-                let answer = self.called(&mut s, &mut request);
-                let answered = |is_taken| Slot::Answered(request, is_taken);
-                s.plugin.slot = answer.map_or(Slot::Asked(request), answered);
-                add(what, 0, s);
+            PostSlot::Asked(mut request) if s.daemon.is_up => {
+                let answer = self.handle_call(&mut s, &mut request);
+                let answered = |is_taken| PostSlot::Answered(request, is_taken);
+                s.plugin.slot = answer.map_or(PostSlot::Asked(request), answered);
+                add(Daemon(DaemonEvent::Receive(request.post, answer)), 0, s);
             }
-            Slot::Asked(request) => {
-                s.plugin.slot = Slot::Resting(Request { is_in: false, ..request });
-                add("a post finds nobody", 0, s);
+            PostSlot::Asked(request) => {
+                s.plugin.slot = PostSlot::Resting(PostRequest { is_in: false, ..request });
+                add(Elsewhere("a post finds no daemon"), 0, s);
             }
-            Slot::Answered(request, is_taken) => {
+            PostSlot::Answered(request, is_taken) => {
                 if !is_taken && !s.plugin.is_over {
                     Self::finish_epoch(&mut s);
                 }
-                self.returned(&mut s, request.post, is_taken);
-                add("the plugin has the answer to its post", 0, s);
+                self.handle_answer(&mut s, request.post, is_taken);
+                add(Elsewhere("the plugin gets the answer to its post"), 0, s);
             }
-            Slot::Resting(request) if s.plugin.is_over => {
-                self.returned(&mut s, request.post, false);
-                add("the plugin gives its post up", 0, s);
+            PostSlot::Resting(request) if s.plugin.is_over => {
+                self.handle_answer(&mut s, request.post, false);
+                add(Elsewhere("the plugin gives up its post"), 0, s);
             }
-            Slot::Resting(request) if s.daemon.is_up => {
-                s.plugin.slot = Slot::Asked(request);
-                add("the plugin posts again", 0, s);
+            PostSlot::Resting(request) if s.daemon.is_up => {
+                s.plugin.slot = PostSlot::Asked(request);
+                add(Elsewhere("the plugin posts again"), 0, s);
             }
-            Slot::Free => Self::mirror_steps(s, add),
-            Slot::Resting(_) => {}
+            PostSlot::Free => self.mirror_steps(s, add),
+            PostSlot::Resting(_) => {}
         }
+    }
+
+    /// Returns the place as it is reported.
+    fn read_place(&self, s: &ModelState) -> PlaceState {
+        let mut place = s.place;
+        if let Some((work, WorkStage::Written)) = s.plugin.doing
+            && !self.reads_unfinished
+        {
+            place.there[work.p] = false;
+        }
+        place
     }
 
     /// Reads the tree before anything is sent, and before the work of the same poll is done.
-    fn begin_snapshot(s: &mut State) {
-        if s.plugin.slot == Slot::Free {
-            s.plugin.snapshot = Snapshot::Begun(s.place);
+    fn begin_snapshot(&self, s: &mut ModelState) {
+        if s.plugin.slot == PostSlot::Free {
+            s.plugin.snapshot = SnapshotStage::Begun(self.read_place(s));
             (s.plugin.is_dirty, s.plugin.is_broken) = (false, false);
-            Self::send(s, Post::Begin);
+            Self::send_post(s, PluginPost::Begin);
         }
     }
 
-    fn mirror_steps(mut s: State, add: Add<'_>) {
+    fn mirror_steps(&self, mut s: ModelState, add: AddStep<'_>) {
         match s.plugin.snapshot {
-            Snapshot::Wanted => {
-                Self::begin_snapshot(&mut s);
-                add("the plugin begins a snapshot", 0, s);
+            SnapshotStage::Wanted => {
+                self.begin_snapshot(&mut s);
+                add(Elsewhere("the plugin begins a snapshot"), 0, s);
             }
-            Snapshot::Ends(place) => {
-                Self::send(&mut s, Post::End(place));
-                add("the plugin ends a snapshot", 0, s);
+            SnapshotStage::Ends(place) => {
+                Self::send_post(&mut s, PluginPost::End(place));
+                add(Elsewhere("the plugin ends a snapshot"), 0, s);
             }
-            Snapshot::Not if s.plugin.is_dirty && !s.plugin.is_broken && s.plugin.epoch > 0 => {
+            SnapshotStage::Not
+                if s.plugin.is_dirty && !s.plugin.is_broken && s.plugin.epoch > 0 =>
+            {
                 s.plugin.is_dirty = false;
-                let place = s.place;
-                Self::send(&mut s, Post::Update(place));
-                add("the plugin says what changed", 0, s);
+                let place = self.read_place(&s);
+                Self::send_post(&mut s, PluginPost::Update(place));
+                add(Elsewhere("the plugin reports a change"), 0, s);
             }
-            Snapshot::Not | Snapshot::Begun(_) => {}
+            SnapshotStage::Not | SnapshotStage::Begun(_) => {}
         }
     }
 
-    fn remember(&self, s: &mut State, p: P, what: Memory) {
-        if !self.makes(Mistake::Forgets) {
+    fn remember(&self, s: &mut ModelState, p: usize, what: WorkMemory) {
+        if !self.has_mistake(SeededMistake::Forgets) {
             s.plugin.memory[p] = what;
         }
     }
 
-    fn effect(s: &mut State, p: P) {
+    fn apply_effect(s: &mut ModelState, p: usize) {
         s.place.there[p] = true;
         s.times[p] += 1;
         s.plugin.is_dirty = true;
     }
 
     /// `Apply.perform` up to the point where it yields.
-    fn perform(&self, s: &mut State, p: P) -> Stage {
+    fn perform(&self, s: &mut ModelState, p: usize) -> WorkStage {
         match s.plugin.memory[p] {
-            Memory::Done(outcome) => return Stage::Done(outcome),
-            Memory::Begun => return Stage::Done(Outcome::Diverged),
-            Memory::Nothing => {}
+            WorkMemory::Done(outcome) => return WorkStage::Done(outcome),
+            // It was begun, and reverted when the plugin was loaded again, unless the user has
+            // typed over it.
+            WorkMemory::Begun if !self.fits(s.place, p) => {
+                return WorkStage::Done(ReportedOutcome::Diverged);
+            }
+            WorkMemory::Begun | WorkMemory::Nothing => {}
         }
         if !self.fits(s.place, p) {
-            return Stage::Done(Outcome::Stale);
+            return WorkStage::Done(ReportedOutcome::Stale);
         }
-        if self.kinds[p] == Kind::Create {
-            Self::effect(s, p);
-            self.remember(s, p, Memory::Done(Outcome::Applied));
-            return Stage::Done(Outcome::Applied);
+        if self.kinds[p] == ProposalKind::Create {
+            Self::apply_effect(s, p);
+            self.remember(s, p, WorkMemory::Done(ReportedOutcome::Applied));
+            return WorkStage::Done(ReportedOutcome::Applied);
         }
-        if !self.makes(Mistake::NotesOnlyTheEnd) {
-            self.remember(s, p, Memory::Begun);
+        if !self.has_mistake(SeededMistake::NotesOnlyTheEnd) {
+            self.remember(s, p, WorkMemory::Begun);
         }
-        Stage::Begun
+        WorkStage::Begun
     }
 
     /// Continues after the editor's callback, or after the written text is read back.
-    fn written(&self, s: &mut State, p: P, stage: Stage) -> Stage {
+    fn continue_write(&self, s: &mut ModelState, p: usize, stage: WorkStage) -> WorkStage {
         let outcome = match stage {
-            Stage::Begun if self.fits(s.place, p) => {
-                Self::effect(s, p);
-                return Stage::Written;
+            WorkStage::Begun if self.fits(s.place, p) => {
+                Self::apply_effect(s, p);
+                return WorkStage::Written;
             }
-            Stage::Begun => Outcome::Stale,
-            _ if s.place.there[p] => Outcome::Applied,
-            _ if self.makes(Mistake::TypedOver) => Outcome::Refused,
-            _ => Outcome::Diverged,
+            WorkStage::Begun => ReportedOutcome::Stale,
+            _ if s.place.there[p] => ReportedOutcome::Applied,
+            _ if self.has_mistake(SeededMistake::TypedOver) => ReportedOutcome::Refused,
+            // The text is the old one again.
+            _ if !s.place.other[p] => ReportedOutcome::Refused,
+            _ => ReportedOutcome::Diverged,
         };
-        let is_done = matches!(outcome, Outcome::Applied | Outcome::Diverged);
-        self.remember(s, p, if is_done { Memory::Done(outcome) } else { Memory::Nothing });
-        Stage::Done(outcome)
+        s.plugin.is_dirty = true;
+        let is_done = matches!(outcome, ReportedOutcome::Applied | ReportedOutcome::Diverged);
+        self.remember(s, p, if is_done { WorkMemory::Done(outcome) } else { WorkMemory::Nothing });
+        WorkStage::Done(outcome)
     }
 
-    pub(super) fn work_steps(&self, from: &State, add: Add<'_>) {
+    pub(super) fn work_steps(&self, from: &ModelState, add: AddStep<'_>) {
         let mut s = *from;
         let Some((work, stage)) = s.plugin.doing else {
             return;
         };
-        let is_told = s.plugin.snapshot == Snapshot::Not && s.plugin.slot == Slot::Free;
+        let is_told = s.plugin.snapshot == SnapshotStage::Not && s.plugin.slot == PostSlot::Free;
         match stage {
-            Stage::Begun | Stage::Written => {
-                s.plugin.doing = Some((work, self.written(&mut s, work.p, stage)));
-                add("Studio's editor comes back", work.p + 1, s);
+            WorkStage::Begun | WorkStage::Written => {
+                s.plugin.doing = Some((work, self.continue_write(&mut s, work.p, stage)));
+                add(Elsewhere("Studio's editor comes back"), work.p + 1, s);
             }
-            Stage::Done(_) if s.plugin.is_broken => {
-                self.put_down(&mut s, work);
-                add("the plugin cannot say what it did", work.p + 1, s);
+            WorkStage::Done(_) if s.plugin.is_broken => {
+                self.drop_work(&mut s, work);
+                add(Elsewhere("the plugin cannot report what it did"), work.p + 1, s);
             }
-            Stage::Done(outcome) if is_told && s.plugin.is_dirty => {
+            WorkStage::Done(outcome) if is_told && s.plugin.is_dirty => {
                 s.plugin.is_dirty = false;
-                s.plugin.doing = Some((work, Stage::Flushing(outcome)));
+                s.plugin.doing = Some((work, WorkStage::Flushing(outcome)));
                 let place = s.place;
-                Self::send(&mut s, Post::Update(place));
-                add("the plugin flushes", work.p + 1, s);
+                Self::send_post(&mut s, PluginPost::Update(place));
+                add(Elsewhere("the plugin flushes"), work.p + 1, s);
             }
-            Stage::Done(outcome) if is_told => {
+            WorkStage::Done(outcome) if is_told => {
                 let is_said = work.epoch == s.plugin.epoch;
                 self.acknowledge(&mut s, work, outcome, is_said);
-                add("the plugin acknowledges", work.p + 1, s);
+                add(Elsewhere("the plugin acknowledges"), work.p + 1, s);
             }
-            Stage::Done(_) | Stage::Flushing(_) | Stage::Acking => {}
+            WorkStage::Done(_) | WorkStage::Flushing(_) | WorkStage::Acking => {}
         }
     }
 }

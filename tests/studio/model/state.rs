@@ -1,37 +1,115 @@
 //! The state of the daemon, the plugin, the wire and the place.
 
-use super::{Case, Mistake};
+use std::fmt::{self, Display, Formatter};
 
-/// Adds a step: a description, the proposal that it concerns, and the next state.
-pub(super) type Add<'a> = &'a mut dyn FnMut(&'static str, usize, State);
+use super::{ModelCase, SeededMistake};
 
-pub(super) type P = usize;
-pub(super) const BOTH: [P; 2] = [0, 1];
+/// Adds a step: what happens, the proposal that it concerns from 1 (0 for none), and the next state.
+pub(super) type AddStep<'a> = &'a mut dyn FnMut(StepEvent, usize, ModelState);
+
+/// The indices of the proposals.
+pub(super) const BOTH: [usize; 2] = [0, 1];
+
+/// What happens in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum StepEvent {
+    Daemon(DaemonEvent),
+    /// A step of the plugin, the wire or the user in Studio.
+    Elsewhere(&'static str),
+}
+
+/// A step of the daemon. [`super::conformance`] performs each on the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum DaemonEvent {
+    Start,
+    Stop,
+    /// A hello is answered. It begins a session where there is none.
+    Hello,
+    /// The session handles a hello that was answered before.
+    HandleHello,
+    Approve(usize),
+    Reject(usize),
+    /// A post arrives, with its answer if it is processed now.
+    Receive(PluginPost, Option<bool>),
+    Run(RunRound),
+    /// The user ends the workflow of a place that was closed.
+    Abandon,
+}
+
+/// One round of the loop that runs the workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum RunRound {
+    HandOut,
+    /// The place shows that a proposal was applied which a stopped process had handed out.
+    RecordApplied,
+    FailUnclear,
+    Replan,
+    /// Applies the waiting proposals to the overlay.
+    Overlay,
+    /// Nothing is left to do, and the work is published.
+    Publish,
+}
+
+impl Display for StepEvent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Elsewhere(text) => text,
+            Self::Daemon(event) => match event {
+                DaemonEvent::Start => "Vector starts",
+                DaemonEvent::Stop => "Vector stops",
+                DaemonEvent::Hello => "the daemon answers a hello",
+                DaemonEvent::HandleHello => "the session handles the hello",
+                DaemonEvent::Approve(_) => "the user approves",
+                DaemonEvent::Reject(_) => "the user rejects",
+                DaemonEvent::Receive(post, answer) => return write_receipt(f, *post, *answer),
+                DaemonEvent::Run(RunRound::HandOut) => "the daemon hands out",
+                DaemonEvent::Run(RunRound::RecordApplied) => "the daemon sees that it is applied",
+                DaemonEvent::Run(RunRound::FailUnclear) => "the daemon asks the user to look",
+                DaemonEvent::Run(RunRound::Replan) => "the daemon replans",
+                DaemonEvent::Run(RunRound::Overlay) => "the daemon overlays what waits",
+                DaemonEvent::Run(RunRound::Publish) => "the daemon publishes its work",
+                DaemonEvent::Abandon => "the user ends what a closed place left",
+            },
+        })
+    }
+}
+
+fn write_receipt(f: &mut Formatter<'_>, post: PluginPost, answer: Option<bool>) -> fmt::Result {
+    let verb = match answer {
+        Some(true) => "accepts",
+        Some(false) => "refuses",
+        None => "queues",
+    };
+    write!(f, "the daemon {verb} {post:?}")
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Status {
+pub(super) enum ModelStatus {
     Waiting,
     Approved,
     Applying,
     Applied,
-    /// Withdrawn and replanned.
-    Again,
+    Rejected,
+    /// Withdrawn, and replanned unless its workflow ends.
+    Withdrawn,
     /// Failed, and nothing of it was done.
     Failed,
     /// Failed, and the notice asks the user to look whether it was done.
-    Look,
+    Unclear,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct PlaceState {
     /// Whether the effect of each proposal is present.
     pub(super) there: [bool; 2],
     /// Whether each script has a text that is neither the old nor the new one.
     pub(super) other: [bool; 2],
 }
 
+pub(super) const NO_EFFECT: PlaceState = PlaceState { there: [false; 2], other: [false; 2] };
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Outcome {
+pub(super) enum ReportedOutcome {
     Applied,
     Stale,
     Refused,
@@ -39,16 +117,16 @@ pub(super) enum Outcome {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Post {
+pub(super) enum PluginPost {
     Begin,
-    End(Place),
-    Update(Place),
-    Ack(P, Outcome),
+    End(PlaceState),
+    Update(PlaceState),
+    Ack(usize, ReportedOutcome),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Request {
-    pub(super) post: Post,
+pub(super) struct PostRequest {
+    pub(super) post: PluginPost,
     pub(super) epoch: u8,
     /// Whether it has arrived with the current epoch.
     pub(super) is_in: bool,
@@ -56,17 +134,17 @@ pub(super) struct Request {
 
 /// The plugin's request slot for posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Slot {
+pub(super) enum PostSlot {
     Free,
-    Asked(Request),
-    Answered(Request, bool),
+    Asked(PostRequest),
+    Answered(PostRequest, bool),
     /// Failed, and is sent again after a pause.
-    Resting(Request),
+    Resting(PostRequest),
 }
 
 /// The plugin's other request: a hello after its epoch has ended, otherwise always one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Line {
+pub(super) enum PollLine {
     Poll,
     Hello,
     Welcome(u8),
@@ -75,67 +153,67 @@ pub(super) enum Line {
 
 /// A request that the plugin no longer waits for, and that may still arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Late {
+pub(super) enum LateRequest {
     Hello,
-    Posted(Request),
+    Posted(PostRequest),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Stage {
+pub(super) enum WorkStage {
     /// The base was checked, and Studio's editor has been called.
     Begun,
     /// The text is written, but not yet reported.
     Written,
-    Done(Outcome),
-    Flushing(Outcome),
+    Done(ReportedOutcome),
+    Flushing(ReportedOutcome),
     Acking,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Work {
-    pub(super) p: P,
+pub(super) struct WorkItem {
+    pub(super) p: usize,
     pub(super) number: u8,
     pub(super) epoch: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Memory {
+pub(super) enum WorkMemory {
     Nothing,
     Begun,
-    Done(Outcome),
+    Done(ReportedOutcome),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Snapshot {
+pub(super) enum SnapshotStage {
     Not,
     Wanted,
-    Begun(Place),
-    Ends(Place),
+    Begun(PlaceState),
+    Ends(PlaceState),
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "the code has these flags, each for itself")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Plugin {
+pub(super) struct PluginState {
     pub(super) epoch: u8,
     pub(super) is_ended: bool,
-    pub(super) line: Line,
-    pub(super) slot: Slot,
+    pub(super) line: PollLine,
+    pub(super) slot: PostSlot,
     /// Whether the request in the slot is of an earlier generation.
     pub(super) is_over: bool,
-    pub(super) doing: Option<(Work, Stage)>,
-    pub(super) queue: [Option<Work>; 2],
+    pub(super) doing: Option<(WorkItem, WorkStage)>,
+    pub(super) queue: [Option<WorkItem>; 2],
     /// A bit set of work numbers.
     pub(super) at_hand: u8,
     pub(super) answered: u8,
     pub(super) is_dirty: bool,
     pub(super) is_broken: bool,
-    pub(super) snapshot: Snapshot,
-    pub(super) memory: [Memory; 2],
+    pub(super) snapshot: SnapshotStage,
+    pub(super) memory: [WorkMemory; 2],
     pub(super) is_gone: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Trial {
+pub(super) enum OverlayTrial {
     Off,
     On,
     Untried,
@@ -144,7 +222,7 @@ pub(super) enum Trial {
 /// The state that the daemon loses when it stops. 0 means no work number and no epoch.
 #[expect(clippy::struct_excessive_bools, reason = "the code has these flags, each for itself")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Daemon {
+pub(super) struct DaemonState {
     pub(super) is_up: bool,
     pub(super) seat: u8,
     /// Whether a hello was answered that the session has not processed.
@@ -156,24 +234,26 @@ pub(super) struct Daemon {
     pub(super) board: [u8; 2],
     pub(super) popped: u8,
     pub(super) need: bool,
-    pub(super) mirror: Option<Place>,
+    pub(super) mirror: Option<PlaceState>,
     pub(super) is_telling: bool,
-    pub(super) trial: [Trial; 2],
+    /// Whether the mirror knows which instance the first proposal created.
+    pub(super) is_bound: bool,
+    pub(super) trial: [OverlayTrial; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct State {
-    pub(super) ledger: [Status; 2],
-    pub(super) daemon: Daemon,
-    pub(super) plugin: Plugin,
-    pub(super) late: [Option<Late>; 2],
-    pub(super) place: Place,
+pub(super) struct ModelState {
+    pub(super) ledger: [ModelStatus; 2],
+    pub(super) daemon: DaemonState,
+    pub(super) plugin: PluginState,
+    pub(super) late: [Option<LateRequest>; 2],
+    pub(super) place: PlaceState,
     /// How often Studio applied each proposal.
     pub(super) times: [u8; 2],
     pub(super) mishaps: u8,
 }
 
-pub(super) const STOPPED: Daemon = Daemon {
+pub(super) const STOPPED: DaemonState = DaemonState {
     is_up: false,
     seat: 0,
     is_greeted: false,
@@ -185,14 +265,15 @@ pub(super) const STOPPED: Daemon = Daemon {
     need: false,
     mirror: None,
     is_telling: false,
-    trial: [Trial::Off; 2],
+    is_bound: false,
+    trial: [OverlayTrial::Off; 2],
 };
 
-pub(super) const LOADED: Plugin = Plugin {
+pub(super) const LOADED: PluginState = PluginState {
     epoch: 0,
     is_ended: true,
-    line: Line::Poll,
-    slot: Slot::Free,
+    line: PollLine::Poll,
+    slot: PostSlot::Free,
     is_over: false,
     doing: None,
     queue: [None; 2],
@@ -200,8 +281,8 @@ pub(super) const LOADED: Plugin = Plugin {
     answered: 0,
     is_dirty: false,
     is_broken: false,
-    snapshot: Snapshot::Not,
-    memory: [Memory::Nothing; 2],
+    snapshot: SnapshotStage::Not,
+    memory: [WorkMemory::Nothing; 2],
     is_gone: false,
 };
 
@@ -210,20 +291,20 @@ pub(super) fn bit(number: u8) -> u8 {
 }
 
 /// Visits every epoch in a state.
-pub(super) fn each_epoch(s: &mut State, mut see: impl FnMut(&mut u8)) {
+pub(super) fn visit_epochs(s: &mut ModelState, mut see: impl FnMut(&mut u8)) {
     see(&mut s.daemon.seat);
     see(&mut s.plugin.epoch);
-    if let Line::Welcome(epoch) = &mut s.plugin.line {
+    if let PollLine::Welcome(epoch) = &mut s.plugin.line {
         see(epoch);
     }
     match &mut s.plugin.slot {
-        Slot::Asked(request) | Slot::Answered(request, _) | Slot::Resting(request) => {
+        PostSlot::Asked(request) | PostSlot::Answered(request, _) | PostSlot::Resting(request) => {
             see(&mut request.epoch);
         }
-        Slot::Free => {}
+        PostSlot::Free => {}
     }
     for late in &mut s.late {
-        if let Some(Late::Posted(request)) = late {
+        if let Some(LateRequest::Posted(request)) = late {
             see(&mut request.epoch);
         }
     }
@@ -235,15 +316,16 @@ pub(super) fn each_epoch(s: &mut State, mut see: impl FnMut(&mut u8)) {
     }
 }
 
-impl Case {
+impl ModelCase {
     /// Normalizes a state: only the order of epochs matters, and what can never count again is
     /// dropped.
-    pub(super) fn normal(&self, mut s: State) -> State {
+    pub(super) fn normalize(&self, mut s: ModelState) -> ModelState {
         let seat = s.daemon.seat;
-        let is_looked_at = !self.makes(Mistake::AnyEpoch) && !self.makes(Mistake::EpochAtTheDoor);
+        let is_looked_at = !self.has_mistake(SeededMistake::AnyEpoch)
+            && !self.has_mistake(SeededMistake::EpochAtTheDoor);
         for at in BOTH {
             match s.late[at] {
-                Some(Late::Posted(request)) if is_looked_at && request.epoch != seat => {
+                Some(LateRequest::Posted(request)) if is_looked_at && request.epoch != seat => {
                     s.late[at] = None;
                 }
                 _ => {}
@@ -257,15 +339,15 @@ impl Case {
             for number in s.daemon.work.into_iter().chain(s.daemon.board) {
                 live |= bit(number);
             }
-            if let Line::Polled([a, b], _) = s.plugin.line {
+            if let PollLine::Polled([a, b], _) = s.plugin.line {
                 live |= bit(a) | bit(b);
             }
             s.plugin.answered &= live;
         }
         let mut known: u32 = 1;
-        each_epoch(&mut s, |epoch| known |= 1 << *epoch);
+        visit_epochs(&mut s, |epoch| known |= 1 << *epoch);
         if known & (known + 1) != 0 {
-            each_epoch(&mut s, |epoch| {
+            visit_epochs(&mut s, |epoch| {
                 *epoch = (known & ((1 << *epoch) - 1)).count_ones() as u8;
             });
         }
