@@ -275,7 +275,8 @@ impl<'a> RealDaemon<'a> {
             }
         };
         let scene = Scene::empty_studio_place();
-        let mut engine = Engine::without_tasks(&self.ledger, target, scene, Box::new(listener));
+        let mut engine =
+            Engine::without_tasks(&self.ledger, target, scene.into(), Box::new(listener));
         engine.mark_served();
         engine
     }
@@ -388,7 +389,7 @@ impl<'a> RealDaemon<'a> {
         let asked: Vec<(u64, PluginQuery)> = work
             .iter()
             .filter_map(|work| match work {
-                Work::Tell { number, wanted } => Some((*number, wanted.clone())),
+                Work::Query { number, query } => Some((*number, query.clone())),
                 Work::Apply { .. } => None,
             })
             .collect();
@@ -492,7 +493,7 @@ impl<'a> RealDaemon<'a> {
     pub(super) fn acknowledge(&mut self, p: usize, outcome: ReportedOutcome) -> bool {
         let outcome = match outcome {
             ReportedOutcome::Applied => {
-                ApplyOutcome::Applied { acted: self.case.action_results(p), version: 0 }
+                ApplyOutcome::Applied { results: self.case.action_results(p), version: 0 }
             }
             ReportedOutcome::Stale => ApplyOutcome::Stale { reason: "It differs.".to_owned() },
             ReportedOutcome::Refused => ApplyOutcome::Refused { reason: "A playtest.".to_owned() },
@@ -562,7 +563,7 @@ impl<'a> RealDaemon<'a> {
         self.proposals.map(|seq| {
             work.iter().find_map(|work| match work {
                 Work::Apply { apply } if apply.proposal == seq => Some(apply.number),
-                Work::Apply { .. } | Work::Tell { .. } => None,
+                Work::Apply { .. } | Work::Query { .. } => None,
             })
         })
     }

@@ -463,7 +463,7 @@ impl Engine {
                 self.planner.scene.scene_mut().mark_sources_unavailable(&ids);
             }
             (PluginQuery::Sources { ids }, _) => {
-                self.planner.scene.scene_mut().mark_sources_unavailable(&ids)
+                self.planner.scene.scene_mut().mark_sources_unavailable(&ids);
             }
             (PluginQuery::Selection {}, PluginAnswer::Selection { ids, count }) => {
                 self.planner.scene.scene_mut().set_selection(ids, *count);

@@ -367,7 +367,7 @@ impl<'a> ProposalDraft<'a> {
                 self.created_ids.insert(id.clone());
             }
             Command::Insert { id, asset, contents: holds, .. } => {
-                self.note_insert(at, id, *asset, holds)
+                self.note_insert(at, id, *asset, holds);
             }
             _ => {}
         }
