@@ -306,7 +306,7 @@ impl<'a> TraceReplay<'a> {
             return Err("an undo and redo changes other proposals".to_owned());
         }
         for p in BOTH.into_iter().filter(|p| before.0[*p] == ModelStatus::Applying) {
-            // What was undone was applied, and its acknowledgement is no news any more.
+            // What was undone was applied, so the acknowledgement brings nothing new.
             self.real.report_undo(p, false);
             self.expect_status(p, "undone", |it| matches!(it, PendingStatus::Undone(_)))?;
             if self.real.is_applying() || self.real.acknowledge(p, ReportedOutcome::Applied) {

@@ -42,7 +42,7 @@ impl ModelCase {
     }
 
     /// Whether the daemon can perform a proposal on its mirror. A created instance is known by the
-    /// proposal that created it only until the mirror is filled anew.
+    /// proposal that created it only until the mirror is filled again.
     fn fits_mirror(&self, s: &ModelState, place: PlaceState, p: usize) -> bool {
         let is_known = s.daemon.is_bound || s.daemon.trial[0] == OverlayTrial::On;
         self.fits(place, p) && (is_known || !self.has_created_base(p))
