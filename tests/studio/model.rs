@@ -16,7 +16,7 @@
 //! not done; nothing that was done is replanned, or failed without a notice to look for it. And
 //! from every state, all approved proposals can still be settled without another mishap.
 //!
-//! Not modeled: planning and replanned proposals; questions (`Tell`); several actions in one
+//! Not modeled: planning and replanned proposals; queries (`Query`); several actions in one
 //! proposal; playtests; how the ledger records an undo by the user; the event stream; when Studio
 //! reports changes; and the details of the mirror: a snapshot is two posts, and each contains the
 //! whole place.
