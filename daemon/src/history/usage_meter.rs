@@ -161,7 +161,7 @@ enum EntryKind {
     Started,
     Requested,
     Replied,
-    Unanswered,
+    RequestFailed,
     Called,
     Questioned,
     Answered,
@@ -243,7 +243,7 @@ impl MeteredWork {
                     *open = Some(self.model_calls.len() - 1);
                 }
             }
-            EntryKind::Replied | EntryKind::Unanswered => {
+            EntryKind::Replied | EntryKind::RequestFailed => {
                 self.record_answer(at, workflow, body.model, body.code);
             }
             EntryKind::Called => {

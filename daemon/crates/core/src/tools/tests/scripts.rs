@@ -73,7 +73,7 @@ fn diagnostics_request_lists_the_scripts_to_check() {
     assert_eq!(wanted(json!({ "root": "game.ServerScriptService" })), 2);
     refuse("get_diagnostics", json!({ "root": "game.Workspace" }), "no scripts below it");
     refuse("get_diagnostics", json!({ "paths": ["game.Workspace.House"] }), "House");
-    refuse("get_diagnostics", json!({ "paths": [], "root": "game" }), "Either");
+    refuse("get_diagnostics", json!({ "paths": [], "root": "game" }), "not both");
     refuse("run_tests", json!({}), "There are no specs");
 }
 
