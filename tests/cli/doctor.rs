@@ -150,7 +150,7 @@ fn doctor_finds_running_other_and_killed_daemons() {
     state(&all, "daemon", "daemon", "ok", &says);
     state(&all, "daemon", "daemon", "ok", "runs until it is stopped");
     state(&all, "ports", &daemon.port.to_string(), "ok", "this ledger");
-    state(&all, "ledger", "ledger", "ok", "sound");
+    state(&all, "ledger", "ledger", "ok", "intact");
     state(&all, "studio", "pairing", "ok", "1 plugin");
     // A daemon of another ledger on the port is not a problem, and not our daemon.
     let other = Home::new();
