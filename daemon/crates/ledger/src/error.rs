@@ -64,7 +64,7 @@ pub enum LedgerError {
     },
     /// This version of Vector cannot read an entry.
     #[error(
-        "Entry {seq} of the ledger {} cannot be read by this Vector ({source}). A newer one probably wrote it: update Vector.",
+        "Entry {seq} of the ledger {} cannot be read by this Vector ({source}). Another version wrote it: update Vector if that one is newer, or begin a new ledger (`--home DIR`).",
         file.display()
     )]
     UnknownEntry { file: PathBuf, seq: Seq, source: serde_json::Error },
