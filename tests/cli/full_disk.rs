@@ -63,7 +63,11 @@ fn error_after_failed_ledger_write_matches_the_place() {
         assert_eq!(is_written, matches!(kind, "applied" | "finished"), "{kind}");
         let said = &failed.stderr;
         assert!(!said.contains("othing was written"), "{kind}: {said}");
-        assert_eq!(said.contains("was written and holds proposal"), is_written, "{kind}: {said}");
+        assert_eq!(
+            said.contains("was written and contains proposal"),
+            is_written,
+            "{kind}: {said}"
+        );
         let is_approved = kind == "applying";
         assert_eq!(said.contains("applies this first"), is_approved, "{kind}: {said}");
         let must_not_repeat = is_written || is_approved;
@@ -119,7 +123,7 @@ fn unrecorded_revert_is_known_to_the_next_run() {
     refuse(&home, "applied");
     let reverted = home.run(&["revert", &run, "--yes"], "");
     ended(&reverted, 1);
-    assert!(reverted.stderr.contains("was written and holds"), "{}", reverted.stderr);
+    assert!(reverted.stderr.contains("was written and contains"), "{}", reverted.stderr);
     assert_eq!(made(&home, &file), 0);
     accept(&home);
     let again = home.run(&["revert", &run, "--yes"], "");
@@ -156,7 +160,7 @@ fn retry_after_too_many_open_files_edits_exactly_once() {
         }
         failed += 1;
         let is_written = fs::read(&file).unwrap() != before;
-        assert!(!is_written || said.contains("was written and holds"), "{limit}: {said}");
+        assert!(!is_written || said.contains("was written and contains"), "{limit}: {said}");
         assert!(!said.contains("panicked"), "{limit}: {said}");
         let again = home.run(&args, "");
         ended(&again, 0);

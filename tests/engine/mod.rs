@@ -284,5 +284,5 @@ fn revert_keeps_unrelated_edits_and_refuses_conflicting_ones() {
     run.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
     assert_eq!(run.run().unwrap(), NextStep::Nothing);
     let reason = run.workflow().unwrap().refusals().next().unwrap().1.to_owned();
-    assert!(reason.contains("is no longer what was left there"), "{reason}");
+    assert!(reason.contains("has changed since"), "{reason}");
 }

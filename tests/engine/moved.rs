@@ -106,7 +106,7 @@ fn conflicting_edits_are_refused_with_all_three_versions() {
     let refusals: Vec<_> = workflow.refusals().map(|(_, why)| why.to_owned()).collect();
     let [why] = refusals.as_slice() else { panic!("{refusals:?}") };
     for part in [
-        "has changed since this was asked for, in the same lines",
+        "have changed since this was requested",
         r#""base":"local b = 2\n""#,
         r#""theirs":"local b = 200\n""#,
         r#""ours":"local b = 20\n""#,

@@ -102,7 +102,7 @@ fn approved_proposal_is_not_applied_to_a_changed_file() {
     std::fs::write(&file, &other).unwrap();
     let crashed = with_entries(&records[..=stop]);
     let notices = recover_place(&crashed.ledger, &file).unwrap();
-    assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
+    assert!(notices[0].contains("changed after this was approved"), "{notices:?}");
     assert!(std::fs::read(&file).unwrap() == other);
 }
 
@@ -129,7 +129,7 @@ fn output_file_written_by_another_program_is_not_replaced() {
     let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
     std::fs::write(&out, &other).unwrap();
     let notices = recover_place(&with_entries(&records[..=stop]).ledger, &out).unwrap();
-    assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
+    assert!(notices[0].contains("changed after this was approved"), "{notices:?}");
     assert!(std::fs::read(&out).unwrap() == other);
     std::fs::remove_file(&out).unwrap();
     let notices = recover_place(&with_entries(&records[..=stop]).ledger, &out).unwrap();
@@ -153,7 +153,7 @@ fn unrecorded_write_is_not_repeated() {
                   BEGIN SELECT RAISE(ABORT, 'no room'); END;";
     ledger.execute_batch(refuse).unwrap();
     let why = run.run().unwrap_err().to_string();
-    assert!(why.contains(&format!("was written and holds proposal {proposal}")), "{why}");
+    assert!(why.contains(&format!("was written and contains proposal {proposal}")), "{why}");
     let written = std::fs::read(&file).unwrap();
     assert!(written != before);
     assert_eq!(run.applied_in_place(), [proposal]);

@@ -102,9 +102,9 @@ fn replan_does_not_target_another_instance_at_the_path() {
     let before = desk.human.shown(second);
     reject(&desk, first);
     let expected = format!(
-        "It stood on proposal {first}, and is planned again without it. By its paths this would be \
-         about another instance now, so that it is not proposed again: what was game.Workspace.Wall[1] \
-         when it was planned is game.Workspace.Wall[2] now. Ask for it with the path that is right now."
+        "It was based on proposal {first}, and is replanned without it. The paths of this proposal now refer \
+         to a different instance, so it is not proposed again: game.Workspace.Wall[1] at \
+         planning time is now game.Workspace.Wall[2]. Request it again with the current path."
     );
     assert_eq!(refused(&mut desk, second), expected);
     let asked = rename(&mut desk, "Wall[2]", "Tower");
@@ -119,7 +119,7 @@ fn path_that_became_ambiguous_is_not_replanned() {
     assert_eq!(targets(&desk.human.shown(second))[0].1, "game.Workspace.Wall");
     reject(&desk, first);
     let why = refused(&mut desk, second);
-    assert!(why.contains("what was game.Workspace.Wall when it was planned is"), "{why}");
+    assert!(why.contains("game.Workspace.Wall at planning time is now"), "{why}");
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn choice_with_a_missing_part_is_not_proposed_again() {
     let chosen = take(&desk, whole, &[0, 2]);
     desk.becomes(workspace(&["Wall", "Floor", "Top"], 0.25));
     let why = refused(&mut desk, chosen);
-    assert!(why.contains("A person had chosen a part of this"), "{why}");
-    assert!(why.contains("not proposed again: game.Workspace.Roof. Ask"), "{why}");
+    assert!(why.contains("A person had accepted a part of this"), "{why}");
+    assert!(why.contains("not proposed again: game.Workspace.Roof. Request"), "{why}");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn refused_deploys_state_the_reason() {
     for path in ["/api/deploy/99", "/api/deploy?session=nobody"] {
         refused(&bench.human.call("GET", path, &Json::Null), 404, "");
     }
-    refused(&bench.human.call("GET", "/api/deploy", &Json::Null), 400, "project is not said");
+    refused(&bench.human.call("GET", "/api/deploy", &Json::Null), 400, "No project is specified");
     fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
     refused(&bench.planned(""), 409, "git init");
 }

@@ -278,7 +278,7 @@ fn checkpoint_is_found_by_place_in_new_window() {
     let back = proposal(&mut plugin);
     let shown = plugin.call("GET", &format!("/api/proposals/{back}"), &Json::Null).ok();
     let title = shown["proposal"]["title"].as_str().unwrap().to_owned();
-    assert!(title.ends_with("takes back 1 proposal; what others changed stays"), "{title}");
+    assert!(title.ends_with("reverts 1 proposal; changes by others stay"), "{title}");
     plugin.decide(back, json!({ "say": "approve" })).ok();
     let work = apply(&mut plugin);
     assert_eq!(work["actions"][0]["props"]["Name"], "Wall");

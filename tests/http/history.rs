@@ -184,7 +184,7 @@ fn entry_is_shown_whole_with_its_neighbours() {
     assert_eq!(bench.get(&format!("/api/history/{last}"))["next"], Json::Null);
     for no in [0, last + 1, u64::MAX] {
         let answer = bench.human.call("GET", &format!("/api/history/{no}"), &Json::Null);
-        refused(&answer, 404, "nothing of that kind");
+        refused(&answer, 404, "does not exist or is of another kind");
     }
 }
 

@@ -259,7 +259,7 @@ fn files_are_restored_when_studio_does_not_apply() {
         plugin.acknowledge(&work, outcome).ok();
         let wanted = if is_stale { "withdrawn" } else { "failed" };
         let changed = status(&mut plugin, seq, wanted);
-        assert!(changed["reason"].as_str().unwrap().ends_with("Its files are what they were."));
+        assert!(changed["reason"].as_str().unwrap().ends_with("Its files were restored."));
         assert_eq!(fs::read_to_string(&file).unwrap(), MAIN);
     }
 }
@@ -491,7 +491,7 @@ fn studio_undo_keeps_files_changed_since() {
     plugin.say(json!([{ "part": "undone", "recording": format!("Vector {seq}") }])).ok();
     let undone = status(&mut plugin, seq, "undone");
     let reason = undone["reason"].as_str().unwrap();
-    assert!(reason.contains("Main.server.luau was changed since"), "{reason}");
+    assert!(reason.contains("Main.server.luau has changed since"), "{reason}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "local speed = 7 -- mine\n");
 }
 

@@ -107,7 +107,7 @@ fn model_proposes_and_receives_the_decision() {
     let done = until(&mut plugin, &mut seen, "done");
     assert_eq!(done["outcome"], "done");
     let last = bench.server.requests().pop().unwrap().body.to_string();
-    assert!(last.contains("The person said no: It is a gate."), "{last}");
+    assert!(last.contains("The person rejected it: It is a gate."), "{last}");
     let usage = plugin.call("GET", "/api/usage", &Json::Null).ok();
     assert_eq!((&usage["input"], &usage["output"]), (&json!(3_000), &json!(30)), "{usage}");
 }

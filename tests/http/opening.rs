@@ -91,7 +91,7 @@ fn daemon_ends_while_a_file_is_being_read() {
     drop(daemon);
     thread.join().unwrap();
     let refused = opened.blocking_recv().unwrap().unwrap_err();
-    assert_eq!(refused.message, "Vector is closing down.");
+    assert_eq!(refused.message, "Vector is shutting down.");
     held.unlock().unwrap();
     drop(home);
 }
@@ -206,7 +206,7 @@ fn project_and_place_opens_of_one_file_stay_apart() {
         assert!(all[0].is_ok(), "{all:?}");
         for place in &all[1..] {
             let refused = place.as_ref().unwrap_err();
-            assert_eq!(refused.hint, "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file.");
+            assert_eq!(refused.hint, "Specify a .rbxl, .rbxlx, .rbxm or .rbxmx file.");
         }
     }
 }

@@ -447,7 +447,7 @@ fn invalid_places_are_not_opened() {
     fs::set_permissions(&bench.file, permissions.clone()).unwrap();
     let refused = bench.human.open(&bench.file);
     assert_eq!(refused.status, 409, "{}", refused.body);
-    assert_eq!(refused.body["hint"], "Make it writable, and open it again.");
+    assert_eq!(refused.body["hint"], "Make it writable, then open it again.");
     let sessions = bench.human.call("GET", "/api/sessions", &Json::Null).ok();
     assert_eq!(sessions["sessions"], json!([]));
 }
@@ -498,7 +498,7 @@ fn command_line_restores_a_file_to_a_checkpoint() {
         let back = cli(&["--restore", &number, "--yes"]);
         assert_eq!(back.code, 0, "{}\n{}", back.stdout, back.stderr);
         assert!(back.stdout.contains("Restored checkpoint"), "{}", back.stdout);
-        assert!(back.stdout.contains("what others changed stays"), "{}", back.stdout);
+        assert!(back.stdout.contains("changes by others stay"), "{}", back.stdout);
         // Everything is restored except what the other program created.
         let expected = elsewhere.path().join(format!("expected.{}", format.extension()));
         fs::write(&expected, &before).unwrap();
@@ -514,7 +514,7 @@ fn command_line_restores_a_file_to_a_checkpoint() {
         assert!(again.stderr.contains("is left to revert"), "{}", again.stderr);
         let none = cli(&["--restore", "999999", "--yes"]);
         assert_eq!(none.code, 1);
-        assert!(none.stderr.contains("nothing of that kind"), "{}", none.stderr);
+        assert!(none.stderr.contains("does not exist or is of another kind"), "{}", none.stderr);
     }
 }
 
@@ -539,7 +539,7 @@ fn workflow_started_on_a_terminal_stays_there() {
     assert_eq!(bench.human.approve(proposal).status, 409);
     let cancel = format!("/api/workflows/{}/cancel", theirs["seq"]);
     let refused = bench.human.call("POST", &cancel, &json!({}));
-    assert_eq!((refused.status, &refused.body["hint"]), (409, &json!("End it there.")));
+    assert_eq!((refused.status, &refused.body["hint"]), (409, &json!("Stop it there.")));
     // Both write, one after the other.
     bench.human.ask(&opened, LAMP);
     let card = bench.human.card();

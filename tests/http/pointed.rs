@@ -120,7 +120,7 @@ fn attachments_that_are_gone_are_refused() {
         plugin.chat_with("rename game.Workspace.Wall to Tower", json!([attached]))
     };
     let gone = ask(&plugin, json!({ "kind": "instance", "id": "studio:9" }));
-    assert_eq!(message(&gone), (409, "Something that you attached is not in the place any more."));
+    assert_eq!(message(&gone), (409, "Something that you attached is no longer in the place."));
     plugin.say(json!([{ "part": "removed", "id": "studio:2" }])).ok();
     let gone = ask(&plugin, json!({ "kind": "instance", "id": "studio:2" }));
     assert_eq!(gone.status, 409);

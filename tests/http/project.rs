@@ -406,10 +406,7 @@ fn project_is_restored_to_a_checkpoint() {
     person.call("POST", &path, &json!({})).ok();
     let back = person.card();
     let title = person.shown(back)["proposal"]["title"].clone();
-    assert_eq!(
-        title,
-        format!("Go back to checkpoint {}: takes back 2 proposals", checkpoint["seq"])
-    );
+    assert_eq!(title, format!("Restore checkpoint {}: reverts 2 proposals", checkpoint["seq"]));
     person.approve(back).ok();
     person.until_status(back, "applied");
     let shown = person.shown(back)["proposal"]["preview"]["scripts"].clone();

@@ -85,7 +85,7 @@ fn proposal_changes_either_the_memory_or_the_place() {
     let mut seen = Vec::new();
     until(&mut plugin, &mut seen, "done");
     let told = bench.server.requests().pop().unwrap().body.to_string();
-    assert!(told.contains("by a proposal of its own"), "{told}");
+    assert!(told.contains("needs a proposal of its own"), "{told}");
     assert!(!bench.home.path().join("memory").exists());
 }
 

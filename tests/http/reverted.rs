@@ -76,7 +76,7 @@ fn checkpoint_restore_marks_its_proposals_as_reverted() {
     let go_back = |bench: &mut Bench, proposals: &str| {
         bench.human.call("POST", &path, &json!({})).ok();
         let back = bench.human.card();
-        let title = format!("Go back to checkpoint {checkpoint}: takes back {proposals}");
+        let title = format!("Restore checkpoint {checkpoint}: reverts {proposals}");
         assert_eq!(bench.human.shown(back)["proposal"]["title"], title);
         bench.human.approve(back).ok();
         bench.human.until_status(back, "applied");

@@ -207,7 +207,7 @@ fn incomplete_script_queries_name_the_missing_parameter() {
         (String::new(), 400, "place is not said"),
         (format!("place={place}"), 400, "script is not said"),
         (format!("place={place}&path=game..x"), 400, "is not a path"),
-        (format!("place={place}&path=game.Workspace.Nobody"), 404, "Nothing is known of a script"),
+        (format!("place={place}&path=game.Workspace.Nobody"), 404, "There is no script"),
         ("place=nowhere&path=game.Workspace.Main".to_owned(), 404, "in nowhere"),
     ] {
         let answer = bench.human.call("GET", &format!("/api/scripts/at?{query}"), &Json::Null);

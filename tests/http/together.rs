@@ -96,8 +96,9 @@ fn second_proposal_is_planned_on_first_and_applied_after() {
     let early = approve(&plugin, second);
     assert_eq!((early.status, &early.body["kind"]), (409, &json!("settled")));
     let title = shown(&plugin, first)["proposal"]["title"].as_str().unwrap().to_owned();
-    let said =
-        format!("Proposal {second} was planned on top of proposal {first}, which waits: {title}.");
+    let said = format!(
+        "Proposal {second} was planned on top of proposal {first}, which is pending: {title}."
+    );
     assert_eq!(early.body["message"], said);
     assert_eq!(early.body["hint"], format!("Approve or reject proposal {first} first."));
     let action = carry_out(&mut plugin, first, "studio:3", text("print(2)\n"));
@@ -147,7 +148,7 @@ fn proposals_on_top_of_a_rejected_one_are_replanned() {
     let before = shown(&plugin, second)["proposal"]["patch_id"].clone();
     plugin.decide(first, json!({ "say": "reject", "reason": "not now" })).ok();
     let why =
-        |seq: u64| json!(format!("It stood on proposal {seq}, and is planned again without it."));
+        |seq: u64| json!(format!("It was based on proposal {seq}, and is replanned without it."));
     let (mut again, mut gone) = (Vec::new(), Vec::new());
     plugin.until(|polled| {
         again.extend(events(polled, "proposal_mapped").map(|it| it["proposal"].as_u64().unwrap()));

@@ -271,7 +271,7 @@ fn undecided_proposal_is_withdrawn_after_the_time_limit() {
         let AgentCallOutcome::Refused { reason, status, .. } = became else { panic!("{became:?}") };
         assert_eq!(status, Some(ProposalStatus::Withdrawn));
         assert!(
-            reason.starts_with("a client disconnected, and there was no decision within"),
+            reason.starts_with("a client disconnected, and no decision was made within"),
             "{reason}"
         );
     }

@@ -61,7 +61,7 @@ fn client_reads_a_place_file_over_stdio() {
     assert!(read(&mut client, tree).contains("game.Workspace"));
     assert!(!read(&mut client, script).is_empty());
     assert!(read(&mut client, "vector://ledger").contains("list_children"));
-    assert_eq!(read(&mut client, "vector://proposals"), "Nothing waits for a decision.");
+    assert_eq!(read(&mut client, "vector://proposals"), "No proposal is pending.");
     let order = client.order("read", json!({ "uri": "vector://place/nowhere/tree/game" }));
     assert!(client.result(order).unwrap_err().contains("No place is open as session nowhere"));
 

@@ -42,7 +42,7 @@ fn excluded_hunk_stays_excluded_after_replan() {
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
     let again = until_another(&browser, script);
     browser.until_shown("#approve", "Approve 1 of 2");
-    browser.until_shown("#one .remarks", &format!("It is proposal {script}, planned again"));
+    browser.until_shown("#one .remarks", &format!("It is proposal {script}, replanned"));
     assert_eq!(browser.is(TICKED), json!(["h0.0"]));
     let at = "document.activeElement.closest('[data-stop]')?.dataset.key";
     assert_eq!(browser.is(at), "h0.1", "one goes on where one was");
@@ -94,7 +94,7 @@ fn chosen_hunk_alone_is_pending_after_replan() {
     browser.until("document.querySelector('#one .proposal[data-seen]')");
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
     let current = until_another(&browser, chosen);
-    let why = format!("It is proposal {chosen}, planned again on what is there now");
+    let why = format!("It is proposal {chosen}, replanned for the current state");
     browser.until_shown("#one .remarks", &why);
     browser.until_shown("#one .remarks", &format!("It was derived from proposal {script}"));
     browser.until_shown("#approve", "Approve");

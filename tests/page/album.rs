@@ -108,7 +108,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.until("document.activeElement.id === 'code'");
         tour.browser.enter("123 456");
         tour.browser.click(".door button");
-        tour.browser.until_shown(".door [role=alert]", "That is not the code.");
+        tour.browser.until_shown(".door [role=alert]", "The code is wrong.");
     }),
     ("now-nothing-open", |tour| {
         tour.bench.enter(&tour.browser);
@@ -211,7 +211,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.click(".filters [name=text]");
         tour.browser.enter("a castle");
         tour.browser.press(&[], &[key::ENTER]);
-        tour.browser.until_shown("main .empty", "Nothing fits");
+        tour.browser.until_shown("main .empty", "No results");
     }),
     ("script", |tour| {
         tour.browser.click(".filters [data-act=unfilter]");

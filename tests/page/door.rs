@@ -71,7 +71,7 @@ fn login_code_works_once_and_wrong_code_is_reported() {
     let wrong = if code == "123456" { "654321" } else { "123456" };
     browser.enter(wrong);
     browser.click(".door button");
-    browser.until_shown(".door [role=alert]", "That is not the code. Type the six digits that");
+    browser.until_shown(".door [role=alert]", "The code is wrong. Type the six digits that");
     // With a space, as it is printed.
     browser.enter(&format!("{} {}", &code[..3], &code[3..]));
     browser.click(".door button");
@@ -84,7 +84,7 @@ fn login_code_works_once_and_wrong_code_is_reported() {
     other.until("document.activeElement.id === 'code'");
     other.enter(&code);
     other.click(".door button");
-    other.until_shown(".door [role=alert]", "That is not the code.");
+    other.until_shown(".door [role=alert]", "The code is wrong.");
 }
 
 #[test]

@@ -345,10 +345,10 @@ fn history_search_survives_stream_reconnect() {
     browser.click(".filters [name=text]");
     browser.enter("a castle");
     browser.press(&[], &[key::ENTER]);
-    browser.until_shown("main .empty", "Nothing fits");
+    browser.until_shown("main .empty", "No results");
     cut(&browser, "main .history");
     assert_eq!(browser.is(WORDS), "a castle");
-    assert_eq!(browser.text("main .empty h2"), "Nothing fits");
+    assert_eq!(browser.text("main .empty h2"), "No results");
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn unsent_history_filters_survive_stream_reconnect() {
     browser.enter("ought");
     assert_eq!(browser.is(WORDS), "half a thought");
     browser.press(&[], &[key::ENTER]);
-    browser.until_shown("main .empty", "Nothing fits");
+    browser.until_shown("main .empty", "No results");
     assert_eq!(browser.is(WORDS), "half a thought");
 }
 
@@ -422,7 +422,7 @@ fn malformed_addresses_still_show_a_page() {
         browser.go(&format!("{}{hash}", bench.address()));
         browser.reload();
         until_here(&browser);
-        browser.until_shown("#scroll", "Nothing was asked for yet");
+        browser.until_shown("#scroll", "No requests yet");
     }
     browser.expect("status of 400");
     for page in ["now", "proposals", "history"] {
@@ -433,7 +433,7 @@ fn malformed_addresses_still_show_a_page() {
     }
     browser.click(".tabs [data-page=now]");
     until_here(&browser);
-    browser.until_shown("#scroll", "Nothing was asked for yet");
+    browser.until_shown("#scroll", "No requests yet");
 }
 
 #[test]

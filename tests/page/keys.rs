@@ -69,7 +69,7 @@ fn tab_reaches_every_control_in_order_with_visible_focus() {
         at("button Stop"),
         at("summary Plan: 0 of 10 steps"),
         at("textarea What do you want?"),
-        at("select How far it may go"),
+        at("select Mode"),
         at("input New conversation"),
         at("button Ask"),
     ];

@@ -12,7 +12,7 @@ fn approved_request_is_shown_and_changes_the_place() {
     let before = fs::read(&bench.file).unwrap();
     let browser = stage.browser();
     bench.enter(&browser);
-    browser.until_shown("#scroll", "Nothing was asked for yet");
+    browser.until_shown("#scroll", "No requests yet");
     browser.until_shown("#rail", "place.rbxlx");
     ask(&browser, FADE);
     browser.until_shown("#log .asked", FADE);
@@ -51,7 +51,7 @@ fn plan_is_shown_and_can_be_stopped() {
     browser.until("document.querySelector('#head [data-verb=cancel]') === null");
     let next = browser
         .until("document.querySelector('#head .plan button[data-interaction]')?.dataset.text");
-    assert_eq!(next, "Go on with the next step of the plan: Create the Model Grid");
+    assert_eq!(next, "Continue with the next step of the plan: Create the Model Grid");
 }
 
 /// A name that a careless page would execute or misdisplay.

@@ -226,7 +226,7 @@ fn half_done_step_is_restored_around_a_saved_file() {
     fs::write(whole.file("n.luau"), "return 4\n").unwrap();
     let crashed = whole.cut_off();
     let said = crashed.recover(&whole.root());
-    assert!(said.contains("c.luau was changed since; all other files were restored"), "{said}");
+    assert!(said.contains("c.luau has changed since; all other files were restored"), "{said}");
     assert!(!crashed.ended());
     let mut expected = whole.before.clone();
     expected.insert("src/c.luau".to_owned(), b"return 'mine'\n".to_vec());

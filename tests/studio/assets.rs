@@ -37,7 +37,7 @@ fn asset_is_one_undo_step_and_scripts_are_scanned() {
         register(studio, BACKDOOR);
         let before = studio.snapshot();
         desk.propose("insert asset 123 into game.Workspace");
-        until_shown(studio, "Asset 123 brings 1 script: game.Workspace.Tree[1].Grow.");
+        until_shown(studio, "Asset 123 contains 1 script: game.Workspace.Tree[1].Grow.");
         assert!(shows(studio, "Line 1 uses getfenv"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "requires the asset 7132546"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "local all = getfenv()"), "{:#?}", studio.visible_texts());
@@ -45,7 +45,7 @@ fn asset_is_one_undo_step_and_scripts_are_scanned() {
         assert!(!has(studio, "hunk:0:0"), "an asset comes whole");
         assert_eq!(studio.snapshot(), before, "nothing is in the place before a yes");
         click(studio, "Approve");
-        until_shown(studio, "Approve despite it?");
+        until_shown(studio, "Approve anyway?");
         assert_eq!(studio.snapshot(), before, "and one yes is not enough");
         // The catalog has another version now, but the version that was shown is inserted.
         register(studio, "-- another\n");
@@ -107,7 +107,7 @@ fn unloadable_asset_is_refused_with_advice() {
     let studio = &desk.studio;
     studio.register_asset("rbxassetid://9", Err("HTTP 403 (Forbidden)"));
     super::ask(studio, "insert asset 9");
-    until_shown(studio, "See whether it is free or yours");
+    until_shown(studio, "Check that it is free or yours");
     assert!(!has(studio, "Approve"));
     studio.clear_errors();
 }
@@ -138,5 +138,5 @@ fn hidden_characters_in_an_asset_are_shown_escaped() {
         assert!(!text.contains(hides), "{text:?}");
     }
     click(studio, "Approve");
-    until_shown(studio, "Approve despite it?");
+    until_shown(studio, "Approve anyway?");
 }

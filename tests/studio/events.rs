@@ -279,27 +279,27 @@ fn of_proposals() -> Vec<Case> {
             &["Paint the wall", "Changes", "Approve", "Reject", "Waiting for your decision"],
             &[],
         ),
-        (changed(ProposalStatus::Approved, None), &["Approved; it is being done."], &["Approve"]),
+        (changed(ProposalStatus::Approved, None), &["Approved; being applied."], &["Approve"]),
         (
             changed(ProposalStatus::Failed, Some("A playtest is running.")),
-            &["It was not done. A playtest is running.", "Ask for it again"],
+            &["Not applied. A playtest is running.", "Request it again"],
             &[],
         ),
         (
             changed(ProposalStatus::Rejected, None),
             &["Rejected."],
-            &["It was not done. A playtest is running."],
+            &["Not applied. A playtest is running."],
         ),
         (
             changed(ProposalStatus::Withdrawn, Some("The script has changed.")),
             &["No longer valid. The script has changed."],
             &[],
         ),
-        (changed(ProposalStatus::Applied, None), &["Step 1: done.", "Verify this works"], &[]),
+        (changed(ProposalStatus::Applied, None), &["Step 1: done.", "Verify that it works"], &[]),
         (
             changed(ProposalStatus::Undone, None),
             &["Undone.", "You have undone step 1: Paint the wall."],
-            &["Verify this works"],
+            &["Verify that it works"],
         ),
         (changed(ProposalStatus::Waiting, None), &["Approve"], &["Undone."]),
     ]
@@ -343,11 +343,11 @@ fn of_the_model() -> Vec<Case> {
         (Event::ContextSummarised { turns: 6 }, &["The oldest 6 messages were summarised"], &[]),
         (
             Event::Retrying { reason: text("It is overloaded"), seconds: 7 },
-            &["It is overloaded. The model is asked again in 7 s."],
+            &["It is overloaded. Retrying in 7 s."],
             &[],
         ),
-        (Event::Stalled { seconds: 20 }, &["Nothing has come for 20 seconds."], &[]),
-        (Event::AssistantStart {}, &[], &["Nothing has come for 20 seconds. Stop ends it."]),
+        (Event::Stalled { seconds: 20 }, &["No response for 20 seconds."], &[]),
+        (Event::AssistantStart {}, &[], &["No response for 20 seconds. Stop ends it."]),
         (Event::AssistantUpdate { text: text("Half a ") }, &["Half a"], &[]),
         (Event::AssistantUpdate { text: text("sentence") }, &["Half a sentence"], &[]),
         (
@@ -418,7 +418,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all.extend(of_errors());
     all.push((
         Event::ClientDisconnected { client: text("claude-code") },
-        &["claude-code disconnected. What it proposed still waits for you."],
+        &["claude-code disconnected. Its proposals are still pending."],
         &["Stop"],
     ));
     all.push((
@@ -562,9 +562,9 @@ fn typed_commands_are_run() {
 #[test]
 fn invalid_commands_are_not_sent() {
     for (typed, told) in [
-        ("/undo", "There is no command /undo. Nothing was sent."),
-        ("/undo the wall", "There is no command /undo. Nothing was sent."),
-        ("/stop it", "/stop stands alone. Nothing was sent."),
+        ("/undo", "Unknown command /undo. Nothing was sent."),
+        ("/undo the wall", "Unknown command /undo. Nothing was sent."),
+        ("/stop it", "/stop takes no text. Nothing was sent."),
     ] {
         let player = Player::default();
         let studio = at_work(&player);
@@ -588,8 +588,8 @@ fn text_after_a_command_is_sent_as_its_subject() {
     for (typed, sent) in [
         // The command alone sent nothing, and is still in the box.
         (" a tower", "a tower"),
-        ("/fix", "Find out what is wrong here"),
-        ("/explain the door", "what to look out for. the door"),
+        ("/fix", "Find the problem here"),
+        ("/explain the door", "what to watch out for. the door"),
         ("/build", "Carry out the plan, step by step."),
         ("/etc/hosts is a file", "/etc/hosts is a file"),
     ] {

@@ -39,7 +39,7 @@ pub(super) fn report_written_state(run: &WorkflowRun, error: &EngineError) {
     }
     let mut note = String::from("note:");
     if !written.is_empty() {
-        note.push_str(&format!(" {place} was written and holds {}.", name_proposals(&written)));
+        note.push_str(&format!(" {place} was written and contains {}.", name_proposals(&written)));
     }
     if !approved.is_empty() {
         note.push_str(&format!(

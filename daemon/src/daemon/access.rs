@@ -161,7 +161,7 @@ impl GrantStore {
         if self.clients.iter().any(|client| client.name == name) {
             return Err(failure(
                 FailureKind::Settled,
-                format!("There is a token of {name} already, and only its hash is kept."),
+                format!("A token for {name} already exists, and only its hash is stored."),
                 format!("Revoke it first with `vector sessions revoke {name}`."),
             ));
         }
@@ -206,8 +206,8 @@ impl GrantStore {
         match what {
             RevokeRequest::Named { name } if gone.is_empty() => Err(failure(
                 FailureKind::NotFound,
-                format!("No access is granted under the name {name}."),
-                "`vector sessions` lists who has.",
+                format!("{name} has no access."),
+                "`vector sessions` lists who has access.",
             )),
             _ => Ok(gone.into_iter().map(|it| it.name).collect()),
         }
@@ -259,15 +259,20 @@ fn check_token_name(name: &str) -> Result<(), Failure> {
         FailureKind::BadRequest,
         format!("`{name}` is not a name for a token."),
         format!(
-            "Take 1 to {MAX_NAME} letters, digits, dots, dashes and underscores, and do not begin \
-             with a dash; `{PLUGIN}` and `{PAGE}` begin the names of plugins and pages."
+            "Use 1 to {MAX_NAME} letters, digits, dots, dashes and underscores, and do not begin \
+             with a dash; names that begin with `{PLUGIN}` and `{PAGE}` are reserved for plugins \
+             and pages."
         ),
     ))
 }
 
 fn write_failed(error: &io::Error) -> Failure {
-    let message = format!("Who has access cannot be kept: {error}.");
-    failure(FailureKind::Internal, message, "See that Vector may write to its folder; try again.")
+    let message = format!("The access list cannot be saved: {error}.");
+    failure(
+        FailureKind::Internal,
+        message,
+        "Make sure that Vector can write to its folder, then try again.",
+    )
 }
 
 /// A run of the daemon: its port, its idle limit and its tokens.

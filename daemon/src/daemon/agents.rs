@@ -109,7 +109,7 @@ impl DaemonActor {
                 format!("Open are: {}.", open.join(", ")),
             ),
             (None, _) => (
-                "Several places are open, and the call does not say which it is for.".to_owned(),
+                "Several places are open, and the call does not specify one.".to_owned(),
                 format!("Call again with `session`, one of: {}.", open.join(", ")),
             ),
         };
@@ -286,8 +286,8 @@ fn check_call(call: &AgentCall) -> Result<(), Failure> {
     if !is_name(&call.connection) || !is_name(&call.id) {
         return Err(failure(
             FailureKind::BadRequest,
-            "A connection and a call are called by 1 to 64 letters, digits and dashes.",
-            "Call them so.",
+            "The IDs of connections and calls have 1 to 64 letters, digits and dashes.",
+            "Use such IDs.",
         ));
     }
     let why = match tools::find_tool(&call.tool) {

@@ -100,7 +100,7 @@ impl DaemonHandle {
 
     /// Plans the restoration of a checkpoint in its place.
     pub fn restore_checkpoint(&self, checkpoint: Seq) -> Answer<WorkflowStarted> {
-        let goal = format!("Go back to checkpoint {checkpoint}");
+        let goal = format!("Restore checkpoint {checkpoint}");
         let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
         self.forward(
             move |daemon| daemon.session_of_checkpoint(checkpoint),

@@ -77,8 +77,8 @@ impl DaemonActor {
     fn start_deploy(&mut self, deploy: Deploy) -> Result<DeployStarted, Failure> {
         let (project, running) = self.find_deploy(&deploy.session)?;
         if let Some(id) = running {
-            let message = format!("Deploy {id} of {project} is at work.");
-            let hint = "Wait until it is over, and deploy then.";
+            let message = format!("Deploy {id} of {project} is running.");
+            let hint = "Wait until it has ended, then deploy.";
             return Err(failure(FailureKind::Settled, message, hint));
         }
         let (id, state) = self.deploys.start(&project);
@@ -90,7 +90,7 @@ impl DaemonActor {
     fn deploy_state(&self, id: u64) -> Result<watch::Receiver<DeployState>, Failure> {
         self.deploys.states.get(&id).cloned().ok_or_else(|| {
             let message = format!("There is no deploy {id} in this daemon.");
-            let hint = "Begin one at a project under Chat on the page, or with `vector deploy`.";
+            let hint = "Start one at a project under Chat on the page, or with `vector deploy`.";
             failure(FailureKind::NotFound, message, hint)
         })
     }
@@ -205,8 +205,8 @@ impl Drop for FinishGuard<'_> {
         self.0.send_if_modified(|state| {
             let is_lost = !state.is_over;
             if is_lost {
-                let message = "The deploy stopped within Vector.";
-                let hint = "Look with `git log` what is committed, and deploy again.";
+                let message = "An internal error stopped the deploy.";
+                let hint = "Check with `git log` what was committed, then deploy again.";
                 state.failure = Some(failure(FailureKind::Internal, message, hint));
                 state.is_over = true;
             }
@@ -237,9 +237,9 @@ fn report_progress(state: &watch::Sender<DeployState>, progress: DeployProgress<
 
 fn describe_step(step: DeployStep) -> &'static str {
     match step {
-        DeployStep::Reading => "Reading what was accepted",
-        DeployStep::Comparing => "Comparing the files with it",
-        DeployStep::Staging => "Putting them into an index",
+        DeployStep::Reading => "Reading the approved changes",
+        DeployStep::Comparing => "Comparing the files with them",
+        DeployStep::Staging => "Adding the files to an index",
         DeployStep::Committing => "Committing",
     }
 }
@@ -251,7 +251,7 @@ fn deploy_failure(error: &DeployError) -> Failure {
         }
         DeployError::Refused(why) => {
             let message = format!("{}.", why.trim_end_matches('.'));
-            failure(FailureKind::Settled, message, "Fix that and deploy again.")
+            failure(FailureKind::Settled, message, "Fix the problem and deploy again.")
         }
     }
 }

@@ -173,11 +173,15 @@ pub(super) fn run_on_thread<T: Send + 'static>(
     // A thread that cannot be started, or that panics, drops the reply.
     let _ = thread::Builder::new().spawn(move || drop(reply.send(work())));
     Answer::new(answer, || {
-        let message = "The request stopped within Vector.";
+        let message = "An internal error stopped the request.";
         failure(FailureKind::Internal, message, "Try again.")
     })
 }
 
 pub(crate) fn daemon_closed() -> Failure {
-    failure(FailureKind::Internal, "Vector is closing down.", "Start it again with `vector serve`.")
+    failure(
+        FailureKind::Internal,
+        "Vector is shutting down.",
+        "Start it again with `vector serve`.",
+    )
 }

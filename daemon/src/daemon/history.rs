@@ -104,8 +104,8 @@ impl DaemonHandle {
                 let now = now.map_err(|_| {
                     failure(
                         FailureKind::Settled,
-                        "The place is busy, and does not say what the script says now.",
-                        "Ask again when what it is at is done.",
+                        "The place is busy, so the script's current text is not available.",
+                        "Try again when it is no longer busy.",
                     )
                 })?;
                 (PlaceSelector::Open(open.place), now.unwrap_or_default())
@@ -163,9 +163,9 @@ fn place_of_entry(ledger: &Ledger, seq: Seq) -> Result<Place, Failure> {
 fn script_not_found(path: &InstancePath, place: &str) -> Failure {
     failure(
         FailureKind::NotFound,
-        format!("Nothing is known of a script {path} in {place}."),
-        "Look how both are written. Where the place is closed, open it first: under Chat on the page, or \
-         with `vector serve`.",
+        format!("There is no script {path} in the history of {place}."),
+        "Check the spelling of both. If the place is closed, open it first: under Chat on the page, \
+         or with `vector serve`.",
     )
 }
 
@@ -176,13 +176,13 @@ fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<St
         |error: &EngineError| failure(FailureKind::Internal, error.to_string(), "Try again.");
     let (title, _) =
         find_applied_ack(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
-            settled(refusal.0, "The history says what became of each proposal.".to_owned())
+            settled(refusal.0, "The history shows the outcome of each proposal.".to_owned())
         })?;
     match seen.find_revert_block(ledger, seq).map_err(|error| ledger_failure(&error))? {
         None => Ok(title),
         Some(RevertBlock::Reverted(by)) => Err(settled(
             format!("Proposal {seq} was already reverted by proposal {by}."),
-            format!("Take proposal {by} back to have it again."),
+            format!("Revert proposal {by} to reapply it."),
         )),
         Some(RevertBlock::Pending(by)) => Err(settled(
             format!("Proposal {by} reverts proposal {seq}, and is pending."),
@@ -196,7 +196,7 @@ pub(super) fn place_closed(place: &Place) -> Failure {
     let (message, hint) = match place {
         Place::Open(_) => (
             format!("{} is not connected.", name.replace(" (open in Studio)", "")),
-            "Open it in Studio, look whether the plugin is connected, and try again.".to_owned(),
+            "Open it in Studio, check that the plugin is connected, and try again.".to_owned(),
         ),
         Place::File(_) => (
             format!("{name} is not open in Vector."),

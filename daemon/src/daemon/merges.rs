@@ -56,8 +56,8 @@ fn find_merge(folders: &BTreeSet<PathBuf>, id: &str) -> Result<MergeState, Failu
     let states = merges::find_merges(folders.iter().map(PathBuf::as_path))
         .map_err(|error| merge_failure(&error))?;
     states.into_iter().find(|state| state.merge_id() == id).ok_or_else(|| {
-        let message = format!("There is no open merge `{id}` beside the places that are open.");
-        let hint = "It is over, or its place was closed: look at the list again.";
+        let message = format!("There is no open merge `{id}` for the open places.");
+        let hint = "It has ended, or its place was closed: check the list again.";
         failure(FailureKind::NotFound, message, hint)
     })
 }
@@ -98,13 +98,13 @@ fn finish_merge(
         let open = state.open_count();
         if open > 0 {
             let what = if open == 1 { "conflict is" } else { "conflicts are" };
-            let hint = "Decide about each of them, or take the file as it is.";
+            let hint = "Decide each of them, or keep the file as it is.";
             return settled(format!("{open} {what} still open, so nothing was written."), hint);
         }
         if finish.how == MergeEnd::Write && state.is_file_changed() {
             let message =
-                format!("{} was changed since the merge, so it was not written.", state.name());
-            return settled(message, "Write the merge over it, or take the file as it is.");
+                format!("{} has changed since the merge, so it was not written.", state.name());
+            return settled(message, "Overwrite it with the merge, or keep the file as it is.");
         }
         state.write_result().map_err(|error| merge_failure(&error))?;
     }
@@ -121,6 +121,6 @@ fn merge_failure(error: &anyhow::Error) -> Failure {
         }
     }
     message.push('.');
-    let hint = "Nothing was decided; `vector merge --list` in that folder shows what is kept.";
+    let hint = "No decision was saved; `vector merge --list` in that folder lists the open merges.";
     failure(FailureKind::Settled, message, hint)
 }

@@ -282,8 +282,8 @@ impl DaemonActor {
     fn abandon_workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
         let Some(lease) = self.ledger.try_lease(seq).map_err(|error| ledger_failure(&error))?
         else {
-            let message = format!("Workflow {seq} is at work in another process.");
-            return Err(failure(FailureKind::Settled, message, "End it there."));
+            let message = format!("Workflow {seq} is running in another process.");
+            return Err(failure(FailureKind::Settled, message, "Stop it there."));
         };
         let state = read_state(&self.ledger, seq)?;
         let left = |status: &PendingStatus| {
@@ -292,8 +292,8 @@ impl DaemonActor {
         let all = state.workflow(seq).into_iter().flat_map(Workflow::proposals);
         let proposals: Vec<Seq> =
             all.filter(|(_, it)| left(&it.status)).map(|(seq, _)| seq).collect();
-        let reason = "Its place was closed before anybody said whether it was done: look whether it \
-                      is there, and ask for it again where it is not.";
+        let reason = "The place was closed before the change was confirmed. Check whether it was \
+        applied, and request it again if not.";
         let inputs = [
             WorkflowInput::Failed { proposals, reason: reason.to_owned() },
             WorkflowInput::Finish { outcome: Finish::NotApproved },

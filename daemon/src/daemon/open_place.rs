@@ -56,22 +56,22 @@ impl NotOpened {
             Self::Missing(_) => (FailureKind::NotFound, "Check the spelling and the folder."),
             Self::NoFile(_) => (
                 FailureKind::BadRequest,
-                "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file; the folder of a Rojo project is opened as a \
+                "Specify a .rbxl, .rbxlx, .rbxm or .rbxmx file; the folder of a Rojo project is opened as a \
                  project.",
             ),
             Self::NoProject(_) => (
                 FailureKind::BadRequest,
-                "Name a folder with a Rojo project, or a .rbxl, .rbxlx, .rbxm or .rbxmx file.",
+                "Specify a folder with a Rojo project, or a .rbxl, .rbxlx, .rbxm or .rbxmx file.",
             ),
-            Self::ReadOnly(_) => (FailureKind::Settled, "Make it writable, and open it again."),
+            Self::ReadOnly(_) => (FailureKind::Settled, "Make it writable, then open it again."),
             Self::Engine(EngineError::Place(PlaceError::Open { .. })) => {
-                (FailureKind::BadRequest, "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file.")
+                (FailureKind::BadRequest, "Specify a .rbxl, .rbxlx, .rbxm or .rbxmx file.")
             }
             Self::Engine(EngineError::Place(PlaceError::NoProject(_))) => {
                 (FailureKind::NotFound, "Check the spelling and the folder.")
             }
             Self::Engine(EngineError::Place(_)) => {
-                (FailureKind::Settled, "Fix that and open it again.")
+                (FailureKind::Settled, "Fix the problem and open it again.")
             }
             Self::Engine(_) | Self::NotServed { .. } => (FailureKind::Internal, "Try again."),
         };
@@ -208,7 +208,7 @@ impl DaemonActor {
         let request = OpenRequest::from_open(open);
         if !request.path().is_absolute() {
             let message = format!("`{}` is not a full path.", request.path().display());
-            let hint = "Give the full path: the daemon does not know the folder that you are in.";
+            let hint = "Specify the full path: the daemon does not know your current folder.";
             let _ = reply.send(Err(failure(FailureKind::BadRequest, message, hint)));
             return;
         }

@@ -106,7 +106,7 @@ impl PairingCodes {
             let failure = failure(
                 FailureKind::Unpaired,
                 "The code has expired.",
-                "`vector pair` shows a new one; type that.",
+                "Type the new code that `vector pair` shows.",
             );
             return Err((failure, false));
         }
@@ -121,7 +121,7 @@ impl PairingCodes {
         if self.tries < MAX_TRIES {
             let failure = failure(
                 FailureKind::Unpaired,
-                "That is not the code.",
+                "The code is wrong.",
                 "Type the six digits that Vector printed last; `vector pair` shows new ones.",
             );
             return Err((failure, false));
@@ -134,8 +134,12 @@ impl PairingCodes {
 fn too_many_tries() -> Failure {
     failure(
         FailureKind::TooMany,
-        format!("{MAX_TRIES} wrong codes were tried, so codes of {DIGITS} digits are void."),
-        format!("`vector pair` shows one of {MANY_DIGITS} digits, which wrong tries cannot void."),
+        format!(
+            "{MAX_TRIES} wrong codes were tried, so codes of {DIGITS} digits are no longer valid."
+        ),
+        format!(
+            "`vector pair` shows a code of {MANY_DIGITS} digits, which wrong attempts do not invalidate."
+        ),
     )
 }
 
@@ -147,7 +151,7 @@ fn format_code(code: &str) -> String {
 }
 
 fn internal_failure(error: &std::io::Error) -> Failure {
-    let message = format!("It cannot be created or stored: {error}.");
+    let message = format!("The code cannot be created or stored: {error}.");
     failure(FailureKind::Internal, message, "Try again.")
 }
 
@@ -258,8 +262,8 @@ impl DaemonActor {
         let ends = self.pairing.expires_at;
         let code = self.pairing.make_code()?;
         self.pairing.expires_at = ends;
-        (self.notify)("Wrong codes were tried, so the code is a longer one now.");
-        self.announce_code(&code, "while the one before would have held");
+        (self.notify)("Wrong codes were tried, so the code is now longer.");
+        self.announce_code(&code, "while the previous one would have been valid");
         Ok(())
     }
 

@@ -54,7 +54,7 @@ pub(super) fn read_place(
     };
     let watch = FileWatch::start(&[file.to_owned()], on_change).map_err(|why| {
         notes.push(format!(
-            "note: {why}. What others change in it is seen when you next ask or decide something."
+            "note: {why}. Changes by others are noticed at your next request or decision."
         ));
     });
     Ok(SessionStart {

@@ -67,14 +67,13 @@ pub(super) fn read_project(
 fn serving_note() -> String {
     match vector_rojo_project::find_server(vector_rojo_project::DEFAULT_PORT) {
         Some(serving) => format!(
-            "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
+            "Rojo {} serves {:?} on port {}: file changes reach Studio through it.",
             serving.version,
             serving.project,
             vector_rojo_project::DEFAULT_PORT
         ),
         None => format!(
-            "note: no `rojo serve` answers on port {}; Studio shows what is written to files once one is \
-             connected.",
+            "note: no `rojo serve` responds on port {}; file changes reach Studio once one is connected.",
             vector_rojo_project::DEFAULT_PORT
         ),
     }

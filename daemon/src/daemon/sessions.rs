@@ -79,7 +79,7 @@ impl DaemonActor {
 
     fn accept_hello(&mut self, hello: Hello, given: TokenHash) -> Result<Welcome, Failure> {
         let internal = |error: &dyn std::fmt::Display| {
-            let message = format!("The session cannot begin: {error}.");
+            let message = format!("The session cannot start: {error}.");
             failure(FailureKind::Internal, message, "Try again.")
         };
         let token = random_text(24).map_err(|error| internal(&error))?;
@@ -117,15 +117,15 @@ impl DaemonActor {
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
             return Err(failure(
                 FailureKind::BadRequest,
-                "A session is called by 1 to 64 letters, digits and dashes.",
+                "The ID of a session has 1 to 64 letters, digits and dashes.",
                 "Update the plugin.",
             ));
         }
         if self.sessions.get(session).is_some_and(|known| known.place.studio_place().is_none()) {
             return Err(failure(
                 FailureKind::BadRequest,
-                format!("Session {session} is not of a window of Studio."),
-                "Close the place in Studio, and open it again.",
+                format!("Session {session} does not belong to a Studio window."),
+                "Close the place in Studio, then open it again.",
             ));
         }
         Ok(())

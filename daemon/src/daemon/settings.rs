@@ -38,8 +38,8 @@ impl DaemonActor {
         self.active_settings.update(&self.settings);
         self.event_hub.mark_settings_changed();
         save_settings(&self.home, &self.settings).map_err(|error| {
-            let message = format!("The settings cannot be kept: {error}.");
-            failure(FailureKind::Internal, message, "They hold until Vector ends.")
+            let message = format!("The settings cannot be saved: {error}.");
+            failure(FailureKind::Internal, message, "They apply until Vector is closed.")
         })?;
         Ok(self.view_settings())
     }

@@ -16,17 +16,17 @@ use crate::failure::failure;
 pub(super) fn plugin_away() -> Failure {
     failure(
         FailureKind::NotFound,
-        "Its place is not open in Studio, or its plugin has not said hello since Vector started.",
-        "Open the place in Studio, and look whether the plugin is connected.",
+        "Its place is not open in Studio, or its plugin has not connected since Vector started.",
+        "Open the place in Studio, and check that the plugin is connected.",
     )
 }
 
 pub(super) fn not_found(seq: Seq) -> Failure {
-    let message = format!("There is nothing of that kind at position {seq}.");
+    let message = format!("Entry {seq} does not exist or is of another kind.");
     failure(
         FailureKind::NotFound,
         message,
-        "History on the page, or `vector log`, lists what there is.",
+        "History on the page, or `vector log`, lists the entries.",
     )
 }
 
@@ -123,8 +123,9 @@ pub(super) fn local_session(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> O
 pub(super) fn workflow_elsewhere(workflow: Seq) -> Failure {
     failure(
         FailureKind::Settled,
-        format!("Workflow {workflow} is at work in another process, or was left by one."),
-        "Decide where it was asked for. Where that has ended, it is settled when its file is opened next.",
+        format!("Workflow {workflow} is running in another process, or was abandoned by one."),
+        "Decide where it was requested. If that process has ended, the workflow is settled when its \
+         file is next opened.",
     )
 }
 

@@ -56,7 +56,7 @@ pub(super) fn check_caller(
     if route.has_body() && !is_json(headers) {
         return Err(failure(
             FailureKind::UnsupportedMediaType,
-            "The body is not sent as application/json.",
+            "The body is not declared as application/json.",
             "Send the header `Content-Type: application/json`.",
         ));
     }
@@ -65,14 +65,14 @@ pub(super) fn check_caller(
         | (Token::Plugin, Caller::Plugin(_))
         | (Token::Human, Caller::Plugin(_) | Caller::Human)
         | (Token::Client, Caller::Plugin(_) | Caller::Human | Caller::Agent) => Ok(caller),
-        (_, Caller::Anyone) => Err(unauthorized_failure("A token is needed.")),
+        (_, Caller::Anyone) => Err(unauthorized_failure("A token is required.")),
         (Token::Human, Caller::Agent) => Err(failure(
             FailureKind::Unauthorized,
-            "That is for the person alone, and this is the token of an agent.",
+            "Only a person may do that, and this is an agent's token.",
             "A person decides in Studio's widget, on the page that `vector open` shows, or with `vector review`.",
         )),
         (Token::Plugin, Caller::Human | Caller::Agent) => {
-            Err(unauthorized_failure("That is for plugins alone."))
+            Err(unauthorized_failure("Only plugins may do that."))
         }
     }
 }
@@ -94,7 +94,7 @@ fn single_header<'h>(
     let bad = || {
         failure(
             FailureKind::BadRequest,
-            format!("The header `{name}` is not clear."),
+            format!("The header `{name}` is ambiguous or malformed."),
             "Send it once.",
         )
     };
@@ -127,7 +127,7 @@ fn check_host(id: RouteId, headers: &HeaderMap, port: u16, caller: &Caller) -> R
 fn forbidden_host(port: u16) -> Failure {
     failure(
         FailureKind::Forbidden,
-        "The request was not sent to this machine.",
+        "The request is not addressed to this machine.",
         format!("Call http://127.0.0.1:{port}."),
     )
 }
@@ -148,7 +148,7 @@ fn check_origin(id: RouteId, headers: &HeaderMap, port: u16) -> Result<(), Failu
     }
     Err(failure(
         FailureKind::Forbidden,
-        "The request comes from another page.",
+        "The request comes from a different origin.",
         "Only Vector's own page may call it.",
     ))
 }
@@ -188,5 +188,5 @@ fn identify_caller(headers: &HeaderMap, event_hub: &EventHub) -> Result<Caller, 
 
 /// The failure for a token that never existed or was revoked.
 pub(super) fn unknown_token() -> Failure {
-    unauthorized_failure("The token is unknown: it was revoked, or Vector was restarted.")
+    unauthorized_failure("The token is not valid: it was revoked, or Vector was restarted.")
 }

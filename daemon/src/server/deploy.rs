@@ -13,8 +13,8 @@ impl FromParameters for Deploy {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
         let session = parameters.text("session")?.map(SessionId).ok_or_else(|| {
             let hint =
-                "Choose `deploy` at a project under Chat on the page; a client gives its `session`.";
-            failure(FailureKind::BadRequest, "The project is not said.", hint)
+                "Choose `deploy` at a project under Chat on the page; a client sends its `session`.";
+            failure(FailureKind::BadRequest, "No project is specified.", hint)
         })?;
         Ok(Self {
             session,

@@ -42,7 +42,7 @@ impl Caller {
         match self {
             Self::Plugin(own) if own != session => Err(failure(
                 FailureKind::Stale,
-                format!("The token is of session {own}, not of {session}."),
+                format!("The token belongs to session {own}, not to {session}."),
                 "Say hello again.",
             )),
             _ => Ok(()),
@@ -55,7 +55,7 @@ impl Caller {
             Self::Human => Ok(()),
             Self::Anyone | Self::Plugin(_) | Self::Agent => Err(failure(
                 FailureKind::Forbidden,
-                "Keys are handed over from a terminal alone.",
+                "Keys can be handed over only from a terminal.",
                 "Run `vector open` in a terminal that has the key.",
             )),
         }
@@ -84,8 +84,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 fn bad_body(route: &Route, error: &impl std::fmt::Display) -> Failure {
     failure(
         FailureKind::BadRequest,
-        format!("The body is not what {} takes: {error}.", route.path),
-        "Its form is in openapi.json.",
+        format!("The body is not valid for {}: {error}.", route.path),
+        "Its schema is in openapi.json.",
     )
 }
 
@@ -163,7 +163,7 @@ impl Parameters {
             failure(
                 FailureKind::BadRequest,
                 format!("`{name}` is not UTF-8."),
-                "Encode it as a browser does.",
+                "Percent-encode it as UTF-8.",
             )
         })?;
         Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
@@ -178,7 +178,7 @@ impl Parameters {
             failure(
                 FailureKind::BadRequest,
                 format!("`{name}` is not a number."),
-                "Leave it out, or give a whole number.",
+                "Omit it, or send a whole number.",
             )
         })
     }

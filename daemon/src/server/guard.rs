@@ -98,15 +98,15 @@ async fn read_body(body: Body, limit: usize, timeout: Duration) -> Result<Bytes,
         let seconds = timeout.as_secs();
         return Err(failure(
             FailureKind::TooSlow,
-            format!("The body did not come within {seconds} s."),
-            "Send it at once.",
+            format!("The body did not arrive within {seconds} s."),
+            "Send it without delay.",
         ));
     };
     read.map_err(|_| {
         failure(
             FailureKind::TooLarge,
             format!("The body is larger than {limit} bytes, or was cut off."),
-            "Send it in pieces.",
+            "Split it into several requests.",
         )
     })
 }

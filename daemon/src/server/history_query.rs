@@ -28,10 +28,10 @@ impl FromParameters for ScriptQuery {
             None => parameters.text("place")?,
         };
         let place = place.ok_or_else(|| {
-            missing("The place is not said.", "Give its `session`, or `place` with its name.")
+            missing("No place is specified.", "Send its `session`, or `place` with its name.")
         })?;
         let path = parameters.text("path")?.ok_or_else(|| {
-            missing("The script is not said.", "Give its `path`, as game.Workspace.Main.")
+            missing("No script is specified.", "Send its `path`, e.g. game.Workspace.Main.")
         })?;
         let path = path.parse::<InstancePath>().map_err(|error| {
             let message = format!("`{path}` is not a path: {error}.");
@@ -74,11 +74,11 @@ impl FromParameters for EntryFilter {
                 None | Some("") => false,
                 Some("changes") => true,
                 Some(other) => {
-                    let message = format!("History cannot be cut down to only `{other}`.");
+                    let message = format!("`{other}` is not a value of `only`.");
                     return Err(failure(
                         FailureKind::BadRequest,
                         message,
-                        "Give `only=changes`, or leave it out.",
+                        "Send `only=changes`, or omit it.",
                     ));
                 }
             },

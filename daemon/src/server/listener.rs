@@ -96,8 +96,8 @@ fn head_size<B>(request: &hyper::Request<B>) -> usize {
 fn check_head<B>(request: &hyper::Request<B>, port: u16) -> Result<(), Failure> {
     // Hyper limits its buffer, which may be larger than the limit on the head.
     if head_size(request) > MAX_HEAD {
-        let message = format!("The head of the request is longer than {MAX_HEAD} bytes.");
-        let hint = "Send fewer or shorter headers, and what is long in the body.";
+        let message = format!("The head of the request exceeds {MAX_HEAD} bytes.");
+        let hint = "Send fewer or shorter headers, and long values in the body.";
         return Err(failure(FailureKind::TooLarge, message, hint));
     }
     auth::check_target(request.uri(), port)
@@ -253,7 +253,7 @@ mod tests {
                 });
                 let mut answer = [0; 12];
                 slow.read_exact(&mut answer)
-                    .expect("it is answered although the body is not there");
+                    .expect("it is answered although the body does not exist");
                 assert_eq!(&answer, b"HTTP/1.1 408", "{path}");
             });
         }

@@ -26,7 +26,7 @@ pub(super) fn build_router(app: &AppState) -> Router {
 }
 
 async fn unknown_path(request: Request) -> Response<Body> {
-    let message = format!("There is no {} here.", request.uri().path());
+    let message = format!("There is no route {}.", request.uri().path());
     let hint = "The routes are in openapi.json.";
     ApiError(failure(FailureKind::NotFound, message, hint)).into_response()
 }

@@ -147,7 +147,7 @@ impl SessionActor {
         let records = records.map_err(|error| engine_failure(&error))?;
         let seq = records.first().map(|record| record.seq);
         seq.map(|seq| (workflow, seq)).ok_or_else(|| {
-            failure(FailureKind::Internal, "The call could not be written down.", "Call again.")
+            failure(FailureKind::Internal, "The call could not be recorded.", "Call again.")
         })
     }
 
@@ -353,9 +353,8 @@ impl SessionActor {
                     // A call that was reported as an error must not be made later.
                     let is_off = self.cancel_call(workflow, call).is_ok();
                     let kind = if is_off { FailureKind::Internal } else { FailureKind::Lost };
-                    let message = trouble.unwrap_or("The call is not at work any more.");
-                    let hint =
-                        "proposal_status lists what there is; if this persists, restart Vector.";
+                    let message = trouble.unwrap_or("The call is no longer running.");
+                    let hint = "proposal_status lists the calls; if this persists, restart Vector.";
                     let _ = reply.send(Err(failure(kind, message, hint)));
                 }
             }
@@ -383,6 +382,6 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
 }
 
 pub(crate) fn call_not_found(seq: Seq) -> Failure {
-    let message = format!("There is no call of an agent with the number {seq}.");
-    failure(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
+    let message = format!("There is no agent call with the ID {seq}.");
+    failure(FailureKind::NotFound, message, "proposal_status without an id lists the last calls.")
 }

@@ -146,7 +146,7 @@ impl SessionActor {
         attached.extend(mentioned);
         let driver = match self.driver_of(model.as_deref()) {
             ToolDriver::Missing { why, .. } => {
-                let hint = "Fix that, or choose another model in the settings.";
+                let hint = "Fix the problem, or choose another model in the settings.";
                 return Err(failure(FailureKind::Provider, why, hint));
             }
             driver => driver,
@@ -181,7 +181,7 @@ impl SessionActor {
         let request =
             UserRequest { goal: chat.text, attached, interaction: chat.interaction, follows };
         model_request::check_first_message(&models, &request).map_err(|why| {
-            failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
+            failure(FailureKind::TooLarge, why, "Make it shorter, or choose another model.")
         })?;
         self.start_workflow(request, driver, mode)
     }
@@ -198,7 +198,7 @@ impl SessionActor {
         let interaction =
             self.engine.workflow(workflow).map_or(InteractionMode::Act, |it| it.interaction);
         if chat.interaction != interaction && chat.interaction != InteractionMode::Act {
-            let message = "The task before is still at work.";
+            let message = "The previous task is still running.";
             return Err(failure(
                 FailureKind::Settled,
                 message,
@@ -220,7 +220,7 @@ impl SessionActor {
 
 /// The failure for a request with a mention that cannot be attached.
 fn not_attached(why: String) -> Failure {
-    let hint = "Take it out of the text, or write it in `backticks` where it is only a word.";
+    let hint = "Remove it from the text, or write it in `backticks` if it is only a word.";
     failure(FailureKind::BadRequest, why, hint)
 }
 
@@ -239,16 +239,13 @@ fn resolve_attachments(
 ) -> Result<Vec<AttachmentSnapshot>, Failure> {
     if attachments.len() > MAX_ATTACHED {
         let message = format!("At most {MAX_ATTACHED} things can be attached to one request.");
-        return Err(attachment_refused(message, "Take some off."));
+        return Err(attachment_refused(message, "Remove some."));
     }
     let one = |attachment: &Attachment| {
         let (Attachment::Instance { id } | Attachment::Text { id, .. }) = attachment;
         let Some(node) = find_instance(scene, id) else {
-            let message = "Something that you attached is not in the place any more.".to_owned();
-            return Err(attachment_refused(
-                message,
-                "Take it off, and select what you mean again.",
-            ));
+            let message = "Something that you attached is no longer in the place.".to_owned();
+            return Err(attachment_refused(message, "Remove it, and select the instance again."));
         };
         let target = scene.target(node);
         match attachment {

@@ -53,14 +53,18 @@ impl SessionActor {
         decide: &DecisionRequest,
     ) -> Result<DecisionResponse, Failure> {
         let Some((workflow, pending)) = self.engine.find_proposal(seq) else {
-            let message = format!("Proposal {seq} does not wait for a decision in this place.");
-            return Err(failure(FailureKind::Settled, message, "Look at what became of it."));
+            let message = format!("Proposal {seq} is not pending in this place.");
+            return Err(failure(
+                FailureKind::Settled,
+                message,
+                "Check its outcome in the history.",
+            ));
         };
         if pending.proposal.patch_id != decide.patch_id || pending.proposal.base != decide.base {
             return Err(failure(
                 FailureKind::Stale,
-                format!("Proposal {seq} is not what was seen."),
-                "Look at it again, and decide then.",
+                format!("Proposal {seq} has changed since it was shown."),
+                "Review it again, then decide.",
             ));
         }
         let result = match &decide.decision {
@@ -95,7 +99,7 @@ impl SessionActor {
             return Err(failure(
                 FailureKind::Settled,
                 "Dry run is on: proposals are shown and never applied.",
-                "Switch it off in the settings, and approve again.",
+                "Turn it off in the settings, then approve again.",
             ));
         }
         self.engine.check_readable().map_err(|refusal| engine_failure(&refusal.into()))?;
@@ -108,7 +112,9 @@ impl SessionActor {
         let title = &below.proposal.title;
         Err(failure(
             FailureKind::Settled,
-            format!("Proposal {seq} was planned on top of proposal {first}, which waits: {title}."),
+            format!(
+                "Proposal {seq} was planned on top of proposal {first}, which is pending: {title}."
+            ),
             format!("Approve or reject proposal {first} first."),
         ))
     }
@@ -120,8 +126,8 @@ impl SessionActor {
         model: Option<&str>,
     ) -> Result<(), Failure> {
         let Some(job) = self.workflow_slots.get_mut(&workflow) else {
-            let message = format!("Workflow {workflow} is not at work any more.");
-            return Err(failure(FailureKind::Settled, message, "Ask for something new."));
+            let message = format!("Workflow {workflow} is no longer running.");
+            return Err(failure(FailureKind::Settled, message, "Start a new request."));
         };
         match verb {
             // A cancelled workflow has to run until it has ended.
@@ -162,7 +168,7 @@ fn reject_all(engine: &mut Engine, workflow: Seq) {
     let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
     for proposal in waiting {
         // A proposal that depended on a rejected one is already withdrawn.
-        let reason = Some("The person cleared all that waited.".to_owned());
+        let reason = Some("The person rejected all pending proposals.".to_owned());
         let _ = engine.handle_input(workflow, WorkflowInput::Reject { proposal, reason });
     }
 }

@@ -238,6 +238,6 @@ fn session_ended() -> Failure {
     failure(
         FailureKind::Internal,
         "The place was closed before the request was answered.",
-        "Look whether it is open, and try again.",
+        "Check that it is open, then try again.",
     )
 }

@@ -430,8 +430,8 @@ impl SessionActor {
         mode: Mode,
     ) -> Result<WorkflowStarted, Failure> {
         if request.goal.trim().is_empty() {
-            let hint = "Say what is to be done.";
-            return Err(failure(FailureKind::BadRequest, "Nothing was asked for.", hint));
+            let hint = "Describe what should be done.";
+            return Err(failure(FailureKind::BadRequest, "The request is empty.", hint));
         }
         self.engine.read_memory();
         let workflow = self

@@ -57,7 +57,7 @@ impl Drop for ReplyGuard {
 }
 
 /// The error if the reader of the answer panicked.
-const LOST: &str = "reading the answer failed within Vector";
+const LOST: &str = "reading the answer failed with an internal error";
 
 /// Emits transient events to the watchers of a workflow.
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl ActiveRequest {
     ) -> Self {
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
-        let lost = format!("{}: {LOST}, or too much waits to be read.", work.title());
+        let lost = format!("{}: {LOST}, or too much data is waiting to be read.", work.title());
         let lost = SessionMessage::Fetched(workflow, call, Err(lost));
         let guard = ReplyGuard { message_sender, message: Some(lost) };
         let queue = if work.is_network_bound() { network_queue() } else { compute_queue() };

@@ -55,7 +55,7 @@ impl SessionActor {
     ) {
         if self.pictures.requests.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} pictures of this place are being rendered.");
-            let hint = "Wait until they are there.";
+            let hint = "Wait until they are done.";
             return drop(reply.send(Err(failure(FailureKind::TooMany, message, hint))));
         }
         self.pictures.requests.push(DrawRequest { subject: of, options, rounds: 0, reply });
@@ -72,8 +72,8 @@ impl SessionActor {
             match self.gather_drawing(&wanted.subject) {
                 Ok(Some(drawing)) => draw_picture(drawing, wanted.options, wanted.reply),
                 Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
-                    let message = "Studio does not tell what the place looks like.";
-                    let hint = "Look whether its plugin is connected, and ask again.";
+                    let message = "Studio does not send the place's appearance.";
+                    let hint = "Check that its plugin is connected, then try again.";
                     let failure = failure(FailureKind::NotFound, message, hint);
                     let _ = wanted.reply.send(Err(failure));
                 }
@@ -104,7 +104,7 @@ impl SessionActor {
 fn no_picture(error: &EngineError) -> Failure {
     match error {
         EngineError::Refused(refusal) => {
-            let hint = "Ask for another picture, or look again when the place has changed.";
+            let hint = "Request another picture, or try again after the place has changed.";
             failure(FailureKind::NotFound, refusal.0.clone(), hint)
         }
         error => engine_failure(error),

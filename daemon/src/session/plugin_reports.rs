@@ -44,8 +44,8 @@ impl SessionActor {
                 self.engine.reset_mirror();
                 return Err(failure(
                     FailureKind::Stale,
-                    format!("What was said does not fit the mirror: {torn}."),
-                    "Send a whole snapshot.",
+                    format!("The report does not match the mirror: {torn}."),
+                    "Send a complete snapshot.",
                 ));
             }
         }

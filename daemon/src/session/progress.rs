@@ -83,7 +83,7 @@ impl SessionActor {
                 code: FailureKind::Internal,
                 message: format!("{error}. What you approved stays approved."),
                 retryable: true,
-                hint: "It is tried again; close programs that have many files open.".to_owned(),
+                hint: "Vector retries it; close programs that have many files open.".to_owned(),
                 setting: None,
             },
         );

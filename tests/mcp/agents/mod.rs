@@ -57,7 +57,7 @@ fn works_with(agent: Agent) {
     // No decision is made before the call's time limit.
     let told = running.result(&model, 4).text;
     for words in
-        ["Nothing of it is done yet", "proposal_status", "do not call create_instance again"]
+        ["Nothing has been applied yet", "proposal_status", "do not call create_instance again"]
     {
         assert!(told.contains(words), "{words:?} is missing in {told}");
     }

@@ -123,7 +123,7 @@ pub fn edit_memory(memory: &str, changes: &[MemoryChange]) -> Result<String, Ref
     }
     if text.len() > MAX_FILE && text.len() > memory.len() {
         return refuse!(
-            "The memory would have {} bytes; at most {MAX_FILE}. Remove or shorten entries first.",
+            "The memory would exceed {MAX_FILE} bytes: it would have {}. Remove or shorten entries first.",
             text.len()
         );
     }
@@ -170,14 +170,14 @@ fn check_entry(text: &str, end: &str) -> Result<String, Refusal> {
     }
     if text.len() > MAX_ENTRY {
         return refuse!(
-            "The entry has {} bytes; at most {MAX_ENTRY}. Say it shorter, or in several entries.",
+            "The entry has {} bytes; at most {MAX_ENTRY}. Shorten it, or split it into several entries.",
             text.len()
         );
     }
     let lines: Vec<&str> =
         text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     if lines.iter().any(|line| fence_mark(line.trim_start()).is_some()) {
-        return refuse!("An entry holds no code fence; name the script instead.");
+        return refuse!("An entry cannot contain a code fence; name the script instead.");
     }
     let indented = lines.iter().enumerate().map(|(index, line)| match index {
         0 => (*line).to_owned(),

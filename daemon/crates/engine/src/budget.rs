@@ -99,9 +99,11 @@ impl SpendingMeter {
             })?;
         Some(ModelTrouble {
             code: FailureKind::PaymentRequired,
-            message: format!("${spent:.2} were spent {what}, and the cap is ${cap:.2}."),
+            message: format!("${spent:.2} was spent {what}, and the cap is ${cap:.2}."),
             is_retryable: true,
-            hint: format!("Raise caps.{setting} in {FILE}, or choose another model, and go on."),
+            hint: format!(
+                "Raise caps.{setting} in {FILE}, or choose another model, then continue."
+            ),
             setting: Some(Setting::Model),
         })
     }
@@ -192,7 +194,7 @@ mod tests {
         assert_eq!(over(task(1.01), now), None);
         assert_eq!(
             over(task(1.0), now).unwrap(),
-            "$1.00 were spent in this task, and the cap is $1.00."
+            "$1.00 was spent in this task, and the cap is $1.00."
         );
         assert_eq!(over(project(3.01), now), None);
         assert!(over(project(3.0), now).unwrap().contains("on this project"));

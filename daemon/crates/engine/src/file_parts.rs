@@ -58,7 +58,7 @@ impl Engine {
         if !live.is_some_and(|live| live.detect_project(&self.planner.scene)) {
             return Ok(());
         }
-        let reason = "The place is synced with a project of Rojo, and this is planned again.";
+        let reason = "The place is now synced with a Rojo project; this is replanned.";
         for seq in self.undispatched(|proposal| proposal.files.is_none()) {
             self.replan_proposal(seq, reason.to_owned())?;
         }
@@ -127,13 +127,13 @@ impl Engine {
     fn reject_file_part(&mut self, seq: Seq, error: FilePartError) -> Result<(), EngineError> {
         match error {
             FilePartError::NotServed => {
-                let reason = "Its files belong to a project that is not served any more. Serve it \
-                              (`vector serve --project PATH`), and ask again.";
+                let reason = "Its files belong to a project that is no longer served. Serve it \
+                (`vector serve --project PATH`), then try again.";
                 self.fail_proposal(seq, reason.to_owned())
             }
             FilePartError::Refused(reason) => self.handle_stale(seq, &reason, None),
             FilePartError::Place { project, error: why @ PlaceError::Changed { .. } } => {
-                let reason = format!("{why} It is planned again on what is there now.");
+                let reason = format!("{why} It is replanned for the current state.");
                 let moved = WorkflowInput::Moved { reason, not_done: vec![seq] };
                 self.handle_for_proposal(seq, moved)?;
                 self.follow_projects(&FileChanges::All, Some(&project))
@@ -155,15 +155,14 @@ impl Engine {
         let input = match files {
             Ok(files) if self.linked_project().is_none() || predicted.is_some() => {
                 WorkflowInput::Moved {
-                    reason: format!("{why} It is planned again on what is there now.{files}"),
+                    reason: format!("{why} It is replanned for the current state.{files}"),
                     not_done: vec![seq],
                 }
             }
             Ok(files) => WorkflowInput::Failed {
                 proposals: vec![seq],
                 reason: format!(
-                    "{why} Studio may have it only when Rojo has synced what is in files; ask for it \
-                     again then.{files}"
+                    "{why} Studio may not have it until Rojo has synced the files; request it again after that.{files}"
                 ),
             },
             Err(files) => {
@@ -229,7 +228,7 @@ impl Engine {
                 Some(live) => live.find_unfit(&changed, &pending, &self.planner.blobs),
                 None => Vec::new(),
             };
-            let reason = "A file that this changes was changed, and it is planned again.";
+            let reason = "A file that this changes was modified; it is replanned.";
             for seq in unfit {
                 self.replan_proposal(seq, reason.to_owned())?;
             }
@@ -253,10 +252,10 @@ impl Engine {
             StepProgress::Done => return Ok(true),
             StepProgress::Diverged { foreign: theirs, .. } => {
                 let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
-                format!("{} was changed since", files.join(", "))
+                format!("{} has changed since", files.join(", "))
             }
             StepProgress::NotStarted if seen != ObservedState::NotDone => {
-                "its files are what they were before it".to_owned()
+                "its files were restored".to_owned()
             }
             StepProgress::NotStarted | StepProgress::Partial => {
                 // Studio receives its part only when the files are written, so it did not receive
@@ -267,8 +266,8 @@ impl Engine {
             }
         };
         let reason = format!(
-            "Vector was stopped while it wrote this, and {explanation}: look whether it is there, and ask for it \
-             again where it is not."
+            "Vector was stopped while it wrote this, and {explanation}. Check whether the change \
+             was applied, and request it again if not."
         );
         self.fail_proposal(seq, reason).map(|()| false)
     }
@@ -290,7 +289,7 @@ impl Engine {
         let back = recover::restore_step_files(self.executor.ledger(), &step)?;
         self.reload_project(ack)?;
         Ok(match back {
-            Ok(()) => Ok(" Its files are what they were.".to_owned()),
+            Ok(()) => Ok(" Its files were restored.".to_owned()),
             Err(left) => Err(format!(" Some of its files could not be restored: {left}.")),
         })
     }
@@ -330,8 +329,8 @@ impl Engine {
                     let files: Vec<String> =
                         theirs.iter().map(|it| it.display().to_string()).collect();
                     return Ok(Some(format!(
-                        "Its files stay as they are, for {} was changed since. Revert that first, or \
-                         change the files by hand.",
+                        "Its files stay as they are because {} has changed since. Revert that \
+                         first, or change the files by hand.",
                         files.join(", ")
                     )));
                 }
@@ -352,13 +351,13 @@ impl Engine {
     /// Writes the files of an undone proposal again.
     fn redo_files(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Result<(), String> {
         let _alone = vector_rojo_project::lock_project_files();
-        let failed = |why: String| format!("Its files are as they were: {why}");
+        let failed = |why: String| format!("Its files are unchanged: {why}");
         let Some(live) = self.target.driver_mut().live_mut() else {
             return Ok(());
         };
         live.prepare_files(seq, call, proposal, &self.planner.blobs).map_err(|error| {
             failed(match error {
-                FilePartError::NotServed => "their project is not served any more.".to_owned(),
+                FilePartError::NotServed => "their project is no longer served.".to_owned(),
                 FilePartError::Refused(why) => why,
                 FilePartError::Place { error, .. } => error.to_string(),
             })
@@ -406,7 +405,7 @@ pub fn restore_interrupted_files(
                 continue;
             }
             let outcome = match recover::restore_step_files(ledger, &step)? {
-                Ok(()) => "its files are what they were before it".to_owned(),
+                Ok(()) => "its files were restored".to_owned(),
                 Err(left) => format!("some of its files could not be restored: {left}"),
             };
             notices.push(format!("Vector was stopped while it wrote proposal {seq}; {outcome}."));

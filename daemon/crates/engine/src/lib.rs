@@ -83,8 +83,8 @@ pub enum EngineError {
     Refused(#[from] Refusal),
     /// The place was written, but the ledger could not record it.
     #[error(
-        "{place} was written and holds {}, but the ledger could not record it. {source} Do not repeat \
-         the request: what is in the file is recorded before anything else is done with it.",
+        "{place} was written and contains {}, but the ledger could not record it. {source} Do not \
+         repeat the request: the change is recorded before anything else is done with the file.",
         apply::name_proposals(proposals)
     )]
     NotRecorded {

@@ -36,7 +36,7 @@ impl Engine {
                     continue;
                 };
                 if named == MAX_NAMED {
-                    text.push_str(" So do others.");
+                    text.push_str(" Other proposals do too.");
                     return Refusal(text);
                 }
                 named += 1;

@@ -71,7 +71,7 @@ impl Engine {
     pub fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
         self.check_readable()?;
         if self.planner.is_asking() {
-            return refuse!("The place is being read now; list again in a moment.");
+            return refuse!("The place is being read; list again in a moment.");
         }
         let args =
             json!({ "selector": "LuaSourceContainer", "limit": PAGE_SIZE, "cursor": cursor });
@@ -80,7 +80,7 @@ impl Engine {
         let (scene, blobs) = (&mut self.planner.scene, &self.planner.blobs);
         let found = tools::plan_call(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
         if !self.planner.scene.take_missing().is_empty() {
-            return refuse!("Not all of the place is known yet; list again in a moment.");
+            return refuse!("The place is not completely read yet; list again in a moment.");
         }
         let Plan::Answer(found) = found else {
             return refuse!("The scripts cannot be listed.");

@@ -63,7 +63,7 @@ impl Engine {
         if let Some(first) = found.iter().find(|it| is_model && !was_warned(&it.file)) {
             return Err(Refusal(format!(
                 "{} Nothing was proposed. Tell the person which source to change, or change it yourself where it is \
-                 an instance of this place. If the person wants this very file changed, make the same call again.",
+                 an instance of this place. If the person wants this file itself changed, make the same call again.",
                 first.to_warning()
             )));
         }

@@ -198,7 +198,7 @@ impl Planner {
         let waits = |status: &PendingStatus| *status == PendingStatus::Waiting;
         let is_waiting = executor.find_proposal(proposal).is_some_and(|(_, it)| waits(&it.status));
         Refusal(if is_waiting {
-            "The place is being read or changed now; say it again in a moment.".to_owned()
+            "The place is being read or changed; try again in a moment.".to_owned()
         } else {
             format!("Proposal {proposal} is no longer pending.")
         })

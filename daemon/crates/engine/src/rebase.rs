@@ -77,7 +77,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let proposals: Vec<Seq> = before.keys().copied().collect();
         let now = self.planner.fingerprint_deleted_texts(&proposals, &self.executor);
-        let reason = "A script that this deletes was changed, and it is planned again.";
+        let reason = "A script that this deletes was modified; it is replanned.";
         for seq in proposals.into_iter().filter(|seq| before.get(seq) != now.get(seq)) {
             let status = self.find_proposal(seq).map(|(_, pending)| &pending.status);
             if matches!(status, Some(PendingStatus::Waiting | PendingStatus::Approved)) {

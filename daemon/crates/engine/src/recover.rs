@@ -118,7 +118,7 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
     let opened = match PlaceFile::open(source, out.as_deref()) {
         Ok((file, scene)) => (file.addressed_by_path(base != started_with), scene),
         Err(error) => {
-            return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
+            return Ok(vec![format!("Workflow {seq} was stopped and cannot continue: {error}.")]);
         }
     };
     let listener: EntryListener = Box::new(|_| {});
@@ -149,7 +149,7 @@ fn settle_project(
     let (project, scene) = match RojoProject::open(Path::new(&place.project), false) {
         Ok(opened) => opened,
         Err(error) => {
-            return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
+            return Ok(vec![format!("Workflow {seq} was stopped and cannot continue: {error}.")]);
         }
     };
     let begun = workflow.proposals().filter(|(_, it)| is_begun(&it.status));
@@ -224,13 +224,13 @@ fn revert_step(
 fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> String {
     let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
     let rest = match rest {
-        Some(RemainingProgress::NotStarted) => "nothing else of it was done",
+        Some(RemainingProgress::NotStarted) => "no other file was written",
         Some(RemainingProgress::Partial) => "all other files were restored",
-        Some(RemainingProgress::Done) => "all other files are as it was to leave them",
-        None => "no other file tells whether it was done",
+        Some(RemainingProgress::Done) => "all other files have their new content",
+        None => "no other file shows whether it was applied",
     };
     format!(
-        "Vector was stopped while it wrote this, and {} was changed since; {rest}. Check whether \
+        "Vector was stopped while it wrote this, and {} has changed since; {rest}. Check whether \
          the change was applied, and request it again if not.",
         files.join(", ")
     )
@@ -381,14 +381,15 @@ impl Engine {
             && self.planner.can_reapply(&approved, &self.executor);
         if !is_as_left && !fits {
             let reason = match (was_begun, can_fit) {
-                (false, _) => "The file was changed after this was approved; ask for it again.",
+                (false, _) => "The file changed after this was approved; request it again.",
                 (true, false) => {
-                    "Vector was stopped while it wrote this, and the file was changed since: look \
-                     whether it is there, and ask for it again where it is not."
+                    "Vector was stopped while it wrote this, and the file has changed since. Check \
+                     whether the change was applied, and request it again if not."
                 }
                 (true, true) => {
-                    "Vector was stopped while it wrote this. Other files of the project \
-                     were changed since, so it no longer fits. Its own files are as they were before; you can request it again."
+                    "Vector was stopped while it wrote this. Other files of the project have \
+                     changed since, so it no longer fits. Its own files are as they were before; you can \
+                     request it again."
                 }
             };
             let reason = reason.to_owned();
@@ -411,7 +412,7 @@ impl Engine {
             match status {
                 Some(PendingStatus::Applied(_)) if fits => format!(
                     "Proposal {seq} was being applied when Vector was stopped. Other files of the \
-                     project have changed since; it is applied on top of that now, so look at it again."
+                     project have changed since; it is now applied on top of those changes, so review it again."
                 ),
                 Some(PendingStatus::Applied(_)) => {
                     format!(
@@ -457,7 +458,7 @@ impl Engine {
         let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
         let Planner { scene, blobs, .. } = &mut self.planner;
         for command in memory {
-            // An inverse that does not fit was never needed, or the memory was changed since. In
+            // An inverse that does not fit was never needed, or the memory has changed since. In
             // the latter case, the proposal is refused when it is applied.
             let _ = try_command(scene, &command, blobs);
         }

@@ -53,7 +53,7 @@ impl DrawInput {
             Self::Place(solids) => match ViewFrame::enclose_solids(&[solids], view) {
                 Some(frame) => Ok(draw_solids(solids, size, frame)),
                 None => {
-                    refuse!("There is nothing to render: no parts. Name another path.")
+                    refuse!("There are no parts to render. Specify another path.")
                 }
             },
         }
@@ -80,7 +80,7 @@ pub fn proposal_sides(
 /// Returns both sides of an applied proposal, by reverting it.
 ///
 /// # Errors
-/// Its result was changed since, or nothing visible differs.
+/// Its result has changed since, or nothing visible differs.
 pub fn reverted_sides(
     scene: &mut PlanningScene,
     blobs: &BlobStore,
@@ -158,7 +158,7 @@ impl Engine {
         of: &PictureSubject,
     ) -> Result<Option<DrawInput>, EngineError> {
         if !self.planner.scene.is_tree_complete() {
-            let why = "The place is being told by Studio. Ask again in a moment.";
+            let why = "Studio is still sending the place. Try again in a moment.";
             return Err(Refusal::new(why).into());
         }
         if self.is_waiting_for_studio()? {

@@ -27,7 +27,7 @@ use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
 
 /// The suffix of a title when others may have changed the place too.
-const OTHERS_STAY: &str = "what others changed stays";
+const OTHERS_STAY: &str = "changes by others stay";
 
 impl Engine {
     pub(crate) fn plan_restore(
@@ -37,7 +37,7 @@ impl Engine {
         base: &Fingerprint,
     ) -> Result<Result<Plan, Refusal>, EngineError> {
         let Some(checkpoint) = args.get("checkpoint").and_then(Json::as_u64).map(Seq) else {
-            return Ok(refuse!("`checkpoint` is the number of a checkpoint of this place."));
+            return Ok(refuse!("`checkpoint` must be the ID of a checkpoint of this place."));
         };
         let all =
             match list_applied_since(self.executor.ledger(), checkpoint, &self.target.place())? {
@@ -48,7 +48,7 @@ impl Engine {
         let since = without_reverted(&all);
         if since.is_empty() {
             return Ok(refuse!(
-                "Nothing that Vector applied since checkpoint {checkpoint} is left to revert. A checkpoint \
+                "Nothing that Vector applied since checkpoint {checkpoint} remains to be reverted. A checkpoint \
                  does not include changes by others: use Studio's undo or your version control."
             ));
         }
@@ -107,7 +107,7 @@ impl Engine {
         since: &[AppliedChange],
     ) -> String {
         let back = count_noun(since.len(), "proposal", "proposals");
-        let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
+        let title = format!("Restore checkpoint {checkpoint}: reverts {back}");
         let now = self.target.driver().direct().map(TargetDriver::plan_base);
         let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
         if is_others { format!("{title}; {OTHERS_STAY}") } else { title }
@@ -181,8 +181,8 @@ fn list_applied_since(
         let workflow = workflow.filter(|it| conversation::is_same_place(&it.place, here));
         if workflow.is_some_and(|it| it.is_erased) {
             return Ok(refuse!(
-                "What proposal {proposal} did since was erased (`vector forget`), so there is no way \
-                 back to a checkpoint before it."
+                "The changes of proposal {proposal} were erased (`vector forget`), so checkpoints \
+                 before it cannot be restored."
             ));
         }
         let pending = workflow.and_then(|it| it.proposal(proposal));

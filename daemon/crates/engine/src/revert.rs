@@ -28,7 +28,7 @@ impl Engine {
     ) -> Result<Result<Plan, Refusal>, EngineError> {
         let Some(seq) = args.get("proposal").and_then(Json::as_u64).map(Seq) else {
             return Ok(refuse!(
-                "`proposal` is the position of a proposal; `vector log` lists them."
+                "`proposal` must be the ID of a proposal; `vector log` lists them."
             ));
         };
         let (title, ack) = match find_applied_ack(self.executor.ledger(), seq)? {
@@ -110,8 +110,8 @@ pub(crate) fn draft_inverse(
         && path.segments.iter().any(|segment| segment.index.is_some())
     {
         return refuse!(
-            "{path} is one of several, and which of them was changed is not known since Studio was \
-             closed. Change it by hand."
+            "{path} matches several instances, and Studio was closed since, so it is not known \
+             which of them was changed. Change it by hand."
         );
     }
     let is_known = is_as_left && is_there;
@@ -121,8 +121,7 @@ pub(crate) fn draft_inverse(
         && target_fingerprint(draft.scene(), &command)? != *left
     {
         return refuse!(
-            "{} is no longer what was left there. Revert what changed it since, or change \
-             it by hand.",
+            "{} has changed since. Revert that change first, or change it by hand.",
             command.target().path
         );
     }
@@ -227,7 +226,7 @@ pub fn find_applied_ack(
     seq: Seq,
 ) -> Result<Result<(String, Ack), Refusal>, EngineError> {
     let Some(record) = ledger.record_at(seq)? else {
-        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
+        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists its entries."));
     };
     let mut state = LedgerState::default();
     for record in ledger.workflow_records(record.workflow)? {
@@ -236,7 +235,7 @@ pub fn find_applied_ack(
     let workflow = state.workflow(record.workflow);
     if workflow.is_some_and(|it| it.is_erased) {
         return Ok(refuse!(
-            "What proposal {seq} did was erased (`vector forget`), so it cannot be reverted."
+            "The changes of proposal {seq} were erased (`vector forget`), so it cannot be reverted."
         ));
     }
     let pending = workflow.and_then(|workflow| workflow.proposal(seq));
@@ -245,7 +244,7 @@ pub fn find_applied_ack(
             Ok((proposal.title.clone(), ack.as_ref().clone()))
         }
         Some((_, PendingStatus::Undone(_))) => {
-            refuse!("Proposal {seq} was undone in Studio; redo it there to have it again.")
+            refuse!("Proposal {seq} was undone in Studio; redo it there to reapply it.")
         }
         Some(_) => {
             refuse!("Proposal {seq} was never applied, so there is nothing to revert.")

@@ -79,7 +79,7 @@ fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
     let named = |why: io::Error| io::Error::new(why.kind(), format!("{}: {why}", file.display()));
     let real = fs::canonicalize(file).map_err(named)?;
     if !real.starts_with(folder) {
-        return Err(wrong("it is a link that leads out of its folder; put the file itself there"));
+        return Err(wrong("it is a link to a file outside its folder; put the file itself there"));
     }
     if !fs::metadata(&real).map_err(named)?.is_file() {
         return Err(wrong("it is not a regular file"));
@@ -88,7 +88,7 @@ fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
     let opened = File::open(&real).map_err(named)?;
     opened.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes).map_err(named)?;
     if bytes.len() > MAX_SIZE {
-        return Err(wrong(&format!("settings have {MAX_SIZE} bytes at most")));
+        return Err(wrong(&format!("it is larger than {MAX_SIZE} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
 }
@@ -149,6 +149,6 @@ mod tests {
         assert_eq!(found.keys().collect::<Vec<_>>(), ["d"], "a link within the folder is none out");
         symlink("../secret", folder.join("stylua.toml")).unwrap();
         let why = find_stylua_settings(&folder).unwrap_err().to_string();
-        assert!(why.contains("leads out of its folder") && !why.contains("a secret"), "{why}");
+        assert!(why.contains("outside its folder") && !why.contains("a secret"), "{why}");
     }
 }

@@ -68,7 +68,7 @@ impl Engine {
         let ack = match prepared {
             Ok(prepared) => prepared.ack,
             Err(refusal) => {
-                let reason = format!("{refusal} It is planned again on what is there now.");
+                let reason = format!("{refusal} It is replanned for the current state.");
                 let not_done = predicted.map(|_| seq).into_iter().collect();
                 let moved = WorkflowInput::Moved { reason, not_done };
                 return self.handle_for_proposal(seq, moved).map(drop);
@@ -82,7 +82,7 @@ impl Engine {
             self.handle_for_proposal(seq, applying)?;
         }
         if let Err(why) = studio::write_memory(file, &text) {
-            let reason = format!("{name} was not written and is as it was: {why}.");
+            let reason = format!("{name} was not written and is unchanged: {why}.");
             return self.fail_proposal(seq, reason);
         }
         let acted = WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) };

@@ -167,7 +167,7 @@ impl Engine {
         match self.target.driver_mut().live_mut() {
             Some(live) if !missing.is_empty() => {
                 live.studio_mut().request_missing(missing);
-                refuse!("The place is being read for this; say it again in a moment.")
+                refuse!("The place is being read for this; try again in a moment.")
             }
             _ => Ok(()),
         }
@@ -331,8 +331,8 @@ impl Engine {
     fn fail_unclear(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
         let files = if self.is_studio_only(seq) { "" } else { " Its files are written." };
         let reason = format!(
-            "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \
-             where it is not.{files} ({refusal})"
+            "Vector was stopped while Studio applied this. Check whether the change was applied, \
+             and request it again if not.{files} ({refusal})"
         );
         self.fail_proposal(seq, reason)
     }
@@ -512,7 +512,7 @@ impl Engine {
         }
         match (done, unfit) {
             (Err(refusal), Some(seq)) => {
-                let reason = format!("{refusal} It is planned again on what is there now.");
+                let reason = format!("{refusal} It is replanned for the current state.");
                 self.replan_proposal(seq, reason)
             }
             (done, _) => Ok(done?),
@@ -525,6 +525,6 @@ fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
     match answer {
         PluginAnswer::Asset { contents: holds } => Ok(holds.clone()),
         PluginAnswer::Failed { reason } => Err(reason.clone()),
-        _ => Err("Studio answered something else than was asked. Ask for it again.".to_owned()),
+        _ => Err("Studio's answer does not match the request. Request it again.".to_owned()),
     }
 }

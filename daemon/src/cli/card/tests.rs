@@ -73,7 +73,7 @@ fn created_instance_is_listed_with_its_properties() {
         "\
 ╭─ Proposal 7 · additive · 1 operation
 │ A title
-│ Nothing is lost: it only adds 1 instance.
+│ Nothing is removed or overwritten: it only adds 1 instance.
 │
 │ + Part game.Workspace.Wall
 │     Anchored   true

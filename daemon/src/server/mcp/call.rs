@@ -113,18 +113,14 @@ impl<G: DaemonGate> McpAgent<G> {
     /// receives.
     async fn cancel_call(&self, own: CancelCall, gone: &CancellationToken) -> Failure {
         if gone.is_cancelled() {
-            let message = "The client has disconnected; what it proposed waits for the person.";
-            return failure(
-                FailureKind::Settled,
-                message,
-                "proposal_status tells what becomes of it.",
-            );
+            let message = "The client has disconnected; its proposal is pending.";
+            return failure(FailureKind::Settled, message, "proposal_status returns the outcome.");
         }
         let _ = self.gate.cancel_call(own).await;
         failure(
             FailureKind::Settled,
             "The call was cancelled.",
-            "Nothing was changed, unless a decision came first.",
+            "Nothing was changed, unless it was decided before.",
         )
     }
 
@@ -177,7 +173,7 @@ impl<G: DaemonGate> McpAgent<G> {
                 let parsed = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
                 parsed.map(Some).ok_or_else(|| {
                     let message = format!("`{name}` is not a number.");
-                    let hint = "Give the id that the call answered.";
+                    let hint = "Pass the id that the call returned.";
                     failure(FailureKind::BadRequest, message, hint)
                 })
             }
@@ -255,6 +251,6 @@ async fn elicit_decision(
     };
     tokio::select! {
         _ = &mut shown.rx => {}
-        _ = &mut decided => drop(shown.cancel(Some("It is decided.".to_owned())).await),
+        _ = &mut decided => drop(shown.cancel(Some("It is already decided.".to_owned())).await),
     }
 }

@@ -91,7 +91,7 @@ impl McpHttp {
     ) -> Result<Response<Body>, Failure> {
         let session = session_of(request.headers());
         if session.as_deref().is_some_and(|session| !self.session_store.is_owned(session, &owner)) {
-            let message = "This token has no such MCP session.";
+            let message = "The token has no such MCP session.";
             return Err(failure(FailureKind::NotFound, message, "Initialize a new one."));
         }
         let is_end = request.method() == Method::DELETE;

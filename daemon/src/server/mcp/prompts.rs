@@ -11,7 +11,7 @@ pub(super) fn list_prompts() -> Vec<Prompt> {
 
 fn to_prompt(preset: &RequestPreset) -> Prompt {
     let what = PromptArgument::new("what")
-        .with_description("What it is about: a path, a script, a wish")
+        .with_description("The subject: a path, a script or a request")
         .with_required(preset.needs_object);
     Prompt::new(preset.name, Some(preset.about), Some(vec![what]))
 }
@@ -25,11 +25,11 @@ pub(super) fn get_prompt(
     let what = what.trim();
     let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-        let message = format!("There is no prompt `{name}`; there are: {}.", names.join(", "));
+        let message = format!("There is no prompt `{name}`; available: {}.", names.join(", "));
         return Err(ErrorData::invalid_params(message, None));
     };
     if preset.needs_object && what.is_empty() {
-        let message = format!("`{name}` needs `what`: a path, a script, or what is wished for.");
+        let message = format!("`{name}` needs `what`: a path, a script or a request.");
         return Err(ErrorData::invalid_params(message, None));
     }
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, preset.to_request(what))])

@@ -32,8 +32,8 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b']');
 
 /// The message for a resource that is too long to be read completely.
-const TOO_LONG: &str = "It is too long for a resource. Call read_script for a range of its lines, or list_children \
-                        further down.";
+const TOO_LONG: &str = "It is too long for a resource. Call read_script for a range of its lines, \
+or list_children for a path further down.";
 
 const LEDGER: &str = "vector://ledger";
 const PROPOSALS: &str = "vector://proposals";
@@ -168,8 +168,7 @@ impl<G: DaemonGate> McpAgent<G> {
             }
             None => Err(not_found(
                 uri,
-                "There is no such address; resources/list and its templates name \
-                                        those that there are.",
+                "There is no such resource; resources/list and the templates list the available ones.",
             )),
         }?;
         let mut contents = ResourceContents::text(text, uri);
@@ -204,10 +203,10 @@ impl<G: DaemonGate> McpAgent<G> {
 fn fixed_resources(open: &Sessions) -> Vec<Resource> {
     let mut all = vec![
         Resource::new(LEDGER, "ledger")
-            .with_description("What agents have called lately, and what became of it")
+            .with_description("Recent calls by agents and their outcomes")
             .with_mime_type("text/plain"),
         Resource::new(PROPOSALS, "proposals")
-            .with_description("What waits for the person's decision")
+            .with_description("Proposals that wait for the person's decision")
             .with_mime_type("text/plain"),
     ];
     all.extend(open.sessions.iter().map(|place| {
@@ -229,7 +228,7 @@ fn script_resource(session: &str, ListedScript { path, class }: &ListedScript) -
 fn pending_text(log: &AgentLog) -> String {
     let is_waiting = |it: &&LoggedCall| matches!(it.view.outcome, AgentCallOutcome::Pending { .. });
     let lines: String = log.unsettled.iter().filter(is_waiting).map(results::log_line).collect();
-    if lines.is_empty() { "Nothing waits for a decision.".to_owned() } else { lines }
+    if lines.is_empty() { "No proposal is pending.".to_owned() } else { lines }
 }
 
 fn uri_mime_type(uri: &str) -> &'static str {

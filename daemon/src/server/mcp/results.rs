@@ -16,7 +16,7 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
     match &view.outcome {
         AgentCallOutcome::Done { answer, applied: None } if !is_passed_whole(answer) => {
             error_result(format!(
-                "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
+                "{}: The answer has {} bytes, more than the limit of {LONGEST}. Ask for less: a smaller page \
              (maxNodes, limit), maxBytes, a range of lines, or a path further down.",
                 view.tool,
                 answer.to_string().len()
@@ -107,7 +107,7 @@ pub(super) fn describe_pending(view: &CallView) -> String {
         AgentCallOutcome::Pending { proposal, title, .. } => {
             format!("approved: proposal {proposal} ({title}) is being applied.")
         }
-        _ => format!("working: {} is still at work.", view.tool),
+        _ => format!("working: {} is still running.", view.tool),
     }
 }
 
@@ -119,19 +119,18 @@ fn overlay_note(view: &CallView) -> Option<String> {
         1 => format!("proposal {}, which waits for the person", names[0]),
         _ => format!("proposals {}, which wait for the person", names.join(", ")),
     };
-    Some(format!("(The place as it would be with {which}.)"))
+    Some(format!("(This is the place as it would be with {which}.)"))
 }
 
 fn describe_next_step(view: &CallView) -> String {
     let so_far = match &view.outcome {
         AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => {
-            "Nothing of it is done yet. "
+            "Nothing has been applied yet. "
         }
         _ => "",
     };
     format!(
-        "{so_far}Call proposal_status with {{\"id\": {}}} for what became of it; do not call {} again for the \
-         same thing.",
+        "{so_far}Call proposal_status with {{\"id\": {}}} for its outcome; do not call {} again for the same change.",
         view.call, view.tool
     )
 }
@@ -142,8 +141,9 @@ pub(super) fn decision_instructions(view: &CallView) -> String {
         return describe_pending(view);
     };
     format!(
-        "Vector: proposal {proposal} waits for you ({title}). Look at it and decide in Studio's Vector \
-         widget, on the page that `vector open` shows, or with `vector review` on a terminal. What you answer here decides nothing."
+        "Vector: proposal {proposal} waits for you ({title}). Review and decide it in Studio's \
+         Vector widget, on the page that `vector open` shows, or with `vector review` in a \
+         terminal. Your answer here does not decide it."
     )
 }
 
@@ -173,7 +173,7 @@ pub(super) fn log_result(log: &AgentLog) -> CallToolResult {
 /// Lists the unsettled calls and the latest ones, one per line.
 pub(super) fn log_lines(log: &AgentLog) -> String {
     if log.calls.is_empty() {
-        return "No agent has called anything yet.".to_owned();
+        return "No agent has made a call yet.".to_owned();
     }
     let mut text = String::new();
     if !log.unsettled.is_empty() {
@@ -327,7 +327,7 @@ mod tests {
             hint: "Call proposal_status first.".to_owned(),
         };
         let refused = |status| {
-            let reason = "The person said no: too dark".to_owned();
+            let reason = "The person rejected it: too dark".to_owned();
             call(
                 "create_instance",
                 AgentCallOutcome::Refused { reason, status, proposal: Some(Seq(3)) },

@@ -39,7 +39,7 @@ fn sessions_tool() -> Tool {
 
 fn proposal_status() -> Tool {
     let input = json!({ "type": "object", "properties": {
-        "id": { "type": "integer", "description": "From the pending call; absent: the last calls." },
+        "id": { "type": "integer", "description": "From the pending call; if omitted, the last calls." },
         "wait": { "type": "integer", "description": "Seconds to wait for the decision, at most 55." },
     } });
     let output = json!({ "type": "object", "properties": {
@@ -51,7 +51,7 @@ fn proposal_status() -> Tool {
     } });
     Tool::new(
         PROPOSAL_STATUS,
-        "What became of a call, with the diff or the reason.",
+        "Returns the outcome of a call, with the diff or the reason.",
         to_object(&input),
     )
     .with_raw_output_schema(to_object(&output))

@@ -53,7 +53,7 @@ pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup
         @if !others.is_empty() {
             details.session.more.elsewhere #elsewhere {
                 summary { "Elsewhere (" (others.len()) ")" }
-                p.dim { "In a terminal, or in a place that is closed; newest first" }
+                p.dim { "In a terminal or in a closed place; newest first" }
                 input type="search" #elsewhere-search aria-label="Search these tasks" placeholder="Search";
                 (task_list(&others))
                 button.plain type="button" data-act="hide-elsewhere" { "Hide these" }
@@ -106,7 +106,7 @@ fn place_entry(session: &SessionView) -> Markup {
 
 fn task_list(tasks: &[&WorkflowView]) -> Markup {
     html! {
-        @if tasks.is_empty() { p.dim { "Nothing was asked for yet" } }
+        @if tasks.is_empty() { p.dim { "No requests yet" } }
         ul.tasks {
             @for task in tasks {
                 @let (state, word) = format::state_name(task.state, task.outcome);
@@ -176,7 +176,7 @@ fn task_actions(task: &WorkflowView) -> Markup {
     };
     html! {
         @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Go on")) }
-        @if is_undecided(task) { (verb("clear", "Reject all that waits")) }
+        @if is_undecided(task) { (verb("clear", "Reject all pending proposals")) }
         @if !is_over { (verb("cancel", "Stop")) }
     }
 }
@@ -199,7 +199,7 @@ fn plan_view(task: &WorkflowView) -> Markup {
                 }
             }
             @if let Some(next) = next.filter(|_| is_offered) {
-                @let next = format!("Go on with the next step of the plan: {}", next.text);
+                @let next = format!("Continue with the next step of the plan: {}", next.text);
                 div.buttons {
                     button type="button" data-act="answer" data-interaction="act" data-text=(next) { "Next step" }
                     button.main type="button" data-act="answer" data-interaction="act" data-text=(REST) { "Build" }
@@ -226,7 +226,7 @@ fn usage_line(head: &ConversationHeader) -> Markup {
                         dd {
                             (format::count_text(turns as usize, "message")) ", " (format::short_count(bytes)) "B "
                             // A token is about four bytes of text.
-                            meter min="0" max=(window.max(1)) value=(bytes / 4) aria-label="How full the model's window is" {}
+                            meter min="0" max=(window.max(1)) value=(bytes / 4) aria-label="Context window usage" {}
                         }
                     }
                 }
@@ -240,7 +240,7 @@ pub(super) fn mention_list(found: &[FoundInstance], typed: &str) -> Markup {
     let is_begun = |name: &str| name.starts_with(&typed.to_lowercase());
     html! {
         @if is_begun("problems") {
-            button type="button" data-act="mention" data-text="@problems" { b { "@problems" } span.dim { "what is wrong with the scripts" } }
+            button type="button" data-act="mention" data-text="@problems" { b { "@problems" } span.dim { "the problems in the scripts" } }
         }
         @for it in found {
             button type="button" data-act="mention" data-text={ "@file:" (it.path) } { b { (safe_text(&it.path)) } span.dim { (safe_text(&it.class)) } }
@@ -255,8 +255,8 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
             label.hush for="ask-text" { "What do you want?" }
             div.mentions #mentions role="group" aria-label="Attach" hidden {}
             textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
-                placeholder="Ask for a change, or about the place" {}
-            p.hush #ask-hint { "Enter sends, Shift with Enter begins a line. @ attaches a script, an instance or problems." }
+                placeholder="Request a change, or ask about the place" {}
+            p.hush #ask-hint { "Enter sends, Shift+Enter starts a new line. @ attaches a script, an instance or problems." }
             div.row {
                 @if sessions.sessions.len() > 1 {
                     label { span.hush { "Place" }
@@ -269,7 +269,7 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
                 } @else if let Some(it) = sessions.sessions.first() {
                     input type="hidden" name="session" value=(it.session) data-epoch=(it.epoch);
                 }
-                label { span.hush { "How far it may go" }
+                label { span.hush { "Mode" }
                     select name="interaction" {
                         option value="act" { "Act" }
                         option value="plan" { "Plan first" }

@@ -12,12 +12,12 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
         div.page.deploy {
             h1 { "Deploy " (format::place_name(&plan.project)) }
             p.dim {
-                "A commit of the files that approved proposals have changed. What you have changed yourself stays as it is, and \
-                 nothing is pushed."
+                "Commits the files that approved proposals have changed. Your own changes stay as \
+                 they are, and nothing is pushed."
             }
             @if plan.files.is_empty() {
                 (deploy_controls(plan.at_work))
-                div.empty { h2 { "Nothing is to be committed" } p { "Everything that was approved is in Git already." } }
+                div.empty { h2 { "Nothing to commit" } p { "All approved changes are already in Git." } }
             } @else {
                 form.panel.pad data-act="deploy" {
                     input type="hidden" name="session" value=(wanted.session);
@@ -39,7 +39,7 @@ pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                     ul.plainly { @for file in &plan.files { li { code { (safe_text(file)) } } } }
                 }
                 section.panel.pad {
-                    h2 { "What was approved" }
+                    h2 { "Approved changes" }
                     ul.plainly {
                         @for it in &plan.proposals { li { a href={ "#/proposals/" (it.seq) } { (safe_text(&it.title)) } } }
                     }
@@ -81,12 +81,12 @@ pub(super) fn state_view(state: &DeployState) -> Markup {
                 }
                 @if let Some(note) = &state.note { p { (safe_text(note)) } }
             } @else if state.is_over {
-                p { "Nothing was to be committed." }
+                p { "There was nothing to commit." }
             } @else {
                 p { b { (safe_text(&state.doing)) } @if let Some(file) = &state.file { " " code { (safe_text(file)) } } }
             }
             @if state.failure.is_none() {
-                progress max=(state.steps) value=(if state.is_over { state.steps } else { state.step.saturating_sub(1) }) aria-label="How far it is" {}
+                progress max=(state.steps) value=(if state.is_over { state.steps } else { state.step.saturating_sub(1) }) aria-label="Progress" {}
             }
             @if state.is_over { (left_out_list(&state.left)) }
         }

@@ -125,7 +125,7 @@ pub(super) fn state_name(
         (WorkflowState::Waiting, _) => ("waiting", "needs your answer"),
         (WorkflowState::Idle, _) => ("idle", "idle"),
         (WorkflowState::Disconnected, _) => ("waiting", "disconnected, needs your answer"),
-        (WorkflowState::Away, _) => ("away", "its place is away"),
+        (WorkflowState::Away, _) => ("away", "its place is not connected"),
         (WorkflowState::Stopped, _) => ("stopped", "stopped"),
         (WorkflowState::Finished, Some(Finish::Failed)) => ("failed", "failed"),
         (WorkflowState::Finished, Some(Finish::NotApproved)) => ("ended", "not approved"),

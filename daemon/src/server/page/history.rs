@@ -26,9 +26,10 @@ pub(super) fn history_view(
             (filter_form(&wanted.filter, history))
             (checkpoint_list(&checkpoints.checkpoints))
             @if history.entries.is_empty() && history.older.is_none() {
-                div.empty { h2 { "Nothing fits" } p { "Look for less" @if wanted.filter.is_brief { ", or tick Everything for calls and decisions too" } "." } }
+                div.empty { h2 { "No results" } p { "Use fewer filters" @if wanted.filter.is_brief { ", \
+                or tick Everything to include calls and decisions" } "." } }
             } @else {
-                ol.entries #entries aria-label="What has happened, newest first" { (history_rows(history)) }
+                ol.entries #entries aria-label="Events, newest first" { (history_rows(history)) }
             }
         }
     }
@@ -51,7 +52,7 @@ fn filter_form(filter: &EntryFilter, history: &History) -> Markup {
     let tools: Vec<&str> = history.tools.iter().map(String::as_str).collect();
     html! {
         form.filters role="search" data-act="filter" aria-label="Look for" {
-            label.wide { span { "Search" } input type="search" name="text" value=[filter.text.as_ref()] maxlength="1000" placeholder="Asked, said, proposed"; }
+            label.wide { span { "Search" } input type="search" name="text" value=[filter.text.as_ref()] maxlength="1000" placeholder="Requests, messages, proposals"; }
             label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] maxlength="1000" placeholder="Workspace.Door" spellcheck="false"; }
             (select_field("Place", "place", "All places", &places, filter.place.as_deref()))
             (select_field("Tool", "tool", "All tools", &tools, filter.tool.as_deref()))
@@ -130,7 +131,7 @@ fn history_row(entry: &HistoryEntry) -> Markup {
 fn entry_kind(entry: &HistoryEntry) -> String {
     let by = match entry.by {
         Some(Approver::Person) => " by you",
-        Some(Approver::PersonForAll) => " by you, with all that followed",
+        Some(Approver::PersonForAll) => " by you, with everything that followed",
         Some(Approver::Mode) => " by the mode",
         Some(Approver::Yes) => " by --yes",
         None => "",

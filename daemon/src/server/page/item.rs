@@ -84,7 +84,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
         }
         Event::Stalled { seconds } => {
-            let text = format!("Nothing has come for {seconds} seconds");
+            let text = format!("No response for {seconds} seconds");
             vec![PageChange::Waits { text }]
         }
         // The question itself is shown as a message.
@@ -110,10 +110,10 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             put_item(format!("p-{proposal}"), card_placeholder(*proposal, title, *class)),
             PageChange::Waits { text: String::new() },
         ],
-        Event::ContextRequested { what } => notice(&format!("Looks at {what}"), &[]),
+        Event::ContextRequested { what } => notice(&format!("Reading {what}"), &[]),
         Event::ContextStats { turns: 0, scripts, left, .. } => {
             let text = format!(
-                "Begins with {} that may matter",
+                "Starting with {} that may be relevant",
                 format::count_text(scripts.len(), "script")
             );
             let left = left.iter().map(|it| format!("left out: {it}"));
@@ -121,13 +121,12 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             notice(&text, &all)
         }
         Event::ContextSummarised { turns } => {
-            let text = format!(
-                "The oldest {turns} messages were summarised so that the model can go on reading"
-            );
+            let text =
+                format!("The oldest {turns} messages were summarised to make room for the model");
             notice(&text, &[])
         }
         Event::Retrying { reason, seconds } => {
-            let text = format!("{}. The model is asked again in {seconds} s", safe_text(reason));
+            let text = format!("{}. Retrying in {seconds} s", safe_text(reason));
             vec![PageChange::Waits { text }]
         }
         Event::Error { message, hint, retryable, setting, .. } => vec![
@@ -136,7 +135,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
         ],
         Event::ClientDisconnected { client } => {
             let text =
-                format!("{} disconnected. What it proposed still waits for you", safe_text(client));
+                format!("{} disconnected. Its proposals are still pending", safe_text(client));
             notice(&text, &[])
         }
         Event::Done { outcome, summary } => vec![
@@ -257,7 +256,7 @@ fn failure_item(
 fn setting_label(setting: Setting) -> &'static str {
     match setting {
         Setting::Mode => "Choose another mode",
-        Setting::DryRun => "See the dry run",
+        Setting::DryRun => "See the dry run setting",
         Setting::Model => "Choose another model",
     }
 }

@@ -53,8 +53,9 @@ pub(super) fn merges_view(merges: &Merges) -> Markup {
                 }
             } @else {
                 p.dim {
-                    "Both sides changed these in different ways. The file has what ours has until everything is decided and the merge \
-                     is written. Ours is the branch that was merged into; in a rebase, the one that is rebased onto."
+                    "Both sides changed these differently. The file has our version until \
+                     everything is decided and the merge is written. Ours is the branch that was \
+                     merged into; in a rebase, the branch that is rebased onto."
                 }
             }
             @for merge in &merges.merges { (self::merge_view(merge)) }
@@ -91,9 +92,9 @@ fn merge_head(merge: &MergeView) -> Markup {
         header.panel.pad data-key={ (merge.id) "-head" } {
             h2 { (format::place_name(&merge.file)) }
             p.dim { code { (safe_text(&merge.file)) } " · " (merge_progress(merge)) }
-            progress max=(merge.conflicts.len()) value=(merge.conflicts.len() - open) aria-label="Conflicts that are decided" {}
+            progress max=(merge.conflicts.len()) value=(merge.conflicts.len() - open) aria-label="Decided conflicts" {}
             @if merge.is_file_changed {
-                p.bad { b { "The file was changed since the merge." } " Write the merge over it, or take the file as it is." }
+                p.bad { b { "The file has changed since the merge." } " Overwrite it with the merge, or keep the file as it is." }
             }
             div.buttons {
                 @if open > 1 {
@@ -101,9 +102,9 @@ fn merge_head(merge: &MergeView) -> Markup {
                         button type="button" data-act="decide-open" data-merge=(merge.id) data-say=(side) { (text) }
                     }
                 }
-                (finish("as_is", "Take the file as it is", false, false))
+                (finish("as_is", "Keep the file as it is", false, false))
                 @if merge.is_file_changed {
-                    (finish("overwrite", "Write the merge over it", false, open > 0))
+                    (finish("overwrite", "Overwrite it with the merge", false, open > 0))
                 } @else {
                     (finish("write", if merge.in_git { "Write and stage the merge" } else { "Write the merge" }, true, open > 0))
                 }

@@ -68,11 +68,7 @@ fn page_target(parameters: &Parameters) -> Result<Seq, Failure> {
     let of = parameters.text("of")?.unwrap_or_default();
     of.parse().map(Seq).map_err(|_| {
         let message = format!("`{of}` is not the number of a task, a proposal or an entry.");
-        failure(
-            FailureKind::BadRequest,
-            message,
-            "Look at the end of the address, or choose above.",
-        )
+        failure(FailureKind::BadRequest, message, "Check the end of the address, or choose above.")
     })
 }
 
@@ -195,7 +191,7 @@ async fn render_history_part(
             )
         }
         _ => {
-            let message = format!("The page has no part called {name}.");
+            let message = format!("The page has no part named {name}.");
             return Err(failure(FailureKind::NotFound, message, "Reload the page."));
         }
     })

@@ -9,11 +9,15 @@ use super::format;
 /// The modes, with descriptions of what each applies without review.
 const MODES: [(Mode, &str, &str); 3] = [
     (Mode::Confirm, "Confirm", "Every change waits for your review."),
-    (Mode::Auto, "Auto", "What only adds, and has no warning, goes at once. The rest waits."),
+    (
+        Mode::Auto,
+        "Auto",
+        "Changes that only add, and have no warning, are applied immediately. The rest waits.",
+    ),
     (
         Mode::Dangerous,
         "Dangerous",
-        "Everything goes at once, but for what is stale, fuzzy or has a security warning.",
+        "Everything is applied immediately, except what is stale, fuzzy or has a security warning.",
     ),
 ];
 
@@ -28,13 +32,13 @@ pub(super) fn settings_view(
             h1 { "Settings" }
             (chosen_settings(settings))
             (provider_keys(keys))
-            (grant_list("Paired plugins", "Each decides for you in its widget.", &access.plugins, html! {
+            (grant_list("Paired plugins", "You decide in their widgets.", &access.plugins, html! {
                 div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }
             }))
-            (grant_list("Pages", "Browsers in which this page was opened.", &access.pages, html! {}))
+            (grant_list("Pages", "Browsers that have opened this page.", &access.pages, html! {}))
             (grant_list(
                 "Clients",
-                "Agents that speak MCP over HTTP with a token of their own. None of them decides.",
+                "Agents that use MCP over HTTP with their own token. They cannot decide.",
                 &access.clients,
                 html! {},
             ))
@@ -85,7 +89,7 @@ fn provider_keys(keys: &ProviderKeys) -> Markup {
     html! {
         section.panel.pad {
             h2 { "Model keys" }
-            p.dim { "The providers that this daemon has a key for. Where no model is chosen: " (format::safe_text(&keys.answers)) "." }
+            p.dim { "The providers that this daemon has a key for. If no model is chosen: " (format::safe_text(&keys.answers)) "." }
             ul.grants {
                 @for provider in keys.providers.iter().filter(|it| it.is_usable) {
                     li { code { (format::safe_text(&provider.provider)) } " " span.dim { (format::safe_text(&provider.says)) } }
@@ -94,7 +98,7 @@ fn provider_keys(keys: &ProviderKeys) -> Markup {
             @if !without.is_empty() {
                 p.dim {
                     "No key: " (format::safe_text(&without.join(", "))) ". "
-                    code { "vector open" } " in a terminal that has one hands it over."
+                    code { "vector open" } " in a terminal that has a key hands it over."
                 }
             }
         }

@@ -48,7 +48,7 @@ const PAGES: [(&str, &str); 5] = [
 /// There is no file of that name.
 pub(super) fn asset_response(name: &str) -> Result<Response<Body>, Failure> {
     let found = FILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
-        let message = format!("The page has no file called {name}.");
+        let message = format!("The page has no file named {name}.");
         failure(FailureKind::NotFound, message, "Reload the page.")
     })?;
     Ok(browser_response(HeaderValue::from_static(found.1), Body::from(found.2)))

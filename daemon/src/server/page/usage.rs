@@ -44,16 +44,16 @@ pub(super) fn usage_view(days: u64, figures: &Figures) -> Markup {
         div.page.usage {
             header.head {
                 h1 { "Usage" }
-                nav.buttons aria-label="How many days" {
+                nav.buttons aria-label="Number of days" {
                     @for span in SPANS {
                         a.button href={ "#/usage/" (span) } aria-current=[(span == days).then_some("true")] { (span) " days" }
                     }
                 }
             }
             @if figures.usage.is_empty() {
-                div.empty { h2 { "No model has answered in these days" } p { "The offline planner is not a model and uses no tokens." } }
+                div.empty { h2 { "No model has answered in this period" } p { "The offline planner is not a model and uses no tokens." } }
             } @else {
-                (day_chart("US dollars a day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
+                (day_chart("US dollars per day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
                 (day_chart("Tokens a day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", format::short_count(n as u64))))
                 (sum_table("By model", &sum_by(&figures.usage, |it| it.model.clone())))
                 (sum_table("By project", &sum_by(&figures.usage, |it| it.project.clone())))
@@ -103,7 +103,7 @@ fn day_chart(
         (at as f64 * step + (step - wide) / 2.0, HIGH - high, wide, high)
     };
     if most == 0.0 {
-        return html! { p.panel.pad { b { (title) } " " span.dim { "none in these days" } } };
+        return html! { p.panel.pad { b { (title) } " " span.dim { "none in this period" } } };
     }
     html! {
         figure.panel.pad {
@@ -186,7 +186,7 @@ fn model_table(models: &[ModelFigures]) -> Markup {
         let figures = counts.into_iter().chain([failed, format_times(model.answering)]);
         (safe_text(&model.model), figures.collect())
     };
-    figure_table("How models answered", &head, models.iter().map(row))
+    figure_table("Model answers", &head, models.iter().map(row))
 }
 
 fn tool_table(tools: &[ToolFigures]) -> Markup {
@@ -221,6 +221,6 @@ fn tool_table(tools: &[ToolFigures]) -> Markup {
     };
     html! {
         (figure_table("Outcome of calls, by tool", &head, tools.iter().map(row)))
-        p.dim { "Planned and decided: the median time, and the time within which 95 of 100 were." }
+        p.dim { "Time to plan and to decide: median and 95th percentile." }
     }
 }

@@ -41,17 +41,17 @@ impl UnresolvedRequire {
             Self::Missing(below, name) => {
                 format!("{} has no child named {name:?}", scene.path(*below))
             }
-            Self::Above => "the way leads above game".to_owned(),
+            Self::Above => "the path leads above game".to_owned(),
             Self::NotAModule(node) => {
-                format!("it is a {}, and no ModuleScript", scene.class(*node))
+                format!("it is a {}, not a ModuleScript", scene.class(*node))
             }
             Self::Several(n) => format!("{n} modules have this path"),
-            Self::Computed => "only the running script knows which".to_owned(),
+            Self::Computed => "it is only known when the script runs".to_owned(),
             Self::Asset(number) => {
-                format!("it is the asset {number}, which is not in this place")
+                format!("it is asset {number}, which is not in this place")
             }
-            Self::Alias(alias) => format!("the alias {alias:?} is not known"),
-            Self::Bare(path) => format!("{path:?} begins neither with ./, ../ nor @"),
+            Self::Alias(alias) => format!("the alias {alias:?} is unknown"),
+            Self::Bare(path) => format!("{path:?} does not begin with ./, ../ or @"),
         }
     }
 }

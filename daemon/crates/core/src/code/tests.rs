@@ -213,11 +213,11 @@ fn requires_resolve_as_in_roblox() {
     check("require('@lib/x')", "the alias \"@lib\" is not known");
     check("require('A')", "\"A\" begins neither with ./, ../ nor @");
     check("require(script.Parent.C)", "game.ReplicatedStorage.Pkg has no child named \"C\"");
-    check("require(script.Parent.Main)", "it is a Script, and no ModuleScript");
-    check("require(script.Parent.Parent.Twin)", "it is a Folder, and no ModuleScript");
-    check("require(game.Parent.X)", "the way leads above game");
-    check("require(1818)", "it is the asset 1818, which is not in this place");
-    check("require(f())", "only the running script knows which");
+    check("require(script.Parent.Main)", "it is a Script, not a ModuleScript");
+    check("require(script.Parent.Parent.Twin)", "it is a Folder, not a ModuleScript");
+    check("require(game.Parent.X)", "the path leads above game");
+    check("require(1818)", "it is asset 1818, which is not in this place");
+    check("require(f())", "it is only known when the script runs");
 }
 
 #[test]

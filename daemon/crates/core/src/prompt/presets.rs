@@ -21,9 +21,8 @@ impl RequestPreset {
 
 pub const FIX: RequestPreset = RequestPreset {
     name: "fix",
-    about: "Find out what is wrong and fix it",
-    text: "Find out what is wrong here and fix it with the smallest change that works. Explain \
-           the cause.",
+    about: "Find the problem and fix it",
+    text: "Find the problem here and fix it with the smallest change that works. Explain the cause.",
     needs_object: false,
 };
 
@@ -31,7 +30,7 @@ pub const FIX: RequestPreset = RequestPreset {
 pub const EXPLAIN: RequestPreset = RequestPreset {
     name: "explain",
     about: "Explain a script, or a part of the place",
-    text: "Explain this: what it does, how its parts work together, and what to look out for.",
+    text: "Explain this: what it does, how its parts work together, and what to watch out for.",
     needs_object: true,
 };
 
@@ -54,9 +53,9 @@ pub fn is_build_request(request: &str) -> bool {
 /// Asks for a plan.
 pub(super) const PLAN: RequestPreset = RequestPreset {
     name: "plan",
-    about: "Make a plan, and change nothing yet",
-    text: "Make a plan for this, in steps that can each be judged by themselves, and change nothing before \
-           it is agreed upon:",
+    about: "Make a plan without changing anything yet",
+    text: "Make a plan for this, in steps that can each be reviewed separately, and change nothing \
+    until I approve it:",
     needs_object: true,
 };
 

@@ -95,8 +95,7 @@ impl ProposalDraft<'_> {
         }
         if unread > 0 {
             let what = count_noun(unread, "script", "scripts");
-            let text =
-                format!("{what} that can run now were too long to be looked through; read them.");
+            let text = format!("{what} that can run now were too long to be checked; read them.");
             self.add_warning(WarningKind::Security, text);
         }
     }
@@ -104,7 +103,7 @@ impl ProposalDraft<'_> {
 
 /// Returns the warning for a script whose text comes from outside the place.
 pub(super) fn linked_source_warning(path: &InstancePath) -> String {
-    format!("{path}: LinkedSource is set, which takes the script's text from outside the place.")
+    format!("{path}: LinkedSource is set, which loads the script's text from outside the place.")
 }
 
 /// Whether a value of `LinkedSource` is not empty.

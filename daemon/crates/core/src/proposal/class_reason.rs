@@ -25,8 +25,8 @@ pub fn class_reason(proposal: &Proposal) -> String {
         (true, Some(adds)) if proposal.class == Class::Modifying => {
             format!("It {adds}{}.", describe_effect(proposal))
         }
-        (true, Some(adds)) => format!("Nothing is lost: it only {adds}."),
-        (true, None) => "Nothing is lost: it only adds.".to_owned(),
+        (true, Some(adds)) => format!("Nothing is removed or overwritten: it only {adds}."),
+        (true, None) => "Nothing is removed or overwritten: it only adds.".to_owned(),
         (false, adds) => {
             parts.extend(adds);
             format!("It {}.", join_parts(&parts))
@@ -40,7 +40,7 @@ fn describe_effect(proposal: &Proposal) -> String {
         let what = effect_of(&row.class, &row.path, is_reference(&row.change))?;
         Some(format!(", and {} {what}", row.path))
     });
-    found.unwrap_or_else(|| ", and this affects instances that are there already".to_owned())
+    found.unwrap_or_else(|| ", and this affects existing instances".to_owned())
 }
 
 /// Whether a change sets a reference on an instance.
@@ -259,8 +259,18 @@ mod tests {
 
     #[test]
     fn reason_text_explains_each_class() {
-        check(Class::Additive, vec![create()], None, "Nothing is lost: it only adds 1 instance.");
-        check(Class::Additive, vec![edit()], Some((3, 0)), "Nothing is lost: it only adds.");
+        check(
+            Class::Additive,
+            vec![create()],
+            None,
+            "Nothing is removed or overwritten: it only adds 1 instance.",
+        );
+        check(
+            Class::Additive,
+            vec![edit()],
+            Some((3, 0)),
+            "Nothing is removed or overwritten: it only adds.",
+        );
         check(
             Class::Modifying,
             vec![create()],

@@ -108,7 +108,7 @@ impl ProposalDraft<'_> {
         self.add_warning(
             WarningKind::References,
             format!(
-                "{} what is renamed, moved or deleted here, and would not find it any more: {}.",
+                "{} something that is renamed, moved or deleted here, and would no longer find it: {}.",
                 count_noun(lost.len(), one, many),
                 self.list_paths(&lost)
             ),
@@ -129,7 +129,7 @@ impl ProposalDraft<'_> {
                 }
                 let (one, many) = ("script uses it", "scripts use it");
                 sentences.push(format!(
-                    "{} does not give `{member}` any more, and {}: {}.",
+                    "{} no longer provides `{member}`, and {}: {}.",
                     self.scene.path(text.node),
                     count_noun(users.len(), one, many),
                     self.list_paths(&users)
@@ -240,7 +240,7 @@ mod tests {
 
     fn lost(scripts: &str, names: &str) -> [String; 1] {
         [format!(
-            "{scripts} what is renamed, moved or deleted here, and would not find it any more: {names}."
+            "{scripts} something that is renamed, moved or deleted here, and would no longer find it: {names}."
         )]
     }
 
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(
             edit("Coins.give", "Coins.hand"),
             [format!(
-                "{coins} does not give `give` any more, and 1 script uses it: game.ReplicatedStorage.Main."
+                "{coins} no longer provides `give`, and 1 script uses it: game.ReplicatedStorage.Main."
             )]
         );
         assert_eq!(edit("Coins.take", "Coins.get"), Vec::<String>::new());

@@ -21,8 +21,8 @@ const MAX_LINTS: usize = 5;
 
 /// Service properties that open a game to risks, and the risk.
 const SWITCHES: [(&str, &str); 2] = [
-    ("HttpEnabled", "lets its scripts send and fetch over the internet"),
-    ("LoadStringEnabled", "lets its scripts run text as code"),
+    ("HttpEnabled", "lets its scripts make HTTP requests"),
+    ("LoadStringEnabled", "lets its scripts run strings as code"),
 ];
 
 /// Returns the class of an edit to an existing script.
@@ -89,7 +89,7 @@ impl ProposalDraft<'_> {
     /// Warns if a new name imitates a service's name.
     pub(super) fn judge_name(&mut self, name: &str) {
         if let Some(known) = vector_luau::find_imitated_service(name) {
-            let text = format!("The name {name:?} looks like {known}, and is another's.");
+            let text = format!("The name {name:?} looks like {known} but is a different name.");
             self.add_warning(WarningKind::Security, text);
         }
     }
@@ -116,7 +116,7 @@ impl ProposalDraft<'_> {
         let path = &command.target().path;
         for (switch, what) in SWITCHES {
             if matches!(props.get(switch), Some(Some(Value::Bool(true)))) && !self.is_inverse {
-                let text = format!("{path}: {switch} is switched on, which {what}.");
+                let text = format!("{path}: {switch} is enabled, which {what}.");
                 self.add_warning(WarningKind::Security, text);
             }
         }

@@ -98,11 +98,15 @@ const EFFECTS: [EffectRule; 26] = [
         reach: EffectReach::Live,
         what: "changes how the whole place looks",
     },
-    EffectRule { classes: &["Camera"], reach: EffectReach::Live, what: "may become the view" },
+    EffectRule {
+        classes: &["Camera"],
+        reach: EffectReach::Live,
+        what: "may become the current camera",
+    },
     EffectRule {
         classes: &["SpawnLocation"],
         reach: EffectReach::Live,
-        what: "changes where players begin",
+        what: "changes where players spawn",
     },
     EffectRule {
         classes: &["Team"],
@@ -117,7 +121,7 @@ const EFFECTS: [EffectRule; 26] = [
     EffectRule {
         classes: &["Sound", "AudioPlayer", "VideoFrame", "VideoPlayer"],
         reach: EffectReach::Plays,
-        what: "is heard or seen by everybody",
+        what: "is heard or seen by all players",
     },
     EffectRule {
         classes: &[
@@ -130,7 +134,7 @@ const EFFECTS: [EffectRule; 26] = [
             "Wire",
         ],
         reach: EffectReach::Holds,
-        what: "joins, moves or connects what was there",
+        what: "joins, moves or connects existing instances",
     },
     EffectRule {
         classes: &["BodyMover", "DataModelMesh", "FaceInstance", "SurfaceAppearance"],
@@ -183,12 +187,12 @@ const EFFECTS: [EffectRule; 26] = [
         // A context with a high priority that sinks its input blocks all others.
         classes: &["InputContext", "InputAction", "InputBinding"],
         reach: EffectReach::Live,
-        what: "takes keys and buttons that others wait for",
+        what: "captures keys and buttons that other scripts use",
     },
     EffectRule {
         classes: &["AdGui", "AdPortal"],
         reach: EffectReach::Live,
-        what: "shows advertising, or takes players to another place",
+        what: "shows advertising, or teleports players to another place",
     },
     EffectRule {
         classes: &[
@@ -218,7 +222,7 @@ const EFFECTS: [EffectRule; 26] = [
         // are unknown.
         classes: &["Instance"],
         reach: EffectReach::Holds,
-        what: "refers to what was there",
+        what: "refers to existing instances",
     },
 ];
 

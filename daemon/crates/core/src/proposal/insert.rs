@@ -93,7 +93,7 @@ impl ProposalDraft<'_> {
             n => format!(" and {n} more"),
         };
         let what = count_noun(scripts.len(), "script", "scripts");
-        let text = format!("Asset {asset} brings {what}: {}{more}.", named.join(", "));
+        let text = format!("Asset {asset} contains {what}: {}{more}.", named.join(", "));
         self.add_warning(WarningKind::Scripts, text);
         let mut left = MAX_SHOWN;
         for (node, text) in scripts {
@@ -103,7 +103,7 @@ impl ProposalDraft<'_> {
             if is_shown {
                 left -= text.len();
             } else {
-                let text = format!("{path} is too long to be shown here; read it before it runs.");
+                let text = format!("{path} is too long to show here; read it before it runs.");
                 self.add_warning(WarningKind::Scripts, text);
             }
             let added = text.lines().count() as u32;

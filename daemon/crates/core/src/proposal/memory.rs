@@ -23,7 +23,7 @@ impl ProposalDraft<'_> {
     pub fn edit_memory(&mut self, after: &str) -> Result<(), Refusal> {
         let before = memory_of(self.scene)?;
         if before == after {
-            return refuse!("The memory says so already.");
+            return refuse!("The memory already contains this.");
         }
         let (edits, expect) = (
             vector_text_edit::diff_lines(before, after),
@@ -43,8 +43,8 @@ impl ProposalDraft<'_> {
         let mut others = self.commands.iter().filter(|it| !it.is_memory());
         if self.scene.is_open_in_studio() && self.memory.is_some() && others.next().is_some() {
             return refuse!(
-                "In a place that is open in Studio the memory is changed by a proposal of its own, \
-                 for Studio's undo would not take it back. Call edit_memory by itself."
+                "In a place that is open in Studio, the memory needs a proposal of its own, because \
+                 Studio's undo does not revert it. Call edit_memory separately."
             );
         }
         Ok(())

@@ -209,14 +209,16 @@ impl<'a> ProposalDraft<'a> {
             MergeResult::Conflicts(conflicts) => {
                 self.conflict = Some(text_conflict(&path, &conflicts));
                 return refuse!(
-                    "The text of {path} has changed since this was asked for, in the same lines. \
+                    "The same lines of {path} have changed since this was requested. \
                      Read it again and redo the edit."
                 );
             }
         };
         self.add_warning(
             WarningKind::Fuzzy,
-            format!("{path} has changed since this was asked for; the edit was carried over."),
+            format!(
+                "{path} has changed since this was requested; the edit was adapted to the new text."
+            ),
         );
         self.edit_script(node, vector_text_edit::diff_lines(&now, &merged))
     }
@@ -307,7 +309,7 @@ impl<'a> ProposalDraft<'a> {
             let first = format!("{}.{property}", self.scene.path(*holder));
             let path = self.scene.path(node);
             let text = match held.len() {
-                1 => format!("{first} points into {path} and becomes empty."),
+                1 => format!("{first} refers to an instance in {path} and becomes empty."),
                 n => format!("{n} references into {path} become empty, {first} among them."),
             };
             self.add_warning(WarningKind::References, text);
@@ -333,8 +335,7 @@ impl<'a> ProposalDraft<'a> {
         self.names += command.target().path.segments.len();
         if self.names > MAX_NAMES {
             return refuse!(
-                "The change names too much: its paths have over {MAX_NAMES} names. Change the place \
-                 in several steps."
+                "The change is too large: its paths have over {MAX_NAMES} names. Split it into several steps."
             );
         }
         let own = self.is_self_contained(&command);
@@ -452,13 +453,13 @@ impl<'a> ProposalDraft<'a> {
         if name.contains(['.', '/']) {
             let text = format!(
                 "The name {name:?} has dots or slashes: scripts cannot reach it by `.`, and tools \
-                 that write paths may not find it."
+                 that use paths may not find it."
             );
             self.add_warning(WarningKind::Name, text);
         }
         if self.scene.count_named(parent, name) > 0 {
             let parent = self.scene.path(parent);
-            let text = format!("{parent} has a child named {name:?} already.");
+            let text = format!("{parent} already has a child named {name:?}.");
             self.add_warning(WarningKind::Name, text);
         }
     }

@@ -230,7 +230,7 @@ pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refu
         // `Wall[1]` resolves to the only remaining wall, which may have been `Wall[2]`.
         if found.path != target.path {
             return refuse!(
-                "There were several {} and now there is one; which of them is not known.",
+                "There were several {} and now there is one; it is not known which of them it is.",
                 target.path
             );
         }

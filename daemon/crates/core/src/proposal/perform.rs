@@ -149,7 +149,7 @@ fn insert_asset(
         );
     }
     if !holds.is_sound() {
-        return refuse!("What asset {asset} holds was not written down as it should be.");
+        return refuse!("The recorded contents of asset {asset} are damaged.");
     }
     let starts: Vec<usize> = (0..holds.len()).filter(|at| holds.parents[*at] == 0).collect();
     for at in &starts {
@@ -164,7 +164,7 @@ fn insert_asset(
     }
     match first {
         Some(node) => Ok(PerformedCommand { node, backs }),
-        None => refuse!("Asset {asset} holds nothing."),
+        None => refuse!("Asset {asset} is empty."),
     }
 }
 
@@ -221,8 +221,8 @@ fn check_all_rows(scene: &Scene, root: Node) -> Result<(), Refusal> {
 pub(super) fn check_parent(scene: &Scene, parent: Node, class: &str) -> Result<(), Refusal> {
     if parent == scene.root() && scene.is_place() && !reflection::is_service(class) {
         return refuse!(
-            "A {class} cannot be a direct child of `game`, which has only services; put it into \
-             game.Workspace, game.ReplicatedStorage or another service."
+            "A {class} cannot be a direct child of `game`, which contains only services; put it \
+             into game.Workspace, game.ReplicatedStorage or another service."
         );
     }
     Ok(())
@@ -277,7 +277,7 @@ fn set_properties(
         && scene.is_place()
         && reflection::is_service(scene.class(node));
     if is_service && props.contains_key("Name") {
-        return refuse!("{} is a service and keeps its name.", scene.path(node));
+        return refuse!("{} is a service and cannot be renamed.", scene.path(node));
     }
     let stored = |name: &String| (name.clone(), scene.stored_value(node, name));
     let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());

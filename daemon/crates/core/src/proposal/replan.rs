@@ -132,8 +132,9 @@ pub fn rematch_selection(
     }
     lost.dedup();
     refuse!(
-        "A person had chosen a part of this, or changed it, and not all of that is found in what it \
-         would be by now, so that it is not proposed again: {}. Ask for what they had made of it.",
+        "A person had accepted a part of this or edited it, and not all of that is found in the \
+         replanned proposal, so it is not proposed again: {}. Request the version that the person \
+         had chosen.",
         join_names(&lost)
     )
 }
@@ -290,15 +291,15 @@ pub fn check_targets(
             continue;
         }
         is_found |= there.iter().any(|(_, is_new)| *is_new);
-        others.push(format!("what was {} when it was planned is {now} now", was.path));
+        others.push(format!("{} at planning time is now {now}", was.path));
     }
     others.dedup();
     if !is_lost || !is_found {
         return Ok(());
     }
     refuse!(
-        "By its paths this would be about another instance now, so that it is not proposed again: {}. \
-         Ask for it with the path that is right now.",
+        "The paths of this proposal now refer to a different instance, so it is not proposed again: \
+         {}. Request it again with the current path.",
         join_names(&others)
     )
 }

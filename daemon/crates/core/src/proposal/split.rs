@@ -164,8 +164,7 @@ impl OwnerSplitter<'_> {
         let (here, there) = (self.class_of(target), files.class(node));
         if !here.is_empty() && here != there {
             return refuse!(
-                "{} is a {here} in Studio and a {there} in the project of Rojo. Let Rojo sync, and ask \
-                 again.",
+                "{} is a {here} in Studio and a {there} in the Rojo project. Let Rojo sync, then try again.",
                 target.path
             );
         }
@@ -202,7 +201,7 @@ impl OwnerSplitter<'_> {
             return Ok(!declared.is_empty());
         }
         refuse!(
-            "The project of Rojo says {} of {} and not the others. Set what it says in a call of its own.",
+            "The Rojo project defines only {} of {}. Set those properties in a separate call.",
             declared.join(", "),
             files.path(node)
         )
@@ -215,7 +214,7 @@ impl OwnerSplitter<'_> {
                 return Ok(files.target(node));
             }
             refuse!(
-                "{} exists only in Studio, and a file cannot refer to it. Leave the reference out.",
+                "{} exists only in Studio, and a file cannot refer to it. Omit the reference.",
                 target.path
             )
         })?;
@@ -231,8 +230,8 @@ impl OwnerSplitter<'_> {
             | Command::Insert { expect, .. } => *expect = None,
             Command::Restore { blob: None, name, .. } => {
                 return refuse!(
-                    "What {name} was is kept by Studio, and it stood in files of Rojo. Bring it back \
-                     with Git."
+                    "{name} was in files of the Rojo project, and only Studio keeps the deleted \
+                     instance. Restore the files with Git."
                 );
             }
             Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
@@ -250,8 +249,8 @@ impl OwnerSplitter<'_> {
                 return Ok(target);
             }
             refuse!(
-                "{} is in files of the Rojo project, and appears in Studio after Rojo has synced. \
-                 Do this in a second step.",
+                "{} is in files of the Rojo project, and appears in Studio only after Rojo has \
+                 synced. Do this in a second step.",
                 target.path
             )
         })?;
@@ -295,8 +294,8 @@ fn find_by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refu
         }
         if named > 1 || segment.index.is_some() {
             return refuse!(
-                "{path}: several instances below {} are called {:?}, and it is not clear which of them \
-                 is in a file of the Rojo project. Rename them in their files first.",
+                "{path}: several instances below {} are named {:?}, and it is not clear which of \
+                 them is in a file of the Rojo project. Rename them in their files first.",
                 files.path(at),
                 segment.name
             );

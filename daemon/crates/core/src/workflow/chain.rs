@@ -185,8 +185,8 @@ impl Workflow {
     fn ending_note(&self) -> Option<String> {
         let text = match self.finished? {
             Finish::Done => return None,
-            Finish::NotApproved => "(The person stopped this here.)",
-            Finish::Failed => "(This ended here without being done.)",
+            Finish::NotApproved => "(The person stopped the task here.)",
+            Finish::Failed => "(The task ended here without being completed.)",
         };
         Some(text.to_owned())
     }

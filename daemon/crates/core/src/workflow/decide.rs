@@ -188,8 +188,7 @@ pub fn decide(
             match state.decided_before(proposal) {
                 None => Ok(entries),
                 Some(first) => refuse!(
-                    "Proposal {proposal} was planned on top of proposal {first}, which waits for a \
-                     decision. Approve or reject proposal {first} first."
+                    "Proposal {proposal} was planned on top of proposal {first}, which is pending. Approve or reject proposal {first} first."
                 ),
             }
         }
@@ -263,10 +262,10 @@ fn user_request(
     attached: Vec<AttachmentSnapshot>,
 ) -> Result<Vec<Entry>, Refusal> {
     if workflow.finished.is_some() {
-        return refuse!("The task is over; what is said now begins a new one.");
+        return refuse!("The task has ended; the next message starts a new one.");
     }
     if text.trim().is_empty() {
-        return refuse!("Nothing was said.");
+        return refuse!("The message is empty.");
     }
     Ok(vec![Entry::Asked { text, attached }])
 }
@@ -304,7 +303,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
     let ignored: Vec<String> = calls.map(|call| call.tool).collect();
     if !ignored.is_empty() {
         let text = format!(
-            "Only the first tool call of a message is taken; not taken: {}.",
+            "Only the first tool call of a message is run. Not run: {}.",
             ignored.join(", ")
         );
         entries.push(Entry::Notified { text });
@@ -314,10 +313,10 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
             trouble_entry(ModelTrouble {
                 code: FailureKind::Provider,
                 message: format!(
-                    "{VAIN} answers of the model in a row were of no use. The last: {flaw}"
+                    "{VAIN} answers of the model in a row could not be used. The last: {flaw}"
                 ),
                 is_retryable: true,
-                hint: "Try again, say it in other words, or choose another model.".to_owned(),
+                hint: "Try again, rephrase the request, or choose another model.".to_owned(),
                 setting: None,
             })
         } else {
@@ -358,7 +357,7 @@ fn handle_plan(
     let is_open =
         workflow.calls.get(&call).is_some_and(|call| matches!(call.status, CallStatus::Open));
     if !is_open {
-        return refuse!("Call {call} is settled already.");
+        return refuse!("Call {call} is already settled.");
     }
     Ok(match result {
         Err(refusal) => vec![refused_entry(call, refusal.0)],
@@ -389,12 +388,12 @@ fn previous_offer(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
         PendingStatus::Rejected(reason) => {
             let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
             Some(format!(
-                "This is proposal {seq} again, which the person rejected{why}. Propose something else, \
-                 or ask what is wanted."
+                "This is the same as proposal {seq}, which the person rejected{why}. Propose \
+                 something else, or ask what the person wants."
             ))
         }
         PendingStatus::Waiting => {
-            Some(format!("This is proposal {seq} again, which waits for a decision."))
+            Some(format!("This is the same as proposal {seq}, which is waiting for a decision."))
         }
         _ => None,
     }
@@ -453,7 +452,7 @@ fn advance_plan(
 ) -> Result<Vec<Step>, Refusal> {
     let mut steps = workflow.plan.clone();
     if steps.is_empty() {
-        return refuse!("update_plan: There is no plan; start_plan makes one.");
+        return refuse!("update_plan: There is no plan. Call start_plan to make one.");
     }
     let place = |name: &StepName| {
         let at = match name {
@@ -461,7 +460,10 @@ fn advance_plan(
             StepName::Text(text) => steps.iter().position(|step| step.text == *text),
         };
         at.ok_or_else(|| {
-            Refusal(format!("update_plan: The plan has {} steps, and not this one.", steps.len()))
+            Refusal(format!(
+                "update_plan: There is no such step; the plan has {} steps.",
+                steps.len()
+            ))
         })
     };
     next.map(&place).transpose()?;
@@ -484,9 +486,9 @@ pub(super) fn find_pending(
         | PendingStatus::Applying(_)
         | PendingStatus::Applied(_)
         | PendingStatus::Undone(_) => {
-            refuse!("Proposal {proposal} was approved already.")
+            refuse!("Proposal {proposal} was already approved.")
         }
-        PendingStatus::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),
+        PendingStatus::Rejected(_) => refuse!("Proposal {proposal} was already rejected."),
         PendingStatus::Withdrawn(reason) | PendingStatus::Failed(reason) => {
             refuse!("Proposal {proposal} can no longer be decided: {reason}")
         }
@@ -503,14 +505,13 @@ fn approve_proposal(
     let pending = find_pending(workflow, proposal)?;
     if pending.proposal.patch_id != patch_id {
         return refuse!(
-            "Proposal {proposal} is not what was approved: it has patch id {}, not {}. Look at it \
-             again.",
+            "Proposal {proposal} differs from what was approved: its patch id is {}, not {}. Review it again.",
             pending.proposal.patch_id.short_hex(),
             patch_id.short_hex()
         );
     }
     if by == Approver::Mode && !policy::can_auto_approve(workflow.mode, &pending.proposal) {
-        return refuse!("The mode does not let proposal {proposal} through.");
+        return refuse!("The mode does not allow proposal {proposal} without a decision.");
     }
     if policy::needs_second_confirmation(&pending.proposal) && !twice {
         return refuse!("Proposal {proposal} has a warning that needs a second confirmation.");
@@ -535,7 +536,7 @@ fn revise_proposal(
         Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
         _ => None,
     };
-    let reason = Some("It was replaced by a part or a changed version of it.".to_owned());
+    let reason = Some("It was replaced by a part or an edited version of it.".to_owned());
     let mut entries = vec![Entry::Rejected { proposal: old, reason }];
     entries.extend(withdraw_later(workflow, old));
     entries.push(Entry::Proposed { call: pending.call, answer, proposal: by });

@@ -52,7 +52,7 @@ pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
     let later = workflow.proposals().filter(|(_, later)| stood(later));
     let withdrawn = later.map(|(proposal, _)| Entry::Withdrawn {
         proposal,
-        reason: format!("It stood on proposal {gone}, and is planned again without it."),
+        reason: format!("It was based on proposal {gone}, and is replanned without it."),
         replanned: true,
     });
     withdrawn.collect()

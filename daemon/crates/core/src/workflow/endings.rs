@@ -36,12 +36,12 @@ pub(super) fn expire_pending(workflow: &Workflow, after: &str) -> Vec<Entry> {
     let Some(client) = workflow.disconnected_agent().filter(|_| workflow.finished.is_none()) else {
         return Vec::new();
     };
-    let reason = format!("{client} disconnected, and there was no decision within {after}.");
+    let reason = format!("{client} disconnected, and no decision was made within {after}.");
     end_run(workflow, Finish::NotApproved, &reason)
 }
 
 pub(super) fn finish_workflow(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {
-    end_run(workflow, outcome, "The run ended before anybody decided.")
+    end_run(workflow, outcome, "The run ended before a decision was made.")
 }
 
 fn end_run(workflow: &Workflow, outcome: Finish, reason: &str) -> Vec<Entry> {

@@ -62,8 +62,8 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     let repeated = count_repeats(before().filter(|step| step.seq > last_input), tool, args);
     if repeated >= REPEATED {
         return refuse!(
-            "{tool}: This is the same call again, for the {} time in a row, and its result is \
-             above. Do something else, ask the person, or say what keeps you from going on.",
+            "{tool}: This is the same call for the {} time in a row, and its result is above. Do \
+             something else, ask the person, or say what is blocking you.",
             ordinal_word(repeated + 1)
         );
     }
@@ -74,9 +74,9 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     };
     if changes && own.plan.is_empty() && !was_warned() {
         return refuse!(
-            "{tool}: {NO_PLAN} Call start_plan with the steps of this task first, each of which the \
-             person can judge by itself. Where the task is one small step, call {tool} again: it is \
-             planned then."
+            "{tool}: {NO_PLAN} First call start_plan with the steps of this task, each of which the \
+             person can review separately. If the task is one small step, call {tool} again: it \
+             is then accepted without a plan."
         );
     }
     if tool == "fetch_url" {
@@ -88,7 +88,7 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
             questions.filter(|step| step.call.tool == tool && step.answer().is_some()).count();
         if questions >= QUESTIONS {
             return refuse!(
-                "{tool}: The person was asked {QUESTIONS} times in this task. Decide what is left by \
+                "{tool}: The person was asked {QUESTIONS} times in this task. Decide the rest \
                  yourself, and say how you decided."
             );
         }
@@ -103,11 +103,11 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
 fn check_interaction(interaction: InteractionMode, tool: &str) -> Result<(), Refusal> {
     if tools::find_tool(tool).is_ok_and(|known| !known.is_within(interaction)) {
         return refuse!(
-            "{tool}: Nothing is to be changed now. {}",
+            "{tool}: This mode does not allow changes. {}",
             match interaction {
                 InteractionMode::Plan =>
-                    "Make a plan with start_plan; the person says when it is built.",
-                _ => "Answer the question; a plan is not asked for either.",
+                    "Make a plan with start_plan; the person decides when to carry it out.",
+                _ => "Answer the question; do not make a plan.",
             }
         );
     }
@@ -146,8 +146,8 @@ fn is_named(chain: &TaskChain<'_>, args: &Json) -> Result<(), Refusal> {
         return Ok(());
     }
     refuse!(
-        "fetch_url: The person has not named {host:?}. Only pages of sites that they named, and of {}, are \
-         read. Ask them for the address, or go on without it.",
+        "fetch_url: The person has not named {host:?}. You can only read pages of sites that the \
+         person named, and of {}. Ask the person for the address, or continue without it.",
         SITES.join(", ")
     )
 }
@@ -196,9 +196,9 @@ pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
     }
     let parts = if parts == 1 { "1 part".to_owned() } else { format!("{parts} parts") };
     Some(Refusal(format!(
-        "You made {parts} and no script that uses what you made. Where it is to do something, add the \
-         script that makes it do that (open_or_create_script): in the part or its model, or with its name \
-         in the text. If it should only be decoration, ask with ask_clarification whether that is all."
+        "You made {parts} but no script that uses what you made. If it should do something, add the \
+         script for it (open_or_create_script): in the part or its model, or with its name in the \
+         text. If it is only decoration, ask with ask_clarification whether that is all."
     )))
 }
 
@@ -253,7 +253,7 @@ fn skip_unchanged(chain: &TaskChain<'_>, own: &Workflow, call: Seq, answer: Json
     match same {
         Some(step) => json!({
             UNCHANGED: step.number,
-            "note": format!("The answer is the same as that of step {}, above.", step.number),
+            "note": format!("The answer is the same as in step {} above.", step.number),
         }),
         None => answer,
     }
@@ -288,9 +288,9 @@ fn check_scope(
         (subtrees.len(), "subtrees")
     };
     refuse!(
-        "{tool}: This would touch {count} {what}, more than {limit}. Tell the person with \
-         ask_clarification what you would do to which of them, with answers to choose from, and go on \
-         when they have confirmed it."
+        "{tool}: This would change {count} {what}, more than {limit}. Use ask_clarification to tell \
+         the person what you would change in which of them, offer answers, and continue once the \
+         person has confirmed it."
     )
 }
 
@@ -318,15 +318,16 @@ pub(super) fn after_refusal(state: &LedgerState, workflow: Seq, call: Seq) -> Ve
             code: FailureKind::Provider,
             message,
             retryable: false,
-            hint: "Say it in other words, or what it should do instead; or choose another model."
-                .to_owned(),
+            hint:
+                "Rephrase the request, tell the model what to do instead, or choose another model."
+                    .to_owned(),
             setting: None,
         }];
     }
     if in_row.is_multiple_of(REFUSED) {
         let text = format!(
-            "{in_row} calls in a row were refused. Change your approach: read the reasons again, look at \
-             the place with other tools, take a smaller step, or ask the person."
+            "{in_row} calls in a row were refused. Change your approach: reread the reasons, \
+             inspect the place with other tools, take a smaller step, or ask the person."
         );
         return vec![Entry::Notified { text }];
     }

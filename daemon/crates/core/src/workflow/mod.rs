@@ -553,11 +553,11 @@ impl Workflow {
                         CallOutcome::Done(Self::applied_answer(pending, answer.clone()))
                     }
                     PendingStatus::Undone(_) => CallOutcome::Refused(
-                        "It was done, and then the person has undone it in Studio.".to_owned(),
+                        "It was applied, and the person then undid it in Studio.".to_owned(),
                     ),
                     PendingStatus::Rejected(reason) => CallOutcome::Refused(match reason {
-                        Some(reason) => format!("The person said no: {reason}"),
-                        None => "The person said no.".to_owned(),
+                        Some(reason) => format!("The person rejected it: {reason}"),
+                        None => "The person rejected it.".to_owned(),
                     }),
                     PendingStatus::Failed(reason) | PendingStatus::Withdrawn(reason) => {
                         CallOutcome::Refused(reason.clone())
@@ -593,7 +593,7 @@ impl Workflow {
     fn changed_answer(pending: &PendingProposal, answer: Json) -> Json {
         if pending.proposal.from.is_some() {
             return json!({ "changedByPerson": {
-                "note": "The person changed this proposal before it was applied.",
+                "note": "The person edited this proposal before it was applied.",
                 "paths": pending.proposal.commands.iter().map(command_path).collect::<Vec<_>>(),
                 "applied": pending.proposal.commands,
             } });

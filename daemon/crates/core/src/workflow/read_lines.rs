@@ -54,7 +54,7 @@ pub(super) fn check_read(
         .collect();
     if !unread.is_empty() {
         return refuse!(
-            "{tool}: You have not read {}. Call read_script for it, and edit what is there then.",
+            "{tool}: You have not read {}. Read it with read_script first, then edit its current text.",
             unread.join(", ")
         );
     }
@@ -68,8 +68,8 @@ pub(super) fn check_read(
         }
         if let Some((first, last)) = reading.first_unread(&path, &diff.hunks) {
             return refuse!(
-                "{tool}: This overwrites lines {first} to {last} of {path}, which you have not read. \
-                 Call read_script for them, and send the edit again."
+                "{tool}: This overwrites lines {first} to {last} of {path}, which you have not \
+                 read. Read them with read_script, then send the edit again."
             );
         }
     }

@@ -56,9 +56,9 @@ fn summary_text(chain: &TaskChain<'_>, steps: &[CallStep<'_>], until: Seq) -> St
     });
     add_section(&mut text, "The person asked", goals.chain(more).map(first_line));
     add_section(&mut text, "Accepted and done", steps.iter().filter_map(accepted_line));
-    add_section(&mut text, "Not wanted, or undone", steps.iter().filter_map(rejected_line));
+    add_section(&mut text, "Rejected or undone", steps.iter().filter_map(rejected_line));
     let refused = steps.iter().rev().filter_map(refused_line).take(4);
-    add_section(&mut text, "Refused last, and open", refused);
+    add_section(&mut text, "Refused recently and unresolved", refused);
     let facts = prompt_status::newest_facts(chain, Seq(0)).into_iter();
     add_section(&mut text, "Read and done (read again what you rely on)", facts);
     let messages = person_words(chain, until, |source| match source {

@@ -281,8 +281,8 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
             return self.truncated_call(&format!("`<{name}>`"));
         }
         CallFault::Malformed(format!(
-            "`<{name}>` is not closed by `</{name}>` before `</{0}>`. Where the text holds such tags, \
-             put it into <![CDATA[ and ]]>.",
+            "`<{name}>` is not closed by `</{name}>` before `</{0}>`. If the text contains such \
+             tags, put it into <![CDATA[ and ]]>.",
             self.tool.name
         ))
     }

@@ -7,8 +7,8 @@ use crate::prompt::PromptTool;
 const FORM: &str = "\
 # Tools
 
-You call a tool by writing the call as XML, at the end of your message. One call a message; write \
-nothing behind it and wait for its result.
+You call a tool by writing the call as XML, at the end of your message. Make one call per message; \
+write nothing after it and wait for its result.
 
 <tool_name>
 <argument>value</argument>
@@ -18,8 +18,8 @@ of several lines
 </other_argument>
 </tool_name>
 
-- Write texts literally. Nothing in them is escaped, quoted or put in code fences.
-- A text that holds its own closing tag goes into <![CDATA[ and ]]>.
+- Write texts literally. Do not escape them, quote them or put them in code fences.
+- Put a text that contains its own closing tag into <![CDATA[ and ]]>.
 - Write numbers, true and false literally. Lists and objects are JSON.
 - Arguments marked with ? may be left out. Close every tag: a call that is not closed is not run.
 - The result comes as <tool_result>, or as <tool_error> with the reason and what to do next. The content \

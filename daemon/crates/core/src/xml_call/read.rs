@@ -157,8 +157,8 @@ impl<'a> MessageReader<'a> {
             Err(CallFault::Cut(what)) => CallElement::Call(
                 self.text.len(),
                 Err(format!(
-                    "The message ends before the call does: {what}. It was not run. Write the call \
-                     again, whole; where it is long, in smaller steps."
+                    "The message ends before the call does: {what}. It was not run. Send the \
+                     complete call again, or split a long one into smaller steps."
                 )),
             ),
             Err(CallFault::Malformed(what)) => {

@@ -68,14 +68,14 @@ pub(super) fn build_message(
     ModelMessage { text, calls, is_declined: declined, flaw, cost: Some(cost) }
 }
 
-const EMPTY_MESSAGE: &str = "Your message was empty. Call a tool, or say what you have to say.";
+const EMPTY_MESSAGE: &str = "Your message was empty. Call a tool or write a message.";
 
 /// Returns the flaw of an answer as a whole, as text for the model.
 fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
     let why = || answer.end.failure.as_ref().map_or("", |failure| failure.message.as_str());
     match answer.end.outcome {
         AnswerOutcome::ModelError => Some(format!(
-            "Your call could not be read by the provider ({}), so nothing was run. Call again, with \
+            "The provider could not read your call ({}), so nothing was run. Call again, with \
              arguments that fit the tool's schema.",
             why()
         )),
@@ -83,12 +83,12 @@ fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
         // Some models end with an empty message after their last call. That means they are done.
         AnswerOutcome::Ok if answer.is_silent() && !has_called => Some(EMPTY_MESSAGE.to_owned()),
         AnswerOutcome::Truncated if answer.calls.is_empty() => Some(
-            "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
-             in smaller steps."
+            "Your message was cut off at the token limit, and nothing was run. Make it shorter, or \
+             work in smaller steps."
                 .to_owned(),
         ),
         AnswerOutcome::Ok if answer.end.is_limited && answer.calls.is_empty() => Some(
-            "Your message was cut off at the token limit. Go on where it ended, or say it shorter."
+            "Your message was cut off at the token limit. Continue where it ended, or make it shorter."
                 .to_owned(),
         ),
         _ => None,
@@ -113,7 +113,7 @@ fn to_call(called: CalledTool, is_cut: bool) -> ToolCall {
     let flaw = if is_cut {
         Some(format!(
             "{tool}: The message was cut off at the token limit within this call, so nothing was run. \
-             Do not send the same again: do it in several smaller calls."
+             Do not send the same call again: split it into several smaller calls."
         ))
     } else if called.name.is_empty() {
         Some("The call names no tool. Call one of the tools by its name.".to_owned())
@@ -134,7 +134,7 @@ pub(crate) fn missing_model(why: &str) -> ModelTrouble {
         code: FailureKind::Provider,
         message: why.to_owned(),
         is_retryable: true,
-        hint: "Fix that, or choose another model, and go on.".to_owned(),
+        hint: "Fix the problem or choose another model, then continue.".to_owned(),
         setting: Some(Setting::Model),
     }
 }
@@ -144,13 +144,13 @@ pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> Mo
         HttpError::Unreachable { .. } if client.is_local() => {
             let address = &client.chosen_model().service.base_url;
             format!(
-                "Does the model's server run at {address}? Start it, or correct `base_url`, and try again."
+                "Check that the model's server runs at {address}: start it, or correct `base_url`, and try again."
             )
         }
         HttpError::Redirected { .. } | HttpError::SetupFailed(_) => {
-            "Fix the setting and try again; or choose another model.".to_owned()
+            "Fix the setting and try again, or choose another model.".to_owned()
         }
-        _ => "Look at the network, and try again; or choose another model.".to_owned(),
+        _ => "Check the network and try again, or choose another model.".to_owned(),
     };
     ModelTrouble {
         code: FailureKind::Provider,
@@ -168,19 +168,21 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
     let (code, hint) = match failure.status {
         _ if failure.is_quota_exhausted => (
             FailureKind::PaymentRequired,
-            format!("Pay or wait at {service}, or choose another model."),
+            format!("Add credit at {service} or wait, or choose another model."),
         ),
         _ if failure.is_context_overflow => (
             FailureKind::TooLarge,
-            "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
+            "Start a new task with less content, or choose a model with a larger window."
+                .to_owned(),
         ),
         _ if failure.kind.as_deref() == Some(PAGE_KIND) => {
             let address = &client.chosen_model().service.base_url;
             let variable = config::provider_variable(service, "BASE_URL");
             let hint = format!(
-                "A network that wants you to sign in answers so: open any web page, and try again. \
-                 Otherwise {address} is not the address of {service}'s API; it is `base_url` of the \
-                 provider in models.toml or vector.toml, or the variable {variable}."
+                "A network that requires you to sign in can cause this: open any web page, and try \
+                 again. Otherwise, {address} is not the address of {service}'s API; set it with \
+                 `base_url` of the provider in models.toml or vector.toml, or with the variable \
+                 {variable}."
             );
             (FailureKind::Provider, hint)
         }
@@ -191,20 +193,22 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
             };
             (FailureKind::Provider, format!("{fix}, or choose another model."))
         }
-        Some(402) => {
-            (FailureKind::PaymentRequired, format!("Pay at {service}, or choose another model."))
-        }
+        Some(402) => (
+            FailureKind::PaymentRequired,
+            format!("Add credit at {service}, or choose another model."),
+        ),
         Some(404) => (
             FailureKind::Provider,
-            "Choose a model that it has; `vector models` lists those that are known.".to_owned(),
+            "Choose a model that it has; `vector models` lists the known models.".to_owned(),
         ),
         _ if failure.is_retryable => {
             let wait = failure.retry_after.filter(|wait| *wait > MAX_RETRY_AFTER);
-            let wait = wait.map(|wait| format!("It asks to wait {} min. ", wait.as_secs() / 60));
+            let wait =
+                wait.map(|wait| format!("It asks you to wait {} min. ", wait.as_secs() / 60));
             let hint = format!("{}Try again, or choose another model.", wait.unwrap_or_default());
             (FailureKind::Provider, hint)
         }
-        _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
+        _ => (FailureKind::Provider, "Choose another model, or rephrase the request.".to_owned()),
     };
     let reason = failure.message.trim_end_matches(['.', ' ', '\n']);
     // A web page as the answer is not retried automatically, but it may be gone when the user

@@ -124,8 +124,8 @@ impl HybridTarget {
         if let Some(path) = loose.first() {
             let others = count_noun(loose.len(), "instance is", "instances are");
             let text = format!(
-                "{others} below what Rojo owns, and in no file, {path} first: Rojo may take away what \
-                 Studio does there."
+                "{others} below what Rojo owns but in no file, {path} first: Rojo may overwrite \
+                 changes that Studio makes there."
             );
             proposal.warnings.push(Warning { kind: WarningKind::Rojo, text });
         }
@@ -220,8 +220,8 @@ impl TargetDriver for HybridTarget {
         context: PlanContext<'_>,
     ) -> Result<Result<CompletedPlan, Refusal>, EngineError> {
         let Some(at) = self.active_index() else {
-            let why = "The project that Vector serves does not look like this place: its scripts are not here, \
-                       or its `servePlaceIds` name others.";
+            let why = "The project that Vector serves does not match this place: its scripts are \
+            not here, or its `servePlaceIds` name other places.";
             let proposal = warn_rojo_sync(proposal, context.scene, why);
             return Ok(Ok(CompletedPlan { proposal, generated: Vec::new() }));
         };

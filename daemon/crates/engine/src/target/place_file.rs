@@ -68,7 +68,7 @@ impl TargetDriver for PlaceFileTarget {
         match self.file.unreadable_reason() {
             None => Ok(()),
             Some(why) => refuse!(
-                "{why}. Vector has it open, and does not change it until it can be read again. Fix \
+                "{why}. Vector keeps it open but does not change it until it is readable again. Fix \
                  the problem and try again."
             ),
         }

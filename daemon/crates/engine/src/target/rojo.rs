@@ -50,8 +50,8 @@ impl RojoTarget {
         if deletes && !retained.is_empty() {
             let files = name_files(&retained);
             let text = format!(
-                "{files} stays on the disk: the project file names it by $path, and only that entry goes. Delete \
-                 it yourself if it is not needed any more."
+                "{files} stays on disk: the project file names it by $path, and only that entry is \
+                 removed. Delete it yourself if it is no longer needed."
             );
             proposal.warnings.push(Warning { kind: WarningKind::FilesStay, text });
         }

@@ -192,7 +192,7 @@ impl TargetDriver for StudioTarget {
         proposal: Proposal,
         context: PlanContext<'_>,
     ) -> Result<Result<CompletedPlan, Refusal>, EngineError> {
-        let what = "Let Vector know the project (`vector serve --project PATH`), and edits go to the files.";
+        let what = "Serve the project with Vector (`vector serve --project PATH`), and edits go to the files.";
         let proposal = warn_rojo_sync(proposal, context.scene, what);
         Ok(Ok(CompletedPlan { proposal, generated: Vec::new() }))
     }
@@ -217,9 +217,8 @@ pub(super) fn warn_rojo_sync(mut proposal: Proposal, scene: &Scene, advice: &str
         _ => false,
     };
     if proposal.commands.iter().any(is_of_scripts) && vector_rojo_project::has_sync_lock(scene) {
-        let text = format!(
-            "Rojo syncs this place, and what it owns is overwritten by its files. {advice}"
-        );
+        let text =
+            format!("Rojo syncs this place and overwrites what it owns with its files. {advice}");
         proposal.warnings.push(Warning { kind: WarningKind::Rojo, text });
     }
     proposal
@@ -408,7 +407,7 @@ fn to_action(
             Action::Restore { target: Target { id, path: scene.path(node) }, parent }
         }
         Command::Restore { blob: Some(_), parent, .. } => refuse!(
-            "What was deleted in a file cannot be brought back in Studio, below {}.",
+            "Instances that were deleted in a file cannot be restored in Studio, below {}.",
             parent.path
         )?,
         Command::Insert { id, asset, parent, contents: holds, expect } => {
@@ -419,8 +418,7 @@ fn to_action(
             let text = scene.script_text(node).unwrap_or_default().into_owned();
             if text.len() > MAX_TEXT {
                 return refuse!(
-                    "{} would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split the \
-                     script.",
+                    "{} would have {} bytes, and a message to Studio can hold at most {MAX_TEXT}. Split the script.",
                     target.path,
                     text.len()
                 );
@@ -434,7 +432,7 @@ fn to_action(
 fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
     match props.get("Source") {
         Some(Value::String(text)) if text.len() > MAX_TEXT => refuse!(
-            "The script would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split it.",
+            "The script would have {} bytes, and a message to Studio can hold at most {MAX_TEXT}. Split it.",
             text.len()
         ),
         _ => Ok(()),

@@ -73,7 +73,7 @@ const scroll = () => root.querySelector("#scroll");
 
 function nothing() {
   scroll().replaceChildren(
-    elements(`<div class="empty"><h1>Nothing was asked for yet</h1>
+    elements(`<div class="empty"><h1>No requests yet</h1>
       <p>What you ask for here, in Studio or through MCP appears here as it happens; you decide upon each change.</p></div>`),
   );
 }

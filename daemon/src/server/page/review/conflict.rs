@@ -31,9 +31,9 @@ pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup 
 fn passage_columns(passage: &Passage, compared: &mut WordDiff) -> Markup {
     let line = Some(passage.line as usize);
     let of = |title, text| TextVersion { title, line, text };
-    let others = [of("As it is now", &passage.theirs), of("As asked for", &passage.ours)];
+    let others = [of("Current", &passage.theirs), of("Requested", &passage.ours)];
     let label = format!("From line {}", passage.line);
-    version_columns(&label, of("Both started from", &passage.base), others, compared)
+    version_columns(&label, of("Common base", &passage.base), others, compared)
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -60,7 +60,7 @@ fn no_pending_view() -> Markup {
     html! {
         div.empty #nothing-waits {
             h1 { "Nothing to review" }
-            p { "What is proposed in Studio, in a conversation or by an agent appears here, and waits until you have decided." }
+            p { "Proposals from Studio, conversations and agents appear here and wait for your decision." }
         }
     }
 }

@@ -15,7 +15,8 @@ use crate::server::page::format;
 const NAMED: usize = 6;
 
 /// The text shown if the proposal cannot be decided here.
-pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it, and decide here; if it waits in a terminal, decide there.";
+pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it to decide here; if it is \
+pending in a terminal, decide there.";
 
 /// Renders a proposal of a task. `replaced` are the proposals that it replaced when it was
 /// replanned, newest first.
@@ -108,7 +109,7 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
                 }
             }
             @if let Some(before) = replaced.first() {
-                li { "It is " (proposal_link(*before)) ", planned again on what is there now" }
+                li { "It is " (proposal_link(*before)) ", replanned for the current state" }
             }
             @if let Some(from) = proposal.from { li { "It was derived from " (proposal_link(from)) } }
         }
@@ -144,31 +145,32 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
     match kind {
         WarningKind::ParentCreated => ("New parent", "A missing parent is created."),
         WarningKind::Name => {
-            ("Name", "Paths with this name are easily taken for those of another instance.")
+            ("Name", "Paths with this name are easily confused with those of another instance.")
         }
         WarningKind::Duplication => {
             ("Twice", "The passage already occurs nearby; it may have been inserted before.")
         }
-        WarningKind::Lint => ("Lint", "It runs, and may not do what was meant."),
-        WarningKind::NoMatch => ("No match", "The others are changed, and these stay as they are."),
-        WarningKind::Range => ("Out of range", "Roblox changes it to a value that it takes."),
-        WarningKind::References => ("References", "What points to it points to nothing then."),
+        WarningKind::Lint => ("Lint", "It runs, but may not do what was intended."),
+        WarningKind::NoMatch => ("No match", "The others are changed; these stay as they are."),
+        WarningKind::Range => ("Out of range", "Roblox changes it to a valid value."),
+        WarningKind::References => ("References", "References to it become empty."),
         WarningKind::Scripts => ("Scripts", "They run in your game: read them before you approve."),
-        WarningKind::Rojo => ("Rojo", "Rojo may write its files over what is changed in Studio."),
+        WarningKind::Rojo => ("Rojo", "Rojo may overwrite changes in Studio with its files."),
         WarningKind::Fuzzy => (
-            "Made to fit",
+            "Fuzzy match",
             "The edit did not match exactly: check that it is in the right place. A second confirmation is required.",
         ),
         WarningKind::FilesStay => {
-            ("Files stay", "The instance goes from the project; its files are not deleted.")
+            ("Files stay", "The instance is removed from the project; its files are not deleted.")
         }
         WarningKind::Generated => (
             "Generated file",
-            "Another tool writes this file and will overwrite the change. You are asked twice.",
+            "Another tool writes this file and will overwrite the change. A second confirmation is required.",
         ),
         WarningKind::Security => (
             "Security",
-            "It reaches outside the place or hides what it does. Approve only what you understand; you are asked twice.",
+            "It reaches outside the place or hides what it does. Approve only what you understand; \
+             a second confirmation is required.",
         ),
     }
 }
@@ -201,8 +203,9 @@ fn picture_view(view: &ProposalView) -> Markup {
                 }
                 div.both { (picture("before", "Before")) (picture("after", "After")) }
                 p.dim {
-                    "What is new has a green outline, what changes an amber one, and what goes is red. Meshes and unions are drawn by their bounds, and \
-                     terrain is not drawn."
+                    "New parts have a green outline, changed parts an amber one, and removed parts \
+                     are red. Meshes and unions are drawn as their bounds, and terrain is not \
+                     drawn."
                 }
             }
         }
@@ -216,7 +219,7 @@ fn layout_switch(layout: DiffLayout) -> Markup {
         }
     };
     html! {
-        div.choice role="group" aria-label="How texts stand" {
+        div.choice role="group" aria-label="Layout of diffs" {
             (choice("unified", "Unified", layout == DiffLayout::Unified))
             (choice("split", "Side by side", layout == DiffLayout::Split))
         }

@@ -17,7 +17,7 @@ pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> M
     html! {
         @if !rows.is_empty() {
             table.operations {
-                caption.hush { "What happens to instances" }
+                caption.hush { "Changes to instances" }
                 @if rows.iter().any(has_values) {
                     thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } }
                 } }
@@ -26,7 +26,8 @@ pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> M
                 }
             }
             @if proposal.preview.more_rows > 0 {
-                p.dim { "… and " (format::count_text(proposal.preview.more_rows as usize, "further row")) ", which go with the rest" }
+                p.dim { "… and " (format::count_text(proposal.preview.more_rows as usize, "further row")) ", \
+                which are applied with the rest" }
             }
         }
     }
@@ -155,7 +156,7 @@ fn selection_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
             @let part = unit_key(unit);
             label.take {
                 input type="checkbox" name="part" value=(part) data-part=(part) checked;
-                span.hush { "Take this operation on " (path_text(&row.path)) }
+                span.hush { "Include this operation on " (path_text(&row.path)) }
             }
         }
     }

@@ -162,7 +162,7 @@ fn joints_between_existing_instances_are_modifying() {
     assert_eq!(proposal.class, Class::Modifying);
     let why = crate::proposal::class_reason(&proposal);
     let said =
-        "It adds 1 instance, and game.Workspace.Weld joins, moves or connects what was there.";
+        "It adds 1 instance, and game.Workspace.Weld joins, moves or connects existing instances.";
     assert_eq!(why, said);
 }
 
@@ -189,7 +189,7 @@ fn reference_to_existing_instance_is_modifying_for_any_class() {
     };
     assert_eq!(
         crate::proposal::class_reason(&proposal),
-        "It adds 1 instance, and game.ServerStorage.New refers to what was there."
+        "It adds 1 instance, and game.ServerStorage.New refers to existing instances."
     );
 }
 
