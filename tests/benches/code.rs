@@ -152,7 +152,8 @@ fn indexed(scripts: usize, runs: usize) {
     line("index after one edit", times[times.len() / 2], rojo);
     for words in ["make the shop cheaper", "why does buy3 of Module77 warn about coins and offers?"]
     {
-        let asked = ContextRequest { words, budget: 16_000, most: 12, ..ContextRequest::default() };
+        let asked =
+            ContextRequest { words, budget: 16_000, max_scripts: 12, ..ContextRequest::default() };
         let time = median(runs.max(20), |_| drop(code::select_scripts(&index, &scene, &asked)));
         line(&format!("scripts chosen for {words:?}"), time, None);
     }

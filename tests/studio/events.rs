@@ -514,8 +514,8 @@ fn long_card_is_drawn_in_slices_with_end_visible() {
 fn answers_are_sent(studio: &Studio, player: &Player) {
     studio.click_text("Really red").unwrap();
     until(studio, "the answer is sent", |_| player.with(|it| it.asked == ["Really red"]));
-    until_there(studio, "Mend");
-    click(studio, "Mend");
+    until_there(studio, "OpenSettings");
+    click(studio, "OpenSettings");
     until_shown(studio, "Ask before every change");
 }
 

@@ -130,14 +130,14 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 fn usage_block(
     title: &str,
     messages: &[MessageUsage],
-    most: usize,
+    limit: usize,
     name: impl Fn(&MessageUsage) -> String,
 ) -> String {
     let mut sums: BTreeMap<String, UsageTotal> = BTreeMap::new();
     for message in messages {
         sums.entry(name(message)).or_default().add_message(message);
     }
-    let skipped = sums.len().saturating_sub(most);
+    let skipped = sums.len().saturating_sub(limit);
     let lines = sums.iter().skip(skipped).map(|(name, sum)| sum.format_line(&terminal_line(name)));
     format!("{title}\n{}", lines.collect::<String>())
 }

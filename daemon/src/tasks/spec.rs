@@ -257,12 +257,12 @@ fn gather_results(
     (begun < results.len()).then(|| (begun, why.to_owned()))
 }
 
-/// Truncates an untrusted text to at most `most` bytes, at a character boundary.
-fn truncate_text(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// Truncates an untrusted text to at most `limit` bytes, at a character boundary.
+fn truncate_text(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(most.saturating_sub(3));
+    let end = text.floor_char_boundary(limit.saturating_sub(3));
     format!("{}...", &text[..end])
 }
 

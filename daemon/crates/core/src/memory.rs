@@ -636,7 +636,7 @@ mod tests {
         refused(FILE, add(Todo, "[x] one"), "already");
         refused(FILE, add(Charter, " \n"), "is empty");
         refused(FILE, add(Charter, &"x".repeat(1001)), "at most 1000");
-        refused(FILE, add(Charter, "a\n```\nb"), "no code fence");
+        refused(FILE, add(Charter, "a\n```\nb"), "cannot contain a code fence");
         refused(&"x".repeat(MAX_FILE), add(Charter, "a"), "Remove or shorten");
         let why = edit_memory(FILE, &[add(Charter, "a"), add(Charter, "a")]).unwrap_err().0;
         assert!(why.starts_with("Change 2: "), "{why}");

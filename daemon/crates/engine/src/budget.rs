@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(over(project(3.01), now), None);
         assert!(over(project(3.0), now).unwrap().contains("on this project"));
         assert_eq!(over(today(7.01), now), None);
-        assert!(over(today(7.0), now).unwrap().contains("$7.00 were spent today"));
+        assert!(over(today(7.0), now).unwrap().contains("$7.00 was spent today"));
         assert_eq!(over(today(7.0), now + 2 * 86_400_000), None, "another day");
     }
 }

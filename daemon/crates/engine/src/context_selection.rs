@@ -41,7 +41,7 @@ impl Engine {
             pointed: request.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
             recent,
             budget: budget as usize,
-            most: MAX_SCRIPTS,
+            max_scripts: MAX_SCRIPTS,
         };
         scene.set_readers(parallel_reading::PARALLEL_READERS);
         let context = scene.with_known_texts(|index| {
@@ -180,21 +180,21 @@ mod tests {
 
     #[test]
     fn script_context_stays_within_its_budget() {
-        for (long, budget, most) in
+        for (long, budget, max_scripts) in
             [(1, 16_000, 12), (40, 16_000, 3), (40, 4_000, 12), (400, 9_000, 12), (1, 500, 12)]
         {
             let scene = place(long);
             let question = code::ContextRequest {
                 words: "coins",
                 budget,
-                most,
+                max_scripts,
                 ..code::ContextRequest::default()
             };
             let index = CodeIndex::new(&scene);
             let selection = code::select_scripts(&index, &scene, &question);
             let context = build_context(&index, &scene, &selection, budget as u64);
             let text = prompt::script_context(&context);
-            let told = format!("{long} {budget} {most}: {} {}", text.len(), context.bytes);
+            let told = format!("{long} {budget} {max_scripts}: {} {}", text.len(), context.bytes);
             assert!(
                 text.len() as u64 <= context.bytes && context.bytes <= context.budget,
                 "{told}"

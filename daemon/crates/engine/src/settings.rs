@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(find_stylua_settings(folder).unwrap().unwrap().settings.len(), MAX_SIZE);
         fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE + 1)).unwrap();
         let why = find_stylua_settings(folder).unwrap_err().to_string();
-        assert!(why.contains("at most"), "{why}");
+        assert!(why.contains("is larger than 262144 bytes"), "{why}");
     }
 
     #[cfg(unix)]

@@ -299,17 +299,17 @@ async fn read_body(
     }
 }
 
-/// Awaits `work`, and emits notices of silence. None if it took longer than `most`.
+/// Awaits `work`, and emits notices of silence. None if it took longer than `timeout`.
 async fn wait_with_notice<T>(
     work: impl Future<Output = T>,
-    most: Duration,
+    timeout: Duration,
     waits: &WaitLimits,
     cancel: &CancelSwitch,
     notice: &mut (dyn FnMut(HttpNotice) + Send),
 ) -> Result<Option<T>, HttpError> {
     let begun = Instant::now();
-    let end = begun + most;
-    let mut notices = waits.notice_delays.into_iter().filter(|after| *after < most).peekable();
+    let end = begun + timeout;
+    let mut notices = waits.notice_delays.into_iter().filter(|after| *after < timeout).peekable();
     let work = timeout_at(end, work);
     tokio::pin!(work);
     loop {
@@ -318,9 +318,9 @@ async fn wait_with_notice<T>(
             biased;
             () = cancel.wait_until_cancelled() => return Err(HttpError::Cancelled),
             done = &mut work => return Ok(done.ok()),
-            () = sleep_until(begun + next.unwrap_or(most)), if next.is_some() => {
+            () = sleep_until(begun + next.unwrap_or(timeout)), if next.is_some() => {
                 notices.next();
-                notice(HttpNotice::Stalled(next.unwrap_or(most)));
+                notice(HttpNotice::Stalled(next.unwrap_or(timeout)));
             }
         }
     }

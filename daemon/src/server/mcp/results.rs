@@ -301,9 +301,9 @@ mod tests {
             class: scene_schemas::proposal::Class::Additive,
         };
         let cases = [
-            (pending(ProposalStatus::Waiting), ["Nothing of it is done yet", "waits"]),
+            (pending(ProposalStatus::Waiting), ["Nothing has been applied yet", "waits"]),
             (pending(ProposalStatus::Approved), ["approved", "is being applied"]),
-            (AgentCallOutcome::Working {}, ["working", "still at work"]),
+            (AgentCallOutcome::Working {}, ["working", "still running"]),
         ];
         for (became, says) in cases {
             let view = call("create_instance", became);

@@ -79,8 +79,8 @@ fn sum_by(
 /// room for.
 fn sums_by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
     let mut sums = sum_by(&figures.usage, |it| it.day.clone());
-    let most = SPANS.into_iter().max().unwrap_or_default();
-    if let Some(first) = parse_date(&figures.since).filter(|_| days <= most) {
+    let longest = SPANS.into_iter().max().unwrap_or_default();
+    if let Some(first) = parse_date(&figures.since).filter(|_| days <= longest) {
         for day in first..first + days {
             sums.entry(format_date(day)).or_default();
         }
@@ -95,20 +95,20 @@ fn day_chart(
     value: impl Fn(&UsageSum) -> f64,
     written: impl Fn(f64) -> String,
 ) -> Markup {
-    let most = days.values().map(&value).fold(0.0, f64::max);
+    let peak = days.values().map(&value).fold(0.0, f64::max);
     let step = WIDE / days.len().max(1) as f64;
     let bar = |at: usize, sum: &UsageSum| {
-        let high = (value(sum) / most * (HIGH - 12.0)).max(1.0);
+        let high = (value(sum) / peak * (HIGH - 12.0)).max(1.0);
         let wide = (step - 3.0).clamp(1.0, 44.0);
         (at as f64 * step + (step - wide) / 2.0, HIGH - high, wide, high)
     };
-    if most == 0.0 {
+    if peak == 0.0 {
         return html! { p.panel.pad { b { (title) } " " span.dim { "none in this period" } } };
     }
     html! {
         figure.panel.pad {
-            figcaption { b { (title) } " " span.dim { "most: " (written(most)) } }
-            svg.chart viewBox=(format!("0 0 {WIDE} {}", HIGH + 1.0)) role="img" aria-label={ (title) ", at most " (written(most)) } {
+            figcaption { b { (title) } " " span.dim { "peak: " (written(peak)) } }
+            svg.chart viewBox=(format!("0 0 {WIDE} {}", HIGH + 1.0)) role="img" aria-label={ (title) ", at most " (written(peak)) } {
                 @for (at, (day, sum)) in days.iter().enumerate().filter(|(_, (_, sum))| value(sum) > 0.0) {
                     @let (x, y, wide, high) = bar(at, sum);
                     rect x=(format!("{x:.1}")) y=(format!("{y:.1}")) width=(format!("{wide:.1}")) height=(format!("{high:.1}")) rx="2" {

@@ -97,8 +97,8 @@ struct OutputBudget<'a> {
 
 impl OutputBudget<'_> {
     fn take_failure(&mut self, message: &LuaString) -> String {
-        let most = if self.failures > 0 { MAX_FAILURE } else { MAX_LATER_FAILURE };
-        let message = clip_text(message, most);
+        let limit = if self.failures > 0 { MAX_FAILURE } else { MAX_LATER_FAILURE };
+        let message = clip_text(message, limit);
         self.failures = self.failures.saturating_sub(message.len());
         message
     }
@@ -377,10 +377,10 @@ fn native_table(lua: &Lua, world: &Rc<SpecWorld>) -> mlua::Result<Table> {
     Ok(native)
 }
 
-/// Truncates a text of a spec to at most `most` bytes, at a character boundary.
-fn clip_text(text: &LuaString, most: usize) -> String {
+/// Truncates a text of a spec to at most `limit` bytes, at a character boundary.
+fn clip_text(text: &LuaString, limit: usize) -> String {
     let bytes = text.as_bytes();
-    let mut head = &bytes[..bytes.len().min(most)];
+    let mut head = &bytes[..bytes.len().min(limit)];
     if let Err(error) = std::str::from_utf8(head)
         && error.error_len().is_none()
         && head.len() < bytes.len()
@@ -389,6 +389,6 @@ fn clip_text(text: &LuaString, most: usize) -> String {
     }
     let mut text = String::from_utf8_lossy(head).into_owned();
     // Replacement characters may be longer than the invalid bytes.
-    text.truncate(text.floor_char_boundary(most));
+    text.truncate(text.floor_char_boundary(limit));
     text
 }

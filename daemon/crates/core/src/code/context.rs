@@ -25,7 +25,7 @@ pub struct ContextRequest<'a> {
     /// Maximum bytes of everything selected.
     pub budget: usize,
     /// Maximum number of scripts.
-    pub most: usize,
+    pub max_scripts: usize,
 }
 
 /// The result: the selected and the omitted scripts.
@@ -147,7 +147,7 @@ pub fn select_scripts(
     let extra = bonus_points(index, scene, request);
     let mut ranked = rank_scripts(index, &words, &all, &extra);
     let fitting = ranked.len();
-    bring_required(index, &mut ranked, request.most);
+    bring_required(index, &mut ranked, request.max_scripts);
     let reasons = |it: &RankedScript| explain_selection(scene, index, &words, &extra, it);
     let mut selection = fill_budget(index, scene, request, &words, &reasons, ranked);
     (selection.scripts, selection.fitting) = (index.script_nodes().len(), fitting);
@@ -288,8 +288,8 @@ fn rank_scripts(
 }
 
 /// Inserts the modules that the best scripts require after them, unless they are among them.
-fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, most: usize) {
-    let best: Vec<Node> = ranked.iter().take(most.div_ceil(2)).map(|it| it.node).collect();
+fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, max_scripts: usize) {
+    let best: Vec<Node> = ranked.iter().take(max_scripts.div_ceil(2)).map(|it| it.node).collect();
     let mut known: FxHashSet<Node> = best.iter().copied().collect();
     let mut brought = Vec::new();
     for node in &best {
@@ -327,7 +327,7 @@ fn fill_budget(
     let room = request.budget - left_room;
     for it in ranked.into_iter().take(TRIED) {
         let node = it.node;
-        let is_enough = selection.selected.len() >= request.most;
+        let is_enough = selection.selected.len() >= request.max_scripts;
         if is_enough && selection.omitted.len() >= LEFT {
             break;
         }

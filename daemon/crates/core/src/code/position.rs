@@ -53,28 +53,28 @@ impl<'a> PositionTracker<'a> {
         rest.lines().next().unwrap_or_default()
     }
 
-    /// Returns the line of a byte, trimmed. For a line over `most` bytes, returns that many bytes
+    /// Returns the line of a byte, trimmed. For a line over `limit` bytes, returns that many bytes
     /// around the byte.
-    pub fn excerpt(&self, byte: u32, most: usize) -> String {
+    pub fn excerpt(&self, byte: u32, limit: usize) -> String {
         let byte = self.text.floor_char_boundary(byte as usize);
-        let from = self.text.floor_char_boundary(byte.saturating_sub(most));
-        let to = self.text.ceil_char_boundary(byte + most);
+        let from = self.text.floor_char_boundary(byte.saturating_sub(limit));
+        let to = self.text.ceil_char_boundary(byte + limit);
         let start = memrchr(b'\n', &self.text.as_bytes()[from..byte]).map(|n| from + n + 1);
         let start = start.or((from == 0).then_some(0));
         let end = memchr(b'\n', &self.text.as_bytes()[byte..to]).map(|n| byte + n);
         let end = end.or((to == self.text.len()).then_some(to));
         if let (Some(start), Some(end)) = (start, end)
-            && end - start <= most
+            && end - start <= limit
         {
             return self.text[start..end].trim().to_owned();
         }
         // A third of the excerpt comes before the byte.
-        let near = self.text.ceil_char_boundary(byte - (byte - from).min(most / 3));
+        let near = self.text.ceil_char_boundary(byte - (byte - from).min(limit / 3));
         let (start, before) = match start {
             Some(start) if start >= near => (start, ""),
             _ => (near, "…"),
         };
-        let cut = self.text.floor_char_boundary(start + most);
+        let cut = self.text.floor_char_boundary(start + limit);
         let (end, behind) = match end {
             Some(end) if end <= cut => (end, ""),
             _ => (cut, "…"),

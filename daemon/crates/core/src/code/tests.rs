@@ -210,8 +210,8 @@ fn requires_resolve_as_in_roblox() {
         "require(game.Players.LocalPlayer:WaitForChild('PlayerScripts').Lib)",
         "game.StarterPlayer.StarterPlayerScripts.Lib",
     );
-    check("require('@lib/x')", "the alias \"@lib\" is not known");
-    check("require('A')", "\"A\" begins neither with ./, ../ nor @");
+    check("require('@lib/x')", "the alias \"@lib\" is unknown");
+    check("require('A')", "\"A\" does not begin with ./, ../ or @");
     check("require(script.Parent.C)", "game.ReplicatedStorage.Pkg has no child named \"C\"");
     check("require(script.Parent.Main)", "it is a Script, not a ModuleScript");
     check("require(script.Parent.Parent.Twin)", "it is a Folder, not a ModuleScript");
@@ -496,8 +496,12 @@ fn chosen(scene: &Scene, asked: &ContextRequest<'_>) -> Vec<String> {
 #[test]
 fn relevant_scripts_are_selected_with_their_required_modules() {
     let scene = shop();
-    let asked =
-        |words| ContextRequest { words, budget: 4_000, most: 2, ..ContextRequest::default() };
+    let asked = |words| ContextRequest {
+        words,
+        budget: 4_000,
+        max_scripts: 2,
+        ..ContextRequest::default()
+    };
     assert_eq!(
         chosen(&scene, &asked("make the shops cheaper")),
         [
@@ -521,6 +525,7 @@ fn relevant_scripts_are_selected_with_their_required_modules() {
         chosen(&scene, &asked("explain game.ServerScriptService.Main."))[0],
         "Main: named in the request with its text",
     );
-    let short = ContextRequest { words: "shop", budget: 700, most: 9, ..ContextRequest::default() };
+    let short =
+        ContextRequest { words: "shop", budget: 700, max_scripts: 9, ..ContextRequest::default() };
     assert_eq!(chosen(&scene, &short)[0], "Shop: called \"shop\"");
 }

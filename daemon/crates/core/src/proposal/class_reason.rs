@@ -275,7 +275,7 @@ mod tests {
             Class::Modifying,
             vec![create()],
             None,
-            "It adds 1 instance, and this affects instances that are there already.",
+            "It adds 1 instance, and this affects existing instances.",
         );
         check(
             Class::Modifying,

@@ -455,7 +455,7 @@ mod tests {
         owned(&json!([set("game.Workspace", json!({ "Gravity": 10 }))]), &[0]);
         owned(&json!([set("game.Workspace", json!({ "FallenPartsDestroyHeight": -9 }))]), &[]);
         let both = json!({ "Gravity": 10, "FallenPartsDestroyHeight": -9 });
-        refused(&json!([set("game.Workspace", both)]), "says Gravity of game.Workspace and not");
+        refused(&json!([set("game.Workspace", both)]), "defines only Gravity of game.Workspace");
     }
 
     #[test]
@@ -473,10 +473,10 @@ mod tests {
         let lib = create("game.ServerScriptService.Game", "ModuleScript", json!({ "Name": "Lib" }));
         let point =
             set("game.Workspace.Pointer", json!({ "Value": "game.ServerScriptService.Game.Lib" }));
-        refused(&json!([lib, point]), "appears in Studio after Rojo has synced");
+        refused(&json!([lib, point]), "appears in Studio only after Rojo has synced");
         let below = rename("game.ServerScriptService.Core.Extra", "More");
         let renamed = rename("game.ServerScriptService.Game", "Core");
-        refused(&json!([renamed, below]), "appears in Studio after Rojo has synced");
+        refused(&json!([renamed, below]), "appears in Studio only after Rojo has synced");
     }
 
     #[test]

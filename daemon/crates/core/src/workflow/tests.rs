@@ -153,7 +153,7 @@ fn only_the_seen_patch_is_approved_and_only_once() {
     let by = Approver::Person;
     let approve =
         WorkflowInput::Approve { proposal: seq, patch_id: other, by, is_confirmed_twice: true };
-    refused(run.input(approve), "is not what was approved");
+    refused(run.input(approve), "differs from what was approved");
     refused(run.approve(seq, Approver::Mode, true), "does not let");
     run.approve(seq, Approver::Person, false).unwrap();
     refused(run.approve(seq, Approver::Person, false), "approved already");

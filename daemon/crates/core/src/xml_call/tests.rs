@@ -345,7 +345,7 @@ fn first_call_is_taken_and_the_others_are_named() {
 }
 
 /// Texts made of pieces that could confuse the parser.
-fn pieces(most: usize) -> impl Strategy<Value = String> {
+fn pieces(limit: usize) -> impl Strategy<Value = String> {
     const PIECES: [&str; 30] = [
         "<read_script>",
         "</read_script>",
@@ -378,7 +378,7 @@ fn pieces(most: usize) -> impl Strategy<Value = String> {
         "<!--",
         "-->",
     ];
-    vec(select(&PIECES[..]), 0..most).prop_map(|pieces| pieces.concat())
+    vec(select(&PIECES[..]), 0..limit).prop_map(|pieces| pieces.concat())
 }
 
 fn config(cases: u32) -> ProptestConfig {
@@ -469,7 +469,7 @@ fn result_imitating_end_and_user_stays_inside_its_fence() {
 fn tools_are_described_with_their_arguments() {
     let text = describe_tools(&tools());
     for part in [
-        "One call a message",
+        "Make one call per message",
         "\n## read_script\nAbout read_script.\n- path: text. Which.\n- startLine?: integer 1..99, 7 where absent\n",
         "- edits?: JSON list of {all?: true or false, search: text}\n",
         "- phase: start | final\n",

@@ -51,8 +51,8 @@ fn unescape_letter(letter: char) -> char {
 
 /// The character of a numeric escape after its `\`, and the length of the escape.
 fn read_escape(rest: &str) -> (Option<char>, usize) {
-    let run = |text: &str, most: usize, radix: u32| {
-        text.chars().take(most).take_while(|c| c.is_digit(radix)).count()
+    let run = |text: &str, max_digits: usize, radix: u32| {
+        text.chars().take(max_digits).take_while(|c| c.is_digit(radix)).count()
     };
     let read = |digits: &str, radix: u32| u32::from_str_radix(digits, radix).ok();
     let (code, length) = match rest.as_bytes().first() {

@@ -158,10 +158,10 @@ pub(super) fn plain_text(text: &str) -> Markup {
 /// Renders the first lines of a text's change. Returns the number of remaining lines as well.
 pub(super) fn preview_lines(
     script: &ScriptDiff,
-    most: usize,
+    limit: usize,
     compared: &mut WordDiff,
 ) -> (Markup, usize) {
-    let mut left = most;
+    let mut left = limit;
     let mut cut = Vec::new();
     for hunk in &script.hunks {
         let mut hunk = hunk.clone();
@@ -175,7 +175,7 @@ pub(super) fn preview_lines(
     let shown = html! {
         @for hunk in &cut { (hunk_lines(hunk, script, DiffLayout::Unified, compared)) }
     };
-    (shown, all - (most - left))
+    (shown, all - (limit - left))
 }
 
 fn hunk_lines(

@@ -53,7 +53,7 @@ pub(super) fn group_headline(rows: &[&Row]) -> Markup {
 }
 
 /// Renders the first changed values of an instance, before and after.
-pub(super) fn short_changes(rows: &[&Row], most: usize) -> Markup {
+pub(super) fn short_changes(rows: &[&Row], limit: usize) -> Markup {
     let arrow = |property: &str, before: Option<&Value>, after: Option<&Value>| {
         let (was, now) = short_values(before, after, Value::to_brief);
         html! {
@@ -78,8 +78,8 @@ pub(super) fn short_changes(rows: &[&Row], most: usize) -> Markup {
     html! {
         @if !all.is_empty() {
             ul.values {
-                @for it in all.iter().take(most) { li { (it) } }
-                @if all.len() > most { li.dim { "… and " (all.len() - most) " more" } }
+                @for it in all.iter().take(limit) { li { (it) } }
+                @if all.len() > limit { li.dim { "… and " (all.len() - limit) " more" } }
             }
         }
     }
@@ -93,7 +93,7 @@ fn group_verb(rows: &[&Row]) -> &'static str {
             Change::Created { .. }
             | Change::Cloned { .. }
             | Change::Inserted { .. }
-            | Change::Restored { .. } => "made",
+            | Change::Restored { .. } => "created",
             Change::Deleted { .. } => "deleted",
             Change::Moved { .. } if mark == "changed" => "moved",
             Change::Moved { .. } | Change::Set { .. } => mark,

@@ -28,7 +28,7 @@ fn ask_all(text: &str) -> usize {
     let asked = ContextRequest {
         words: "what is a main",
         budget: 9_000,
-        most: 9,
+        max_scripts: 9,
         ..ContextRequest::default()
     };
     select_scripts(&index, &scene, &asked);

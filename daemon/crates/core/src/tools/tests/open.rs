@@ -301,7 +301,6 @@ fn suspicious_asset_content_is_never_auto_approved() {
     scene.scene_mut().set_asset_contents(5, Ok(holds));
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     let said: Vec<_> = proposal.warnings.iter().map(|it| (it.kind, it.text.as_str())).collect();
-    let imitates =
-        "The name \"Server Script Service\" looks like ServerScriptService, and is another's.";
+    let imitates = "The name \"Server Script Service\" looks like ServerScriptService but is a different name.";
     assert!(said.contains(&(WarningKind::Security, imitates)), "{said:?}");
 }

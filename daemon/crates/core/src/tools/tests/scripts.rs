@@ -114,7 +114,7 @@ fn service_lookalike_names_and_http_switch_need_second_confirmation() {
         security.map_or(String::new(), |warning| warning.text.clone())
     };
     let create = |name: &str| json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": name } });
-    let imitates = "The name \"HttpServlce\" looks like HttpService, and is another's.";
+    let imitates = "The name \"HttpServlce\" looks like HttpService but is a different name.";
     assert_eq!(said("create_instance", create("HttpServlce")), imitates);
     assert_eq!(said("create_instance", create("Lightning")), "");
     let rename = json!({ "path": "game.Workspace.House", "newName": "HttpServlce" });

@@ -294,7 +294,7 @@ fn task_with_parts_but_no_script_is_not_complete() {
     run.called("create_instance", json!({}), Ok(of("a", vec![part()])));
     run.applies();
     let done = || Ok(Plan::Talk(ModelAction::Done { summary: None }));
-    is_refused(&run.called("complete", json!({ "n": 1 }), done()), "You made 1 part and no script");
+    is_refused(&run.called("complete", json!({ "n": 1 }), done()), "You made 1 part but no script");
     // A model that just stops is reminded once.
     let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
     assert!(matches!(said.last(), Some(Entry::Notified { text }) if text.contains("no script")));

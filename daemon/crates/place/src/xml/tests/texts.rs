@@ -85,8 +85,8 @@ const TEXT: &[&str] = &[
     "]",
 ];
 
-fn draw_text(draws: &mut RandomDraws, pieces: &[&str], most: usize) -> String {
-    (0..draws.below(most)).map(|_| draws.pick(pieces)).collect()
+fn draw_text(draws: &mut RandomDraws, pieces: &[&str], limit: usize) -> String {
+    (0..draws.below(limit)).map(|_| draws.pick(pieces)).collect()
 }
 
 #[test]
