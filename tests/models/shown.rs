@@ -151,7 +151,7 @@ fn connection_error_names_the_address() {
     command.env("VECTOR_ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{port}"));
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains(&format!("run at http://127.0.0.1:{port}")), "{said}");
+    assert!(said.contains(&format!("runs at http://127.0.0.1:{port}")), "{said}");
     assert_eq!(finished(&stage), [Finish::Failed]);
 }
 

@@ -175,7 +175,7 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
 
 /// Waits until a request has ended, whose step has this number.
 fn until_ended(studio: &Studio, count: usize) {
-    let step = format!("Step {count}: done.");
+    let step = format!("Step {count}: applied.");
     until(studio, "the end", |studio| {
         let texts = studio.visible_texts();
         super::shows(studio, &step)

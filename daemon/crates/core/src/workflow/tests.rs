@@ -154,10 +154,10 @@ fn only_the_seen_patch_is_approved_and_only_once() {
     let approve =
         WorkflowInput::Approve { proposal: seq, patch_id: other, by, is_confirmed_twice: true };
     refused(run.input(approve), "differs from what was approved");
-    refused(run.approve(seq, Approver::Mode, true), "does not let");
+    refused(run.approve(seq, Approver::Mode, true), "The mode does not allow");
     run.approve(seq, Approver::Person, false).unwrap();
-    refused(run.approve(seq, Approver::Person, false), "approved already");
-    refused(run.input(WorkflowInput::Reject { proposal: seq, reason: None }), "approved already");
+    refused(run.approve(seq, Approver::Person, false), "already approved");
+    refused(run.input(WorkflowInput::Reject { proposal: seq, reason: None }), "already approved");
     assert_eq!(run.wants(), Some(WantedWork::Apply(vec![seq])));
 }
 
