@@ -175,7 +175,7 @@ attacks! { served: true;
             ground.agent("GET", &format!("/api/agents/calls/{id}"), &Json::Null).into()
         }).collect();
     cancelling_what_is_another_s: Agent, "takes back the calls of others, by every number and name"
-        => Instead("what they proposed still waits for the person"),
+        => Instead("their proposals stay pending"),
         |ground| {
             let (_, proposal) = waiting(ground);
             for id in numbers(ground).iter().map(u64::to_string).chain(["1".to_owned()]) {
@@ -188,7 +188,7 @@ attacks! { served: true;
             vec![Seen::Instead]
         };
     ending_another_s_connection: Agent, "ends the connections of others"
-        => Instead("what they proposed still waits for the person"),
+        => Instead("their proposals stay pending"),
         |ground| {
             let (_, proposal) = waiting(ground);
             for connection in ["evil-1", "", "*", WINDOW, "../x"] {

@@ -132,7 +132,7 @@ fn shifted_paths_are_not_replanned_for_instances_in_common() {
     reject(&desk, first);
     let why = refused(&mut desk, second);
     assert!(
-        why.contains("[1] when it was planned is game.Workspace.Wall[2] now, what was"),
+        why.contains("[1] at planning time is now game.Workspace.Wall[2]"),
         "{why}"
     );
 }

@@ -154,7 +154,7 @@ fn plugin_killed_at_any_write_applies_once() {
                 if has(studio, "Approve") {
                     click(studio, "Approve");
                 }
-                shows(studio, ": done.") || shows(studio, "Check whether")
+                shows(studio, ": applied.") || shows(studio, "Check whether")
             });
         }
         assert_eq!(transparency(studio), 0.5, "killed at write {skip}");
@@ -208,7 +208,7 @@ fn plugin_killed_midway_reverts_long_script_texts() {
                 if has(studio, "Approve") {
                     click(studio, "Approve");
                 }
-                shows(studio, ": done.")
+                shows(studio, ": applied.")
             });
         }
         assert_eq!(texts(studio), after, "killed at write {skip}");

@@ -188,7 +188,8 @@ pub fn decide(
             match state.decided_before(proposal) {
                 None => Ok(entries),
                 Some(first) => refuse!(
-                    "Proposal {proposal} was planned on top of proposal {first}, which is pending. Approve or reject proposal {first} first."
+                    "Proposal {proposal} was planned on top of proposal {first}, which is pending. \
+                     Approve or reject proposal {first} first."
                 ),
             }
         }
@@ -505,7 +506,8 @@ fn approve_proposal(
     let pending = find_pending(workflow, proposal)?;
     if pending.proposal.patch_id != patch_id {
         return refuse!(
-            "Proposal {proposal} differs from what was approved: its patch id is {}, not {}. Review it again.",
+            "Proposal {proposal} differs from what was approved: its patch id is {}, not {}. \
+             Review it again.",
             pending.proposal.patch_id.short_hex(),
             patch_id.short_hex()
         );
