@@ -131,10 +131,7 @@ fn shifted_paths_are_not_replanned_for_instances_in_common() {
     let second = desk.propose("set_properties", args);
     reject(&desk, first);
     let why = refused(&mut desk, second);
-    assert!(
-        why.contains("[1] at planning time is now game.Workspace.Wall[2]"),
-        "{why}"
-    );
+    assert!(why.contains("[1] at planning time is now game.Workspace.Wall[2]"), "{why}");
 }
 
 #[test]

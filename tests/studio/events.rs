@@ -295,7 +295,11 @@ fn of_proposals() -> Vec<Case> {
             &["No longer valid. The script has changed."],
             &[],
         ),
-        (changed(ProposalStatus::Applied, None), &["Step 1: applied.", "Verify that it works"], &[]),
+        (
+            changed(ProposalStatus::Applied, None),
+            &["Step 1: applied.", "Verify that it works"],
+            &[],
+        ),
         (
             changed(ProposalStatus::Undone, None),
             &["Undone.", "You have undone step 1: Paint the wall."],

@@ -16,7 +16,7 @@ use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderN
 use reqwest::{Client, Response, Url, redirect};
 use tokio::time::timeout;
 use vector_core::page::{self, TextPage};
-use vector_providers::http::CancelSwitch;
+use vector_providers::http::{CancelSwitch, innermost_cause};
 
 /// The time limit of a fetch, including redirects.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(20);
@@ -352,16 +352,6 @@ fn request_error(url: &Url, error: &reqwest::Error) -> WebError {
         cause = inner.source();
     }
     WebError::Unreachable { host: host_name(url), why: innermost_cause(error) }
-}
-
-/// The innermost cause of an error. The outer ones only say that something failed. Contains no
-/// address.
-fn innermost_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 /// Describes an address that is not public, following IANA's registries of special-purpose

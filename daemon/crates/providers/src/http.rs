@@ -173,7 +173,7 @@ impl HttpClient {
             builder = builder.tls_certs_only([]);
         }
         let client =
-            builder.build().map_err(|error| HttpError::SetupFailed(innermost_cause(&error)))?;
+            builder.build().map_err(|error| HttpError::SetupFailed(failure_reason(&error)))?;
         let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
         // Leave out credentials in the URL, because the host is shown in errors.
         let host = rest.split('/').next().unwrap_or_default();
@@ -250,7 +250,7 @@ impl HttpClient {
                 return Err(HttpError::TimedOut { host: self.host.clone(), seconds });
             }
             Some(Err(error)) => {
-                let reason = request.credential.scrub_text(&innermost_cause(&error));
+                let reason = request.credential.scrub_text(&failure_reason(&error));
                 return Err(HttpError::Unreachable { host: self.host.clone(), reason });
             }
             Some(Ok(response)) => response,
@@ -283,7 +283,7 @@ async fn read_body(
                 return Ok(Some(format!("no data arrived for {seconds} s")));
             }
             Some(Err(error)) => {
-                return Ok(Some(format!("the connection broke: {}", innermost_cause(&error))));
+                return Ok(Some(format!("the connection broke: {}", failure_reason(&error))));
             }
             Some(Ok(None)) => return Ok(None),
             Some(Ok(Some(bytes))) => {
@@ -352,15 +352,20 @@ fn header_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
-/// Returns the innermost cause of an error, since the outer ones hold no details. It contains no
-/// URL.
-fn innermost_cause(error: &reqwest::Error) -> String {
+/// Says why a request failed. The text contains no URL.
+fn failure_reason(error: &reqwest::Error) -> String {
+    if error.is_timeout() && error.is_connect() {
+        return format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+    }
+    innermost_cause(error)
+}
+
+/// Returns the innermost cause of an error, since the outer ones only say that something failed.
+/// The text contains no URL.
+pub fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
-    }
-    if error.is_timeout() && error.is_connect() {
-        return format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
     }
     cause.to_string()
 }

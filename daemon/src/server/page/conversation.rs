@@ -175,7 +175,7 @@ fn task_actions(task: &WorkflowView) -> Markup {
         html! { button type="button" data-act="task" data-task=(task.seq) data-verb=(verb) { (text) } }
     };
     html! {
-        @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Go on")) }
+        @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Continue")) }
         @if is_undecided(task) { (verb("clear", "Reject all pending proposals")) }
         @if !is_over { (verb("cancel", "Stop")) }
     }

@@ -89,7 +89,7 @@ fn provider_keys(keys: &ProviderKeys) -> Markup {
     html! {
         section.panel.pad {
             h2 { "Model keys" }
-            p.dim { "The providers that this daemon has a key for. If no model is chosen: " (format::safe_text(&keys.answers)) "." }
+            p.dim { "Providers that this daemon has a key for. Default model: " (format::safe_text(&keys.answers)) "." }
             ul.grants {
                 @for provider in keys.providers.iter().filter(|it| it.is_usable) {
                     li { code { (format::safe_text(&provider.provider)) } " " span.dim { (format::safe_text(&provider.says)) } }
@@ -98,7 +98,7 @@ fn provider_keys(keys: &ProviderKeys) -> Markup {
             @if !without.is_empty() {
                 p.dim {
                     "No key: " (format::safe_text(&without.join(", "))) ". "
-                    code { "vector open" } " in a terminal that has a key hands it over."
+                    code { "vector open" } " in a terminal that has the key gives it to this daemon."
                 }
             }
         }

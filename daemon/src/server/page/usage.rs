@@ -54,7 +54,7 @@ pub(super) fn usage_view(days: u64, figures: &Figures) -> Markup {
                 div.empty { h2 { "No model has answered in this period" } p { "The offline planner is not a model and uses no tokens." } }
             } @else {
                 (day_chart("US dollars per day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
-                (day_chart("Tokens a day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", format::short_count(n as u64))))
+                (day_chart("Tokens per day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", format::short_count(n as u64))))
                 (sum_table("By model", &sum_by(&figures.usage, |it| it.model.clone())))
                 (sum_table("By project", &sum_by(&figures.usage, |it| it.project.clone())))
             }

@@ -42,7 +42,7 @@ impl Workflow {
             (PendingStatus::Withdrawn(_), Some(CallStatus::Refused(why))) => {
                 // The rest of the text is meant for a model.
                 let why = why.split(UNMERGED).next().unwrap_or_default();
-                Some(format!("{reason} {}", why.trim_end()))
+                Some(format!("{reason} The new plan was refused: {}", why.trim_end()))
             }
             _ => Some(reason.to_owned()),
         }

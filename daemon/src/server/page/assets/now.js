@@ -74,7 +74,7 @@ const scroll = () => root.querySelector("#scroll");
 function nothing() {
   scroll().replaceChildren(
     elements(`<div class="empty"><h1>No requests yet</h1>
-      <p>What you ask for here, in Studio or through MCP appears here as it happens; you decide upon each change.</p></div>`),
+      <p>What you ask for here, in Studio or through MCP appears here as it happens; you decide on each change.</p></div>`),
   );
 }
 
