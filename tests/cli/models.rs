@@ -55,7 +55,8 @@ fn environment_key_is_used_and_not_shown() {
 fn chosen_model_without_a_key_is_reported() {
     let home = Home::new();
     let listed = with(&home, "VECTOR_MODEL", "gemini", &["models"]);
-    let said = "No model is available. gemini was chosen by the variable VECTOR_MODEL: no key";
+    let said = "No model is available. gemini, chosen by the variable VECTOR_MODEL, cannot be \
+                used: no key";
     assert!(listed.stdout.contains(said), "{}", listed.stdout);
 }
 

@@ -86,7 +86,8 @@ pub fn choose_model(
         Some((name, reason)) => {
             let fail = |error: String| {
                 let all = "`vector models` lists the usable models.";
-                ChoiceError(format!("{name} was chosen {}: {error} {all}", reason.describe()))
+                let why = reason.describe();
+                ChoiceError(format!("{name}, chosen {why}, cannot be used: {error} {all}"))
             };
             let (service, model) = find_named_model(name, catalogue).map_err(fail)?;
             let missing = |error| fail(format!("{error}."));
@@ -262,8 +263,9 @@ mod tests {
         let mut case = Case::new(&[("GEMINI_API_KEY", "k")]);
         case.config.model = Some(("openai".to_owned(), ValueOrigin::Home));
         let error = case.choose(None, None).unwrap_err();
-        let expected = "openai was chosen by `model` in vector.toml: no key: `vector key set \
-                        openai`, or set OPENAI_API_KEY. `vector models` lists the usable models.";
+        let expected = "openai, chosen by `model` in vector.toml, cannot be used: no key: \
+                        `vector key set openai`, or set OPENAI_API_KEY. `vector models` lists the \
+                        usable models.";
         assert_eq!(error, expected);
         let error = case.choose(Some("gemni"), None).unwrap_err();
         assert!(error.contains("Did you mean `gemini`?"), "{error}");
