@@ -227,7 +227,7 @@ fn bad_branch_name_and_missing_repository_are_reported() {
     fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
     let alone = bench.run(&["deploy", "GAME"]);
     assert_eq!(alone.code, 1);
-    assert!(alone.stderr.contains("is in no Git repository"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("is not in a Git repository"), "{}", alone.stderr);
 }
 
 const TEN: &str = "replace \"return 1\" with \"return 10\" in game.ServerStorage.One";

@@ -42,7 +42,7 @@ impl GitIndex {
             .with_message("git cannot be started; is it installed?")?;
         if !output.status.success() {
             let folder = folder.display();
-            let what = format!("{folder} is in no Git repository; `git init` makes one");
+            let what = format!("{folder} is not in a Git repository; `git init` creates one");
             return Err(refuse_deploy(what));
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
