@@ -149,7 +149,7 @@ fn only_proposals_that_were_not_erased_can_be_reverted() {
     let bytes = fs::read(&file).unwrap();
     let refused = home.run(&["revert", &proposals[0], "--yes"], "");
     ended(&refused, 1);
-    assert!(refused.stderr.contains("was erased"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("were erased"), "{}", refused.stderr);
     assert_eq!(fs::read(&file).unwrap(), bytes);
     // A later task has its own texts, and can be reverted.
     ended(&home.run(&["revert", &proposals[1], "--yes"], ""), 0);

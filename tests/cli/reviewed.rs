@@ -130,7 +130,7 @@ fn proposal_for_missing_place_is_reported_and_stays_pending() {
     fs::remove_file(&bench.file).unwrap();
     let review = bench.review(&["--yes"]);
     ended(&review, 3);
-    assert!(review.stderr.contains("can be read again"), "{}", review.stderr);
+    assert!(review.stderr.contains("is readable again"), "{}", review.stderr);
     fs::write(&bench.file, bytes).unwrap();
     assert_eq!(bench.status(card), "waiting");
     ended(&bench.review(&["--yes"]), 0);

@@ -102,9 +102,10 @@ fn replan_does_not_target_another_instance_at_the_path() {
     let before = desk.human.shown(second);
     reject(&desk, first);
     let expected = format!(
-        "It was based on proposal {first}, and is replanned without it. The paths of this proposal now refer \
-         to a different instance, so it is not proposed again: game.Workspace.Wall[1] at \
-         planning time is now game.Workspace.Wall[2]. Request it again with the current path."
+        "It was based on proposal {first}, and is replanned without it. The new plan was refused: \
+         The paths of this proposal now refer to a different instance, so it is not proposed \
+         again: game.Workspace.Wall[1] at planning time is now game.Workspace.Wall[2]. Request it \
+         again with the current path."
     );
     assert_eq!(refused(&mut desk, second), expected);
     let asked = rename(&mut desk, "Wall[2]", "Tower");
@@ -283,5 +284,5 @@ fn identical_hunk_elsewhere_is_not_the_chosen_one() {
     let chosen = second_of_three(&mut desk);
     desk.becomes(scripted(&lines(&["print(1)", "print(3)", "print(3)"])));
     let why = refused(&mut desk, chosen);
-    assert!(why.contains("not proposed again: game.Workspace.Main. Ask"), "{why}");
+    assert!(why.contains("not proposed again: game.Workspace.Main. Request"), "{why}");
 }

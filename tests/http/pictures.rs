@@ -83,7 +83,7 @@ fn proposal_without_parts_has_no_picture() {
     assert_eq!(bench.human.shown(card)["has_geometry"], false);
     refused(bench.of_proposal(card, ""), 404, "has no visible effect");
     refused(bench.of_proposal(1, ""), 404, "not a proposal");
-    refused(bench.of_proposal(9_999, ""), 404, "position 9999");
+    refused(bench.of_proposal(9_999, ""), 404, "Entry 9999");
     bench.of_place("").unwrap();
 }
 
@@ -98,7 +98,7 @@ fn place_picture_shows_pending_proposals_and_refuses_bad_options() {
     refused(bench.of_place("view=back"), 400, "not a view");
     refused(bench.of_place("path=Workspace"), 400, "not a path");
     refused(bench.of_place("path=game.Nothing"), 404, "game.Nothing");
-    refused(bench.of_place("path=game.Lighting"), 404, "nothing to render");
+    refused(bench.of_place("path=game.Lighting"), 404, "no parts to render");
     refused(bench.of_proposal(2, "when=never"), 400, "not a when");
     let place = bench.opened["session"].as_str().unwrap();
     for size in ["63", "2049", "0"] {
@@ -113,7 +113,7 @@ fn studio_is_asked_once_for_geometry_of_its_parts() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     let path = "/api/sessions/window-1/picture?size=96";
-    refused(get(daemon.port, path, &plugin.token).map(|it| it.1), 404, "being told");
+    refused(get(daemon.port, path, &plugin.token).map(|it| it.1), 404, "still sending the place");
     plugin.tell_place();
     let (port, token) = (daemon.port, plugin.token.clone());
     let asks = thread::spawn(move || get(port, path, &token));

@@ -279,10 +279,10 @@ fn missing_or_broken_file_is_refused_until_restored() {
         assert_eq!(refused.status, 409);
         let message = refused.body["message"].as_str().unwrap();
         let file = bench.file.display().to_string();
-        assert!(message.contains(&file) && message.contains("can be read again"), "{message}");
+        assert!(message.contains(&file) && message.contains("is readable again"), "{message}");
         let workflow = bench.human.ask(&opened, LAMP);
         let why = bench.human.until("tool_error")["reason"].as_str().unwrap().to_owned();
-        assert!(why.contains(&file) && why.contains("can be read again"), "{why}");
+        assert!(why.contains(&file) && why.contains("is readable again"), "{why}");
         let path = format!("/api/workflows/{workflow}/cancel");
         bench.human.call("POST", &path, &json!({}));
         assert_eq!(bench.human.shown(card)["status"], "waiting");
@@ -511,7 +511,7 @@ fn command_line_restores_a_file_to_a_checkpoint() {
         // Reverted proposals, and the proposals that reverted them, are not part of the restore any
         // more.
         assert_eq!(again.code, 1, "{}\n{}", again.stdout, again.stderr);
-        assert!(again.stderr.contains("is left to revert"), "{}", again.stderr);
+        assert!(again.stderr.contains("remains to be reverted"), "{}", again.stderr);
         let none = cli(&["--restore", "999999", "--yes"]);
         assert_eq!(none.code, 1);
         assert!(none.stderr.contains("does not exist or is of another kind"), "{}", none.stderr);

@@ -288,5 +288,5 @@ fn same_named_instance_is_reverted_while_its_id_lasts() {
     revert(&human, done).ok();
     let error = plugin.until(|polled| events(polled, "tool_error").next().cloned());
     let said = error["reason"].as_str().unwrap();
-    assert!(said.contains("game.Workspace.Pillar[1] is one of several"), "{said}");
+    assert!(said.contains("game.Workspace.Pillar[1] matches several instances"), "{said}");
 }

@@ -204,8 +204,8 @@ fn incomplete_script_queries_name_the_missing_parameter() {
     let bench = Bench::new();
     let place = encoded(&bench.file.display().to_string());
     for (query, status, says) in [
-        (String::new(), 400, "place is not said"),
-        (format!("place={place}"), 400, "script is not said"),
+        (String::new(), 400, "No place is specified"),
+        (format!("place={place}"), 400, "No script is specified"),
         (format!("place={place}&path=game..x"), 400, "is not a path"),
         (format!("place={place}&path=game.Workspace.Nobody"), 404, "There is no script"),
         ("place=nowhere&path=game.Workspace.Main".to_owned(), 404, "in nowhere"),

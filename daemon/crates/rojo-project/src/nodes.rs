@@ -177,7 +177,7 @@ impl ProjectReader<'_> {
             }
             (None, None, None) if node.path.is_some() => return None,
             (None, None, None) => {
-                let why = format!("the class {place} is not said; give it a `$className`");
+                let why = format!("the class {place} is not specified; give it a `$className`");
                 self.report(&at.place.path, why, true);
                 if node.children.is_empty() {
                     return None;
