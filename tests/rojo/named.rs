@@ -82,12 +82,12 @@ fn card_names_files_that_stay_after_a_node_deletion() {
         json!({ "tool": "delete_instance", "args": { "path": "game.ServerScriptService.Server" } });
     let run = edit(&home, &folder, &[delete], &["--yes"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("src/server stays on the disk"), "{}", run.stdout);
+    assert!(run.stdout.contains("src/server stays on disk"), "{}", run.stdout);
     assert!(folder.join("src/server/Main.server.luau").is_file());
     // If the files are deleted with their instance, nothing stays.
     let delete = json!({ "tool": "delete_instance", "args": { "path": "game.ReplicatedStorage.Shared.Math" } });
     let run = edit(&home, &folder, &[delete], &["--yes"]);
-    assert!(!run.stdout.contains("stays on the disk"), "{}", run.stdout);
+    assert!(!run.stdout.contains("stays on disk"), "{}", run.stdout);
     assert!(!folder.join("src/shared/Math.luau").exists());
 }
 

@@ -53,7 +53,7 @@ fn asset_is_one_undo_step_and_scripts_are_scanned() {
             studio.click(&super::object(studio, "ApproveAnyway")).is_ok()
         });
         until(studio, "inserted", |studio| grow(studio) == BACKDOOR);
-        until_shown(studio, "Step 1: done");
+        until_shown(studio, "Step 1: applied");
         let trees = "local n = 0 for _, it in workspace:GetChildren() do \
                      n += if it.Name == 'Tree' then 1 else 0 end return n";
         assert_eq!(eval(studio, trees), 2, "both roots of the asset");
@@ -73,13 +73,13 @@ fn restoring_a_checkpoint_removes_an_inserted_asset() {
     let before = studio.snapshot();
     desk.propose("insert asset 123");
     click(studio, "Approve");
-    until_shown(studio, "Step 1: done");
+    until_shown(studio, "Step 1: applied");
     desk.vector(&["checkpoint", "--restore", "1", "--no-wait"]);
     until_there(studio, "Approve");
     assert!(shows(studio, "is deleted (3 instances)"), "{:#?}", studio.visible_texts());
     click(studio, "Approve");
     until(studio, "gone", |studio| grow(studio) == Json::Null);
-    until_shown(studio, "Step 2: done");
+    until_shown(studio, "Step 2: applied");
     assert_eq!(studio.snapshot(), before);
 }
 

@@ -316,7 +316,7 @@ fn of_the_model() -> Vec<Case> {
             &["Planning the change…"],
             &["The model is thinking…"],
         ),
-        (Event::ContextRequested { what: text("the selection") }, &["Looks at the selection"], &[]),
+        (Event::ContextRequested { what: text("the selection") }, &["Reading the selection"], &[]),
         (
             Event::Plan {
                 steps: vec![

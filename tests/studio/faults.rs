@@ -38,7 +38,7 @@ fn refused_recording_changes_nothing() {
             studio.refuse_next_recording();
         }
         click(studio, "Approve");
-        until_shown(studio, "Studio cannot record a change now");
+        until_shown(studio, "Studio cannot record a change at the moment");
         studio.set_playing(false);
         assert_eq!(studio.snapshot(), before);
         assert!(steps(studio).is_empty());
@@ -58,7 +58,7 @@ fn script_found_stale_midway_reverts_the_whole_change() {
         click(studio, "Approve");
         // The proposal is replanned on what the user has typed, and is pending again.
         until(studio, "the new proposal", |studio| {
-            shows(studio, "planned again") && has(studio, "Approve")
+            shows(studio, "replanned") && has(studio, "Approve")
         });
         let source =
             |name: &str| eval(studio, &format!("return game.ServerScriptService.{name}.Source"));
@@ -132,7 +132,7 @@ fn reloaded_plugin_acknowledges_its_applied_change() {
         until(studio, "unloaded", |studio| studio.widgets().is_empty());
         assert_eq!(transparency(studio), 0.5);
         load(studio);
-        until_shown(studio, "Step 1: done");
+        until_shown(studio, "Step 1: applied");
         assert_eq!(steps(studio), ["Vector 4"]);
     }
 }
@@ -146,7 +146,7 @@ fn plugin_killed_at_any_write_applies_once() {
         studio.kill_at_write(skip);
         click(studio, "Approve");
         until(studio, "unloaded or done", |studio| {
-            studio.widgets().is_empty() || shows(studio, "Step 1: done")
+            studio.widgets().is_empty() || shows(studio, "Step 1: applied")
         });
         if studio.widgets().is_empty() {
             load(studio);
@@ -194,7 +194,7 @@ fn plugin_killed_midway_reverts_long_script_texts() {
         studio.kill_at_write(skip);
         click(studio, "Approve");
         until(studio, "unloaded or done", |studio| {
-            studio.widgets().is_empty() || shows(studio, "Step 1: done")
+            studio.widgets().is_empty() || shows(studio, "Step 1: applied")
         });
         if studio.widgets().is_empty() {
             let left = texts(studio);
@@ -296,11 +296,11 @@ fn two_windows_have_separate_proposals_and_changes() {
     desk.propose(REQUEST);
     assert!(!has(&other, "Approve"), "the other window knows nothing of it");
     click(&desk.studio, "Approve");
-    until_shown(&desk.studio, "Step 1: done");
+    until_shown(&desk.studio, "Step 1: applied");
     assert_eq!(transparency(&other), 0.0);
     super::ask(&other, REQUEST);
     until_there(&other, "Approve");
     click(&other, "Approve");
-    until_shown(&other, "Step 1: done");
+    until_shown(&other, "Step 1: applied");
     assert_eq!(transparency(&other), 0.5);
 }
