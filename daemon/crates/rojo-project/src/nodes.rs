@@ -119,7 +119,10 @@ impl ProjectReader<'_> {
         let full = normalize_path(&at.place.path.with_file_name("").join(path));
         self.mounts.push((self.entry.clone(), full.clone()));
         let place = RealPath::from_path(full);
-        let kind = EntryKind::at_path(&place.path)?;
+        let Some(kind) = EntryKind::at_path(&place.path) else {
+            self.record_links(&place.path, &place.real);
+            return None;
+        };
         let (place, kind) = match std::fs::canonicalize(&place.path) {
             Ok(real) if real == place.path => (place, kind),
             _ => self.follow_link(&place)?,

@@ -12,6 +12,9 @@ use super::listing::EntryKind;
 use super::middleware::is_meta;
 use super::tree::{InstanceOrigin, LINKED, ProjectTree};
 
+/// The maximum number of paths that are found through links, besides the changed ones.
+const MAX_LINKED_PATHS: usize = 2_000;
+
 /// The previous tree, and the paths that changed since.
 #[derive(Debug)]
 pub(super) struct PreviousTree<'a> {
@@ -45,16 +48,7 @@ impl<'a> PreviousTree<'a> {
             metas: FxHashMap::default(),
             folders: FxHashMap::default(),
         };
-        for path in changed {
-            before.mark_changed(path);
-            for (link, real) in &tree.links {
-                if let Ok(rest) = path.strip_prefix(real) {
-                    before.mark_changed(&link.join(rest));
-                } else if real.starts_with(path) {
-                    before.mark_changed(link);
-                }
-            }
-        }
+        before.mark_through_links(changed);
         // A mount may lead outside the project folder, to a project that in turn mounts what
         // changed. Repeat until nothing more is marked.
         while tree.mounts.iter().fold(false, |more, (entry, target)| {
@@ -75,6 +69,36 @@ impl<'a> PreviousTree<'a> {
             }
         }
         before
+    }
+
+    /// Marks paths as changed, and all paths that lead to them through links.
+    fn mark_through_links(&mut self, changed: &[PathBuf]) {
+        let mut open: Vec<PathBuf> = changed.to_vec();
+        // What is written through a link changes the target of the link.
+        open.extend(changed.iter().filter_map(|path| std::fs::canonicalize(path).ok()));
+        let mut seen: FxHashSet<PathBuf> = open.iter().cloned().collect();
+        while let Some(path) = open.pop() {
+            self.mark_changed(&path);
+            if seen.len() > 2 * changed.len() + MAX_LINKED_PATHS {
+                // Links that lead to each other have no end of paths. Nothing is kept then.
+                self.changed_paths.extend(path.ancestors().last().map(Path::to_owned));
+                return;
+            }
+            for (link, real) in &self.tree.links {
+                let reached = match path.strip_prefix(real) {
+                    // A folder inside itself is not read.
+                    Ok(_) if path.starts_with(link) => None,
+                    Ok(rest) => Some(join(link, rest)),
+                    Err(_) => real.starts_with(&path).then(|| link.clone()),
+                };
+                let target = path.strip_prefix(link).ok().map(|rest| join(real, rest));
+                for path in [reached, target].into_iter().flatten() {
+                    if seen.insert(path.clone()) {
+                        open.push(path);
+                    }
+                }
+            }
+        }
     }
 
     fn mark_changed(&mut self, path: &Path) {
@@ -174,4 +198,9 @@ impl FolderChanges<'_> {
     pub(super) fn has_metas(&self) -> bool {
         self.metas.is_some()
     }
+}
+
+fn join(folder: &Path, rest: &Path) -> PathBuf {
+    // Joining an empty path would append a slash.
+    if rest == Path::new("") { folder.to_owned() } else { folder.join(rest) }
 }

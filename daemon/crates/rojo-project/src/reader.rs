@@ -4,7 +4,7 @@
 //! A faulty file is reported and left out. The reader writes nothing, and reads nothing outside the
 //! boundary.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
@@ -23,6 +23,9 @@ use super::{data, meta, model};
 
 /// The maximum nesting depth of folders and projects.
 const MAX_DEPTH: usize = 500;
+
+/// The maximum number of links that are resolved for a path; more of them are a loop.
+const MAX_LINKS: usize = 40;
 
 /// The settings of a project that apply to the files it mounts.
 #[derive(Debug, Clone)]
@@ -176,15 +179,11 @@ impl<'a> ProjectReader<'a> {
         read
     }
 
+    /// Follows the link at a path. Returns None if it leads nowhere or out of the boundary.
     pub(super) fn follow_link(&mut self, place: &RealPath) -> Option<(RealPath, EntryKind)> {
-        let Ok(real) = std::fs::canonicalize(&place.real) else {
-            // Rojo ignores dangling links too. The target is still recorded, because it may appear
-            // later.
-            let to = std::fs::read_link(&place.real).ok()?;
-            let to = normalize_path(&place.real.with_file_name("").join(to));
-            self.links.push((place.path.clone(), to));
-            return None;
-        };
+        self.record_links(&place.path, &place.real);
+        // Rojo ignores dangling links too.
+        let real = std::fs::canonicalize(&place.real).ok()?;
         if !real.starts_with(self.boundary) {
             self.report(
                 &place.path,
@@ -200,6 +199,13 @@ impl<'a> ProjectReader<'a> {
         let kind = EntryKind::at_path(&real)?;
         self.links.push((place.path.clone(), real.clone()));
         Some((RealPath { path: place.path.clone(), real }, kind))
+    }
+
+    /// Records what the meaning of a path depends on: the links that it leads through, and its
+    /// target, which may appear later.
+    pub(super) fn record_links(&mut self, path: &Path, real: &Path) {
+        let traced = trace_links(real).into_iter().filter(|at| at != path);
+        self.links.extend(traced.map(|at| (path.to_owned(), at)));
     }
 
     /// Reads a folder or project, unless it contains itself or is nested too deep.
@@ -579,6 +585,32 @@ pub(super) fn normalize_path(path: &Path) -> PathBuf {
         }
     }
     normal
+}
+
+/// Resolves the links of an absolute path as far as they exist. Returns the paths of these links,
+/// and then the path that they lead to.
+fn trace_links(path: &Path) -> Vec<PathBuf> {
+    let components = |path: &Path| -> Vec<OsString> {
+        path.components().rev().map(|it| it.as_os_str().to_owned()).collect()
+    };
+    let (mut traced, mut at, mut rest) = (Vec::new(), PathBuf::new(), components(path));
+    while let Some(component) = rest.pop() {
+        if component == ".." {
+            at.pop();
+        } else if component != "." {
+            at.push(component);
+        }
+        if traced.len() < MAX_LINKS
+            && let Ok(to) = std::fs::read_link(&at)
+        {
+            traced.push(at.clone());
+            // A target with a root replaces what is before it.
+            at.pop();
+            rest.extend(components(&to));
+        }
+    }
+    traced.push(at);
+    traced
 }
 
 /// Returns a path relative to a folder. Both must be absolute and normalized.

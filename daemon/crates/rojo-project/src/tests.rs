@@ -201,3 +201,87 @@ fn pipes_and_outside_links_are_not_read() {
     assert!(tree.instances.iter().all(|it| it.class == "Folder" || it.key.contains(".luau")));
     assert_eq!(tree.instances.len(), 6);
 }
+
+/// Reads a project, makes a change, and checks that an update from the given paths equals a full
+/// reading, and that the change is seen.
+#[cfg(unix)]
+fn check_update(folder: &Path, change: impl FnOnce(), changed: &[&str]) {
+    let folder = std::fs::canonicalize(folder).unwrap();
+    let mut tree = ProjectTree::read(&folder).unwrap();
+    let before = tree.instances.clone();
+    change();
+    let changed: Vec<_> = changed.iter().map(|path| folder.join(path)).collect();
+    tree.update(&changed).unwrap();
+    let whole = ProjectTree::read(&folder).unwrap();
+    assert_ne!(whole.instances, before);
+    assert_eq!(tree.instances, whole.instances);
+    assert_eq!(tree.diagnostics, whole.diagnostics);
+}
+
+#[cfg(unix)]
+#[test]
+fn update_follows_a_link_that_leads_through_another() {
+    use std::os::unix::fs::symlink;
+    let folder = project(&[SRC, ("one/a.luau", "return 1"), ("two/b.luau", "return 2")]);
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("src")).unwrap();
+    symlink("one", path("way")).unwrap();
+    symlink("../way", path("src/in")).unwrap();
+    let turn = || {
+        std::fs::remove_file(path("way")).unwrap();
+        symlink("two", path("way")).unwrap();
+    };
+    check_update(folder.path(), turn, &["way"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn update_finds_the_target_of_a_path_below_a_dangling_link() {
+    use std::os::unix::fs::symlink;
+    let mounts = r#"{ "name": "Game", "tree": { "$className": "Folder",
+        "A": { "$path": { "optional": "way/in/a.luau" } } } }"#;
+    let folder = project(&[("default.project.json", mounts)]);
+    symlink("far/off", folder.path().join("way")).unwrap();
+    let come = || write(folder.path(), "far/off/in/a.luau", "return 1");
+    check_update(folder.path(), come, &["far", "far/off/in/a.luau"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn update_follows_a_linked_meta_file_in_a_linked_folder() {
+    use std::os::unix::fs::symlink;
+    let folder = project(&[SRC, ("real/a.luau", "return 1"), ("meta.json", "{}")]);
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    symlink("../real", folder.path().join("src/in")).unwrap();
+    symlink("../meta.json", folder.path().join("real/a.meta.json")).unwrap();
+    let turn = || {
+        write(folder.path(), "meta.json", r#"{ "properties": { "Archivable": false } }"#);
+    };
+    check_update(folder.path(), turn, &["meta.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn update_reads_the_target_of_a_link_that_was_written() {
+    use std::os::unix::fs::symlink;
+    let folder = project(&[SRC, ("src/a.luau", "return 1")]);
+    symlink("a.luau", folder.path().join("src/b.luau")).unwrap();
+    let change = || write(folder.path(), "src/b.luau", "return 2");
+    check_update(folder.path(), change, &["src/b.luau"]);
+    let turn = || {
+        write(folder.path(), "src/b.luau", "return 3");
+        std::fs::remove_file(folder.path().join("src/b.luau")).unwrap();
+    };
+    check_update(folder.path(), turn, &["src/b.luau"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn update_ends_if_links_lead_to_each_other() {
+    use std::os::unix::fs::symlink;
+    let folder = project(&[SRC, ("src/a/x.luau", "return 1"), ("src/b/y.luau", "return 2")]);
+    symlink("../b", folder.path().join("src/a/k")).unwrap();
+    symlink("../a", folder.path().join("src/b/l")).unwrap();
+    let change = || write(folder.path(), "src/a/x.luau", "return 3");
+    check_update(folder.path(), change, &["src/a/x.luau"]);
+}
