@@ -1,13 +1,15 @@
 //! Texts, properties, attributes and tags: determines the file that each is written to.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rbx_types::{Attributes, Enum, Variant};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::Value as Json;
 use vector_place::{Node, reflection};
-use vector_text_edit::json::{JsonInput, JsonObject};
+use vector_text_edit::json::{JsonInput, JsonObject, read_json};
 
+use super::restructure::META_EXTENSIONS;
 use super::{ChangePlanner, json, mount_node, text, text_file, value_json};
 use crate::middleware::FileMiddleware;
 use crate::tree::InstanceOrigin;
@@ -177,10 +179,88 @@ impl ChangePlanner<'_> {
             let folder = if is_folder { Some(node) } else { self.scene.parent(node) };
             self.check_read_back(folder, &file, None)?;
         }
-        let settings = self.changed_settings(number, node, &rest)?;
+        let settings = self.meta_settings(number, node, &rest, &file)?;
         let shown = self.display_path(&file);
         self.edit_json_file(&file, &to, |object| apply_settings(object, META_KEYS, &settings))
             .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
+    }
+
+    /// Returns the settings that write the given properties of an instance to a meta file.
+    ///
+    /// Other meta files may apply to the instance before this one. Its attributes replace all of
+    /// theirs, and what it does not set has their value.
+    fn meta_settings(
+        &self,
+        number: u32,
+        node: Node,
+        names: &[&str],
+        file: &Path,
+    ) -> Result<PropertySettings, Refusal> {
+        let mut settings = self.changed_settings(number, node, names)?;
+        let has_attributes = self.has_attributes(file)?;
+        for other in self.other_metas(number, file) {
+            let bytes = self.files.read_planned(&other)?.unwrap_or_default();
+            let fields = read_json(&bytes).unwrap_or_default();
+            if names.contains(&"Attributes") && !is_empty_object(fields.get("attributes")) {
+                let now = self.stored_property(node, "Attributes");
+                let all = changed_attributes(None, now.as_ref())?;
+                if all.is_empty() {
+                    return self.refuse_other_meta(node, "Attributes", &other);
+                }
+                if !has_attributes {
+                    settings.attributes = all;
+                }
+            }
+            let class = self.scene.class(node);
+            let properties = fields.get("properties").and_then(Json::as_object);
+            for name in properties.into_iter().flatten().map(|(name, _)| name) {
+                let is_unset = |it: &&(String, Option<Json>)| {
+                    it.1.is_none() && (it.0 == *name || is_alias(class, name, &it.0))
+                };
+                if let Some((unset, _)) = settings.properties.iter().find(is_unset) {
+                    return self.refuse_other_meta(node, unset, &other);
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    fn has_attributes(&self, meta: &Path) -> Result<bool, Refusal> {
+        if !meta.is_file() {
+            return Ok(false);
+        }
+        let bytes = self.files.read_planned(meta)?.unwrap_or_default();
+        Ok(!is_empty_object(read_json(&bytes).unwrap_or_default().get("attributes")))
+    }
+
+    fn refuse_other_meta<T>(&self, node: Node, name: &str, meta: &Path) -> Result<T, Refusal> {
+        refuse!(
+            "{} has {name} from {}, which Vector does not change; remove it there by hand.",
+            self.path_text(node),
+            self.display_path(meta)
+        )
+    }
+
+    /// Returns the meta files that apply to an instance, except the one that changes are written
+    /// to.
+    fn other_metas(&self, number: u32, file: &Path) -> Vec<PathBuf> {
+        let (folder, mut names) = match &self.instance_at(number).origin {
+            InstanceOrigin::File { meta: Some(meta), .. } => {
+                let name = meta.file_stem().and_then(|stem| Path::new(stem).file_stem());
+                (meta.parent(), vec![name])
+            }
+            InstanceOrigin::Folder { folder, init, .. } => {
+                let own = init.is_some().then(|| folder.file_name()).flatten();
+                (Some(folder.as_path()), vec![own, Some(OsStr::new("init"))])
+            }
+            _ => return Vec::new(),
+        };
+        names.dedup();
+        let names = names.into_iter().flatten();
+        let metas = names.flat_map(|name| {
+            META_EXTENSIONS.map(|end| Some(folder?.join(format!("{}.meta.{end}", name.to_str()?))))
+        });
+        metas.flatten().filter(|meta| meta != file && meta.is_file()).collect()
     }
 
     /// Returns a predicate for the properties of an instance that belong in the project file.
@@ -251,8 +331,10 @@ impl ChangePlanner<'_> {
             *other != number
                 && self.scene.is_live(self.node_at(*other))
                 && match &self.instance_at(*other).origin {
-                    InstanceOrigin::File { meta: Some(its), .. }
-                    | InstanceOrigin::Folder { meta: its, .. } => its == meta,
+                    InstanceOrigin::File { meta: Some(its), .. } => its == meta,
+                    InstanceOrigin::Folder { meta: its, .. } => {
+                        its == meta || self.is_inner_meta(*other, meta)
+                    }
                     _ => false,
                 }
         };
@@ -266,6 +348,17 @@ impl ChangePlanner<'_> {
             self.path_text(node),
             self.list_paths(&others)
         )
+    }
+
+    /// Whether a meta file is in a folder with an `init` file and has the folder's name. Rojo
+    /// applies it to the folder too.
+    pub(super) fn is_inner_meta(&self, number: u32, meta: &Path) -> bool {
+        let InstanceOrigin::Folder { folder, init: Some(_), .. } = &self.instance_at(number).origin
+        else {
+            return false;
+        };
+        let name = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        META_EXTENSIONS.iter().any(|end| *meta == folder.join(format!("{name}.meta.{end}")))
     }
 
     /// Returns the settings that write the given properties of an instance.
@@ -359,6 +452,11 @@ impl ChangePlanner<'_> {
 fn is_alias(class: &str, one: &str, other: &str) -> bool {
     let name = |name| reflection::stored_name(class, name).map(|(name, _)| name);
     name(one).is_some_and(|one| Some(one) == name(other))
+}
+
+/// Whether a field of a meta file sets nothing.
+fn is_empty_object(field: Option<&Json>) -> bool {
+    field.and_then(Json::as_object).is_none_or(serde_json::Map::is_empty)
 }
 
 /// Returns the attributes that differ; None for those that were removed.

@@ -294,6 +294,12 @@ impl ChangePlanner<'_> {
                             && *other != file
                             && !self.files.is_leaving(other)
                     }
+                    // A data file can be called `init` too, or like its folder.
+                    InstanceOrigin::Folder { folder, init, .. } => {
+                        let is_own = name == "init"
+                            || init.is_some() && folder.file_name() == Some(name.as_ref());
+                        is_own && Some(folder.as_path()) == file.parent()
+                    }
                     _ => false,
                 });
                 let to = to.as_ref().map(|to| {
