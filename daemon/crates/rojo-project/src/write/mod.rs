@@ -15,6 +15,7 @@ mod files;
 pub(super) mod journal;
 mod json;
 mod model;
+mod moved_folder;
 mod props;
 mod restructure;
 pub(super) mod rollback;

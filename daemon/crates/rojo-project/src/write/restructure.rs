@@ -10,6 +10,7 @@ use vector_text_edit::json::JsonObject;
 use super::case_rename::is_present;
 use super::file_names;
 use super::json;
+use super::moved_folder::MovedFolder;
 use super::{ChangePlanner, ChildLocation, MovedMeta, mount_node};
 use crate::middleware::{FileMiddleware, INIT_FILES};
 use crate::tree::InstanceOrigin;
@@ -160,6 +161,7 @@ impl ChangePlanner<'_> {
             InstanceOrigin::Folder { folder: from, .. } => {
                 let to = folder.join(&name);
                 self.check_read_back(self.scene.parent(node), &to, None)?;
+                self.check_contents_read_back(number, node, from, &to)?;
                 self.files.move_folder(from, to.clone());
                 self.folders.insert(node, to);
             }
@@ -170,6 +172,28 @@ impl ChangePlanner<'_> {
             InstanceOrigin::File { .. } | InstanceOrigin::Node { .. } => {}
         }
         Ok(())
+    }
+
+    /// Checks that the rules at the new place of a folder read its contents like those at the old.
+    fn check_contents_read_back(
+        &self,
+        number: u32,
+        node: Node,
+        from: &Path,
+        to: &Path,
+    ) -> Result<(), Refusal> {
+        let rules = self.tree.notes.get(number as usize).map_or(0, |note| note.rules);
+        let old = self.tree.rules.get(rules as usize).cloned().unwrap_or_default();
+        let new = self.rules_below(self.scene.parent(node).unwrap_or_else(|| self.scene.root()));
+        let Some(other) = MovedFolder { from, to, old: &old, new: &new }.find_misread() else {
+            return Ok(());
+        };
+        refuse!(
+            "Rojo would read {} differently at its new place {}, by the rules of the project file. \
+             Move it by hand, or choose another name or place.",
+            self.display_path(&other),
+            self.display_path(&to.join(other.strip_prefix(from).unwrap_or(&other)))
+        )
     }
 
     /// Moves the file of a script or of data to the place of its instance. If the instance has
