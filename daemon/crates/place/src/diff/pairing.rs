@@ -193,7 +193,9 @@ impl ClassDefaults {
     /// Whether a stored value, also given as canonical bytes, is equivalent to no stored value.
     pub(super) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
         match self.get(key) {
-            Some(default) => default.1 == bytes,
+            // A column whose type cannot hold the default has the blank value of that type.
+            Some((default, _)) if default.ty() != variant.ty() && is_blank(variant, bytes) => true,
+            Some((_, default)) => default == bytes,
             None => is_blank(variant, bytes),
         }
     }

@@ -1,6 +1,6 @@
 //! Real differences between two scenes, and apparent ones that must be ignored.
 
-use rbx_types::{Color3, UniqueId, Vector3};
+use rbx_types::{Color3, ColorSequence, ColorSequenceKeypoint, UniqueId, Vector3};
 
 use super::*;
 use crate::{FileFormat, Node};
@@ -234,6 +234,24 @@ fn encoded_file_equals_its_scene() {
         assert_eq!(diff_scenes(&a, &b), []);
         assert_eq!(diff_scenes(&b, &a), []);
     }
+}
+
+#[test]
+fn blank_value_of_a_damaged_column_is_not_a_difference() {
+    let mut a = place();
+    // The column's type cannot hold the default, so a new row has the blank value of that type.
+    let damaged = ColorSequence {
+        keypoints: vec![ColorSequenceKeypoint::new(0.0, Color3::new(1.0, 0.0, 0.0)); 2],
+    };
+    let store = at(&a, "Store");
+    a.set_known_property(store, "Attributes", damaged.into());
+    a.create(a.root(), "Folder", "New");
+    let b = Scene::decode(&a.encode().unwrap()).unwrap();
+    assert!(b.stored_variant(at(&b, "New"), "Attributes").is_some());
+    assert_eq!(diff_scenes(&a, &b), []);
+    assert_eq!(diff_scenes(&b, &a), []);
+    // What is not blank is a difference.
+    assert_eq!(told(&diff_scenes(&place(), &b)), ["game.Store: Attributes", "+1 game.New"]);
 }
 
 #[test]
