@@ -2,6 +2,7 @@
 
 mod many;
 
+use random_draws::RandomDraws;
 use vector_luau::index;
 use vector_place::FileFormat;
 
@@ -270,27 +271,21 @@ fn refreshed_index_equals_a_new_index() {
     let mut scene = shop();
     let mut kept = CodeIndex::new(&scene);
     let texts = [SHOP, MAIN, "return require(script.Parent.Items)", "local = (", ""];
-    let mut state = 7_u64;
-    let mut dice = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as usize % below
-    };
+    let mut draws = RandomDraws::from_seed(7);
     let mut marks = Vec::new();
     for round in 0..1200 {
         let scripts: Vec<Node> =
             scene.descendants(scene.root()).filter(|it| scene.is_script(*it)).collect();
         let storage = at(&scene, "game.ReplicatedStorage");
-        let one = scripts[dice(scripts.len())];
-        match dice(13) {
-            0..=2 => scene.set_source(one, texts[dice(texts.len())].to_owned()),
-            3 => scene.rename(one, ["Shop", "Items", "Link", "New"][dice(4)]),
+        let one = draws.pick(&scripts);
+        match draws.below(13) {
+            0..=2 => scene.set_source(one, draws.pick(&texts).to_owned()),
+            3 => scene.rename(one, draws.pick(&["Shop", "Items", "Link", "New"])),
             4 => {
-                let class = ["ModuleScript", "Folder"][dice(2)];
+                let class = draws.pick(&["ModuleScript", "Folder"]);
                 let node = scene.create(storage, class, "Items");
                 if class == "ModuleScript" {
-                    scene.set_source(node, texts[dice(texts.len())].to_owned());
+                    scene.set_source(node, draws.pick(&texts).to_owned());
                 }
             }
             5 if scripts.len() > 3 => scene.delete(one),
@@ -298,7 +293,7 @@ fn refreshed_index_equals_a_new_index() {
             7 if scripts.len() < 40 => drop(scene.copy(one, storage, "Items")),
             8 => drop(scene.set_property(one, "Source", None)),
             9 | 10 => marks.push(scene.journal_mark()),
-            11 if dice(4) == 0 => {
+            11 if draws.below(4) == 0 => {
                 scene.rebuild_file().unwrap();
                 scene.forget_history();
                 marks.clear();
@@ -310,7 +305,7 @@ fn refreshed_index_equals_a_new_index() {
             }
         }
         // Skip some updates, so that several changes accumulate.
-        if dice(3) > 0 {
+        if draws.below(3) > 0 {
             kept.refresh(&scene);
             assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene), "round {round}");
         }

@@ -2,6 +2,8 @@
 
 mod following;
 
+use random_draws::RandomDraws;
+
 use super::*;
 
 /// The messages of a script's findings, without line numbers.
@@ -492,15 +494,9 @@ fn random_scripts_do_not_panic() {
         "[[",
         "`",
     ];
-    let mut state = 7_u64;
+    let mut draws = RandomDraws::from_seed(7);
     for _ in 0..4_000 {
-        let mut source = String::new();
-        for _ in 0..24 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
-        }
+        let source: String = (0..24).map(|_| draws.pick(&pieces)).collect();
         scan_script(&source);
         find_imitated_service(&source);
     }
