@@ -89,6 +89,35 @@ fn two_pending_requests_are_separate_undo_steps() {
     }
 }
 
+#[test]
+fn proposal_inside_a_created_instance_is_applied_as_approved() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        let before = studio.snapshot();
+        let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
+        desk.propose("create a Folder named Camp in game.Workspace");
+        ask(studio, "create a Part named Tent in game.Workspace.Camp");
+        until(studio, "both cards", |studio| cards(studio) == 2);
+        let is_there =
+            |studio: &Studio, path: &str| eval(studio, &format!("return {path} ~= nil")) == true;
+        studio.trigger_action("VectorApprove").unwrap();
+        until(studio, "the folder", |studio| {
+            cards(studio) == 1 && is_there(studio, "workspace:FindFirstChild('Camp')")
+        });
+        until_shown(studio, "Step 1: applied");
+        studio.trigger_action("VectorApprove").unwrap();
+        until(studio, "decided", |studio| cards(studio) == 0);
+        until(studio, "applied", |studio| {
+            assert_eq!(cards(studio), 0, "it is not planned again");
+            is_there(studio, "workspace.Camp:FindFirstChild('Tent')")
+        });
+        until(studio, "nothing at work", |studio| !super::has(studio, "Stop"));
+        assert!(studio.undo() && studio.undo());
+        assert_eq!(studio.snapshot(), before, "each was a step of its own");
+    }
+}
+
 /// A change with a security warning.
 const LOADS: &str =
     "replace \"print(1)\" with \"loadstring('print(2)')()\" in game.ServerScriptService.Main";

@@ -258,6 +258,9 @@ impl<'a> TraceReplay<'a> {
                 return Err(format!("the work is {real:?}, not {:?}", modeled.work));
             }
         }
+        if let Some(id) = self.real.unknown_id() {
+            return Err(format!("the work names {id}, which Studio does not know"));
+        }
         let is_applying = BOTH
             .iter()
             .any(|p| self.now.ledger[*p] == ModelStatus::Applying && modeled.work[*p] > 0);

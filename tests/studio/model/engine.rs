@@ -568,6 +568,16 @@ impl<'a> RealDaemon<'a> {
         })
     }
 
+    /// Returns an id in the work that Studio does not know: that of an instance of an earlier
+    /// proposal.
+    pub(super) fn unknown_id(&self) -> Option<String> {
+        let work =
+            self.engine.as_ref().and_then(Engine::studio).map_or(&[][..], StudioTarget::work);
+        let text = serde_json::to_string(work).unwrap();
+        let is_of_earlier = |id: &&str| id.starts_with("new:") && id.contains('.');
+        text.split('"').find(is_of_earlier).map(str::to_owned)
+    }
+
     /// Whether Studio has work whose outcome the engine waits for.
     pub(super) fn is_applying(&self) -> bool {
         self.engine.as_ref().is_some_and(Engine::is_applying)

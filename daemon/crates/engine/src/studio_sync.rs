@@ -18,7 +18,7 @@ use vector_place::{OutOfSync, Scene};
 
 use crate::planner::Planner;
 use crate::target::LiveDriver;
-use crate::target::studio::{self, ObservedState, PreparedActions, StudioTarget};
+use crate::target::studio::{self, ObservedState, PreparedActions, StudioTarget, created_ids};
 use crate::{Engine, EngineError};
 
 /// How often one call may ask questions before it is refused.
@@ -395,11 +395,8 @@ impl Engine {
     }
 
     fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[ActionResult]) {
-        for (id, real) in studio::id_mapping(call, proposal, acted) {
-            let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
-            if let Some(k) = k {
-                self.planner.scene.scene_mut().bind_created_id(call, k, &real);
-            }
+        for (k, real) in created_ids::created_instances(proposal, acted) {
+            self.planner.scene.scene_mut().bind_created_id(call, k, &real);
         }
     }
 

@@ -4,6 +4,8 @@
 //! the mirror: the actions, their predicted results, and their inverse. This module does not know
 //! how the plugin is reached.
 
+pub(crate) mod created_ids;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -14,13 +16,13 @@ use scene_schemas::command::Props;
 use scene_schemas::entry::{Place, Seq, StudioPlace};
 use scene_schemas::proposal::{Ack, Outcome, Proposal, Warning, WarningKind};
 use scene_schemas::refusal::refuse;
-use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, build_inverse, perform_command};
 use vector_files::memory_file::MemoryFile;
 use vector_place::{MissingFacts, Node, Scene, reflection};
 
+use self::created_ids::{created_instances, visit_reference};
 use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
 use crate::EngineError;
 
@@ -275,7 +277,11 @@ pub fn prepare_actions(
         }
         let over = fingerprint_scope(scene, command);
         let done = perform_command(scene, command, blobs)?;
-        actions.extend(to_action(scene, command, done.node, over)?);
+        let action = to_action(scene, command, done.node, over)?;
+        actions.extend(action.map(|mut action| {
+            created_ids::use_studio_ids(scene, &mut action);
+            action
+        }));
         nodes.push(Some(done.node));
         backs.extend(done.backs);
     }
@@ -458,7 +464,12 @@ pub fn resolve_ack(
     proposal: &Proposal,
     acted: &[ActionResult],
 ) -> Ack {
-    let names = id_mapping(call, proposal, acted);
+    let created = created_instances(proposal, acted);
+    let names = created.into_iter().flat_map(|(k, real)| {
+        let in_other = InstanceId(format!("new:{call}.{k}"));
+        [(InstanceId::new_in_proposal(k), real.clone()), (in_other, real)]
+    });
+    let names: BTreeMap<InstanceId, InstanceId> = names.collect();
     let named = |id: &mut InstanceId| {
         if let Some(real) = names.get(id) {
             *id = real.clone();
@@ -476,30 +487,6 @@ pub fn resolve_ack(
     predicted
 }
 
-/// Maps the ids of a proposal to those of Studio.
-pub fn id_mapping(
-    call: Seq,
-    proposal: &Proposal,
-    acted: &[ActionResult],
-) -> BTreeMap<InstanceId, InstanceId> {
-    let mut names = BTreeMap::new();
-    let commands = proposal.commands.iter().enumerate();
-    let of_studio = commands.filter(|(at, _)| !proposal.is_in_files(*at));
-    for ((_, command), acted) in of_studio.zip(acted) {
-        let (Command::Create { id, .. } | Command::Clone { id, .. } | Command::Insert { id, .. }) =
-            command
-        else {
-            continue;
-        };
-        let first = id.0.strip_prefix("new:").and_then(|k| k.parse::<u32>().ok());
-        for (k, real) in (first.unwrap_or(0)..).zip(&acted.ids) {
-            names.insert(InstanceId::new_in_proposal(k), real.clone());
-            names.insert(InstanceId(format!("new:{call}.{k}")), real.clone());
-        }
-    }
-    names
-}
-
 fn visit_ids(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
     match command {
         Command::Create { parent, .. }
@@ -511,11 +498,7 @@ fn visit_ids(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
         }
         Command::Set { target, props, .. } => {
             change(&mut target.id);
-            for value in props.values_mut().flatten() {
-                if let Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to))) = value {
-                    change(&mut to.id);
-                }
-            }
+            props.values_mut().flatten().for_each(|value| visit_reference(value, change));
         }
         Command::Move { target, parent, .. } => {
             change(&mut target.id);
