@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use scene_schemas::entry::{Entry, Seq};
 use serde_json::{Value as Json, json};
 use studio_sim::{Answer, Permission, Signals, Studio};
 use vector_ledger::Ledger;
@@ -285,6 +286,53 @@ fn killed_at(entries: u64) {
 fn daemon_killed_at_any_entry_resumes() {
     for entries in 1..=9 {
         killed_at(entries);
+    }
+}
+
+/// How many proposals were made; more than requested ones were replanned.
+fn proposals(home: &Home) -> usize {
+    let records = Ledger::open(home.path()).unwrap().read(Seq(0), 1_000).unwrap();
+    records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count()
+}
+
+#[test]
+fn proposal_inside_a_created_instance_outlives_restarts() {
+    for is_daemon_killed in [false, true] {
+        let home = Home::new();
+        let mut daemon = Daemon::start(binary::vector(), home.path());
+        let port = daemon.port;
+        let settings = studio_sim::SharedSettings::default();
+        settings.set("VectorPort", Some(port.to_string()));
+        let studio = studio(&settings, Signals::Deferred);
+        super::pair(&studio, &daemon);
+        let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
+        let is_there =
+            |studio: &Studio, path: &str| eval(studio, &format!("return {path} ~= nil")) == true;
+        super::ask(&studio, "create a Folder named Camp in game.Workspace");
+        until_there(&studio, "Approve");
+        super::ask(&studio, "create a Part named Tent in game.Workspace.Camp");
+        until(&studio, "both cards", |studio| cards(studio) == 2);
+        studio.trigger_action("VectorApprove").unwrap();
+        until(&studio, "the folder", |studio| {
+            cards(studio) == 1 && is_there(studio, "workspace:FindFirstChild('Camp')")
+        });
+        until_shown(&studio, "Step 1: applied");
+        if is_daemon_killed {
+            daemon.kill();
+            until(&studio, "the daemon is away", |studio| !shows(studio, "Connected"));
+            daemon = Daemon::start_on(binary::vector(), home.path(), port);
+        } else {
+            studio.unload_plugin();
+            load(&studio);
+        }
+        until(&studio, "the part", |studio| {
+            if has(studio, "Approve") && shows(studio, "Connected") {
+                click(studio, "Approve");
+            }
+            is_there(studio, "workspace.Camp:FindFirstChild('Tent')")
+        });
+        assert_eq!(proposals(&home), 2, "daemon killed: {is_daemon_killed}");
+        drop(daemon);
     }
 }
 

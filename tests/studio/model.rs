@@ -132,21 +132,12 @@ impl Explore for ModelCase {
         };
         let memory = there.map(done);
         let (mirror, is_busy) = (Some(place), self.ledger.contains(&Approved));
-        let is_bound = there[0] && self.kinds[0] == Create;
         let overlay = |status| if status == Waiting { OverlayTrial::On } else { OverlayTrial::Off };
         let trial = self.ledger.map(overlay);
         let epoch = u8::from(!self.is_new);
         ModelState {
             ledger: self.ledger,
-            daemon: DaemonState {
-                is_up: true,
-                seat: 1,
-                mirror,
-                is_busy,
-                is_bound,
-                trial,
-                ..STOPPED
-            },
+            daemon: DaemonState { is_up: true, seat: 1, mirror, is_busy, trial, ..STOPPED },
             plugin: PluginState { epoch, is_ended: self.is_new, memory, ..LOADED },
             late: [None; 2],
             place,

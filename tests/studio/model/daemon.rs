@@ -41,16 +41,20 @@ impl ModelCase {
         p == 1 && self.is_built() && self.kinds[0] == ProposalKind::Create
     }
 
-    /// Whether the daemon can perform a proposal on its mirror. A created instance is known by the
-    /// proposal that created it only until the mirror is filled again.
+    /// Whether the daemon knows which instance the first proposal created. The ack names it.
+    fn is_bound(s: &ModelState) -> bool {
+        s.ledger[0] == Applied && s.daemon.mirror.is_some_and(|place| place.there[0])
+    }
+
+    /// Whether the daemon can perform a proposal on its mirror.
     fn fits_mirror(&self, s: &ModelState, place: PlaceState, p: usize) -> bool {
-        let is_known = s.daemon.is_bound || s.daemon.trial[0] == OverlayTrial::On;
+        let is_known = Self::is_bound(s) || s.daemon.trial[0] == OverlayTrial::On;
         self.fits(place, p) && (is_known || !self.has_created_base(p))
     }
 
     /// `observe_proposal`: created instances cannot be told from those of others.
     fn observe_effect(&self, s: &ModelState, place: PlaceState, p: usize) -> ObservedEffect {
-        let is_known = !self.has_created_base(p) || (s.daemon.is_bound && place.there[0]);
+        let is_known = !self.has_created_base(p) || Self::is_bound(s);
         if self.kinds[p] == ProposalKind::Create || !is_known || place.other[p] {
             ObservedEffect::Unclear
         } else if place.there[p] {
@@ -90,7 +94,7 @@ impl ModelCase {
 
     fn reset_mirror(s: &mut ModelState) {
         Self::requeue_waiting(s);
-        (s.daemon.mirror, s.daemon.is_telling, s.daemon.is_bound) = (None, false, false);
+        (s.daemon.mirror, s.daemon.is_telling) = (None, false);
     }
 
     fn retry_overlay(&self, s: &mut ModelState, mut place: PlaceState) -> RunRound {
@@ -210,10 +214,7 @@ impl ModelCase {
         }
         let mirror = s.daemon.mirror;
         match outcome {
-            ReportedOutcome::Applied => {
-                s.ledger[p] = Applied;
-                s.daemon.is_bound |= p == 0 && mirror.is_some_and(|place| place.there[0]);
-            }
+            ReportedOutcome::Applied => s.ledger[p] = Applied,
             // The plugin may have forgotten that it applied this.
             ReportedOutcome::Stale
                 if mirror.is_some_and(|place| {
@@ -239,7 +240,6 @@ impl ModelCase {
             }
             PluginPost::End(place) => {
                 (s.daemon.mirror, s.daemon.is_telling) = (Some(place), false);
-                s.daemon.is_bound = false;
             }
             PluginPost::Update(place) if s.daemon.mirror.is_some() => {
                 s.daemon.mirror = Some(place);

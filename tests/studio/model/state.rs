@@ -236,8 +236,6 @@ pub(super) struct DaemonState {
     pub(super) need: bool,
     pub(super) mirror: Option<PlaceState>,
     pub(super) is_telling: bool,
-    /// Whether the mirror knows which instance the first proposal created.
-    pub(super) is_bound: bool,
     pub(super) trial: [OverlayTrial; 2],
 }
 
@@ -265,7 +263,6 @@ pub(super) const STOPPED: DaemonState = DaemonState {
     need: false,
     mirror: None,
     is_telling: false,
-    is_bound: false,
     trial: [OverlayTrial::Off; 2],
 };
 

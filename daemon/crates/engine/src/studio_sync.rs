@@ -5,6 +5,8 @@
 //! rolled back, the mirror takes the change, and the overlay is applied again. Proposals that no
 //! longer fit are replanned.
 
+use std::collections::BTreeSet;
+
 use scene_schemas::Refusal;
 use scene_schemas::api::{ActionResult, ApplyOutcome, PluginAnswer, PluginQuery, ScenePart, Work};
 use scene_schemas::command::AssetContents;
@@ -18,8 +20,8 @@ use vector_place::{OutOfSync, Scene};
 
 use crate::planner::Planner;
 use crate::target::LiveDriver;
-use crate::target::studio::{self, ObservedState, PreparedActions, StudioTarget, created_ids};
-use crate::{Engine, EngineError};
+use crate::target::studio::{self, ObservedState, PreparedActions, StudioTarget};
+use crate::{Engine, EngineError, workflow_state};
 
 /// How often one call may ask questions before it is refused.
 const MAX_ROUNDS: usize = 64;
@@ -395,8 +397,49 @@ impl Engine {
     }
 
     fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[ActionResult]) {
-        for (k, real) in created_ids::created_instances(proposal, acted) {
-            self.planner.scene.scene_mut().bind_created_id(call, k, &real);
+        if let Some(studio) = self.studio_mut() {
+            studio.created_ids_mut().record_results(call, proposal, acted);
+        }
+        for result in acted {
+            self.bind_created_ids(&result.ids);
+        }
+    }
+
+    /// Binds the instances that applied proposals created in the mirror, which was filled again or
+    /// belongs to another process. Those that pending proposals depend on are in the ledger.
+    pub(crate) fn restore_created_ids(&mut self) -> Result<(), EngineError> {
+        if self.studio().is_none() {
+            return Ok(());
+        }
+        let all = self.executor.all_proposals().into_iter();
+        let pending = all.filter(|(_, it)| it.status.is_pending());
+        let below: BTreeSet<Seq> =
+            pending.flat_map(|(_, it)| it.proposal.after.iter().copied()).collect();
+        for seq in below {
+            let Some(record) = self.executor.ledger().record_at(seq)? else {
+                continue;
+            };
+            let state = workflow_state::read_workflow(self.executor.ledger(), record.workflow)?;
+            if let Some((_, created)) = state.find_proposal(seq)
+                && let PendingStatus::Applied(ack) | PendingStatus::Undone(ack) = &created.status
+                && let Some(studio) = self.studio_mut()
+            {
+                studio.created_ids_mut().record_ack(created.call, &created.proposal, ack);
+            }
+        }
+        if let Some(live) = self.target.driver().live() {
+            live.studio().created_ids().bind_all(self.planner.scene.scene_mut());
+        }
+        Ok(())
+    }
+
+    /// Binds instances in the mirror that proposals created.
+    fn bind_created_ids(&mut self, ids: &[InstanceId]) {
+        if let Some(live) = self.target.driver().live() {
+            let scene = self.planner.scene.scene_mut();
+            for id in ids {
+                live.studio().created_ids().bind_instance(scene, id);
+            }
         }
     }
 
@@ -425,7 +468,14 @@ impl Engine {
             return Ok(Ok(()));
         }
         self.drop_overlay();
-        Ok(self.planner.scene.scene_mut().update_mirror(part))
+        let updated = self.planner.scene.scene_mut().update_mirror(part);
+        if let ScenePart::Added { id, .. } = part {
+            self.bind_created_ids(std::slice::from_ref(id));
+        }
+        if matches!(part, ScenePart::End {}) && updated.is_ok() {
+            self.restore_created_ids()?;
+        }
+        Ok(updated)
     }
 
     fn handle_answer(&mut self, number: u64, answer: &PluginAnswer) -> Result<(), EngineError> {

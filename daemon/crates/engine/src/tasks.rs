@@ -84,6 +84,7 @@ impl Engine {
         if let Some(task) = self.executor.task_mut(workflow) {
             task.is_other_epoch = true;
         }
+        self.restore_created_ids()?;
         self.requeue_overlay();
         for gone in self.executor.find_lost_dependencies(workflow)? {
             self.handle_input(workflow, WorkflowInput::Lost(gone))?;
@@ -191,6 +192,9 @@ impl Engine {
             self.drop_overlay();
             self.forget_questions();
             self.planner.forget_workflows();
+            if let Some(studio) = self.studio_mut() {
+                studio.created_ids_mut().clear();
+            }
         }
     }
 

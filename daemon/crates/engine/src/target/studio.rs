@@ -4,7 +4,7 @@
 //! the mirror: the actions, their predicted results, and their inverse. This module does not know
 //! how the plugin is reached.
 
-pub(crate) mod created_ids;
+mod created_ids;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ use vector_core::proposal::{BlobStore, build_inverse, perform_command};
 use vector_files::memory_file::MemoryFile;
 use vector_place::{MissingFacts, Node, Scene, reflection};
 
-use self::created_ids::{created_instances, visit_reference};
+use self::created_ids::{CreatedIds, created_instances, visit_reference};
 use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
 use crate::EngineError;
 
@@ -37,6 +37,7 @@ pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
+    created_ids: Box<CreatedIds>,
     /// The folder with the memory files of open places.
     memory_folder: PathBuf,
 }
@@ -52,7 +53,8 @@ pub struct PreparedActions {
 impl StudioTarget {
     /// Creates a target without work. `memory_folder` holds the memory files of open places.
     pub fn new(place: StudioPlace, memory_folder: PathBuf) -> Self {
-        Self { place, next: 1, work: Vec::new(), memory_folder }
+        let created_ids = Box::default();
+        Self { place, next: 1, work: Vec::new(), created_ids, memory_folder }
     }
 
     /// Returns the path of the place's memory file. All unpublished places have place id 0, so
@@ -75,6 +77,14 @@ impl StudioTarget {
 
     pub fn studio_place(&self) -> &StudioPlace {
         &self.place
+    }
+
+    pub(crate) fn created_ids(&self) -> &CreatedIds {
+        &self.created_ids
+    }
+
+    pub(crate) fn created_ids_mut(&mut self) -> &mut CreatedIds {
+        &mut self.created_ids
     }
 
     /// Returns the unanswered work, in order.

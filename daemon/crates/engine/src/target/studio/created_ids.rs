@@ -4,13 +4,114 @@
 //! plugin knows the instance only by its Studio id, which the plugin's ack names. This module must
 //! not know how acks are stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use scene_schemas::api::{Action, ActionResult};
-use scene_schemas::proposal::Proposal;
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::value::Content;
-use scene_schemas::{InstanceId, Value};
+use scene_schemas::{Command, InstanceId, Value};
 use vector_place::Scene;
+
+/// The instances that applied proposals created, by the call and their number in it. A mirror knows
+/// them only until it is filled again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CreatedIds {
+    ids: BTreeMap<(Seq, u32), InstanceId>,
+    numbers: HashMap<InstanceId, (Seq, u32)>,
+    /// The sizes of created subtrees of which only the root's id is known.
+    sizes: BTreeMap<(Seq, u32), u32>,
+}
+
+impl CreatedIds {
+    /// Records the results of an applied proposal.
+    pub(crate) fn record_results(
+        &mut self,
+        call: Seq,
+        proposal: &Proposal,
+        results: &[ActionResult],
+    ) {
+        for (k, id) in created_instances(proposal, results) {
+            self.insert(call, k, id);
+        }
+    }
+
+    /// Records an ack of the ledger. It has one id for each command, which is that of the root.
+    pub(crate) fn record_ack(&mut self, call: Seq, proposal: &Proposal, ack: &Ack) {
+        if self.has_call(call) {
+            return;
+        }
+        for (at, (command, outcome)) in proposal.commands.iter().zip(&ack.outcomes).enumerate() {
+            let (Some(k), Some(id)) = (command.new_instance_number(), &outcome.id) else {
+                continue;
+            };
+            if !proposal.is_in_files(at) {
+                self.insert(call, k, id.clone());
+                self.sizes.extend(subtree_size(command).map(|size| ((call, k), size)));
+            }
+        }
+    }
+
+    fn insert(&mut self, call: Seq, k: u32, id: InstanceId) {
+        self.numbers.insert(id.clone(), (call, k));
+        self.ids.insert((call, k), id);
+    }
+
+    /// Whether the instances of a call are recorded.
+    fn has_call(&self, call: Seq) -> bool {
+        self.ids.range((call, 0)..=(call, u32::MAX)).next().is_some()
+    }
+
+    /// Forgets all instances.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Binds the ids to the instances in a mirror.
+    pub(crate) fn bind_all(&self, scene: &mut Scene) {
+        for ((call, k), id) in &self.ids {
+            self.bind(scene, *call, *k, id);
+        }
+    }
+
+    /// Binds the id of an instance in a mirror, if a proposal created it.
+    pub(crate) fn bind_instance(&self, scene: &mut Scene, id: &InstanceId) {
+        if let Some((call, k)) = self.numbers.get(id) {
+            self.bind(scene, *call, *k, id);
+        }
+    }
+
+    fn bind(&self, scene: &mut Scene, call: Seq, k: u32, id: &InstanceId) {
+        scene.bind_created_id(call, k, id);
+        let Some((size, root)) = self.sizes.get(&(call, k)).zip(scene.by_id(id)) else {
+            return;
+        };
+        // The ids of a copy are numbered in depth-first order. If the subtree has another size, it
+        // has changed, and its instances cannot be told apart by their positions.
+        let inside: Vec<InstanceId> =
+            scene.subtree(root).map(|node| scene.written_id(node)).collect();
+        if inside.len() == *size as usize {
+            for (k, id) in (k..).zip(&inside) {
+                scene.bind_created_id(call, k, id);
+            }
+        }
+    }
+}
+
+/// Returns the number of instances in the first subtree that a command creates, if there are
+/// several.
+fn subtree_size(command: &Command) -> Option<u32> {
+    let size = match command {
+        Command::Clone { count, .. } => *count,
+        Command::Insert { contents, .. } => {
+            let is_root = |parent: &&u32| **parent == 0;
+            let rest = contents.parents.iter().skip(1);
+            rest.take_while(|parent| !is_root(parent)).count() as u32 + 1
+        }
+        _ => 1,
+    };
+    (size > 1).then_some(size)
+}
 
 /// Returns the Studio ids of the instances that a proposal created, by their numbers in it.
 pub(crate) fn created_instances(
