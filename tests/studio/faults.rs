@@ -337,6 +337,32 @@ fn proposal_inside_a_created_instance_outlives_restarts() {
 }
 
 #[test]
+fn unfinished_write_that_the_user_types_over_is_not_replanned() {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let port = daemon.port;
+    let settings = studio_sim::SharedSettings::default();
+    settings.set("VectorPort", Some(port.to_string()));
+    let studio = studio(&settings, Signals::Deferred);
+    super::pair(&studio, &daemon);
+    super::ask(&studio, "replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main");
+    until_there(&studio, "Approve");
+    // The script is written, and Vector is stopped before it is told.
+    studio.on_request("/apply", 0, Answer::Kill);
+    click(&studio, "Approve");
+    until(&studio, "unloaded", |studio| studio.widgets().is_empty());
+    daemon.kill();
+    studio.edit_script("ServerScriptService.Main", "-- mine\nprint(1)\n", false);
+    let _daemon = Daemon::start_on(binary::vector(), home.path(), port);
+    load(&studio);
+    until_shown(&studio, "Check whether");
+    assert!(!has(&studio, "Approve"));
+    assert_eq!(proposals(&home), 1);
+    let source = eval(&studio, "return game.ServerScriptService.Main.Source");
+    assert_eq!(source, "-- mine\nprint(1)\n", "what the person typed stays");
+}
+
+#[test]
 fn two_windows_have_separate_proposals_and_changes() {
     let desk = Desk::ready(Signals::Deferred);
     let other = studio(&desk.settings, Signals::Immediate);

@@ -31,7 +31,7 @@ use super::state::{BOTH, ModelStatus, NO_EFFECT, PlaceState, PluginPost, Reporte
 use super::{ModelCase, ProposalKind};
 
 /// The reason of a failure that asks the user to look.
-const LOOK: &str = "Look whether it is there.";
+const LOOK: &str = "Check whether it is there.";
 
 /// An instance of the place, below another or the place itself.
 struct PlaceNode {
@@ -199,7 +199,7 @@ impl StopWatch {
 }
 
 fn failed_status(reason: &str) -> ModelStatus {
-    let asks_to_look = reason.to_lowercase().contains("look whether");
+    let asks_to_look = reason.contains("Check whether");
     if asks_to_look { ModelStatus::Unclear } else { ModelStatus::Failed }
 }
 

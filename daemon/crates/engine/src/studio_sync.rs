@@ -252,6 +252,14 @@ impl Engine {
             }
             _ => ObservedState::NotDone,
         };
+        // Nothing is concluded from facts that are not known yet.
+        let missing = self.planner.scene.take_missing();
+        if !missing.is_empty() {
+            if let Some(live) = self.target.driver_mut().live_mut() {
+                live.studio_mut().request_missing(missing);
+            }
+            return Ok(());
+        }
         if let (PendingStatus::Applying(predicted), true) =
             (&pending.status, pending.proposal.files.is_some())
         {
@@ -289,7 +297,7 @@ impl Engine {
         };
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) if seen == ObservedState::Unclear => {
+            Err(refusal) if matches!(seen, ObservedState::Partial | ObservedState::Unclear) => {
                 return self.fail_unclear(seq, &refusal);
             }
             // If an earlier process had sent it to Studio, it was observed above not to be applied.

@@ -5,6 +5,7 @@
 //! how the plugin is reached.
 
 mod created_ids;
+mod observation;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +24,7 @@ use vector_files::memory_file::MemoryFile;
 use vector_place::{MissingFacts, Node, Scene, reflection};
 
 use self::created_ids::{CreatedIds, created_instances, visit_reference};
+pub(crate) use self::observation::{ObservedState, observe_proposal};
 use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
 use crate::EngineError;
 
@@ -333,51 +335,6 @@ fn fingerprint_after(scene: &PlanningScene, command: &Command, node: Node) -> Op
             scene.memory().map(|text| Fingerprint::hash_bytes(text.as_bytes()))
         }
         _ => Some(scene.fingerprint(node, [])),
-    }
-}
-
-/// The observed state of a proposal that a stopped process had sent to Studio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ObservedState {
-    Done,
-    NotDone,
-    /// Partly applied, or unknown.
-    Unclear,
-}
-
-/// Observes whether the place is as a proposal would have left it. Instances that it creates cannot
-/// be told from those that others created; only the plugin remembers that.
-pub fn observe_proposal(
-    scene: &PlanningScene,
-    proposal: &Proposal,
-    predicted: &Ack,
-) -> ObservedState {
-    let mut all = Vec::new();
-    let of_studio = (proposal.commands.iter().zip(&predicted.outcomes).enumerate())
-        .filter(|(at, _)| !proposal.is_in_files(*at));
-    for (_, (command, outcome)) in of_studio {
-        let node = scene.by_id(&command.target().id);
-        let live = node.filter(|node| scene.is_live(*node));
-        let is_done = match (command, live) {
-            (Command::Create { .. } | Command::Clone { .. } | Command::Insert { .. }, _) => {
-                return ObservedState::Unclear;
-            }
-            (Command::Delete { .. }, live) => live.is_none(),
-            (Command::Restore { id, .. }, _) => {
-                scene.by_id(id).is_some_and(|node| scene.is_live(node))
-            }
-            (Command::Move { parent, .. }, Some(node)) => {
-                scene.parent(node).is_some_and(|it| scene.id(it) == parent.id)
-            }
-            (command, Some(node)) => fingerprint_after(scene, command, node) == outcome.fingerprint,
-            (_, None) => return ObservedState::Unclear,
-        };
-        all.push(is_done);
-    }
-    match (all.contains(&true), all.contains(&false)) {
-        (true, false) => ObservedState::Done,
-        (false, _) => ObservedState::NotDone,
-        (true, true) => ObservedState::Unclear,
     }
 }
 
