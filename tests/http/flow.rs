@@ -199,6 +199,36 @@ fn killed_daemon_resumes_its_workflow() {
 }
 
 #[test]
+fn change_that_the_place_shows_after_a_kill_is_settled_by_the_plugin() {
+    for outcome in [acted("studio:2"), json!({ "outcome": "diverged", "reason": "It is half." })] {
+        let home = Home::new();
+        let daemon = Daemon::start(binary::vector(), home.path());
+        let mut plugin = Plugin::pair(&daemon, "window-1");
+        plugin.tell_place();
+        plugin.chat("rename game.Workspace.Wall to Tower").ok();
+        let seq = proposal(&mut plugin);
+        plugin.decide(seq, json!({ "say": "approve" })).ok();
+        let work = apply(&mut plugin);
+        let credential = plugin.credential.clone();
+        daemon.kill();
+        let daemon = Daemon::start(binary::vector(), home.path());
+        let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
+        // The name may be that of a recording that Studio has not finished.
+        let nodes = json!({
+            "classes": ["Workspace", "Part"], "ids": ["studio:1", "studio:2"], "parents": [0, 1],
+            "class": [0, 1], "names": ["Workspace", "Tower"],
+        });
+        let parts = json!([{ "part": "begin", "total": 2 }, { "part": "nodes", "nodes": nodes }, { "part": "end" }]);
+        plugin.say(parts).ok();
+        let offered = apply(&mut plugin);
+        assert_eq!((&offered["proposal"], &offered["actions"]), (&json!(seq), &work["actions"]));
+        let is_applied = outcome["outcome"] == "applied";
+        plugin.acknowledge(&offered, outcome).ok();
+        status(&mut plugin, seq, if is_applied { "applied" } else { "failed" });
+    }
+}
+
+#[test]
 fn two_daemons_do_not_share_a_ledger_or_a_port() {
     let (home, daemon) = daemon();
     let path = home.path().display().to_string();

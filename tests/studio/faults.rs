@@ -363,6 +363,31 @@ fn unfinished_write_that_the_user_types_over_is_not_replanned() {
 }
 
 #[test]
+fn plugin_settles_an_unfinished_proposal_that_the_place_shows_in_part() {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let port = daemon.port;
+    let settings = studio_sim::SharedSettings::default();
+    settings.set("VectorPort", Some(port.to_string()));
+    let studio = studio(&settings, Signals::Deferred);
+    eval(&studio, LONG);
+    super::pair(&studio, &daemon);
+    super::ask(&studio, "replace \"print(1)\" with \"print(2)\" in all scripts");
+    until_there(&studio, "Approve");
+    studio.on_request("/apply", 0, Answer::Kill);
+    click(&studio, "Approve");
+    until(&studio, "unloaded", |studio| studio.widgets().is_empty());
+    daemon.kill();
+    studio.edit_script("ServerScriptService.Main", "print(1)\n", false);
+    let _daemon = Daemon::start_on(binary::vector(), home.path(), port);
+    load(&studio);
+    until_shown(&studio, "Step 1: applied");
+    assert_eq!(proposals(&home), 1);
+    assert_eq!(texts(&studio)[0], "print(1)\n", "what the person typed stays");
+    assert_eq!(steps(&studio).len(), 1, "{:?}", steps(&studio));
+}
+
+#[test]
 fn two_windows_have_separate_proposals_and_changes() {
     let desk = Desk::ready(Signals::Deferred);
     let other = studio(&desk.settings, Signals::Immediate);

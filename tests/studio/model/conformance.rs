@@ -20,7 +20,9 @@ use super::state::{
     BOTH, DaemonEvent, DaemonState, ModelState, ModelStatus, NO_EFFECT, OverlayTrial, PluginPost,
     ReportedOutcome, RunRound, StepEvent,
 };
-use super::{ALONE, CASE, FREE, LOADED_AGAIN, MIXED, ModelCase, ProposalKind, ProposalRelation};
+use super::{
+    ALONE, CASE, FREE, LOADED_AGAIN, MIXED, ModelCase, ProposalKind, ProposalRelation, UNFINISHED,
+};
 
 /// A step of a trace.
 #[derive(Clone, Copy)]
@@ -196,11 +198,7 @@ impl<'a> TraceReplay<'a> {
             DaemonEvent::Start
             | DaemonEvent::Hello
             | DaemonEvent::Run(
-                RunRound::HandOut
-                | RunRound::RecordApplied
-                | RunRound::FailUnclear
-                | RunRound::Replan
-                | RunRound::Overlay,
+                RunRound::HandOut | RunRound::FailUnclear | RunRound::Replan | RunRound::Overlay,
             ) => {}
             DaemonEvent::Abandon => {
                 self.real.abandon();
@@ -336,7 +334,8 @@ fn engine_does_what_the_modeled_daemon_does() {
     // The user types over what was applied only in the last one.
     let free = ModelCase { relation: ProposalRelation::Ordered, ..FREE };
     let overwritten = ModelCase { ledger: [Applied, Waiting], mishaps: 2, ..free };
-    let cases = [CASE, MIXED, free, ALONE, LOADED_AGAIN].map(|it| ModelCase { mishaps: 1, ..it });
+    let cases = [CASE, MIXED, free, ALONE, LOADED_AGAIN, UNFINISHED];
+    let cases = cases.map(|it| ModelCase { mishaps: 1, ..it });
     let mut shared = SharedLedger::new();
     let mut traces = Vec::new();
     for case in cases.into_iter().chain([overwritten]) {

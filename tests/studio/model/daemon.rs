@@ -128,11 +128,13 @@ impl ModelCase {
         s.daemon.trial = s.daemon.trial.map(requeue_trial);
         let was_sent = s.ledger[p] == Applying;
         let seen = self.observe_effect(s, place, p);
-        if was_sent && seen == ObservedEffect::Done {
+        // The effect may be that of a write that is not finished; the plugin remembers that.
+        let is_shown = was_sent && seen == ObservedEffect::Done;
+        if is_shown && self.has_mistake(SeededMistake::BelievesTheMirror) {
             s.ledger[p] = Applied;
-            return RunRound::RecordApplied;
+            return RunRound::Overlay;
         }
-        if self.fits_mirror(s, place, p) {
+        if is_shown || self.fits_mirror(s, place, p) {
             Self::hand_out(s, p);
             return RunRound::HandOut;
         }

@@ -29,13 +29,17 @@ enum WorkEvent {
     Reload,
     /// The plugin was closed after it had begun the work, and before it changed anything.
     RememberBegun,
+    /// What the plugin had begun to write stays, though its recording was not finished.
+    LeaveWritten,
     /// The user types over the script.
     TypeOver,
     /// The user restores the text that the proposal was planned on.
     TakeBack,
 }
 
-use WorkEvent::{NewEpoch, Offer, OfferAcrossEpochs, Reload, RememberBegun, TakeBack, TypeOver};
+use WorkEvent::{
+    LeaveWritten, NewEpoch, Offer, OfferAcrossEpochs, Reload, RememberBegun, TakeBack, TypeOver,
+};
 
 const APPLIED: ReportedOutcome = ReportedOutcome::Applied;
 const STALE: ReportedOutcome = ReportedOutcome::Stale;
@@ -55,7 +59,8 @@ const ANY_KIND: [CaseRow; 6] = [
 ];
 
 /// The rows for proposals that write a script.
-const WRITES: [CaseRow; 6] = [
+const WRITES: [CaseRow; 7] = [
+    (&[RememberBegun, LeaveWritten, Reload, Offer], &[DIVERGED], 0),
     (&[RememberBegun, TypeOver, Reload, Offer], &[DIVERGED], 0),
     (&[TypeOver, Offer], &[STALE], 0),
     (&[TypeOver, Offer, TakeBack, Offer], &[STALE], 0),
@@ -103,6 +108,7 @@ impl<'a> ModeledPlugin<'a> {
                 s.plugin = PluginState { memory, epoch, is_ended: false, ..LOADED };
             }
             WorkEvent::RememberBegun => s.plugin.memory[0] = WorkMemory::Begun,
+            WorkEvent::LeaveWritten => s.place.there[0] = true,
             WorkEvent::TypeOver => (s.place.there[0], s.place.other[0]) = (false, true),
             WorkEvent::TakeBack => s.place.other[0] = false,
         }
@@ -296,6 +302,9 @@ impl RealPlugin {
                 self.studio.load_plugin(&self.bytes).unwrap();
             }
             WorkEvent::RememberBegun => drop(self.eval("_G.modelBench.rememberBegun()")),
+            WorkEvent::LeaveWritten => {
+                self.studio.edit_script(SCRIPT_PATH, "print(2)\n", false);
+            }
             WorkEvent::TypeOver => {
                 self.studio.edit_script(SCRIPT_PATH, "print(\"typed\")\n", false);
             }

@@ -40,8 +40,6 @@ pub(super) enum DaemonEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum RunRound {
     HandOut,
-    /// The place shows that a proposal was applied which a stopped process had handed out.
-    RecordApplied,
     FailUnclear,
     Replan,
     /// Applies the waiting proposals to the overlay.
@@ -63,7 +61,6 @@ impl Display for StepEvent {
                 DaemonEvent::Reject(_) => "the user rejects",
                 DaemonEvent::Receive(post, answer) => return write_receipt(f, *post, *answer),
                 DaemonEvent::Run(RunRound::HandOut) => "the daemon hands out",
-                DaemonEvent::Run(RunRound::RecordApplied) => "the daemon sees that it is applied",
                 DaemonEvent::Run(RunRound::FailUnclear) => "the daemon asks the user to look",
                 DaemonEvent::Run(RunRound::Replan) => "the daemon replans",
                 DaemonEvent::Run(RunRound::Overlay) => "the daemon overlays what waits",

@@ -283,27 +283,26 @@ impl Engine {
             live.studio_mut().request_missing(missing);
             return Ok(());
         }
-        if seen == ObservedState::Done
-            && let PendingStatus::Applying(predicted) = &pending.status
-        {
-            let (ack, approved) = (predicted.clone(), pending.proposal.clone());
-            self.handle_for_proposal(seq, WorkflowInput::Acted { proposal: seq, ack })?;
-            self.record_unsynced(call, &approved);
-            return Ok(());
-        }
         let predicted = match &pending.status {
             PendingStatus::Applying(predicted) => Some(predicted.clone()),
             _ => None,
         };
+        let approved = pending.proposal.clone();
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) if matches!(seen, ObservedState::Partial | ObservedState::Unclear) => {
-                return self.fail_unclear(seq, &refusal);
+            Err(refusal) => {
+                return match (seen, predicted) {
+                    // It may be the effect of a write that Studio has not finished. The plugin
+                    // remembers whether it applied the proposal.
+                    (ObservedState::Done | ObservedState::Partial, Some(predicted)) => {
+                        self.dispatch_again(seq, call, &approved, &predicted, seen)
+                    }
+                    (ObservedState::Unclear, _) => self.fail_unclear(seq, &refusal),
+                    // If an earlier process had sent it to Studio, it was not applied.
+                    (_, predicted) => self.handle_stale(seq, &refusal.0, predicted.as_deref()),
+                };
             }
-            // If an earlier process had sent it to Studio, it was observed above not to be applied.
-            Err(refusal) => return self.handle_stale(seq, &refusal.0, predicted.as_deref()),
         };
-        let approved = pending.proposal.clone();
         if is_new && !self.begin_applying(seq, call, &approved, prepared.ack)? {
             return Ok(());
         }
@@ -314,6 +313,33 @@ impl Engine {
             studio.queue_apply(seq, &approved, prepared.actions);
         }
         Ok(())
+    }
+
+    /// Sends a proposal to Studio again whose effect the mirror shows, at least in part.
+    fn dispatch_again(
+        &mut self,
+        seq: Seq,
+        call: Seq,
+        approved: &Proposal,
+        predicted: &Ack,
+        seen: ObservedState,
+    ) -> Result<(), EngineError> {
+        let Planner { scene, blobs, .. } = &mut self.planner;
+        let mark = scene.journal_mark();
+        let actions = studio::repeat_actions(scene, call, approved, predicted, blobs);
+        scene.rollback(mark);
+        match actions {
+            Ok(actions) => {
+                if let Some(studio) = self.studio_mut() {
+                    studio.queue_apply(seq, approved, actions);
+                    if seen == ObservedState::Partial {
+                        studio.mark_partly_shown(seq);
+                    }
+                }
+                Ok(())
+            }
+            Err(refusal) => self.fail_unclear(seq, &refusal),
+        }
     }
 
     /// Records a proposal as being applied, and writes its file part. Returns false if that was not
@@ -357,8 +383,10 @@ impl Engine {
         patch_id: &Fingerprint,
         outcome: ApplyOutcome,
     ) -> Result<bool, EngineError> {
+        let mut was_partly_shown = false;
         if let Some(studio) = self.studio_mut() {
             studio.remove_acknowledged(seq, patch_id);
+            was_partly_shown = studio.take_partly_shown(seq);
         }
         let Some((workflow, pending)) = self.find_proposal(seq) else {
             return Ok(false);
@@ -383,6 +411,10 @@ impl Engine {
                 let acted = WorkflowInput::Acted { proposal: seq, ack: Box::new(predicted) };
                 self.handle_input(workflow, acted)?;
                 self.record_unsynced(call, &proposal);
+            }
+            // The plugin may have forgotten that it applied a part of it.
+            ApplyOutcome::Stale { reason } if was_partly_shown => {
+                self.fail_unclear(seq, &Refusal(reason))?;
             }
             ApplyOutcome::Stale { reason } => self.handle_stale(seq, &reason, Some(&predicted))?,
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {

@@ -7,7 +7,7 @@
 mod created_ids;
 mod observation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use scene_schemas::proposal::{Ack, Outcome, Proposal, Warning, WarningKind};
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
 use vector_core::planning_scene::PlanningScene;
-use vector_core::proposal::{BlobStore, build_inverse, perform_command};
+use vector_core::proposal::{BlobStore, build_inverse, perform_command, try_command};
 use vector_files::memory_file::MemoryFile;
 use vector_place::{MissingFacts, Node, Scene, reflection};
 
@@ -39,6 +39,8 @@ pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
+    /// The queued proposals whose effect the mirror showed in part before they were queued.
+    partly_shown: BTreeSet<Seq>,
     created_ids: Box<CreatedIds>,
     /// The folder with the memory files of open places.
     memory_folder: PathBuf,
@@ -55,8 +57,14 @@ pub struct PreparedActions {
 impl StudioTarget {
     /// Creates a target without work. `memory_folder` holds the memory files of open places.
     pub fn new(place: StudioPlace, memory_folder: PathBuf) -> Self {
-        let created_ids = Box::default();
-        Self { place, next: 1, work: Vec::new(), created_ids, memory_folder }
+        Self {
+            place,
+            next: 1,
+            work: Vec::new(),
+            partly_shown: BTreeSet::new(),
+            created_ids: Box::default(),
+            memory_folder,
+        }
     }
 
     /// Returns the path of the place's memory file. All unpublished places have place id 0, so
@@ -153,6 +161,16 @@ impl StudioTarget {
             actions,
         };
         self.work.push(Work::Apply { apply });
+    }
+
+    /// Notes that the mirror shows the effect of a queued proposal in part.
+    pub(crate) fn mark_partly_shown(&mut self, proposal: Seq) {
+        self.partly_shown.insert(proposal);
+    }
+
+    /// Whether a proposal was marked by [`StudioTarget::mark_partly_shown`]. Removes the mark.
+    pub(crate) fn take_partly_shown(&mut self, proposal: Seq) -> bool {
+        self.partly_shown.remove(&proposal)
     }
 
     /// Whether a proposal is queued and not yet acknowledged.
@@ -315,6 +333,49 @@ pub fn prepare_actions(
         files: None,
     };
     Ok(PreparedActions { actions, ack })
+}
+
+/// Builds the actions of a proposal whose effect the mirror shows, at least in part, so that it
+/// cannot be performed as a whole. The plugin remembers whether it applied the proposal. The caller
+/// rolls the mirror back.
+///
+/// # Errors
+/// A script is neither as before the proposal nor as the proposal leaves it.
+pub fn repeat_actions(
+    scene: &mut PlanningScene,
+    call: Seq,
+    proposal: &Proposal,
+    predicted: &Ack,
+    blobs: &BlobStore,
+) -> Result<Vec<Action>, Refusal> {
+    scene.begin_scope(call);
+    let mut actions = Vec::new();
+    for (at, (command, outcome)) in proposal.commands.iter().zip(&predicted.outcomes).enumerate() {
+        if proposal.is_in_files(at) {
+            continue;
+        }
+        if let Some(k) = command.new_instance_number() {
+            scene.scene_mut().set_next_number(k);
+        }
+        let over = fingerprint_scope(scene, command);
+        let performed = try_command(scene, command, blobs);
+        let id = match command {
+            Command::Restore { id, .. } => id,
+            _ => &command.target().id,
+        };
+        let node = performed.clone().ok().or_else(|| scene.by_id(id));
+        if let (Command::EditScript { .. }, Err(refusal)) = (command, performed)
+            && node.and_then(|node| scene.text_fingerprint(node)) != outcome.fingerprint
+        {
+            return Err(refusal);
+        }
+        let action = to_action(scene, command, node.unwrap_or_else(|| scene.root()), over)?;
+        actions.extend(action.map(|mut action| {
+            created_ids::use_studio_ids(scene, &mut action);
+            action
+        }));
+    }
+    Ok(actions)
 }
 
 /// Returns what a command leaves behind.
