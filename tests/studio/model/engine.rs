@@ -396,10 +396,7 @@ impl<'a> RealDaemon<'a> {
         for (work, wanted) in &asked {
             let answer = match wanted {
                 PluginQuery::Properties { .. } => PluginAnswer::Properties { known: Vec::new() },
-                PluginQuery::Sources { .. } => {
-                    let scripts = self.told.map_or(Vec::new(), |place| self.list_texts(place));
-                    PluginAnswer::Sources { scripts }
-                }
+                // All texts are in the snapshot.
                 other => panic!("the engine asks for {other:?}"),
             };
             let part = ScenePart::Answered { work: *work, answer };
@@ -454,8 +451,8 @@ impl<'a> RealDaemon<'a> {
         };
         vec![
             ScenePart::Nodes { nodes: columns },
-            ScenePart::End {},
             ScenePart::Sources { scripts: self.list_texts(place) },
+            ScenePart::End {},
         ]
     }
 

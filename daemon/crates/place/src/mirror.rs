@@ -303,6 +303,7 @@ impl Scene {
             ScenePart::Nodes { nodes } => self.mirror_mut()?.add_nodes(nodes),
             ScenePart::End {} => self.end_snapshot(),
             ScenePart::Sources { scripts } => {
+                self.mirror_mut()?.add_sources(scripts);
                 self.set_known_sources(scripts);
                 Ok(())
             }
@@ -506,6 +507,23 @@ impl Scene {
 }
 
 impl StudioMirror {
+    /// Adds the texts of scripts to the snapshot being received, if there is one.
+    fn add_sources(&mut self, scripts: &[ScriptText]) {
+        let Some(snapshot) = &mut self.snapshot else {
+            return;
+        };
+        let mirror = &mut snapshot.mirror;
+        for ScriptText { id, text, is_dirty } in scripts {
+            let Some(node) = debug_id(id).ok().and_then(|id| mirror.node_of(id)) else {
+                continue;
+            };
+            if *is_dirty {
+                mirror.drafts.insert(node);
+            }
+            mirror.set_known_value(node, ustr(SOURCE), Some(Variant::String(text.clone())));
+        }
+    }
+
     /// Adds instances to the snapshot being received.
     fn add_nodes(&mut self, nodes: &NodeColumns) -> Result<(), OutOfSync> {
         let Some(snapshot) = &mut self.snapshot else {

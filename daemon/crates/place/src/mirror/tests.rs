@@ -50,6 +50,26 @@ fn snapshot_becomes_a_tree() {
 }
 
 #[test]
+fn texts_within_a_snapshot_are_kept() {
+    let mut scene = place();
+    let sources = |text: &str, is_dirty| ScenePart::Sources {
+        scripts: vec![ScriptText { id: id("0_4"), text: text.to_owned(), is_dirty }],
+    };
+    scene.update_mirror(&sources("print(1)\n", true)).unwrap();
+    for is_dirty in [false, true] {
+        let given = [("Workspace", 0, "Workspace", "0_1"), ("Main", 1, "Script", "0_4")];
+        scene.update_mirror(&ScenePart::Begin { total: 2 }).unwrap();
+        scene.update_mirror(&nodes(&given)).unwrap();
+        scene.update_mirror(&sources("print(2)\n", is_dirty)).unwrap();
+        scene.update_mirror(&ScenePart::End {}).unwrap();
+        let main = node(&scene, "game.Workspace.Main");
+        assert_eq!(scene.script_text(main).as_deref(), Some("print(2)\n"));
+        assert!(scene.take_missing().is_empty());
+        assert_eq!(scene.has_draft(main), is_dirty);
+    }
+}
+
+#[test]
 fn missing_facts_are_requested_once() {
     let mut scene = place();
     let part = node(&scene, "game.Workspace.Part[1]");
