@@ -118,6 +118,21 @@ fn proposal_inside_a_created_instance_is_applied_as_approved() {
     }
 }
 
+#[test]
+fn request_is_planned_on_changes_made_just_before_it() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        super::until_shown(studio, "Connected");
+        eval(studio, "workspace.Wall.Name = 'Tower'");
+        ask(studio, "set Transparency = 0.5 on game.Workspace.Tower");
+        until(studio, "the card or a refusal", |studio| {
+            super::has(studio, "Approve") || super::shows(studio, "not done")
+        });
+        assert!(super::has(studio, "Approve"), "{:#?}", studio.visible_texts());
+    }
+}
+
 /// A change with a security warning.
 const LOADS: &str =
     "replace \"print(1)\" with \"loadstring('print(2)')()\" in game.ServerScriptService.Main";
