@@ -1,6 +1,8 @@
 //! Damage to binary files that respects their chunks and the structure of the contents.
 
-use super::{Dice, overwrite, raw};
+use random_draws::RandomDraws;
+
+use super::{draw_number, overwrite, raw};
 
 const HEADER: usize = 32;
 
@@ -58,10 +60,10 @@ pub(super) fn chunks(file: &[u8]) -> Vec<Chunk> {
 }
 
 /// Builds a file from a head and chunks, some of them uncompressed.
-pub(super) fn file(head: &[u8], chunks: &[Chunk], dice: &mut Dice) -> Vec<u8> {
+pub(super) fn file(head: &[u8], chunks: &[Chunk], draws: &mut RandomDraws) -> Vec<u8> {
     let mut bytes = head.to_vec();
     for chunk in chunks {
-        bytes.extend(chunk.print(dice.below(4) > 0));
+        bytes.extend(chunk.print(draws.below(4) > 0));
     }
     bytes
 }
@@ -89,42 +91,42 @@ pub(super) fn planes(numbers: &[i32]) -> Vec<u8> {
     (0..4).flat_map(|plane| folded.iter().map(move |it| it[plane])).collect()
 }
 
-pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
+pub(super) fn damage(bytes: &[u8], other: &[u8], draws: &mut RandomDraws) -> Vec<u8> {
     let mut head = bytes[..HEADER.min(bytes.len())].to_vec();
     let mut chunks = chunks(bytes);
     if chunks.is_empty() {
-        return raw(bytes.to_vec(), other, dice);
+        return raw(bytes.to_vec(), other, draws);
     }
-    match dice.below(12) {
-        0 => overwrite(&mut head[14..], dice),
-        1 => rearrange(&mut chunks, other, dice),
+    match draws.below(12) {
+        0 => overwrite(&mut head[14..], draws),
+        1 => rearrange(&mut chunks, other, draws),
         2 => {
             // A false number in a chunk's head.
-            let at = dice.below(chunks.len());
+            let at = draws.below(chunks.len());
             let mut raw = chunks[at].print(true);
-            let field = 4 + 4 * dice.below(3);
-            raw[field..field + 4].copy_from_slice(&dice.number().to_le_bytes());
+            let field = 4 + 4 * draws.below(3);
+            raw[field..field + 4].copy_from_slice(&draw_number(draws).to_le_bytes());
             chunks[at].raw = Some(raw);
         }
         _ => {
-            let at = choose(&chunks, dice);
+            let at = choose(&chunks, draws);
             let known = numbers(&chunks);
             let chunk = &mut chunks[at];
             if !chunk.content.is_empty() {
                 chunk.raw = None;
-                within(chunk, &known, dice);
+                within(chunk, &known, draws);
             }
         }
     }
-    file(&head, &chunks, dice)
+    file(&head, &chunks, draws)
 }
 
 /// Picks a chunk by its kind, because there are many more PROP chunks than others.
-fn choose(chunks: &[Chunk], dice: &mut Dice) -> usize {
+fn choose(chunks: &[Chunk], draws: &mut RandomDraws) -> usize {
     let wanted =
-        *dice.pick(&[b"INST", b"INST", b"PRNT", b"PRNT", b"SSTR", b"PROP", b"PROP", b"PROP"]);
+        draws.pick(&[b"INST", b"INST", b"PRNT", b"PRNT", b"SSTR", b"PROP", b"PROP", b"PROP"]);
     let found: Vec<usize> = (0..chunks.len()).filter(|at| chunks[*at].name == *wanted).collect();
-    if found.is_empty() { dice.below(chunks.len()) } else { *dice.pick(&found) }
+    if found.is_empty() { draws.below(chunks.len()) } else { draws.pick(&found) }
 }
 
 /// The referents of a file's instances, and some that no instance has.
@@ -149,9 +151,9 @@ fn instances(content: &[u8]) -> Option<(usize, usize)> {
     (end <= content.len()).then_some((start, end))
 }
 
-fn rearrange(chunks: &mut Vec<Chunk>, other: &[u8], dice: &mut Dice) {
-    let (at, to) = (dice.below(chunks.len()), dice.below(chunks.len()));
-    match dice.below(6) {
+fn rearrange(chunks: &mut Vec<Chunk>, other: &[u8], draws: &mut RandomDraws) {
+    let (at, to) = (draws.below(chunks.len()), draws.below(chunks.len()));
+    match draws.below(6) {
         0 => {
             chunks.remove(at);
         }
@@ -164,59 +166,59 @@ fn rearrange(chunks: &mut Vec<Chunk>, other: &[u8], dice: &mut Dice) {
         4 => {
             let others = self::chunks(other);
             if !others.is_empty() && other.starts_with(b"<roblox!") {
-                chunks.insert(to, dice.pick(&others).clone());
+                chunks.insert(to, draws.pick(&others));
             }
         }
-        _ => chunks.insert(to, Chunk::new(*b"ODD\0", vec![7; dice.below(40)])),
+        _ => chunks.insert(to, Chunk::new(*b"ODD\0", vec![7; draws.below(40)])),
     }
 }
 
 /// Damages the content of a chunk.
-fn within(chunk: &mut Chunk, known: &[i32], dice: &mut Dice) {
+fn within(chunk: &mut Chunk, known: &[i32], draws: &mut RandomDraws) {
     let content = &mut chunk.content;
-    if dice.below(5) == 0 {
-        let bent = raw(std::mem::take(content), &[], dice);
+    if draws.below(5) == 0 {
+        let bent = raw(std::mem::take(content), &[], draws);
         *content = bent;
         return;
     }
     match &chunk.name {
-        b"INST" => bend_instances(content, known, dice),
-        b"PRNT" => bend_parents(content, known, dice),
-        b"PROP" => bend_property(content, known, dice),
-        _ => overwrite(content, dice),
+        b"INST" => bend_instances(content, known, draws),
+        b"PRNT" => bend_parents(content, known, draws),
+        b"PROP" => bend_property(content, known, draws),
+        _ => overwrite(content, draws),
     }
 }
 
-fn bend_instances(content: &mut Vec<u8>, known: &[i32], dice: &mut Dice) {
-    let Some((start, end)) = instances(content) else { return overwrite(content, dice) };
-    match dice.below(6) {
-        0 => content[0] = dice.number() as u8,
-        1 => content[start - 5] = dice.below(3) as u8,
-        2 => content[start - 4..start].copy_from_slice(&dice.number().to_le_bytes()),
-        3 => content.truncate(end + dice.below(3)),
-        4 => content[..4].copy_from_slice(&dice.number().to_le_bytes()),
+fn bend_instances(content: &mut Vec<u8>, known: &[i32], draws: &mut RandomDraws) {
+    let Some((start, end)) = instances(content) else { return overwrite(content, draws) };
+    match draws.below(6) {
+        0 => content[0] = draw_number(draws) as u8,
+        1 => content[start - 5] = draws.below(3) as u8,
+        2 => content[start - 4..start].copy_from_slice(&draw_number(draws).to_le_bytes()),
+        3 => content.truncate(end + draws.below(3)),
+        4 => content[..4].copy_from_slice(&draw_number(draws).to_le_bytes()),
         _ => {
             let mut all = referents(&content[start..end]);
-            let at = dice.below(all.len());
+            let at = draws.below(all.len());
             if let Some(one) = all.get_mut(at) {
-                *one = *dice.pick(known);
+                *one = draws.pick(known);
             }
             content.splice(start..end, planes(&all));
         }
     }
 }
 
-fn bend_parents(content: &mut Vec<u8>, known: &[i32], dice: &mut Dice) {
+fn bend_parents(content: &mut Vec<u8>, known: &[i32], draws: &mut RandomDraws) {
     let count = number(content, 1).unwrap_or(0) as usize;
-    let Some(pairs) = content.get(5..5 + 8 * count) else { return overwrite(content, dice) };
+    let Some(pairs) = content.get(5..5 + 8 * count) else { return overwrite(content, draws) };
     let mut children = referents(&pairs[..4 * count]);
     let mut parents = referents(&pairs[4 * count..]);
-    for _ in 0..=dice.below(3) {
-        let (at, to) = (dice.below(children.len()), dice.below(children.len()));
+    for _ in 0..=draws.below(3) {
+        let (at, to) = (draws.below(children.len()), draws.below(children.len()));
         if children.is_empty() {
             break;
         }
-        match dice.below(8) {
+        match draws.below(8) {
             0 => parents[at] = children[at],
             1 => parents[at] = children[to],
             2 => (children[at], parents[at]) = (parents[at], children[at]),
@@ -224,8 +226,8 @@ fn bend_parents(content: &mut Vec<u8>, known: &[i32], dice: &mut Dice) {
                 children.push(children[at]);
                 parents.push(parents[to]);
             }
-            4 => parents[at] = *dice.pick(known),
-            5 => children[at] = *dice.pick(known),
+            4 => parents[at] = draws.pick(known),
+            5 => children[at] = draws.pick(known),
             6 => {
                 children.swap(at, to);
                 parents.swap(at, to);
@@ -242,37 +244,37 @@ fn bend_parents(content: &mut Vec<u8>, known: &[i32], dice: &mut Dice) {
     content.extend(planes(&parents));
 }
 
-fn bend_property(content: &mut Vec<u8>, known: &[i32], dice: &mut Dice) {
+fn bend_property(content: &mut Vec<u8>, known: &[i32], draws: &mut RandomDraws) {
     let Some(end) = number(content, 4).map(|len| 8 + len as usize) else {
-        return overwrite(content, dice);
+        return overwrite(content, draws);
     };
-    let Some(ty) = content.get(end).copied() else { return overwrite(content, dice) };
-    match dice.below(8) {
-        0 => content[..4].copy_from_slice(&dice.number().to_le_bytes()),
+    let Some(ty) = content.get(end).copied() else { return overwrite(content, draws) };
+    match draws.below(8) {
+        0 => content[..4].copy_from_slice(&draw_number(draws).to_le_bytes()),
         1 => {
             let name =
-                *dice.pick(&["Name", "Source", "Tags", "Attributes", "UniqueId", "Value", ""]);
+                draws.pick(&["Name", "Source", "Tags", "Attributes", "UniqueId", "Value", ""]);
             content.splice(8..end, name.bytes());
             content[4..8].copy_from_slice(&(name.len() as u32).to_le_bytes());
         }
-        2 => content[end] = dice.below(0x24) as u8,
+        2 => content[end] = draws.below(0x24) as u8,
         3 if ty == 0x13 => {
             let mut all = referents(&content[end + 1..]);
-            let at = dice.below(all.len());
+            let at = draws.below(all.len());
             if let Some(one) = all.get_mut(at) {
-                *one = *dice.pick(known);
+                *one = draws.pick(known);
             }
             content.truncate(end + 1);
             content.extend(planes(&all));
         }
-        4 => content.truncate(end + dice.below(content.len() - end)),
+        4 => content.truncate(end + draws.below(content.len() - end)),
         5 => content.extend([1, 0, 0, 0]),
         6 => {
-            for _ in 0..=dice.below(4) {
-                let at = end + dice.below(content.len() - end);
-                content[at] = dice.below(256) as u8;
+            for _ in 0..=draws.below(4) {
+                let at = end + draws.below(content.len() - end);
+                content[at] = draws.below(256) as u8;
             }
         }
-        _ => overwrite(&mut content[end..], dice),
+        _ => overwrite(&mut content[end..], draws),
     }
 }

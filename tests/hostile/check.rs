@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use random_draws::RandomDraws;
 use scene_schemas::Value;
 use vector_place::diff::diff_scenes;
 use vector_place::selector::Selector;
 use vector_place::{DetachedSubtree, Node, Scene};
-
-use super::Dice;
 
 /// How far an input got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +23,7 @@ pub(super) enum Stage {
 const LOOKS: usize = 60;
 
 /// Uses a file as a session would, and checks the invariants.
-pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String> {
+pub(super) fn check(bytes: &Arc<[u8]>, draws: &mut RandomDraws) -> Result<Stage, String> {
     let Ok(mut scene) = Scene::open(Arc::clone(bytes)) else {
         return Ok(Stage::Refused);
     };
@@ -37,9 +36,9 @@ pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String>
             unchanged.len()
         ));
     }
-    walk(&scene, dice)?;
+    walk(&scene, draws)?;
     let mark = scene.journal_mark();
-    let edits = edit(&mut scene, dice);
+    let edits = edit(&mut scene, draws);
     let stage = match scene.encode() {
         Ok(after) => {
             hold(&scene, &after, &edits)?;
@@ -75,14 +74,14 @@ fn hold(scene: &Scene, after: &[u8], edits: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn walk(scene: &Scene, dice: &mut Dice) -> Result<(), String> {
+fn walk(scene: &Scene, draws: &mut RandomDraws) -> Result<(), String> {
     let nodes: Vec<Node> = scene.subtree(scene.root()).collect();
     if nodes.len() != scene.len() + 1 {
         return Err("the walk and the length differ".to_owned());
     }
     let _ = (scene.unsupported_items(), scene.is_place());
     for _ in 0..LOOKS.min(nodes.len()) {
-        look(scene, *dice.pick(&nodes))?;
+        look(scene, draws.pick(&nodes))?;
     }
     for text in ["Part", "#Wall", "[Anchored = true]", "* > Script", "Model Part[Name ^= \"W\"]"] {
         if let Ok(selector) = Selector::parse(text) {
@@ -125,21 +124,21 @@ fn look(scene: &Scene, node: Node) -> Result<(), String> {
 }
 
 /// Makes a few edits and describes them.
-fn edit(scene: &mut Scene, dice: &mut Dice) -> Vec<String> {
+fn edit(scene: &mut Scene, draws: &mut RandomDraws) -> Vec<String> {
     let mut done = Vec::new();
-    for _ in 0..=dice.below(5) {
+    for _ in 0..=draws.below(5) {
         let nodes: Vec<Node> = scene.subtree(scene.root()).take(3_000).collect();
-        let (node, other) = (*dice.pick(&nodes), *dice.pick(&nodes));
+        let (node, other) = (draws.pick(&nodes), draws.pick(&nodes));
         let said = format!("{}", scene.path(node));
-        let kind = dice.below(14);
+        let kind = draws.below(14);
         let what = if node == scene.root() {
-            let class = *dice.pick(&["Folder", "Workspace", "Script"]);
+            let class = draws.pick(&["Folder", "Workspace", "Script"]);
             scene.create(node, class, "New");
             "create"
         } else if kind < 7 {
-            change(scene, node, other, kind, dice)
+            change(scene, node, other, kind, draws)
         } else {
-            rebuild(scene, node, other, kind, dice)
+            rebuild(scene, node, other, kind, draws)
         };
         done.push(format!("{what} {said}"));
     }
@@ -152,13 +151,13 @@ fn change(
     node: Node,
     other: Node,
     kind: usize,
-    dice: &mut Dice,
+    draws: &mut RandomDraws,
 ) -> &'static str {
     let names = scene.stored_names(node);
-    let name = if names.is_empty() { "Anything" } else { *dice.pick(&names) };
+    let name = if names.is_empty() { "Anything" } else { draws.pick(&names) };
     match kind {
         0 => {
-            let name = *dice.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]);
+            let name = draws.pick(&["Hostile", "", "Größe", "a<b>&\"']]>", " \n "]);
             scene.rename(node, name);
             "rename"
         }
@@ -183,7 +182,7 @@ fn change(
         5 => {
             let other = if other == scene.root() { node } else { other };
             let target = scene.target(other);
-            let name = *dice.pick(&["Value", "PrimaryPart", "Part0", "NotInvented"]);
+            let name = draws.pick(&["Value", "PrimaryPart", "Part0", "NotInvented"]);
             let _ = scene.set_property(node, name, Some(&Value::Ref(Some(target))));
             "reference"
         }
@@ -204,13 +203,13 @@ fn rebuild(
     node: Node,
     other: Node,
     kind: usize,
-    dice: &mut Dice,
+    draws: &mut RandomDraws,
 ) -> &'static str {
-    let index = Some(dice.below(5) as u32);
+    let index = Some(draws.below(5) as u32);
     match kind {
         7 | 8 => {
             let class = scene.class(other).to_owned();
-            let class = if dice.below(2) == 0 { &class } else { "Part" };
+            let class = if draws.below(2) == 0 { &class } else { "Part" };
             let new = scene.create(node, class, "New");
             let name = scene.stored_names(other).first().copied();
             if let Some((name, value)) =
@@ -237,7 +236,7 @@ fn rebuild(
         _ => {
             let Ok(subtree) = scene.encode_subtree(node) else { return "nothing" };
             let subtree = DetachedSubtree::decode(&subtree).expect("what was encoded is a subtree");
-            if dice.below(2) == 0 {
+            if draws.below(2) == 0 {
                 scene.delete(node);
             }
             let other = if scene.is_live(other) { other } else { scene.root() };

@@ -21,55 +21,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use random_draws::RandomDraws;
 use vector_place::FileFormat;
 use vector_tests::cases as shared;
 use vector_tests::{generated, places};
 
-/// Marsaglia's xorshift: the same numbers on every machine.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    fn new(file: u64, round: u64) -> Self {
-        let seed = (file << 40 ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self(seed | 1)
+/// Typical false numbers of malicious files.
+pub(crate) fn draw_number(draws: &mut RandomDraws) -> u32 {
+    match draws.below(10) {
+        0 => 0,
+        1 => 1,
+        2 => 0x7fff_ffff,
+        3 => u32::MAX,
+        4 => 1 << 31,
+        5 => 70_000,
+        6 => draws.bits() as u32,
+        _ => draws.below(40) as u32,
     }
+}
 
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    /// A number below `n`, or 0 if `n` is 0.
-    fn below(&mut self, n: usize) -> usize {
-        self.next() as usize % n.max(1)
-    }
-
-    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
-    }
-
-    /// Typical false numbers of malicious files.
-    fn number(&mut self) -> u32 {
-        match self.below(10) {
-            0 => 0,
-            1 => 1,
-            2 => 0x7fff_ffff,
-            3 => u32::MAX,
-            4 => 1 << 31,
-            5 => 70_000,
-            6 => self.next() as u32,
-            _ => self.below(40) as u32,
-        }
-    }
-
-    /// A random range within `0..len`, at most `most` long.
-    fn range(&mut self, len: usize, most: usize) -> std::ops::Range<usize> {
-        let start = self.below(len + 1);
-        let end = (start + self.below(most + 1)).min(len);
-        start..end
-    }
+/// A random range within `0..len`, at most `most` long.
+pub(crate) fn draw_range(
+    draws: &mut RandomDraws,
+    len: usize,
+    most: usize,
+) -> std::ops::Range<usize> {
+    let start = draws.below(len + 1);
+    let end = (start + draws.below(most + 1)).min(len);
+    start..end
 }
 
 /// A file to be damaged.
@@ -110,44 +89,45 @@ fn bases() -> Vec<Base> {
 }
 
 /// Damages a file, once or several times.
-fn damaged(base: &Base, other: &Base, dice: &mut Dice) -> Vec<u8> {
+fn damaged(base: &Base, other: &Base, draws: &mut RandomDraws) -> Vec<u8> {
     let mut bytes = base.bytes.clone();
-    for _ in 0..=[0, 0, 0, 1, 3][dice.below(5)] {
+    for _ in 0..=[0, 0, 0, 1, 3][draws.below(5)] {
         let is_binary = bytes.starts_with(b"<roblox!");
-        bytes = match dice.below(8) {
-            0 => raw(bytes, &other.bytes, dice),
-            _ if is_binary => binary::damage(&bytes, &other.bytes, dice),
-            _ => xml::damage(&bytes, &other.bytes, dice),
+        bytes = match draws.below(8) {
+            0 => raw(bytes, &other.bytes, draws),
+            _ if is_binary => binary::damage(&bytes, &other.bytes, draws),
+            _ => xml::damage(&bytes, &other.bytes, draws),
         };
     }
     bytes
 }
 
 /// Damages bytes without knowledge of the format.
-fn raw(mut bytes: Vec<u8>, other: &[u8], dice: &mut Dice) -> Vec<u8> {
-    match dice.below(6) {
-        0 => bytes.truncate(dice.below(bytes.len() + 1)),
+fn raw(mut bytes: Vec<u8>, other: &[u8], draws: &mut RandomDraws) -> Vec<u8> {
+    match draws.below(6) {
+        0 => bytes.truncate(draws.below(bytes.len() + 1)),
         1 => {
-            for _ in 0..=dice.below(8) {
-                let at = dice.below(bytes.len());
+            for _ in 0..=draws.below(8) {
+                let at = draws.below(bytes.len());
                 if let Some(byte) = bytes.get_mut(at) {
-                    *byte ^= 1 << dice.below(8);
+                    *byte ^= 1 << draws.below(8);
                 }
             }
         }
-        2 => overwrite(&mut bytes, dice),
+        2 => overwrite(&mut bytes, draws),
         3 => {
-            let (from, to) = (dice.range(other.len(), 400), dice.range(bytes.len(), 400));
+            let (from, to) =
+                (draw_range(draws, other.len(), 400), draw_range(draws, bytes.len(), 400));
             bytes.splice(to, other[from].iter().copied());
         }
         4 => {
-            let gone = dice.range(bytes.len(), 60);
+            let gone = draw_range(draws, bytes.len(), 60);
             bytes.drain(gone);
         }
         _ => {
-            let again = dice.range(bytes.len(), 300);
+            let again = draw_range(draws, bytes.len(), 300);
             let again = bytes[again].to_vec();
-            let at = dice.below(bytes.len() + 1);
+            let at = draws.below(bytes.len() + 1);
             bytes.splice(at..at, again);
         }
     }
@@ -155,11 +135,11 @@ fn raw(mut bytes: Vec<u8>, other: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 /// Overwrites four bytes with a false number.
-fn overwrite(bytes: &mut [u8], dice: &mut Dice) {
-    let at = dice.below(bytes.len().saturating_sub(3));
-    let number = dice.number();
+fn overwrite(bytes: &mut [u8], draws: &mut RandomDraws) {
+    let at = draws.below(bytes.len().saturating_sub(3));
+    let number = draw_number(draws);
     if let Some(four) = bytes.get_mut(at..at + 4) {
-        let number = if dice.below(4) == 0 { number.to_be_bytes() } else { number.to_le_bytes() };
+        let number = if draws.below(4) == 0 { number.to_be_bytes() } else { number.to_le_bytes() };
         four.copy_from_slice(&number);
     }
 }
@@ -189,9 +169,9 @@ struct Tally {
 }
 
 /// Checks one input. A failure names the input and the file to which it was written.
-fn run(bytes: Vec<u8>, name: &str, dice: &mut Dice, tally: &mut Tally) {
+fn run(bytes: Vec<u8>, name: &str, draws: &mut RandomDraws, tally: &mut Tally) {
     let (bytes, started): (Arc<[u8]>, _) = (bytes.into(), Instant::now());
-    let outcome = catch_unwind(AssertUnwindSafe(|| check::check(&bytes, dice)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| check::check(&bytes, draws)));
     tally.inputs += 1;
     let took = started.elapsed();
     if took > tally.slowest {
@@ -226,10 +206,10 @@ fn damaged_files_do_no_harm() {
     let first = variable("VECTOR_HOSTILE_FROM").unwrap_or(0);
     for (at, base) in bases.iter().enumerate() {
         for round in first..first + rounds(base) {
-            let mut dice = Dice::new(at as u64, round);
-            let other = dice.pick(&bases);
-            let bytes = damaged(base, other, &mut dice);
-            run(bytes, &format!("{} {round}", base.name), &mut dice, &mut tally);
+            let mut draws = RandomDraws::from_seed((at as u64) << 40 ^ round);
+            let other = &bases[draws.below(bases.len())];
+            let bytes = damaged(base, other, &mut draws);
+            run(bytes, &format!("{} {round}", base.name), &mut draws, &mut tally);
         }
     }
     println!("{tally:?}");
@@ -244,6 +224,6 @@ fn external_input_does_no_harm() {
     let bytes = fs::read(Path::new(&path)).unwrap();
     for round in 0..50 {
         let name = format!("outside {round}");
-        run(bytes.clone(), &name, &mut Dice::new(0, round), &mut Tally::default());
+        run(bytes.clone(), &name, &mut RandomDraws::from_seed(round), &mut Tally::default());
     }
 }

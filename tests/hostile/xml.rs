@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Dice, raw};
+use random_draws::RandomDraws;
+
+use super::{draw_range, raw};
 
 /// A file with valid XML that Studio never writes.
 pub(super) const ODD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
@@ -152,18 +154,18 @@ fn names(bytes: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
+pub(super) fn damage(bytes: &[u8], other: &[u8], draws: &mut RandomDraws) -> Vec<u8> {
     let mut out = bytes.to_vec();
     // Damage a large file only near one place, to be fast.
-    let window = dice.range(bytes.len().saturating_sub(60_000), 1).start;
+    let window = draw_range(draws, bytes.len().saturating_sub(60_000), 1).start;
     let part = &bytes[window..bytes.len().min(window + 60_000)];
     let tags: Vec<_> =
         tags(part).into_iter().map(|tag| tag.start + window..tag.end + window).collect();
     if tags.is_empty() {
-        return raw(out, other, dice);
+        return raw(out, other, draws);
     }
-    let (tag, behind) = (dice.pick(&tags).clone(), dice.pick(&tags).clone());
-    match dice.below(10) {
+    let (tag, behind) = (draws.pick(&tags), draws.pick(&tags));
+    match draws.below(10) {
         0 => drop(out.drain(tag)),
         1 => {
             let again = bytes[tag].to_vec();
@@ -174,37 +176,37 @@ pub(super) fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
             let range = tag.start.min(behind.start)..tag.end.max(behind.end).min(tag.start + 3_000);
             if range.start < range.end {
                 let moved: Vec<u8> = out.drain(range).collect();
-                let at = dice.below(out.len() + 1);
-                if dice.below(2) == 0 {
+                let at = draws.below(out.len() + 1);
+                if draws.below(2) == 0 {
                     out.splice(at..at, moved);
                 }
             }
         }
         3 | 4 => {
-            let at = if dice.below(2) == 0 { tag.start } else { tag.end };
-            out.splice(at..at, dice.pick(FRAGMENTS).bytes());
+            let at = if draws.below(2) == 0 { tag.start } else { tag.end };
+            out.splice(at..at, draws.pick(FRAGMENTS).bytes());
         }
         5 => {
-            let at = dice.range(bytes.len(), 0).start;
-            out.splice(at..at, dice.pick(FRAGMENTS).bytes());
+            let at = draw_range(draws, bytes.len(), 0).start;
+            out.splice(at..at, draws.pick(FRAGMENTS).bytes());
         }
-        6 | 7 => rename(&mut out, part, window, dice),
+        6 | 7 => rename(&mut out, part, window, draws),
         8 => {
-            let from = dice.range(other.len(), 2_000);
+            let from = draw_range(draws, other.len(), 2_000);
             out.splice(tag.end..tag.end, other[from].iter().copied());
         }
-        _ => nest(&mut out, tag.end, dice),
+        _ => nest(&mut out, tag.end, draws),
     }
     out
 }
 
 /// Replaces a name with that of another element, or with an odd one.
-fn rename(out: &mut Vec<u8>, part: &[u8], window: usize, dice: &mut Dice) {
+fn rename(out: &mut Vec<u8>, part: &[u8], window: usize, draws: &mut RandomDraws) {
     let names = names(part);
     if names.is_empty() {
         return;
     }
-    let (to, from) = (dice.pick(&names).clone(), dice.pick(&names).clone());
+    let (to, from) = (draws.pick(&names), draws.pick(&names));
     let odd = [
         "",
         "null",
@@ -216,23 +218,23 @@ fn rename(out: &mut Vec<u8>, part: &[u8], window: usize, dice: &mut Dice) {
         "&#65;",
         " a ",
     ];
-    let value = match dice.below(2) {
+    let value = match draws.below(2) {
         0 => part[from].to_vec(),
-        _ => dice.pick(&odd).as_bytes().to_vec(),
+        _ => draws.pick(&odd).as_bytes().to_vec(),
     };
     out.splice(to.start + window..to.end + window, value);
 }
 
 /// Nests a few elements, closed or not.
-fn nest(out: &mut Vec<u8>, at: usize, dice: &mut Dice) {
-    let depth = 1 + dice.below(60);
-    let (open, close) = *dice.pick(&[
+fn nest(out: &mut Vec<u8>, at: usize, draws: &mut RandomDraws) {
+    let depth = 1 + draws.below(60);
+    let (open, close) = draws.pick(&[
         ("<Item class=\"Folder\">", "</Item>"),
         ("<a>", "</a>"),
         ("<Properties>", "</Properties>"),
     ]);
     let mut text = open.repeat(depth);
-    if dice.below(4) > 0 {
+    if draws.below(4) > 0 {
         text.push_str(&close.repeat(depth));
     }
     out.splice(at..at, text.into_bytes());

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use random_draws::RandomDraws;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
@@ -14,8 +15,8 @@ use vector_ledger::Ledger;
 use vector_place::Node;
 use vector_rojo_project::RojoProject as Target;
 
-use super::chance::{Chance, Project};
 use super::edits::snapshot;
+use super::random_projects::Project;
 
 const NAMES: [&str; 9] = ["n", "a", "A", "b", "a.server", "init", "x y", "deep", "m.meta"];
 const CLASSES: [&str; 8] = [
@@ -29,31 +30,31 @@ const CLASSES: [&str; 8] = [
     "ModuleScript",
 ];
 
-fn call(chance: &mut Chance, engine: &WorkflowRun) -> ToolCall {
+fn call(draws: &mut RandomDraws, engine: &WorkflowRun) -> ToolCall {
     let scene = engine.scene();
     let all: Vec<Node> = scene.subtree(scene.root()).skip(1).collect();
-    let one = all[chance.below(all.len())];
+    let one = all[draws.below(all.len())];
     let path = scene.path(one).to_string();
-    let other = scene.path(all[chance.below(all.len())]).to_string();
-    let name = chance.pick(&NAMES);
-    let (tool, args): (&str, Json) = match chance.below(9) {
+    let other = scene.path(all[draws.below(all.len())]).to_string();
+    let name = draws.pick(&NAMES);
+    let (tool, args): (&str, Json) = match draws.below(9) {
         0..=2 => {
-            let props = match chance.below(3) {
+            let props = match draws.below(3) {
                 0 => json!({ "Name": name, "@N": 5 }),
                 _ => json!({ "Name": name }),
             };
-            let class = chance.pick(&CLASSES);
+            let class = draws.pick(&CLASSES);
             ("create_instance", json!({ "className": class, "parentPath": path, "props": props }))
         }
         3 => ("rename_instance", json!({ "path": path, "newName": name })),
         4 => ("move_instance", json!({ "path": path, "parentPath": other })),
         5 => ("delete_instance", json!({ "path": path })),
-        6 => ("set_properties", json!({ "path": path, "props": { "@M": (chance.below(2)) } })),
+        6 => ("set_properties", json!({ "path": path, "props": { "@M": (draws.below(2)) } })),
         7 => ("set_properties", json!({ "path": path, "props": { "Archivable": false } })),
-        _ => match all.iter().find(|node| scene.is_script(**node) && chance.below(3) == 0) {
+        _ => match all.iter().find(|node| scene.is_script(**node) && draws.below(3) == 0) {
             Some(script) => {
                 let path = scene.path(*script).to_string();
-                let text = ["return 7\n", "return 8\nlocal", "-- new\n"][chance.below(3)];
+                let text = ["return 7\n", "return 8\nlocal", "-- new\n"][draws.below(3)];
                 ("write_script", json!({ "path": path, "source": text }))
             }
             None => ("clone_instance", json!({ "path": path, "name": name })),
@@ -118,7 +119,7 @@ fn check(seed: u64) -> (Vec<String>, usize, usize) {
         }
         let before = snapshot(&project.root);
         let mut run = Run::new(&project, &ledger);
-        let call = call(&mut project.chance, &run.engine);
+        let call = call(&mut project.draws, &run.engine);
         let said = format!("{call:?}");
         let is_written = run.go(call);
         let after = snapshot(&project.root);

@@ -4,7 +4,6 @@
 //! installed, its sourcemap and its place are compared as well.
 
 mod cases;
-mod chance;
 mod crash;
 mod edited;
 mod edits;
@@ -15,6 +14,7 @@ mod moved;
 mod named;
 mod oracle;
 mod packages;
+mod random_projects;
 mod recover;
 mod sourcemap;
 mod vectors;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use vector_place::Scene;
 use vector_place::diff::diff_scenes;
+use vector_place::{FileFormat, Scene};
 use vector_rojo_project::{ProjectTree, SourcemapOptions};
 use vector_tests::requirement::Requirement;
 
@@ -61,7 +61,14 @@ pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     for difference in diff_scenes(&built, &scene) {
         wrong.push(format!("from what Rojo builds: {difference:?}"));
     }
-    let written = Scene::decode(&scene.encode().unwrap()).unwrap();
+    let written = match scene.encode() {
+        // Only the binary format can hold such a text.
+        Err(why) if why.to_string().contains("U+0000") => {
+            scene.convert_to(FileFormat::Binary).and_then(|mut scene| scene.encode())
+        }
+        written => written,
+    };
+    let written = Scene::decode(&written.unwrap()).unwrap();
     for difference in diff_scenes(&built, &written) {
         wrong.push(format!("from what Rojo builds, once written: {difference:?}"));
     }

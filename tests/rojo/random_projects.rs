@@ -3,30 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use random_draws::RandomDraws;
 use tempfile::TempDir;
 use vector_rojo_project::{ProjectInstance, ProjectTree, TreeUpdate};
 
 use super::oracle::{differences, rojo};
-
-/// A pseudorandom generator that is the same in every run.
-pub(super) struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    pub(super) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
-        all[self.below(all.len())]
-    }
-}
 
 /// Only a few names, so that collisions occur.
 const STEMS: [&str; 6] = ["a", "b", "init", "A", "Ünï code", "a.spec"];
@@ -101,7 +82,7 @@ const ROOTS: [&str; 4] = [
 pub(super) struct Project {
     folder: TempDir,
     pub(super) root: PathBuf,
-    pub(super) chance: Chance,
+    pub(super) draws: RandomDraws,
     /// Whether files may be invalid.
     wrong: bool,
     /// Whether a link exists. There is at most one, because Rojo loops forever on two that cross.
@@ -112,11 +93,12 @@ impl Project {
     pub(super) fn new(seed: u64, wrong: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(folder.path()).unwrap();
-        let mut project = Self { folder, root, chance: Chance(seed), wrong, links: false };
+        let mut project =
+            Self { folder, root, draws: RandomDraws::from_seed(seed), wrong, links: false };
         std::fs::create_dir(project.root.join("src")).unwrap();
-        let text = project.chance.pick(&ROOTS);
+        let text = project.draws.pick(&ROOTS);
         std::fs::write(project.root.join("default.project.json"), text).unwrap();
-        for _ in 0..project.chance.below(40) {
+        for _ in 0..project.draws.below(40) {
             project.write();
         }
         project
@@ -125,8 +107,8 @@ impl Project {
     /// Picks a folder below `src`, and creates it if it is missing.
     fn somewhere(&mut self, changed: &mut Vec<PathBuf>) -> PathBuf {
         let mut at = self.root.join("src");
-        for _ in 0..self.chance.below(4) {
-            at.push(self.chance.pick(&["a", "b", "deep", "init"]));
+        for _ in 0..self.draws.below(4) {
+            at.push(self.draws.pick(&["a", "b", "deep", "init"]));
             if at.is_file() {
                 at.pop();
             } else if !at.exists() {
@@ -140,16 +122,16 @@ impl Project {
     fn write(&mut self) -> Vec<PathBuf> {
         let mut changed = Vec::new();
         let mut file = self.somewhere(&mut changed);
-        let stem = match self.chance.below(12) {
+        let stem = match self.draws.below(12) {
             0 if file != self.root.join("src") => "default",
             1 | 2 => "init",
-            _ => self.chance.pick(&STEMS),
+            _ => self.draws.pick(&STEMS),
         };
         let (end, texts) =
-            if stem == "default" { KINDS[16] } else { KINDS[self.chance.below(KINDS.len())] };
-        let text = match self.chance.below(12) {
-            0 if self.wrong => self.chance.pick(&WRONG),
-            _ => self.chance.pick(texts),
+            if stem == "default" { KINDS[16] } else { KINDS[self.draws.below(KINDS.len())] };
+        let text = match self.draws.below(12) {
+            0 if self.wrong => self.draws.pick(&WRONG),
+            _ => self.draws.pick(texts),
         };
         file.push(format!("{stem}{end}"));
         // The folder may already contain a folder of this name.
@@ -180,11 +162,11 @@ impl Project {
     /// Makes a random change, and returns the paths that a watcher would report.
     fn change(&mut self) -> Vec<PathBuf> {
         let entries = self.entries();
-        if entries.is_empty() || self.chance.below(3) == 0 {
+        if entries.is_empty() || self.draws.below(3) == 0 {
             return self.write();
         }
-        let entry = entries[self.chance.below(entries.len())].clone();
-        match self.chance.below(6) {
+        let entry = entries[self.draws.below(entries.len())].clone();
+        match self.draws.below(6) {
             0 if entry.is_dir() => {
                 std::fs::remove_dir_all(&entry).unwrap();
                 vec![entry]
@@ -194,7 +176,7 @@ impl Project {
                 vec![entry]
             }
             2 => {
-                let to = entries[self.chance.below(entries.len())].with_file_name("b");
+                let to = entries[self.draws.below(entries.len())].with_file_name("b");
                 if to.exists() || to.starts_with(&entry) {
                     return Vec::new();
                 }
@@ -203,8 +185,8 @@ impl Project {
             }
             #[cfg(unix)]
             4 if entry.is_dir() => {
-                let to = entries[self.chance.below(entries.len())].clone();
-                let link = entry.join(self.chance.pick(&["b", "l.luau", "a.meta.json", "k"]));
+                let to = entries[self.draws.below(entries.len())].clone();
+                let link = entry.join(self.draws.pick(&["b", "l.luau", "a.meta.json", "k"]));
                 if link.symlink_metadata().is_ok() || link.starts_with(&to) || self.links {
                     return Vec::new();
                 }
@@ -214,7 +196,7 @@ impl Project {
             }
             3 => {
                 let file = self.root.join("default.project.json");
-                std::fs::write(&file, self.chance.pick(&ROOTS)).unwrap();
+                std::fs::write(&file, self.draws.pick(&ROOTS)).unwrap();
                 vec![file]
             }
             _ if entry.is_file() => {
@@ -281,7 +263,7 @@ fn partial_update_matches_a_full_read() {
         let Ok(mut tree) = ProjectTree::read(&project.root) else { continue };
         for step in 0..12 {
             let mut paths = Vec::new();
-            for _ in 0..=project.chance.below(3) {
+            for _ in 0..=project.draws.below(3) {
                 paths.extend(project.change());
             }
             let was = tree.instances.clone();
