@@ -95,15 +95,15 @@ fn place_picture_shows_pending_proposals_and_refuses_bad_options() {
     assert_ne!(bench.of_place("view=front").unwrap(), alone);
     bench.propose("delete #Lamp");
     assert_ne!(bench.of_place("").unwrap(), alone, "as it would be with what waits");
-    refused(bench.of_place("view=back"), 400, "not a view");
+    refused(bench.of_place("view=back"), 400, "not a valid view");
     refused(bench.of_place("path=Workspace"), 400, "not a path");
     refused(bench.of_place("path=game.Nothing"), 404, "game.Nothing");
     refused(bench.of_place("path=game.Lighting"), 404, "no parts to render");
-    refused(bench.of_proposal(2, "when=never"), 400, "not a when");
+    refused(bench.of_proposal(2, "when=never"), 400, "not a valid when");
     let place = bench.opened["session"].as_str().unwrap();
     for size in ["63", "2049", "0"] {
         let path = format!("/api/sessions/{place}/picture?size={size}");
-        refused(bench.human.picture(&path), 400, "not a size");
+        refused(bench.human.picture(&path), 400, "not a valid size");
     }
     refused(bench.human.picture("/api/sessions/nobody/picture"), 404, "not open");
 }

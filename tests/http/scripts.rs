@@ -208,7 +208,7 @@ fn incomplete_script_queries_name_the_missing_parameter() {
         (format!("place={place}"), 400, "No script is specified"),
         (format!("place={place}&path=game..x"), 400, "is not a path"),
         (format!("place={place}&path=game.Workspace.Nobody"), 404, "There is no script"),
-        ("place=nowhere&path=game.Workspace.Main".to_owned(), 404, "in nowhere"),
+        ("place=nowhere&path=game.Workspace.Main".to_owned(), 404, "history of nowhere"),
     ] {
         let answer = bench.human.call("GET", &format!("/api/scripts/at?{query}"), &Json::Null);
         let message = answer.body["message"].as_str().unwrap().to_owned();

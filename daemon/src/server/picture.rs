@@ -76,6 +76,6 @@ impl FromParameters for PlacePictureQuery {
 }
 
 fn unknown_value(name: &str, sent: &str, known: &str) -> Failure {
-    let message = format!("`{sent}` is not a valid valid {name} of a picture.");
+    let message = format!("`{sent}` is not a valid {name} of a picture.");
     failure(FailureKind::BadRequest, message, format!("Omit it, or send {known}."))
 }
