@@ -181,6 +181,12 @@ game:GetService("ScriptEditorService"):UpdateSourceAsync(it, function()
 end)
 "#;
 
+/// Adds the long script, and waits until it has its text.
+fn add_long_script(studio: &Studio) {
+    eval(studio, LONG);
+    until(studio, "the long text", |studio| texts(studio)[1] == "print(1)");
+}
+
 #[test]
 fn plugin_killed_midway_reverts_long_script_texts() {
     let length = "print(1)\n".len() + "-- äöü\n".len() * 40_000;
@@ -190,7 +196,7 @@ fn plugin_killed_midway_reverts_long_script_texts() {
     for skip in (6..30).step_by(3) {
         let desk = Desk::ready(Signals::Deferred);
         let studio = &desk.studio;
-        eval(studio, LONG);
+        add_long_script(studio);
         desk.propose("replace \"print(1)\" with \"print(2)\" in all scripts");
         studio.kill_at_write(skip);
         click(studio, "Approve");
@@ -336,54 +342,49 @@ fn proposal_inside_a_created_instance_outlives_restarts() {
     }
 }
 
-#[test]
-fn unfinished_write_that_the_user_types_over_is_not_replanned() {
+/// Returns a Studio whose plugin has performed a replacement, with Vector stopped before it was
+/// told and started again after the user typed a text into Main.
+fn write_interrupted(has_long: bool, scripts: &str, typed: &str) -> (Home, Daemon, Studio) {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
     let port = daemon.port;
     let settings = studio_sim::SharedSettings::default();
     settings.set("VectorPort", Some(port.to_string()));
     let studio = studio(&settings, Signals::Deferred);
+    if has_long {
+        add_long_script(&studio);
+    }
     super::pair(&studio, &daemon);
-    super::ask(&studio, "replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main");
+    super::ask(&studio, &format!("replace \"print(1)\" with \"print(2)\" in {scripts}"));
     until_there(&studio, "Approve");
-    // The script is written, and Vector is stopped before it is told.
     studio.on_request("/apply", 0, Answer::Kill);
     click(&studio, "Approve");
     until(&studio, "unloaded", |studio| studio.widgets().is_empty());
     daemon.kill();
-    studio.edit_script("ServerScriptService.Main", "-- mine\nprint(1)\n", false);
-    let _daemon = Daemon::start_on(binary::vector(), home.path(), port);
+    studio.edit_script("ServerScriptService.Main", typed, false);
+    let daemon = Daemon::start_on(binary::vector(), home.path(), port);
     load(&studio);
+    (home, daemon, studio)
+}
+
+#[test]
+fn unfinished_write_that_the_user_types_over_is_not_replanned() {
+    let typed = "-- mine\nprint(1)\n";
+    let (home, _daemon, studio) = write_interrupted(false, "game.ServerScriptService.Main", typed);
     until_shown(&studio, "Check whether");
     assert!(!has(&studio, "Approve"));
     assert_eq!(proposals(&home), 1);
     let source = eval(&studio, "return game.ServerScriptService.Main.Source");
-    assert_eq!(source, "-- mine\nprint(1)\n", "what the person typed stays");
+    assert_eq!(source, typed, "what the person typed stays");
 }
 
 #[test]
 fn plugin_settles_an_unfinished_proposal_that_the_place_shows_in_part() {
-    let home = Home::new();
-    let daemon = Daemon::start(binary::vector(), home.path());
-    let port = daemon.port;
-    let settings = studio_sim::SharedSettings::default();
-    settings.set("VectorPort", Some(port.to_string()));
-    let studio = studio(&settings, Signals::Deferred);
-    eval(&studio, LONG);
-    super::pair(&studio, &daemon);
-    super::ask(&studio, "replace \"print(1)\" with \"print(2)\" in all scripts");
-    until_there(&studio, "Approve");
-    studio.on_request("/apply", 0, Answer::Kill);
-    click(&studio, "Approve");
-    until(&studio, "unloaded", |studio| studio.widgets().is_empty());
-    daemon.kill();
-    studio.edit_script("ServerScriptService.Main", "print(1)\n", false);
-    let _daemon = Daemon::start_on(binary::vector(), home.path(), port);
-    load(&studio);
+    let typed = "print(1)\n";
+    let (home, _daemon, studio) = write_interrupted(true, "all scripts", typed);
     until_shown(&studio, "Step 1: applied");
     assert_eq!(proposals(&home), 1);
-    assert_eq!(texts(&studio)[0], "print(1)\n", "what the person typed stays");
+    assert_eq!(texts(&studio)[0], typed, "what the person typed stays");
     assert_eq!(steps(&studio).len(), 1, "{:?}", steps(&studio));
 }
 
