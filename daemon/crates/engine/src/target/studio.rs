@@ -23,7 +23,7 @@ use vector_core::proposal::{BlobStore, build_inverse, perform_command, try_comma
 use vector_files::memory_file::MemoryFile;
 use vector_place::{MissingFacts, Node, Scene, reflection};
 
-use self::created_ids::{CreatedIds, created_instances, visit_reference};
+use self::created_ids::{CreatedIds, created_instances, use_studio_ids, visit_reference};
 pub(crate) use self::observation::{ObservedState, observe_proposal};
 use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
 use crate::EngineError;
@@ -307,11 +307,7 @@ pub fn prepare_actions(
         }
         let over = fingerprint_scope(scene, command);
         let done = perform_command(scene, command, blobs)?;
-        let action = to_action(scene, command, done.node, over)?;
-        actions.extend(action.map(|mut action| {
-            created_ids::use_studio_ids(scene, &mut action);
-            action
-        }));
+        actions.extend(to_action(scene, command, done.node, over)?);
         nodes.push(Some(done.node));
         backs.extend(done.backs);
     }
@@ -369,11 +365,8 @@ pub fn repeat_actions(
         {
             return Err(refusal);
         }
-        let action = to_action(scene, command, node.unwrap_or_else(|| scene.root()), over)?;
-        actions.extend(action.map(|mut action| {
-            created_ids::use_studio_ids(scene, &mut action);
-            action
-        }));
+        let node = node.unwrap_or_else(|| scene.root());
+        actions.extend(to_action(scene, command, node, over)?);
     }
     Ok(actions)
 }
@@ -414,15 +407,15 @@ fn fingerprint_scope(scene: &Scene, command: &Command) -> BTreeMap<String, Strin
     names.map(typed).collect()
 }
 
-/// Converts a command to an action for Studio. The mirror must have performed it. None for the
-/// memory, which Studio does not hold.
+/// Converts a command to an action for Studio, with Studio's ids for instances of earlier proposals.
+/// The mirror must have performed it. None for the memory, which Studio does not hold.
 fn to_action(
     scene: &Scene,
     command: &Command,
     node: Node,
     over: BTreeMap<String, String>,
 ) -> Result<Option<Action>, Refusal> {
-    Ok(Some(match command.clone() {
+    let mut action = match command.clone() {
         Command::Create { id, parent, class, name, props, expect } => {
             let (props, _) = split_properties(props);
             check_length(&props)?;
@@ -460,7 +453,9 @@ fn to_action(
             let after = Fingerprint::hash_bytes(text.as_bytes());
             Action::Write { target, expect, text, after }
         }
-    }))
+    };
+    use_studio_ids(scene, &mut action);
+    Ok(Some(action))
 }
 
 fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
