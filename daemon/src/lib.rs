@@ -7,6 +7,7 @@ pub mod event_hub;
 pub mod failure;
 pub mod history;
 pub mod merges;
+mod parallel;
 pub mod plugin;
 pub mod server;
 pub mod session;

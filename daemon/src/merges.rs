@@ -19,8 +19,10 @@ use scene_schemas::api::{MergeView, RecordedConflict};
 use serde::{Deserialize, Serialize};
 
 pub use self::git::{WorkTree, program_command};
-use vector_files::place_file;
+use crate::parallel::run_both;
+use vector_files::place_file::{self, PlaceError, PlaceFile};
 use vector_files::write_file;
+use vector_place::Scene;
 use vector_place::merge::{MergeConflict, OpenMerge, to_view};
 
 /// Suffix of the state folder next to the output file.
@@ -68,6 +70,45 @@ pub struct MergeInputs {
     pub ours: PathBuf,
     /// The place that is merged in.
     pub theirs: PathBuf,
+}
+
+/// The places of a merge as they were read.
+#[derive(Debug)]
+pub struct MergePlaces {
+    pub base: Scene,
+    pub ours: Scene,
+    pub theirs: Scene,
+    /// The file of ours.
+    pub file: PlaceFile,
+}
+
+impl MergeInputs {
+    /// Reads the places. Ours will be written to `out`, or back to its own file.
+    ///
+    /// # Errors
+    /// Fails if a place cannot be read.
+    pub fn read_places(&self, out: Option<&Path>) -> Result<MergePlaces, PlaceError> {
+        let read_others = || {
+            let base = place_file::load_scene(&self.base)?;
+            place_file::load_scene(&self.theirs).map(|theirs| (base, theirs))
+        };
+        let (ours, others) = run_both(|| PlaceFile::open(&self.ours, out), read_others);
+        let ((base, theirs), (file, ours)) = (others?, ours?);
+        let ours = ours.into_scene();
+        // A side that is still the base needs no comparison.
+        let [has_ours, has_theirs] = [&ours, &theirs].map(|side| !side.is_same_file(&base));
+        let hash = |scene: Scene, is_compared: bool| {
+            if is_compared {
+                scene.hash_instances();
+            }
+            scene
+        };
+        let (base, (ours, theirs)) = run_both(
+            || hash(base, has_ours || has_theirs),
+            || (hash(ours, has_ours), hash(theirs, has_theirs)),
+        );
+        Ok(MergePlaces { base, ours, theirs, file })
+    }
 }
 
 impl MergeState {
@@ -218,10 +259,7 @@ impl MergeState {
     /// Fails if a place cannot be read or written, or a decision cannot be applied.
     pub fn write_result(&self) -> anyhow::Result<()> {
         let kept = self.merge_inputs();
-        let (base, theirs) =
-            (place_file::load_scene(&kept.base)?, place_file::load_scene(&kept.theirs)?);
-        let (file, ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
-        let mut ours = ours.into_scene();
+        let MergePlaces { base, mut ours, theirs, file } = kept.read_places(Some(&self.file))?;
         let mut merge = OpenMerge::new(&base, &mut ours, &theirs);
         // Compared as JSON, where NaN is equal to itself.
         let found = merge.conflicts().iter().map(|it| serde_json::to_value(to_view(it)));

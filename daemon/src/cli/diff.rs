@@ -4,7 +4,8 @@
 //! piped output has no colors and no width limit, and the exit codes are those of `diff`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use scene_schemas::proposal::ScriptDiff;
@@ -18,6 +19,7 @@ use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
 use super::tree::{ChangeMark, TreeItem, draw_tree};
 use super::{ExitStatus, error_sentence, hunks};
+use crate::parallel::run_both;
 
 /// Compare two places: instances, properties and the text of scripts.
 #[derive(Debug, Args)]
@@ -52,7 +54,14 @@ pub(super) fn run(args: &DiffArgs) -> ExitStatus {
 fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(args.json);
     let found = terminal.with_spinner("Comparing", || {
-        let (a, b) = (read_place(&args.a)?.scene, read_place(&args.b)?.scene);
+        let read = |place: &Path| {
+            let scene = read_place(place)?.scene.into_scene();
+            scene.hash_instances();
+            anyhow::Ok(scene)
+        };
+        let (a, b) = run_both(|| read(&args.a), || read(&args.b));
+        // The process ends soon, and freeing a large place takes long.
+        let (a, b) = (ManuallyDrop::new(a?), ManuallyDrop::new(b?));
         anyhow::Ok(diff_scenes(&a, &b))
     })?;
     if found.is_empty() {

@@ -10,14 +10,13 @@ use anyhow::bail;
 use clap::Args;
 use scene_schemas::api::{ConflictChoice, ConflictView, MergeSide};
 use serde_json::json;
-use vector_files::place_file;
 use vector_place::merge::{merge_scenes, to_view};
 
 use self::decide::{brief_value, decide_conflicts};
 use super::style::{PaintKind, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence};
-use crate::merges::{self, MergeInputs, MergeState};
+use crate::merges::{self, MergeInputs, MergePlaces, MergeState};
 
 /// Merge two places that have a common ancestor, and resolve the conflicts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -104,10 +103,8 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     let output = args.out.as_deref().unwrap_or(&inputs.ours);
     let terminal = Terminal::for_command(true);
     let (conflicts, state) = terminal.with_spinner("Merging", || {
-        let (base, theirs) =
-            (place_file::load_scene(&inputs.base)?, place_file::load_scene(&inputs.theirs)?);
-        let (file, ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
-        let mut ours = ours.into_scene();
+        let MergePlaces { base, mut ours, theirs, file } =
+            inputs.read_places(args.out.as_deref())?;
         let conflicts = merge_scenes(&base, &mut ours, &theirs);
         // Copied before OURS is overwritten.
         let state = (!conflicts.is_empty() && can_keep_conflicts(args, output))

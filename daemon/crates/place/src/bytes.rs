@@ -33,7 +33,7 @@ impl<'a> ByteReader<'a> {
     pub(super) fn read_referents(
         &mut self,
         count: usize,
-    ) -> Option<impl Iterator<Item = i32> + use<'a>> {
+    ) -> Option<impl ExactSizeIterator<Item = i32> + use<'a>> {
         let mut planes = Self(self.take_bytes(count.checked_mul(4)?)?);
         let mut plane = || planes.take_bytes(count);
         let (first, second, third, fourth) = (plane()?, plane()?, plane()?, plane()?);
@@ -51,6 +51,17 @@ impl<'a> ByteReader<'a> {
 /// faster than `from_utf8_lossy`.
 pub(super) fn lossy_text(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
+}
+
+/// Slices are compared in pieces of this many bytes, which takes a few instructions for equal ones.
+pub(super) const COMPARED: usize = 64;
+
+/// Returns how many bytes two slices have in common at their start.
+pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let pieces = a.chunks(COMPARED).zip(b.chunks(COMPARED));
+    let same: usize = pieces.take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
+    let rest = a[same..].iter().zip(&b[same..]);
+    same + rest.take_while(|(a, b)| a == b).count()
 }
 
 pub(super) fn encode_referents(numbers: &[i32]) -> Vec<u8> {

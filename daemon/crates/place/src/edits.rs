@@ -96,6 +96,11 @@ impl EditTable {
         self.columns.get(column as usize).map(|column| column.key)
     }
 
+    /// Whether no property of any instance was edited.
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.iter().all(EditColumn::is_empty)
+    }
+
     /// Sets or removes the value of a property and returns the previous slot.
     pub(super) fn put_value(&mut self, column: u32, node: u32, value: Option<Variant>) -> EditSlot {
         let slot = match value {

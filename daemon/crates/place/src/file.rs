@@ -62,6 +62,14 @@ impl SourceFile {
         }
     }
 
+    /// Returns the source as a binary file, if it is one.
+    pub(super) fn binary(&self) -> Option<&BinaryFile> {
+        match self {
+            Self::Binary(binary) => Some(binary),
+            Self::Xml(_) | Self::Studio(_) => None,
+        }
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Binary(binary) => binary.bytes(),

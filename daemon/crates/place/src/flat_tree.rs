@@ -3,6 +3,7 @@
 //!
 //! It is a snapshot of the tree, and knows nothing about the queries.
 
+use super::tree::NONE;
 use super::{Node, Scene};
 
 /// A subtree in tree order; its root is number 0 and its own parent.
@@ -38,6 +39,16 @@ impl<'a> FlatTree<'a> {
 
     pub(super) fn node_at(&self, at: usize) -> Node {
         Node(self.nodes[at])
+    }
+
+    /// Returns for each node of the scene its index in this tree; [`NONE`] for those that are not in
+    /// it.
+    pub(super) fn numbers(&self) -> Vec<u32> {
+        let mut numbers = vec![NONE; self.scene.tree.len() as usize];
+        for (node, at) in self.nodes.iter().zip(0..) {
+            numbers[*node as usize] = at;
+        }
+        numbers
     }
 
     /// Returns the class number of an instance, as numbered in its scene.

@@ -44,7 +44,7 @@ mod tree;
 mod xml;
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -56,7 +56,9 @@ use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
+use self::binary::BinaryFile;
 use self::change::EditJournal;
+use self::diff::SceneHashes;
 use self::edits::{EditTable, PropertyEdit};
 use self::file::SourceFile;
 use self::ids::NewIds;
@@ -150,6 +152,8 @@ pub struct Scene {
     counted: Cell<Option<InstanceCount>>,
     /// The scripts whose text may have changed.
     texts: TextChanges,
+    /// The hashes of the instances as they were read.
+    hashes: OnceCell<SceneHashes>,
 }
 
 impl Scene {
@@ -198,6 +202,7 @@ impl Scene {
             saved_pieces,
             counted: Cell::default(),
             texts: TextChanges::default(),
+            hashes: OnceCell::new(),
         }
     }
 
@@ -376,9 +381,47 @@ impl Scene {
         keys
     }
 
+    /// Returns the binary file that holds all values of the scene; None if it is another source, or
+    /// if values were set since.
+    fn unedited_binary(&self) -> Option<&BinaryFile> {
+        let is_as_read = self.edits.is_empty() && self.bases.is_empty();
+        self.file.binary().filter(|_| is_as_read)
+    }
+
+    /// Whether nothing was changed since the file was read.
+    fn is_as_read(&self) -> bool {
+        !self.is_open_in_studio() && self.change_count() == 0 && self.edits.is_empty()
+    }
+
+    /// Whether two scenes are as they were read, from files with the same bytes.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        self.is_as_read() && other.is_as_read() && self.file.bytes() == other.file.bytes()
+    }
+
+    /// Hashes the instances of a scene that was just read, which is most of the work of comparing it
+    /// with another. Two scenes can be hashed at the same time.
+    pub fn hash_instances(&self) {
+        if self.is_as_read() {
+            self.hashes.get_or_init(|| SceneHashes::of_scene(self));
+        }
+    }
+
+    /// Returns what [`Scene::hash_instances`] computed, unless the scene was changed since.
+    fn known_hashes(&self) -> Option<&SceneHashes> {
+        self.hashes.get().filter(|_| self.is_as_read())
+    }
+
     /// Returns the stored properties of an instance, as the rbx crates represent them, without
     /// hidden ones.
     fn properties(&self, node: Node) -> Vec<(Ustr, Variant)> {
+        let mut all = self.stored_values(node);
+        all.retain(|(key, _)| !key.starts_with(HIDDEN));
+        all
+    }
+
+    /// Returns the stored properties of an instance, as the rbx crates represent them, including
+    /// hidden ones of a binary file.
+    fn stored_values(&self, node: Node) -> Vec<(Ustr, Variant)> {
         let mut all = Vec::new();
         if let Some(base) = self.base_of(node.0) {
             self.file.visit_values(base, self.class(node), &mut |key, value| {
@@ -392,7 +435,6 @@ impl Scene {
                 all.push((column.key, value.clone()));
             }
         }
-        all.retain(|(key, _)| !key.starts_with(HIDDEN));
         all
     }
 

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use super::bytes::common_prefix;
+
 /// A run of bytes of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FilePiece {
@@ -38,6 +40,16 @@ impl PieceList {
         match self.0.last_mut() {
             Some(FilePiece::New(last)) => last.extend_from_slice(&bytes),
             _ => self.0.push(FilePiece::New(bytes)),
+        }
+    }
+
+    /// Appends all pieces of another list of the same original.
+    pub(super) fn append(&mut self, other: Self) {
+        for piece in other.0 {
+            match piece {
+                FilePiece::Original(range) => self.keep_range(range),
+                FilePiece::New(bytes) => self.add_bytes(bytes),
+            }
         }
     }
 
@@ -138,7 +150,22 @@ impl PieceList {
                 }
             }
         }
-        patch
+        patch.keep_ends(other, read)
+    }
+
+    /// Returns the bytes of a range of this file.
+    fn bytes_in(&self, range: Range<usize>, read: &[u8]) -> Vec<u8> {
+        let mut part = Self::default();
+        self.copy_range(range, &mut part);
+        part.byte_runs(read).collect::<Vec<_>>().concat()
+    }
+}
+
+impl From<Vec<u8>> for PieceList {
+    fn from(bytes: Vec<u8>) -> Self {
+        let mut pieces = Self::default();
+        pieces.add_bytes(bytes);
+        pieces
     }
 }
 
@@ -159,6 +186,37 @@ impl BytePatch {
             }
         }
         Some(bytes)
+    }
+
+    /// Keeps the ends of new bytes that equal what the other file has at the same place, such as
+    /// what an earlier edit had added there.
+    fn keep_ends(self, other: &PieceList, read: &[u8]) -> Self {
+        let mut kept = Self::default();
+        let mut pieces = self.0.0.into_iter().peekable();
+        let mut at = 0;
+        while let Some(piece) = pieces.next() {
+            let bytes = match piece {
+                FilePiece::Original(range) => {
+                    at = range.end;
+                    kept.0.keep_range(range);
+                    continue;
+                }
+                FilePiece::New(bytes) => bytes,
+            };
+            let end = match pieces.peek() {
+                Some(FilePiece::Original(next)) => next.start,
+                _ => other.len(),
+            };
+            let there = if at < end { other.bytes_in(at..end, read) } else { Vec::new() };
+            let front = common_prefix(&bytes, &there);
+            let (rest, rest_there) = (&bytes[front..], &there[front..]);
+            let pairs = rest.iter().rev().zip(rest_there.iter().rev());
+            let back = pairs.take_while(|(a, b)| a == b).count();
+            kept.0.keep_range(at..at + front);
+            kept.0.add_bytes(rest[..rest.len() - back].to_vec());
+            kept.0.keep_range(end - back..end);
+        }
+        kept
     }
 
     /// Applies the patch to a piece list. The result is a piece list of the same original file.

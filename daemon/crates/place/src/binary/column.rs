@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::layout::{self, ContentKind, FieldLayout, VariableItem, ty};
+use crate::bytes::{COMPARED, common_prefix};
 
 /// The reason why a column cannot be split into cells. Such a column is kept unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,9 @@ pub(super) enum OpaqueReason {
     #[error("it refers to instances outside of the file")]
     External,
 }
+
+/// How many rows are compared at first to find equal ones.
+const FIRST_COMPARED: usize = 64;
 
 /// One property of all instances of a class.
 #[derive(Debug, Clone)]
@@ -116,6 +120,46 @@ impl PropertyColumn {
         part.table.get(row).filter(|_| is_object).map(|to| *to as i32)
     }
 
+    /// Returns how many rows from `row` on have the same cell as that row, itself included.
+    pub(super) fn equal_rows(&self, row: usize) -> usize {
+        let rest = self.rows.saturating_sub(row + 1);
+        let equal = |most, part: &FieldPart| part.equal_rows(&self.bytes, self.rows, row, most);
+        // The first planes of a number are often the same in all rows, and the last ones in none.
+        let mut most = rest.min(FIRST_COMPARED);
+        loop {
+            let run = self.parts.iter().fold(most, equal);
+            if run < most || most == rest {
+                return 1 + run;
+            }
+            most = rest.min(most * 8);
+        }
+    }
+
+    /// Calls `visit` with each of `len` rows, counted from `row`, whose cell differs from that of
+    /// the row at the same distance from `other_row` in a column of the same type. The order is
+    /// that of the rows.
+    pub(super) fn visit_different(
+        &self,
+        row: usize,
+        other: &Self,
+        other_row: usize,
+        len: usize,
+        visit: &mut dyn FnMut(usize),
+    ) {
+        let mut differs = vec![false; len];
+        for (part, other_part) in self.parts.iter().zip(&other.parts) {
+            let own = PartRows { part, bytes: &self.bytes, rows: self.rows, start: row };
+            let other = PartRows {
+                part: other_part,
+                bytes: &other.bytes,
+                rows: other.rows,
+                start: other_row,
+            };
+            own.mark_different(&other, &mut differs);
+        }
+        differs.iter().enumerate().filter(|(_, differs)| **differs).for_each(|(at, _)| visit(at));
+    }
+
     /// Returns the data of a field for a run of rows, for a writer that copies it.
     pub(super) fn field_run(&self, part: usize, rows: Range<usize>) -> Option<FieldRun<'_>> {
         let part = self.parts.get(part).filter(|_| rows.end <= self.rows)?;
@@ -151,6 +195,28 @@ impl FieldPart {
         self.table.get(row).map_or(self.span.end, |start| *start as usize)
     }
 
+    /// Returns how many of the `most` rows after `row` have the same bytes as that row.
+    fn equal_rows(&self, bytes: &[u8], rows: usize, row: usize, most: usize) -> usize {
+        let own = &bytes[self.span.clone()];
+        match self.field {
+            FieldLayout::Packed(width) => {
+                let (here, next) = (row * width, (row + 1) * width);
+                common_prefix(&own[here..here + most * width], &own[next..next + most * width])
+                    / width
+            }
+            FieldLayout::Planes(width) => (0..width).fold(most, |most, plane| {
+                let at = plane * rows + row;
+                common_prefix(&own[at..at + most], &own[at + 1..=at + most])
+            }),
+            FieldLayout::Run(_) => {
+                let item = |row| &bytes[self.item_start(row)..self.item_start(row + 1)];
+                (row + 1..=row + most).take_while(|next| item(*next) == item(row)).count()
+            }
+            FieldLayout::Refs | FieldLayout::Content => 0,
+            FieldLayout::Marker(_) => most,
+        }
+    }
+
     fn append_cell(&self, bytes: &[u8], rows: usize, row: usize, out: &mut Vec<u8>) {
         let own = &bytes[self.span.clone()];
         match self.field {
@@ -178,6 +244,67 @@ impl FieldPart {
             }
             Some(ContentKind::Object) => out.extend_from_slice(&self.table[row].to_le_bytes()),
             Some(ContentKind::None) | None => {}
+        }
+    }
+}
+
+/// A run of rows of a field.
+struct PartRows<'a> {
+    part: &'a FieldPart,
+    bytes: &'a [u8],
+    /// The number of rows of the whole column.
+    rows: usize,
+    start: usize,
+}
+
+impl PartRows<'_> {
+    /// Marks the rows whose bytes differ from those of another run of the same field.
+    fn mark_different(&self, other: &PartRows<'_>, differs: &mut [bool]) {
+        let len = differs.len();
+        match self.part.field {
+            FieldLayout::Packed(width) => {
+                let (own, theirs) = (self.packed(width, len), other.packed(width, len));
+                visit_mismatches(own, theirs, &mut |at| differs[at / width] = true);
+            }
+            FieldLayout::Planes(width) => {
+                for plane in 0..width {
+                    let (own, theirs) = (self.plane(plane, len), other.plane(plane, len));
+                    visit_mismatches(own, theirs, &mut |at| differs[at] = true);
+                }
+            }
+            FieldLayout::Run(_) | FieldLayout::Refs | FieldLayout::Content => {
+                let (mut cell, mut other_cell) = (Vec::new(), Vec::new());
+                for (at, differs) in differs.iter_mut().enumerate().filter(|(_, it)| !**it) {
+                    cell.clear();
+                    other_cell.clear();
+                    self.append_cell(at, &mut cell);
+                    other.append_cell(at, &mut other_cell);
+                    *differs = cell != other_cell;
+                }
+            }
+            FieldLayout::Marker(_) => {}
+        }
+    }
+
+    fn packed(&self, width: usize, len: usize) -> &[u8] {
+        &self.bytes[self.part.span.start + self.start * width..][..len * width]
+    }
+
+    fn plane(&self, plane: usize, len: usize) -> &[u8] {
+        &self.bytes[self.part.span.start + plane * self.rows + self.start..][..len]
+    }
+
+    fn append_cell(&self, at: usize, out: &mut Vec<u8>) {
+        self.part.append_cell(self.bytes, self.rows, self.start + at, out);
+    }
+}
+
+/// Calls `visit` with the position of each byte in which two slices of the same length differ.
+fn visit_mismatches(a: &[u8], b: &[u8], visit: &mut dyn FnMut(usize)) {
+    for (n, (a, b)) in a.chunks(COMPARED).zip(b.chunks(COMPARED)).enumerate() {
+        if a != b {
+            let bytes = a.iter().zip(b).enumerate().filter(|(_, (a, b))| a != b);
+            bytes.for_each(|(at, _)| visit(n * COMPARED + at));
         }
     }
 }

@@ -10,12 +10,15 @@ use std::ops::Range;
 
 use zstd::zstd_safe::DCtx;
 
-use super::lz4;
+use super::{content_edits, lz4, lz4_edit};
+use crate::splice::PieceList;
 
 /// Size of the file header: magic, signature and version, two counts, and eight unused bytes.
 pub(super) const HEADER: usize = 32;
 /// Size of a chunk header: name, packed size, size, and four unused bytes.
 pub(super) const CHUNK_HEADER: usize = 16;
+/// Content of fewer bytes is always packed as a whole.
+const MIN_EDITED: usize = 256;
 const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a";
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The return value of zstd for `dstSize_tooSmall`; its codes below 100 are part of its interface.
@@ -267,10 +270,40 @@ pub(super) fn pack_chunk(
     let packed_size = packed_size.map_err(|_| ContainerError::TooLarge)?;
     let body = packed.as_deref().unwrap_or(content);
     let mut chunk = Vec::with_capacity(CHUNK_HEADER + body.len());
-    chunk.extend_from_slice(&name);
-    for number in [packed_size, size, 0] {
-        chunk.extend_from_slice(&number.to_le_bytes());
-    }
+    chunk.extend_from_slice(&chunk_header(name, packed_size, size));
     chunk.extend_from_slice(body);
     Ok(chunk)
+}
+
+/// Packs the new content of a chunk, including its header, as pieces of the file. None if the
+/// content differs so much that it is packed as a whole, or if a part of the chunk cannot be kept.
+pub(super) fn edit_chunk(file: &[u8], chunk: &ChunkSpan, content: &[u8]) -> Option<PieceList> {
+    let size = u32::try_from(content.len()).ok().filter(|_| content.len() >= MIN_EDITED)?;
+    let before = unpack_chunk(file, chunk).ok()?;
+    let edits = content_edits::find_edits(&before, content)?;
+    let (body, position) = (chunk.packed_body(file).ok()?, chunk.at.start + CHUNK_HEADER);
+    let (edited, packed_size) = match ChunkPacking::of_chunk(file, chunk) {
+        ChunkPacking::Stored => (content_edits::edit_stored(position, before.len(), &edits), 0),
+        ChunkPacking::Lz4 => {
+            let edited = lz4_edit::edit_block(body, position, &before, &edits)?;
+            // A wrong block would damage the place, and unpacking it takes little time.
+            let block: Vec<u8> = edited.byte_runs(file).collect::<Vec<_>>().concat();
+            unpack_lz4(&block, content.len()).filter(|unpacked| unpacked == content)?;
+            (edited, u32::try_from(block.len()).ok()?)
+        }
+        ChunkPacking::Zstd => return None,
+    };
+    let mut pieces = PieceList::from(chunk_header(chunk.name, packed_size, size).to_vec());
+    pieces.append(edited);
+    Some(pieces)
+}
+
+fn chunk_header(name: [u8; 4], packed_size: u32, size: u32) -> [u8; CHUNK_HEADER] {
+    let mut header = [0; CHUNK_HEADER];
+    let numbers = [packed_size, size].map(u32::to_le_bytes);
+    let parts = [name, numbers[0], numbers[1]];
+    for (bytes, part) in header.chunks_mut(4).zip(parts) {
+        bytes.copy_from_slice(&part);
+    }
+    header
 }

@@ -7,11 +7,16 @@ mod cell_read;
 mod cell_write;
 mod column;
 mod column_conflict;
+mod column_scan;
 mod column_writer;
 mod container;
+mod content_edits;
 mod layout;
 mod lz4;
+mod lz4_edit;
 mod write;
+
+pub(super) use self::column_scan::FileComparison;
 
 #[cfg(test)]
 mod tests;
@@ -298,15 +303,9 @@ impl BinaryFile {
     fn read_parents(&mut self, builder: &mut TreeBuilder) -> Result<(), CodecError> {
         for chunk in self.chunks_named(*b"PRNT") {
             let content = container::unpack_chunk(&self.file, &self.chunks[chunk])?;
-            let mut bytes = ByteReader(&content);
-            let (Some(0), Some(count)) = (bytes.read_byte(), bytes.read_u32()) else {
-                return Err(CodecError::Damaged);
-            };
-            let count = count as usize;
-            let pairs = bytes.read_referents(count).zip(bytes.read_referents(count));
-            let (children, parents) = pairs.ok_or(CodecError::Damaged)?;
-            builder.reserve_links(count);
-            for (child, parent) in children.zip(parents) {
+            let links = read_links(&content).ok_or(CodecError::Damaged)?;
+            builder.reserve_links(links.len());
+            for (child, parent) in links {
                 let up = if parent == -1 { Some(ROOT) } else { self.nodes.get(parent) };
                 match (self.nodes.get(child), up) {
                     (Some(child), Some(up)) => builder.link(child, up),
@@ -570,4 +569,13 @@ impl cell::ReadLinks for BinaryFile {
     fn shared_string(&self, index: u32) -> Option<&SharedString> {
         self.shared_strings().get(index as usize)
     }
+}
+
+/// Reads the links in the content of a PRNT chunk: the referents of each child and of its parent.
+fn read_links(content: &[u8]) -> Option<impl ExactSizeIterator<Item = (i32, i32)> + use<'_>> {
+    let mut bytes = ByteReader(content);
+    let (0, count) = (bytes.read_byte()?, bytes.read_u32()? as usize) else {
+        return None;
+    };
+    Some(bytes.read_referents(count)?.zip(bytes.read_referents(count)?))
 }

@@ -22,6 +22,7 @@ use crate::ids::NewIds;
 use crate::node_set::NodeSet;
 use crate::scene_changes::SceneChanges;
 use crate::splice::PieceList;
+use crate::tree::NONE;
 use crate::{node_of, reflection};
 
 impl BinaryFile {
@@ -75,7 +76,7 @@ struct BinaryOutput<'a> {
     binary: &'a BinaryFile,
     changes: &'a SceneChanges<'a>,
     ids: &'a NewIds,
-    replaced: FxHashMap<usize, Vec<u8>>,
+    replaced: FxHashMap<usize, PieceList>,
     /// New chunks, by the index of the chunk that they precede, then by the order in which readers
     /// need them.
     inserted: BTreeMap<(usize, u8), Vec<u8>>,
@@ -128,7 +129,7 @@ impl<'a> BinaryOutput<'a> {
                 pieces.add_bytes(new.remove());
             }
             match self.replaced.remove(&at) {
-                Some(new) => pieces.add_bytes(new),
+                Some(new) => pieces.append(new),
                 None => pieces.keep_range(chunk.at.clone()),
             }
             behind = chunk.at.end;
@@ -168,15 +169,21 @@ impl<'a> BinaryOutput<'a> {
         like.map_or(ChunkPacking::Lz4, |chunk| ChunkPacking::of_chunk(&self.binary.file, chunk))
     }
 
+    /// Replaces the content of a chunk. If little of it changes, most of its bytes are kept.
     fn replace_chunk(&mut self, at: usize, content: &[u8]) -> Result<(), CodecError> {
-        let chunk = &self.binary.chunks[at];
-        let packing = ChunkPacking::of_chunk(&self.binary.file, chunk);
-        self.replaced.insert(at, container::pack_chunk(chunk.name, content, packing)?);
+        let (file, chunk) = (&self.binary.file, &self.binary.chunks[at]);
+        let pieces = if let Some(edited) = container::edit_chunk(file, chunk, content) {
+            edited
+        } else {
+            let packing = ChunkPacking::of_chunk(file, chunk);
+            PieceList::from(container::pack_chunk(chunk.name, content, packing)?)
+        };
+        self.replaced.insert(at, pieces);
         Ok(())
     }
 
     fn drop_chunk(&mut self, at: usize) {
-        self.replaced.insert(at, Vec::new());
+        self.replaced.insert(at, PieceList::default());
     }
 
     fn write_group(&mut self, group: &'a ClassGroup, added: NodeSet) -> Result<(), CodecError> {
@@ -307,25 +314,14 @@ impl<'a> BinaryOutput<'a> {
         self.insert_prop(group, "Name", &content)
     }
 
-    /// Writes children before their parents, as Studio does.
     fn write_parents(&mut self) -> Result<(), CodecError> {
-        let binary = self.binary;
-        let tree = self.changes.tree;
-        let (mut children, mut parents) = (Vec::new(), Vec::new());
-        for node in tree.post_order(super::ROOT) {
-            children.push(self.referent_number(node));
-            let parent = tree.parent(node).filter(|parent| *parent != super::ROOT);
-            parents.push(parent.map_or(-1, |parent| self.referent_number(parent)));
-        }
-        for (child, parent) in &binary.detached_links {
-            children.push(*child);
-            parents.push(*parent);
-        }
+        let links = self.edited_links().unwrap_or_else(|| self.all_links());
+        let (children, parents): (Vec<i32>, Vec<i32>) = links.into_iter().unzip();
         let mut content = vec![0];
         content.extend_from_slice(&(children.len() as u32).to_le_bytes());
         content.extend(bytes::encode_referents(&children));
         content.extend(bytes::encode_referents(&parents));
-        let mut chunks = binary.chunks_named(*b"PRNT").into_iter();
+        let mut chunks = self.binary.chunks_named(*b"PRNT").into_iter();
         match chunks.next() {
             Some(first) => self.replace_chunk(first, &content)?,
             None => self.insert_chunk(self.parents_chunk(), *b"PRNT", &content)?,
@@ -334,6 +330,74 @@ impl<'a> BinaryOutput<'a> {
             self.drop_chunk(other);
         }
         Ok(())
+    }
+
+    /// Returns the links of all instances to their parents: children before their parents, as
+    /// Studio writes them.
+    fn all_links(&self) -> Vec<(i32, i32)> {
+        let nodes = self.changes.tree.post_order(super::ROOT);
+        let links = nodes.map(|node| self.link_of(node));
+        links.chain(self.binary.detached_links.iter().copied()).collect()
+    }
+
+    fn link_of(&self, node: u32) -> (i32, i32) {
+        let parent = self.changes.tree.parent(node).filter(|parent| *parent != super::ROOT);
+        (self.referent_number(node), parent.map_or(-1, |parent| self.referent_number(parent)))
+    }
+
+    /// Returns the links in the order of the file, without those that are gone, and with the new
+    /// ones where the order of siblings needs them: before the next sibling, or at the end. None if
+    /// siblings have another order than in the file, or if the file links an instance twice.
+    fn edited_links(&self) -> Option<Vec<(i32, i32)>> {
+        let (binary, tree) = (self.binary, self.changes.tree);
+        let [chunk] = binary.chunks_named(*b"PRNT")[..] else {
+            return None;
+        };
+        let content = container::unpack_chunk(&binary.file, &binary.chunks[chunk]).ok()?;
+        let read: Vec<(i32, i32)> = super::read_links(&content)?.collect();
+        let mut positions = vec![NONE; tree.read_len() as usize];
+        let mut kept = vec![true; read.len()];
+        for (at, link) in read.iter().enumerate() {
+            let Some(node) = binary.node_of(link.0) else {
+                continue;
+            };
+            if std::mem::replace(&mut positions[node as usize], at as u32) != NONE {
+                return None;
+            }
+            let is_detached = tree.parent(node).is_none() && !self.changes.removed.contains(&node);
+            kept[at] = is_detached || self.changes.is_written(node) && self.link_of(node) == *link;
+        }
+        // The position before which a link is inserted, and the link.
+        let mut inserted: Vec<(usize, (i32, i32))> = Vec::new();
+        let mut parents: Vec<u32> = tree.changed_parents().collect();
+        parents.retain(|parent| self.changes.is_written(*parent));
+        parents.sort_unstable();
+        for parent in parents.into_iter().chain(self.changes.added.iter()) {
+            let (mut next, mut waiting) = (0, Vec::new());
+            for child in tree.children(parent) {
+                let position = positions.get(child as usize).map(|at| *at as usize);
+                match position.filter(|at| kept.get(*at) == Some(&true)) {
+                    Some(at) if at < next => return None,
+                    Some(at) => {
+                        inserted.extend(waiting.drain(..).map(|link| (at, link)));
+                        next = at + 1;
+                    }
+                    None => waiting.push(self.link_of(child)),
+                }
+            }
+            inserted.extend(waiting.into_iter().map(|link| (read.len(), link)));
+        }
+        inserted.sort_by_key(|(at, _)| *at);
+        let mut inserted = inserted.into_iter().peekable();
+        let mut links = Vec::with_capacity(read.len() + inserted.len());
+        for (at, (link, is_kept)) in read.iter().zip(kept).enumerate() {
+            while let Some((_, new)) = inserted.next_if(|(before, _)| *before == at) {
+                links.push(new);
+            }
+            links.extend(is_kept.then_some(*link));
+        }
+        links.extend(inserted.map(|(_, new)| new));
+        Some(links)
     }
 
     fn write_shared(&mut self) -> Result<(), CodecError> {

@@ -12,15 +12,21 @@
 mod canonical;
 mod pairing;
 
-use rbx_dom_weak::Ustr;
+use std::borrow::Cow;
+
+use rbx_dom_weak::{Ustr, UstrMap};
 use rbx_types::{Attributes, Ref, Variant};
+use rustc_hash::FxHashMap;
 use scene_schemas::{InstancePath, Value};
 
 use self::canonical::{CanonicalBytes, ReferenceKey};
-use self::pairing::{DefaultValues, DiffSide, NONE};
+pub(super) use self::pairing::SceneHashes;
+use self::pairing::{DefaultValues, DiffSide};
 use super::Scene;
+use super::binary::FileComparison;
 use super::change::referenced_instance;
 use super::flat_tree::FlatTree;
+use super::property_layout::HIDDEN;
 
 const UNIQUE_ID: &str = "UniqueId";
 const HISTORY_ID: &str = "HistoryId";
@@ -73,28 +79,39 @@ pub struct PropertyChange {
 /// `b`. Removed instances are listed after the parent that they were removed from.
 #[must_use]
 pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
-    let mut defaults = DefaultValues::default();
-    let mut a = DiffSide::new(FlatTree::from_scene(a, a.root()), &mut defaults);
-    let mut b = DiffSide::new(FlatTree::from_scene(b, b.root()), &mut defaults);
-    pairing::pair_sides(&mut a, &mut b);
-    let mut comparison = SceneComparison {
-        gone: count_regions(&a),
-        new: count_regions(&b),
-        a,
-        b,
-        defaults,
+    if a.is_same_file(b) { Vec::new() } else { diff_sides(make_side(a), make_side(b)) }
+}
+
+/// Returns a scene as one side of a comparison. Hashes it, unless that was done before.
+fn make_side(scene: &Scene) -> DiffSide<'_> {
+    let flat = FlatTree::from_scene(scene, scene.root());
+    let known = scene.known_hashes();
+    let hashes = known.map_or_else(|| Cow::Owned(SceneHashes::new(&flat)), Cow::Borrowed);
+    DiffSide::new(flat, hashes)
+}
+
+fn diff_sides<'a>(a: DiffSide<'a>, b: DiffSide<'a>) -> Vec<SceneDifference> {
+    let mut sides = PairedSides::new(a, b);
+    let mut changes = sides.find_changes(is_other_id);
+    changes.retain(|change| !change.key.starts_with(HIDDEN));
+    let mut changes = changes.chunk_by(|one, next| one.at == next.at).peekable();
+    let mut report = DifferenceReport {
+        gone: count_regions(&sides.a),
+        new: count_regions(&sides.b),
+        sides: &sides,
         found: Vec::new(),
-        scratch: (Vec::new(), Vec::new()),
     };
-    for at in 0..comparison.b.flat.len() {
-        comparison.visit_instance(at);
+    for at in 0..sides.b.flat.len() {
+        let changed = changes.next_if(|all| all[0].at == at);
+        report.visit_instance(at, changed.unwrap_or_default());
     }
-    comparison.found
+    report.found
 }
 
 /// The pairing of instances between two scenes.
 pub(super) struct Counterparts {
-    /// For each instance of the first scene, its counterpart in the second, or [`NONE`].
+    /// For each instance of the first scene, its counterpart in the second, or
+    /// [`NONE`](super::tree::NONE).
     pub(super) forward: Vec<u32>,
     pub(super) backward: Vec<u32>,
     /// For each instance of the first scene, whether its whole subtree equals that of its
@@ -102,26 +119,57 @@ pub(super) struct Counterparts {
     pub(super) same: Vec<bool>,
 }
 
-/// Pairs the instances of `a` with those of `b`.
-pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
-    let mut defaults = DefaultValues::default();
-    let mut first = DiffSide::new(FlatTree::from_scene(a, a.root()), &mut defaults);
-    let mut second = DiffSide::new(FlatTree::from_scene(b, b.root()), &mut defaults);
-    pairing::pair_sides(&mut first, &mut second);
-    let mut found = Counterparts {
-        forward: vec![NONE; a.tree.len() as usize],
-        backward: vec![NONE; b.tree.len() as usize],
-        same: vec![false; a.tree.len() as usize],
-    };
-    for at in 0..first.flat.len() {
-        if let Some(other) = first.counterpart(at) {
-            let (node, twin) = (first.flat.node_at(at).0, second.flat.node_at(other).0);
-            found.forward[node as usize] = twin;
-            found.backward[twin as usize] = node;
-            found.same[node as usize] = first.is_same_subtree(at, &second, other);
+impl Counterparts {
+    /// Returns the pairing of a scene with an equal one of the same file.
+    fn of_same_file(scene: &Scene) -> Self {
+        let all: Vec<u32> = (0..scene.tree.len()).collect();
+        Self { forward: all.clone(), same: vec![true; all.len()], backward: all }
+    }
+
+    fn from_sides(first: &DiffSide<'_>, second: &DiffSide<'_>) -> Self {
+        let mut same = vec![false; first.flat.scene.tree.len() as usize];
+        for at in 0..first.flat.len() {
+            if let Some(other) = first.counterpart(at) {
+                same[first.flat.node_at(at).0 as usize] = first.is_same_subtree(at, second, other);
+            }
+        }
+        Self {
+            forward: first.counterpart_nodes(second),
+            backward: second.counterpart_nodes(first),
+            same,
         }
     }
-    found
+}
+
+/// Pairs the instances of `a` with those of `b`.
+pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
+    if a.is_same_file(b) {
+        return Counterparts::of_same_file(a);
+    }
+    let sides = PairedSides::new(make_side(a), make_side(b));
+    Counterparts::from_sides(&sides.a, &sides.b)
+}
+
+/// The properties in which instances of a later scene differ from their counterparts, by node;
+/// hidden ones included.
+pub(super) type ChangedKeys = FxHashMap<u32, Vec<Ustr>>;
+
+/// Pairs the instances of `a` with those of `b`, and finds the properties that differ; None if that
+/// would take a look at each value.
+pub(super) fn compare_scenes(a: &Scene, b: &Scene) -> (Counterparts, Option<ChangedKeys>) {
+    if a.is_same_file(b) {
+        return (Counterparts::of_same_file(a), Some(ChangedKeys::default()));
+    }
+    let mut sides = PairedSides::new(make_side(a), make_side(b));
+    let has_columns = [a, b].iter().all(|scene| scene.unedited_binary().is_some());
+    let changed = has_columns.then(|| {
+        let mut changed = ChangedKeys::default();
+        for ChangedProperty { at, key } in sides.find_changes(|old, new| old != new) {
+            changed.entry(sides.b.flat.node_at(at).0).or_default().push(key);
+        }
+        changed
+    });
+    (Counterparts::from_sides(&sides.a, &sides.b), changed)
 }
 
 /// Canonical bytes of property values: equal bytes mean equivalent values, and a default has no
@@ -163,111 +211,91 @@ fn count_regions(side: &DiffSide<'_>) -> Vec<u32> {
     counts
 }
 
-struct SceneComparison<'a> {
+/// A property of a paired instance that differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ChangedProperty {
+    /// The index of the instance in the later scene.
+    at: usize,
+    key: Ustr,
+}
+
+/// Two scenes whose instances are paired.
+struct PairedSides<'a> {
     a: DiffSide<'a>,
     b: DiffSide<'a>,
-    gone: Vec<u32>,
-    new: Vec<u32>,
     defaults: DefaultValues,
-    found: Vec<SceneDifference>,
     scratch: (Vec<u8>, Vec<u8>),
 }
 
-impl SceneComparison<'_> {
-    /// Reports the differences at an instance of the later scene.
-    fn visit_instance(&mut self, at: usize) {
-        let Some(was) = self.b.counterpart(at) else {
-            if self.new[at] > 0 {
-                self.found.push(SceneDifference::Added {
-                    path: path_of(&self.b, at),
-                    class: class_name(&self.b, at),
-                    count: self.new[at] as usize,
-                });
-            }
-            return;
-        };
-        if at > 0 {
-            let parent = self.b.flat.parent_of(at);
-            if self.b.counterpart(parent) != Some(self.a.flat.parent_of(was)) {
-                self.found.push(SceneDifference::Moved {
-                    from: path_of(&self.a, was),
-                    to: path_of(&self.b, at),
-                    class: class_name(&self.b, at),
-                });
-            }
-            self.compare_pair(was, at);
-        }
-        for child in self.a.flat.children_of(was) {
-            if self.gone[child] > 0 {
-                self.found.push(SceneDifference::Removed {
-                    path: path_of(&self.a, child),
-                    class: class_name(&self.a, child),
-                    count: self.gone[child] as usize,
-                });
-            }
-        }
+impl<'a> PairedSides<'a> {
+    fn new(mut a: DiffSide<'a>, mut b: DiffSide<'a>) -> Self {
+        pairing::pair_sides(&mut a, &mut b);
+        Self { a, b, defaults: DefaultValues::default(), scratch: (Vec::new(), Vec::new()) }
     }
 
-    fn compare_pair(&mut self, was: usize, is: usize) {
-        let mut names = Vec::new();
-        if self.a.flat.name(was) != self.b.flat.name(is) {
-            names.push("Name".to_owned());
+    /// Returns the stored properties that differ in meaning, hidden ones included, sorted. The
+    /// caller says when two ids differ.
+    fn find_changes(&mut self, is_other_id: IdComparison) -> Vec<ChangedProperty> {
+        let (old, new) = (self.a.flat.scene, self.b.flat.scene);
+        let mut changes = Vec::new();
+        if let Some((before, after)) = old.unedited_binary().zip(new.unedited_binary()) {
+            let counterparts = self.a.counterpart_nodes(&self.b);
+            FileComparison::new(before, after, &counterparts).visit(&mut |was, key, is| {
+                let Some(at) = self.b.index_of(is).filter(|at| *at > 0) else {
+                    return false;
+                };
+                let (was, is) = (old.variant_of(was, key), new.variant_of(is, key));
+                let (was, is, class) = (was.as_deref(), is.as_deref(), self.b.class_of(at));
+                let is_different = if is_id(key) {
+                    is_other_id(was, is)
+                } else {
+                    self.is_different(class, key, was, is)
+                };
+                if is_different {
+                    changes.push(ChangedProperty { at, key });
+                }
+                is_different
+            });
+            changes.sort_unstable_by_key(|change| (change.at, change.key.as_str()));
+            changes.dedup();
+            return changes;
         }
-        let (before, after) = (self.a.properties(was), self.b.properties(is));
-        let class = self.b.class_of(is);
-        for (key, old) in &before {
-            let new = after.get(key);
-            // Equal references in two scenes may mean different instances.
-            let is_same = new == Some(old) && referenced_instance(old).is_none();
-            if !is_same && self.is_different(class, *key, Some(old), new) {
-                add_names(&mut names, *key, Some(old), new);
+        for at in 1..self.b.flat.len() {
+            if let Some(was) = self.b.counterpart(at) {
+                changes.extend(self.find_pair_changes(was, at, is_other_id));
             }
         }
-        for (key, new) in &after {
-            if !before.contains_key(key) && self.is_different(class, *key, None, Some(new)) {
-                add_names(&mut names, *key, None, Some(new));
-            }
-        }
-        if names.is_empty() {
-            return;
-        }
-        names.sort_unstable();
-        self.report_changes(was, is, names);
+        changes
     }
 
-    fn report_changes(&mut self, was: usize, is: usize, mut names: Vec<String>) {
-        let (old, new) = (self.a.flat.node_at(was), self.b.flat.node_at(is));
-        let (a, b) = (self.a.flat.scene, self.b.flat.scene);
-        let texts = names
-            .iter()
-            .any(|name| name == "Source")
-            .then(|| a.script_text(old).zip(b.script_text(new)))
-            .flatten();
-        if texts.is_some() {
-            names.retain(|name| name != "Source");
+    /// Returns the properties of a pair that differ in meaning, sorted.
+    fn find_pair_changes(
+        &mut self,
+        was: usize,
+        at: usize,
+        is_other_id: IdComparison,
+    ) -> Vec<ChangedProperty> {
+        let (a, b) = (&self.a.flat, &self.b.flat);
+        let old: UstrMap<_> = a.scene.stored_values(a.node_at(was)).into_iter().collect();
+        let new: UstrMap<_> = b.scene.stored_values(b.node_at(at)).into_iter().collect();
+        let class = self.b.class_of(at);
+        let only_new = new.keys().filter(|key| !old.contains_key(*key));
+        let mut changes = Vec::new();
+        for key in old.keys().chain(only_new) {
+            let (before, after) = (old.get(key), new.get(key));
+            let is_different = if is_id(*key) {
+                is_other_id(before, after)
+            } else {
+                // Equal references in two scenes may mean different instances.
+                let is_same = before == after && before.and_then(referenced_instance).is_none();
+                !is_same && self.is_different(class, *key, before, after)
+            };
+            if is_different {
+                changes.push(ChangedProperty { at, key: *key });
+            }
         }
-        if !names.is_empty() {
-            self.found.push(SceneDifference::Changed {
-                path: b.path(new),
-                class: class_name(&self.b, is),
-                properties: names
-                    .into_iter()
-                    .map(|name| PropertyChange {
-                        before: a.value(old, &name),
-                        after: b.value(new, &name),
-                        name,
-                    })
-                    .collect(),
-            });
-        }
-        if let Some((before, after)) = texts {
-            self.found.push(SceneDifference::Script {
-                path: b.path(new),
-                class: class_name(&self.b, is),
-                before: before.into_owned(),
-                after: after.into_owned(),
-            });
-        }
+        changes.sort_unstable_by_key(|change| change.key.as_str());
+        changes
     }
 
     /// Whether two stored values of a property differ in meaning. At least one of them must be
@@ -290,18 +318,121 @@ impl SceneComparison<'_> {
         write_canonical(old, &mut scratch.0, &old_point);
         write_canonical(new, &mut scratch.1, &new_point);
         match (old, new) {
-            (Some(_), Some(_)) if is_id(key) => {
-                let nil =
-                    |it: Option<&Variant>| matches!(it, Some(Variant::UniqueId(id)) if id.is_nil());
-                scratch.0 != scratch.1 && !nil(old) && !nil(new)
-            }
             (Some(_), Some(_)) => scratch.0 != scratch.1,
-            _ if is_id(key) => false,
             (Some(it), None) => !defaults.defaults_for(class).is_default(key, it, &scratch.0),
             (None, Some(it)) => !defaults.defaults_for(class).is_default(key, it, &scratch.1),
             (None, None) => false,
         }
     }
+}
+
+/// Lists the differences of two scenes.
+struct DifferenceReport<'a, 'b> {
+    sides: &'b PairedSides<'a>,
+    gone: Vec<u32>,
+    new: Vec<u32>,
+    found: Vec<SceneDifference>,
+}
+
+impl DifferenceReport<'_, '_> {
+    /// Reports the differences at an instance of the later scene, whose changed properties are
+    /// given.
+    fn visit_instance(&mut self, at: usize, changed: &[ChangedProperty]) {
+        let PairedSides { a, b, .. } = self.sides;
+        let Some(was) = b.counterpart(at) else {
+            if self.new[at] > 0 {
+                self.found.push(SceneDifference::Added {
+                    path: path_of(b, at),
+                    class: class_name(b, at),
+                    count: self.new[at] as usize,
+                });
+            }
+            return;
+        };
+        if at > 0 {
+            let parent = b.flat.parent_of(at);
+            if b.counterpart(parent) != Some(a.flat.parent_of(was)) {
+                self.found.push(SceneDifference::Moved {
+                    from: path_of(a, was),
+                    to: path_of(b, at),
+                    class: class_name(b, at),
+                });
+            }
+            self.compare_pair(was, at, changed);
+        }
+        for child in a.flat.children_of(was) {
+            if self.gone[child] > 0 {
+                self.found.push(SceneDifference::Removed {
+                    path: path_of(a, child),
+                    class: class_name(a, child),
+                    count: self.gone[child] as usize,
+                });
+            }
+        }
+    }
+
+    fn compare_pair(&mut self, was: usize, is: usize, changed: &[ChangedProperty]) {
+        let PairedSides { a, b, .. } = self.sides;
+        let mut names = Vec::new();
+        if a.flat.name(was) != b.flat.name(is) {
+            names.push("Name".to_owned());
+        }
+        for ChangedProperty { key, .. } in changed {
+            let value = |side: &DiffSide<'_>, at| {
+                side.flat.scene.variant_of(side.flat.node_at(at).0, *key).map(Cow::into_owned)
+            };
+            add_names(&mut names, *key, value(a, was).as_ref(), value(b, is).as_ref());
+        }
+        if !names.is_empty() {
+            names.sort_unstable();
+            self.report_changes(was, is, names);
+        }
+    }
+
+    fn report_changes(&mut self, was: usize, is: usize, mut names: Vec<String>) {
+        let sides = self.sides;
+        let (old, new) = (sides.a.flat.node_at(was), sides.b.flat.node_at(is));
+        let (a, b) = (sides.a.flat.scene, sides.b.flat.scene);
+        let texts = names
+            .iter()
+            .any(|name| name == "Source")
+            .then(|| a.script_text(old).zip(b.script_text(new)))
+            .flatten();
+        if texts.is_some() {
+            names.retain(|name| name != "Source");
+        }
+        if !names.is_empty() {
+            self.found.push(SceneDifference::Changed {
+                path: b.path(new),
+                class: class_name(&sides.b, is),
+                properties: names
+                    .into_iter()
+                    .map(|name| PropertyChange {
+                        before: a.value(old, &name),
+                        after: b.value(new, &name),
+                        name,
+                    })
+                    .collect(),
+            });
+        }
+        if let Some((before, after)) = texts {
+            self.found.push(SceneDifference::Script {
+                path: b.path(new),
+                class: class_name(&sides.b, is),
+                before: before.into_owned(),
+                after: after.into_owned(),
+            });
+        }
+    }
+}
+
+/// Whether two ids differ.
+type IdComparison = fn(Option<&Variant>, Option<&Variant>) -> bool;
+
+/// Whether both instances have an id, and not the same.
+fn is_other_id(old: Option<&Variant>, new: Option<&Variant>) -> bool {
+    let is_nil = |id: &Variant| matches!(id, Variant::UniqueId(id) if id.is_nil());
+    old.zip(new).is_some_and(|(old, new)| old != new && !is_nil(old) && !is_nil(new))
 }
 
 pub(super) fn is_id(key: Ustr) -> bool {

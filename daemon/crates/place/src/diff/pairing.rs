@@ -6,18 +6,135 @@
 //! single difference. What is left is paired if only the name differs. Sibling order is otherwise
 //! ignored.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use rbx_dom_weak::{AHashMap, Ustr, UstrMap, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
 
+use super::super::Scene;
 use super::super::flat_tree::FlatTree;
 use super::super::node_of;
+use super::super::property_layout::HIDDEN;
 use super::super::reflection;
 use super::canonical::{CanonicalBytes, is_blank};
 use super::{HISTORY_ID, UNIQUE_ID};
 
 pub(super) const NONE: u32 = u32::MAX;
+
+/// The hashes of the instances of a scene, in tree order. They are used only to choose pairs.
+#[derive(Debug, Clone)]
+pub(crate) struct SceneHashes {
+    /// Hashes of whole subtrees, without the name of their root.
+    contents: Vec<u64>,
+    /// Hashes of whole subtrees, with the name of their root.
+    subtrees: Vec<u64>,
+}
+
+impl SceneHashes {
+    pub(crate) fn of_scene(scene: &Scene) -> Self {
+        Self::new(&FlatTree::from_scene(scene, scene.root()))
+    }
+
+    pub(super) fn new(flat: &FlatTree<'_>) -> Self {
+        let mut contents = ValueHasher::new(flat).hash_instances();
+        let mut subtrees = vec![0; contents.len()];
+        for at in (1..contents.len()).rev() {
+            contents[at] = mix_hash(contents[at], b"");
+            let subtree = mix_hash(contents[at], flat.name(at).as_bytes());
+            subtrees[at] = subtree;
+            let parent = flat.parent_of(at);
+            contents[parent] = contents[parent].wrapping_add(subtree);
+        }
+        Self { contents, subtrees }
+    }
+}
+
+/// Hashes the properties of instances.
+struct ValueHasher<'a, 'b> {
+    flat: &'b FlatTree<'a>,
+    classes: Vec<Ustr>,
+    numbers: Vec<u32>,
+    defaults: DefaultValues,
+    /// The references, by holder, property and target.
+    references: Vec<(usize, Ustr, usize)>,
+    scratch: Vec<u8>,
+}
+
+impl<'a, 'b> ValueHasher<'a, 'b> {
+    fn new(flat: &'b FlatTree<'a>) -> Self {
+        Self {
+            flat,
+            classes: flat.scene.class_names(),
+            numbers: flat.numbers(),
+            defaults: DefaultValues::default(),
+            references: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Hashes each instance without its name, children and ids. A reference is hashed by the
+    /// content of the instance it points to, which distinguishes equal welds between different
+    /// parts.
+    fn hash_instances(mut self) -> Vec<u64> {
+        let scene = self.flat.scene;
+        let mut sums = vec![0_u64; scene.tree.len() as usize];
+        if let Some(file) = scene.unedited_binary() {
+            file.sum_values(&mut sums, &mut |node, key, value| self.hash_value(node, key, &value));
+        } else {
+            for at in 0..self.flat.len() {
+                let node = self.flat.node_at(at);
+                for (key, value) in scene.properties(node) {
+                    let sum = &mut sums[node.0 as usize];
+                    *sum = sum.wrapping_add(self.hash_value(node.0, key, &value));
+                }
+            }
+        }
+        let hash_of = |at: usize| {
+            let class = self.classes[self.flat.class_at(at) as usize].precomputed_hash();
+            class.wrapping_add(sums[self.flat.node_at(at).0 as usize])
+        };
+        let mut hashes: Vec<u64> = (0..self.flat.len()).map(hash_of).collect();
+        let alone = hashes.clone();
+        for (at, key, to) in self.references {
+            let reference = mix_hash(key.precomputed_hash(), &alone[to].to_le_bytes());
+            hashes[at] = hashes[at].wrapping_add(reference);
+        }
+        hashes
+    }
+
+    /// Returns what a property adds to the hash of its instance; 0 for a default.
+    fn hash_value(&mut self, node: u32, key: Ustr, value: &Variant) -> u64 {
+        if key.starts_with(HIDDEN) || is_id(key) {
+            return 0;
+        }
+        if let Variant::Ref(to) = value {
+            let ends = number_of(&self.numbers, node).zip(target_number(&self.numbers, *to));
+            self.references.extend(ends.map(|(at, to)| (at, key, to)));
+            return 0;
+        }
+        let class = self.classes[self.flat.scene.tree.class(node) as usize];
+        let defaults = self.defaults.defaults_for(class);
+        if defaults.is_equal(key, value) {
+            return 0;
+        }
+        self.scratch.clear();
+        let (out, point) = (&mut self.scratch, &|_| 1);
+        CanonicalBytes { out, point }.put_variant(value);
+        if defaults.is_default(key, value, &self.scratch) {
+            return 0;
+        }
+        mix_hash(key.precomputed_hash(), &self.scratch)
+    }
+}
+
+fn number_of(numbers: &[u32], node: u32) -> Option<usize> {
+    numbers.get(node as usize).filter(|at| **at != NONE).map(|at| *at as usize)
+}
+
+fn target_number(numbers: &[u32], to: Ref) -> Option<usize> {
+    number_of(numbers, node_of(to)?)
+}
 
 /// One of the two scenes, with the data needed to find an instance's counterpart.
 pub(super) struct DiffSide<'a> {
@@ -26,81 +143,43 @@ pub(super) struct DiffSide<'a> {
     classes: Vec<Ustr>,
     /// For each node of the scene, its index in `flat`.
     numbers: Vec<u32>,
-    /// Hashes of whole subtrees, without the name of their root.
-    contents: Vec<u64>,
-    /// Hashes of whole subtrees, with the name of their root.
-    subtrees: Vec<u64>,
+    hashes: Cow<'a, SceneHashes>,
     /// For each instance, its index in the other scene.
     pub(super) pairs: Vec<u32>,
 }
 
 impl<'a> DiffSide<'a> {
-    pub(super) fn new(flat: FlatTree<'a>, defaults: &mut DefaultValues) -> Self {
-        let mut numbers = vec![NONE; flat.scene.tree.len() as usize];
-        for at in 0..flat.len() {
-            numbers[flat.node_at(at).0 as usize] = at as u32;
-        }
-        let mut side = Self {
+    pub(super) fn new(flat: FlatTree<'a>, hashes: Cow<'a, SceneHashes>) -> Self {
+        Self {
             pairs: vec![NONE; flat.len()],
-            contents: Vec::new(),
-            subtrees: Vec::new(),
             classes: flat.scene.class_names(),
-            numbers,
+            numbers: flat.numbers(),
+            hashes,
             flat,
-        };
-        side.hash_subtrees(defaults);
-        side
+        }
     }
 
     /// Returns the index of the instance that a reference points to; None if it is not in the
     /// scene.
     pub(super) fn number_of(&self, to: Ref) -> Option<usize> {
-        let at = self.numbers.get(node_of(to)? as usize)?;
-        (*at != NONE).then_some(*at as usize)
+        target_number(&self.numbers, to)
     }
 
-    /// Hashes each instance without its name, children and ids. A reference is hashed by the
-    /// content of the instance it points to, which distinguishes equal welds between different
-    /// parts.
-    fn hash_instances(&self, defaults: &mut DefaultValues) -> Vec<u64> {
-        let (mut references, mut scratch) = (Vec::new(), Vec::new());
-        let mut hashes = Vec::with_capacity(self.flat.len());
+    /// Returns the index of a node of the scene.
+    pub(super) fn index_of(&self, node: u32) -> Option<usize> {
+        number_of(&self.numbers, node)
+    }
+
+    /// Returns for each node of the scene its counterpart in the other, as a node; [`NONE`] for
+    /// those without one.
+    pub(super) fn counterpart_nodes(&self, other: &Self) -> Vec<u32> {
+        let mut nodes = vec![NONE; self.flat.scene.tree.len() as usize];
         for at in 0..self.flat.len() {
-            let class = self.class_of(at);
-            let defaults = defaults.defaults_for(class);
-            let mut sum = class.precomputed_hash();
-            for (key, variant) in self.flat.scene.properties(self.flat.node_at(at)) {
-                if let Variant::Ref(to) = variant {
-                    references.extend(self.number_of(to).map(|to| (at, key, to)));
-                } else if !is_id(key) && !defaults.is_equal(key, &variant) {
-                    scratch.clear();
-                    let (out, point) = (&mut scratch, &|_| 1);
-                    CanonicalBytes { out, point }.put_variant(&variant);
-                    if !defaults.is_default(key, &variant, &scratch) {
-                        sum = sum.wrapping_add(mix_hash(key.precomputed_hash(), &scratch));
-                    }
-                }
+            if let Some(twin) = self.counterpart(at) {
+                nodes[self.flat.node_at(at).0 as usize] = other.flat.node_at(twin).0;
             }
-            hashes.push(sum);
         }
-        let alone = hashes.clone();
-        for (at, key, to) in references {
-            let reference = mix_hash(key.precomputed_hash(), &alone[to].to_le_bytes());
-            hashes[at] = hashes[at].wrapping_add(reference);
-        }
-        hashes
-    }
-
-    fn hash_subtrees(&mut self, defaults: &mut DefaultValues) {
-        self.contents = self.hash_instances(defaults);
-        self.subtrees = vec![0; self.contents.len()];
-        for at in (1..self.contents.len()).rev() {
-            self.contents[at] = mix_hash(self.contents[at], b"");
-            let subtree = mix_hash(self.contents[at], self.name(at).as_bytes());
-            self.subtrees[at] = subtree;
-            let parent = self.flat.parent_of(at);
-            self.contents[parent] = self.contents[parent].wrapping_add(subtree);
-        }
+        nodes
     }
 
     fn name(&self, at: usize) -> &'a str {
@@ -111,11 +190,6 @@ impl<'a> DiffSide<'a> {
         self.classes[self.flat.class_at(at) as usize]
     }
 
-    /// Returns the stored properties of an instance.
-    pub(super) fn properties(&self, at: usize) -> UstrMap<Variant> {
-        self.flat.scene.properties(self.flat.node_at(at)).into_iter().collect()
-    }
-
     pub(super) fn counterpart(&self, at: usize) -> Option<usize> {
         let other = self.pairs[at];
         (other != NONE).then_some(other as usize)
@@ -123,7 +197,7 @@ impl<'a> DiffSide<'a> {
 
     /// Whether an instance and its subtree equal those of an instance of another scene.
     pub(super) fn is_same_subtree(&self, at: usize, other: &Self, there: usize) -> bool {
-        self.subtrees[at] == other.subtrees[there]
+        self.hashes.subtrees[at] == other.hashes.subtrees[there]
     }
 
     /// Returns the children of an instance that have no counterpart yet.
@@ -217,21 +291,36 @@ fn pair_instances(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>, at: usize, other: 
 }
 
 fn pair_ids(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>) {
-    let key = ustr(UNIQUE_ID);
-    let ids: AHashMap<UniqueId, usize> =
-        // Reversed, so that the first of several instances with the same id wins.
-        (1..a.flat.len()).rev().filter_map(|at| unique_id(a, key, at).map(|id| (id, at))).collect();
-    if ids.is_empty() {
-        return;
-    }
-    for other in 1..b.flat.len() {
-        if let Some(at) = unique_id(b, key, other).and_then(|id| ids.get(&id).copied())
+    let (own, others) = (unique_ids(a), unique_ids(b));
+    // Reversed, so that the first of several instances with the same id wins.
+    let ids: AHashMap<UniqueId, usize> = own.into_iter().rev().map(|(at, id)| (id, at)).collect();
+    for (other, id) in others {
+        if let Some(at) = ids.get(&id).copied()
             && a.counterpart(at).is_none()
             && a.class_of(at) == b.class_of(other)
         {
             pair_instances(a, b, at, other);
         }
     }
+}
+
+/// Returns the instances with a unique id, in tree order.
+fn unique_ids(side: &DiffSide<'_>) -> Vec<(usize, UniqueId)> {
+    let (key, scene) = (ustr(UNIQUE_ID), side.flat.scene);
+    let Some(file) = scene.unedited_binary() else {
+        let ids = (1..side.flat.len()).filter_map(|at| Some((at, unique_id(side, key, at)?)));
+        return ids.collect();
+    };
+    let mut ids = Vec::new();
+    file.visit_property(key, &mut |node, value| {
+        if let Variant::UniqueId(id) = value
+            && !id.is_nil()
+        {
+            ids.extend(side.index_of(node).map(|at| (at, id)));
+        }
+    });
+    ids.sort_unstable_by_key(|(at, _)| *at);
+    ids
 }
 
 fn unique_id(side: &DiffSide<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
@@ -244,16 +333,19 @@ fn unique_id(side: &DiffSide<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
 fn pair_children<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>, at: usize, other: usize) {
     let (left, right) = (a.unpaired_children(at), b.unpaired_children(other));
     let same = left.iter().zip(&right).take_while(|(at, other)| {
-        a.class_of(**at) == b.class_of(**other) && a.subtrees[**at] == b.subtrees[**other]
+        a.class_of(**at) == b.class_of(**other)
+            && a.hashes.subtrees[**at] == b.hashes.subtrees[**other]
     });
     let same = same.count();
     for (at, other) in left.iter().zip(&right).take(same) {
         pair_instances(a, b, *at, *other);
     }
     let (left, right) = (&left[same..], &right[same..]);
-    pair_by(a, b, left, right, |side, at| (side.class_of(at), side.name(at), side.subtrees[at]));
+    pair_by(a, b, left, right, |side, at| {
+        (side.class_of(at), side.name(at), side.hashes.subtrees[at])
+    });
     pair_by(a, b, left, right, |side, at| (side.class_of(at), side.name(at), 0));
-    pair_by(a, b, left, right, |side, at| (side.class_of(at), "", side.contents[at]));
+    pair_by(a, b, left, right, |side, at| (side.class_of(at), "", side.hashes.contents[at]));
 }
 
 /// The class, name and hash that must be equal for two siblings to be paired.

@@ -19,7 +19,7 @@ use vector_text_edit::MergePart;
 use self::references::PendingReference;
 use self::resolve::ConflictNodes;
 pub use self::resolve::{OpenMerge, check_choice, to_view};
-use super::diff::{Counterparts, find_counterparts};
+use super::diff::{ChangedKeys, Counterparts, compare_scenes, find_counterparts};
 use super::node_set::NodeSet;
 use super::tree::{NONE, ROOT};
 use super::{Node, Scene};
@@ -74,6 +74,9 @@ struct SceneMerge<'a> {
     base_of_theirs: Vec<u32>,
     theirs_of_base: Vec<u32>,
     ours_of_theirs: Vec<u32>,
+    /// The properties that theirs may have changed, by instance of theirs; None if every property
+    /// has to be compared.
+    changed_by_theirs: Option<ChangedKeys>,
     conflicts: Vec<MergeConflict>,
     /// The instances of each conflict, parallel to `conflicts`.
     nodes: Vec<ConflictNodes>,
@@ -93,12 +96,14 @@ pub fn merge_scenes(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<Merge
 }
 
 fn run_merge<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneMerge<'a> {
-    let (to_ours, to_theirs) = (find_counterparts(base, ours), find_counterparts(base, theirs));
-    let between = find_counterparts(theirs, ours);
+    let to_ours = find_counterparts(base, ours);
+    let (to_theirs, changed_by_theirs) = compare_scenes(base, theirs);
+    let between = may_share_new(&to_ours, &to_theirs).then(|| find_counterparts(theirs, ours));
     let mut merge = SceneMerge {
         base,
         theirs,
-        ours_of_theirs: ours_of_theirs(&to_ours, &to_theirs, &between, ours, theirs),
+        ours_of_theirs: ours_of_theirs(&to_ours, &to_theirs, between.as_ref(), ours, theirs),
+        changed_by_theirs,
         ours_of_base: to_ours.forward,
         base_of_ours: to_ours.backward,
         theirs_of_base: to_theirs.forward,
@@ -120,12 +125,17 @@ fn run_merge<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneM
     merge
 }
 
+/// Whether both sides have instances that the base does not have.
+fn may_share_new(to_ours: &Counterparts, to_theirs: &Counterparts) -> bool {
+    [to_ours, to_theirs].iter().all(|side| side.backward.contains(&NONE))
+}
+
 /// Returns the counterpart in ours of each instance of theirs. Instances that both sides added are
 /// paired if they are equal, or if they are scripts with the same name and parent.
 fn ours_of_theirs(
     to_ours: &Counterparts,
     to_theirs: &Counterparts,
-    between: &Counterparts,
+    between: Option<&Counterparts>,
     ours: &Scene,
     theirs: &Scene,
 ) -> Vec<u32> {
@@ -136,6 +146,9 @@ fn ours_of_theirs(
             found[node as usize] = to_ours.forward[base as usize];
             continue;
         }
+        let Some(between) = between else {
+            continue;
+        };
         let other = between.forward[node as usize];
         let is_new = other != NONE && to_ours.backward[other as usize] == NONE;
         if !is_new {

@@ -161,9 +161,7 @@ impl SceneMerge<'_> {
     fn merge_properties(&mut self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
         let mut canonical = CanonicalValues::default();
         self.merge_name(ours, base, own, theirs);
-        let of_base = base.map_or_else(Vec::new, |base| self.base.stored_keys(base));
-        for key in union_keys([&of_base, &ours.stored_keys(own), &self.theirs.stored_keys(theirs)])
-        {
+        for key in self.keys_to_merge(ours, base, own, theirs) {
             if is_id(key) {
                 self.merge_id(ours, (base, own, theirs), key);
                 continue;
@@ -196,6 +194,15 @@ impl SceneMerge<'_> {
                 self.merge_value(ours, (base, own, theirs), key);
             }
         }
+    }
+
+    /// Returns the properties that theirs may have changed, sorted.
+    fn keys_to_merge(&self, ours: &Scene, base: Option<u32>, own: u32, theirs: u32) -> Vec<Ustr> {
+        if let (Some(_), Some(changed)) = (base, &self.changed_by_theirs) {
+            return changed.get(&theirs).cloned().unwrap_or_default();
+        }
+        let of_base = base.map_or_else(Vec::new, |base| self.base.stored_keys(base));
+        union_keys([&of_base, &ours.stored_keys(own), &self.theirs.stored_keys(theirs)])
     }
 
     /// Takes an id that only theirs changed. A missing id removes none: files of other tools have
