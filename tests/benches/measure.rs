@@ -23,9 +23,20 @@ pub(crate) struct Run {
 
 /// Runs a command to its end. If it fails or writes no output file, prints the first line of its
 /// stderr and returns None.
-pub(crate) fn measure(mut command: Command, out: &Path) -> Option<Run> {
+pub(crate) fn measure(command: Command, out: &Path) -> Option<Run> {
     // The output of an earlier run would count as that of this one.
     let _ = fs::remove_file(out);
+    let run = measure_exit(command, 0)?;
+    if out.is_file() {
+        return Some(run);
+    }
+    println!("  failed: no output file");
+    None
+}
+
+/// Runs a command to its end. If its exit code is another one, prints the first line of its stderr
+/// and returns None.
+pub(crate) fn measure_exit(mut command: Command, code: i32) -> Option<Run> {
     let log = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let stderr = log.reopen().expect("a temporary file can be opened");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
@@ -33,20 +44,20 @@ pub(crate) fn measure(mut command: Command, out: &Path) -> Option<Run> {
     let mut child = command.spawn().expect("the command starts");
     let (status, peak) = wait(&mut child);
     let wall = start.elapsed();
-    if status && out.is_file() {
+    if status == Some(code) {
         return Some(Run { wall, peak });
     }
     let said = fs::read_to_string(log.path()).unwrap_or_default();
-    println!("  failed: {}", said.lines().next().unwrap_or("no output file"));
+    println!("  failed: {}", said.lines().next().unwrap_or("no message"));
     None
 }
 
 /// Waits for a child, and reads its high-water mark repeatedly meanwhile. The mark only rises, so
 /// only the child's last millisecond can be missed.
-fn wait(child: &mut Child) -> (bool, Option<u64>) {
+fn wait(child: &mut Child) -> (Option<i32>, Option<u64>) {
     let status = PathBuf::from(format!("/proc/{}/status", child.id()));
     let (ended, peak) = (AtomicBool::new(false), AtomicU64::new(0));
-    let success = thread::scope(|scope| {
+    let code = thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
                 let text = fs::read_to_string(&status).unwrap_or_default();
@@ -56,10 +67,10 @@ fn wait(child: &mut Child) -> (bool, Option<u64>) {
         });
         let status = child.wait().expect("the child can be waited for");
         ended.store(true, Ordering::Relaxed);
-        status.success()
+        status.code()
     });
     let peak = peak.into_inner();
-    (success, (peak > 0).then_some(peak))
+    (code, (peak > 0).then_some(peak))
 }
 
 /// Parses a line such as `VmHWM:     1234 kB` into bytes.

@@ -12,6 +12,7 @@
     reason = "a measurement that fails has nothing to return"
 )]
 
+mod lune;
 mod measure;
 
 use std::env;
@@ -122,7 +123,7 @@ fn tree(input: &str, output: &str) {
 fn compare_all(args: &[String]) -> ExitCode {
     let sizes = option(args, "--instances").unwrap_or("10000,100000,1000000");
     let runs = option(args, "--runs").map_or(3, |it| it.parse().expect("a number"));
-    let lune = lune(args);
+    let lune = lune::find_lune(option(args, "--lune"));
     println!("{}", machine());
     println!("median of {runs} runs each; whole processes\n");
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -138,19 +139,6 @@ fn compare_all(args: &[String]) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
-}
-
-fn lune(args: &[String]) -> Option<PathBuf> {
-    let named = option(args, "--lune").map(PathBuf::from);
-    let paths = env::var_os("PATH").unwrap_or_default();
-    let found = named.or_else(|| {
-        let mut files = env::split_paths(&paths).map(|it| it.join("lune"));
-        files.find(|file| file.is_file())
-    });
-    if found.is_none() {
-        println!("without Lune, which is not on the PATH (cargo install lune)\n");
-    }
-    found
 }
 
 fn compare(place: &Path, size: usize, format: Format, runs: usize, lune: Option<&Path>) {

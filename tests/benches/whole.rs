@@ -1,0 +1,269 @@
+//! Whole commands, as a person types them: time, peak memory, and what the ledger keeps.
+//!
+//! `cargo bench -p vector-tests --bench whole [-- [--only NAME] [--instances N,N] [--runs N]
+//! [--lune FILE]]`. The names are those of [`TABLE`]. Each row is printed for each number of
+//! instances, 10,000, 100,000 and 1,000,000 unless others are given. A Lune script that does the
+//! same work is the peer of the bulk edit; without Lune it is left out with a notice. The results
+//! are not checked here.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a measurement that fails has nothing to return"
+)]
+
+mod lune;
+mod measure;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use serde_json::{Value as Json, json};
+use vector_tests::binary::Home;
+use vector_tests::generated::generated;
+use vector_tests::places::{Format, encode};
+
+use self::measure::{Median, Run, machine, measure, measure_exit, megabytes, option};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A row of the report: its name, and what measures it.
+type ReportRow = (&'static str, fn(&Bench));
+
+const TABLE: [ReportRow; 8] = [
+    ("edit", edit_all),
+    ("revert", revert_all),
+    ("create", create_one),
+    ("edit-one", edit_one),
+    ("diff-one", diff_one),
+    ("diff-all", diff_all),
+    ("merge", merge_unchanged),
+    ("calls", many_calls),
+];
+
+/// The exit code of `vector diff` if the places differ.
+const DIFFERENT: i32 = 1;
+
+const LUNE: &str = r#"
+local fs, roblox = require("@lune/fs"), require("@lune/roblox")
+local process = require("@lune/process")
+local game = roblox.deserializePlace(fs.readFile(process.args[1]))
+local colour = roblox.Color3.fromRGB(1, 2, 3)
+for _, it in game:GetDescendants() do
+	if it.ClassName == "Part" then
+		it.Color = colour
+	end
+end
+fs.writeFile(process.args[2], roblox.serializePlace(game, process.args[3] == "xml"))
+"#;
+
+/// A generated place, and where its copies and outputs lie.
+struct Bench {
+    folder: PathBuf,
+    place: PathBuf,
+    format: Format,
+    runs: usize,
+    lune: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let sizes = option(&args, "--instances").unwrap_or("10000,100000,1000000");
+    let runs = option(&args, "--runs").map_or(3, |it| it.parse().expect("a number"));
+    let only = option(&args, "--only");
+    let lune = lune::find_lune(option(&args, "--lune"));
+    println!("{}\nmedian of {runs} runs each; whole processes\n", machine());
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for size in sizes.split(',') {
+        let size: usize = size.trim().parse().expect("a number of instances");
+        let dom = generated(size);
+        for format in [Format::Rbxl, Format::Rbxlx] {
+            let place = folder.path().join(format!("{size}.{}", format.extension()));
+            fs::write(&place, encode(&dom, format)).expect("it can be written");
+            let len = fs::metadata(&place).map_or(0, |it| it.len());
+            println!(".{}, {size} instances, {}", format.extension(), megabytes(len));
+            let folder = folder.path().to_owned();
+            let bench = Bench { folder, place, format, runs, lune: lune.clone() };
+            for (_, row) in TABLE.iter().filter(|(name, _)| only.is_none_or(|it| it == *name)) {
+                row(&bench);
+            }
+            println!();
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+impl Bench {
+    /// A file beside the place, with its extension.
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{}", self.format.extension()))
+    }
+
+    /// Writes calls, one per line.
+    fn calls(&self, calls: impl IntoIterator<Item = (&'static str, Json)>) -> PathBuf {
+        let file = self.folder.join("calls.jsonl");
+        let line = |(tool, args)| json!({ "tool": tool, "args": args }).to_string();
+        let lines: Vec<String> = calls.into_iter().map(line).collect();
+        fs::write(&file, lines.join("\n")).expect("it can be written");
+        file
+    }
+
+    /// Edits a place with calls; back to itself unless `out` is given.
+    fn edit(home: &Home, place: &Path, calls: &Path, out: Option<&Path>) -> Command {
+        let mut command = home.command(&["edit"]);
+        command.arg(place).arg("--ops").arg(calls).arg("--yes");
+        if let Some(out) = out {
+            command.arg("--out").arg(out);
+        }
+        command
+    }
+
+    /// Measures an edit to another file, each time with a new ledger.
+    fn measure_edit(&self, name: &str, calls: &Path) -> Option<Median> {
+        let (out, mut kept) = (self.file("out"), 0);
+        let run = self.median(|| {
+            let home = Home::new();
+            let run = measure(Self::edit(&home, &self.place, calls, Some(&out)), &out);
+            kept = size_of(&home.path().join("vector"));
+            run
+        });
+        print(name, run, None);
+        println!("    the ledger keeps {} KB", kept / 1_000);
+        run
+    }
+
+    /// Returns the median of several runs, fewer if one fails.
+    fn median(&self, run: impl FnMut() -> Option<Run>) -> Option<Median> {
+        Median::of(
+            &std::iter::repeat_with(run).take(self.runs).map_while(|it| it).collect::<Vec<_>>(),
+        )
+    }
+
+    /// The place after some calls, as `vector` writes it.
+    fn edited(&self, name: &str, calls: &Path) -> PathBuf {
+        let out = self.file(name);
+        let run = measure(Self::edit(&Home::new(), &self.place, calls, Some(&out)), &out);
+        run.expect("the place can be edited");
+        out
+    }
+
+    fn colour_parts(&self) -> PathBuf {
+        let args = json!({ "selector": "Part", "props": { "Color": "#010203" } });
+        self.calls([("set_properties", args)])
+    }
+
+    fn set_gravity(&self) -> PathBuf {
+        let props = json!({ "Gravity": 100 });
+        self.calls([("set_properties", json!({ "path": "game.Workspace", "props": props }))])
+    }
+}
+
+fn edit_all(bench: &Bench) {
+    let own = bench.measure_edit("edit: a colour for every part", &bench.colour_parts());
+    let Some(lune) = &bench.lune else {
+        return;
+    };
+    let (script, out) = (bench.folder.join("edit.luau"), bench.file("lune"));
+    fs::write(&script, LUNE).expect("a script can be written");
+    let form = if bench.format == Format::Rbxlx { "xml" } else { "binary" };
+    let run = bench.median(|| {
+        let mut command = Command::new(lune);
+        command.arg("run").args([&script, &bench.place, &out]).arg(form);
+        measure(command, &out)
+    });
+    print("  the same in Lune", run, own);
+}
+
+fn revert_all(bench: &Bench) {
+    let (calls, place) = (bench.colour_parts(), bench.file("reverted"));
+    let run = bench.median(|| {
+        let home = Home::new();
+        fs::copy(&bench.place, &place).expect("the place can be copied");
+        measure_exit(Bench::edit(&home, &place, &calls, None), 0)?;
+        measure_exit(home.command(&["revert", "1", "--yes"]), 0)
+    });
+    print("revert: the colour of every part", run, None);
+}
+
+fn create_one(bench: &Bench) {
+    let props = json!({ "Name": "New" });
+    let args = json!({ "className": "Part", "parentPath": "game.Workspace", "props": props });
+    bench.measure_edit("create: one part", &bench.calls([("create_instance", args)]));
+}
+
+fn edit_one(bench: &Bench) {
+    bench.measure_edit("edit: one property", &bench.set_gravity());
+}
+
+fn diff_one(bench: &Bench) {
+    let later = bench.edited("later", &bench.set_gravity());
+    print("diff: one difference", diff_to(bench, &later), None);
+}
+
+fn diff_all(bench: &Bench) {
+    let later = bench.edited("later", &bench.colour_parts());
+    print("diff: every part", diff_to(bench, &later), None);
+}
+
+fn diff_to(bench: &Bench, later: &Path) -> Option<Median> {
+    let home = Home::new();
+    bench.median(|| {
+        let mut command = home.command(&["diff"]);
+        command.args([&bench.place, later]);
+        measure_exit(command, DIFFERENT)
+    })
+}
+
+fn merge_unchanged(bench: &Bench) {
+    let (home, out) = (Home::new(), bench.file("merged"));
+    let changed = bench.edited("changed", &bench.set_gravity());
+    for (name, ours, theirs) in [
+        ("merge: theirs is the base", &changed, &bench.place),
+        ("merge: ours is the base", &bench.place, &changed),
+    ] {
+        let run = bench.median(|| {
+            let mut command = home.command(&["merge"]);
+            command.args([&bench.place, ours, theirs]).arg("--out").arg(&out);
+            measure(command, &out)
+        });
+        print(name, run, None);
+    }
+}
+
+fn many_calls(bench: &Bench) {
+    let create = |n: usize| {
+        let props = json!({ "Name": format!("New {n}") });
+        let parent = "game.Workspace";
+        ("create_instance", json!({ "className": "Part", "parentPath": parent, "props": props }))
+    };
+    bench.measure_edit(
+        "edit: 10,000 creations in one proposal",
+        &bench.calls((0..10_000).map(create)),
+    );
+}
+
+/// The size of all files in a folder.
+fn size_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(it) if it.is_dir() => size_of(&entry.path()),
+        Ok(it) => it.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}
+
+fn print(name: &str, run: Option<Median>, against: Option<Median>) {
+    let Some(run) = run else {
+        return println!("  {name}: failed");
+    };
+    let ratio = against.map_or_else(String::new, |own| {
+        let (time, memory) = run.times(&own);
+        let memory = memory.map_or_else(String::new, |it| format!(" and {it:.0} times the memory"));
+        format!(" ({time:.0} times the time{memory})")
+    });
+    println!("  {name}: {run}{ratio}");
+}
