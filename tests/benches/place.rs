@@ -12,8 +12,8 @@
     reason = "a measurement that fails has nothing to return"
 )]
 
-mod lune;
 mod measure;
+mod peer;
 
 use std::env;
 use std::fs;
@@ -28,6 +28,7 @@ use vector_tests::generated::generated;
 use vector_tests::places::{Format, decode, encode};
 
 use self::measure::{Median, machine, measure, megabytes, option};
+use self::peer::print;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -123,7 +124,7 @@ fn tree(input: &str, output: &str) {
 fn compare_all(args: &[String]) -> ExitCode {
     let sizes = option(args, "--instances").unwrap_or("10000,100000,1000000");
     let runs = option(args, "--runs").map_or(3, |it| it.parse().expect("a number"));
-    let lune = lune::find_lune(option(args, "--lune"));
+    let lune = peer::find_lune(option(args, "--lune"));
     println!("{}", machine());
     println!("median of {runs} runs each; whole processes\n");
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -179,16 +180,4 @@ fn median(runs: usize, command: impl Fn() -> Command, out: &Path) -> Option<Medi
     // If one run failed, do not repeat it: further runs would fail too.
     let runs: Vec<_> = (0..runs).map_while(|_| measure(command(), out)).collect();
     Median::of(&runs)
-}
-
-fn print(name: &str, run: Option<Median>, against: Option<Median>) {
-    let Some(run) = run else {
-        return println!("  {name}: failed");
-    };
-    let ratio = against.map_or_else(String::new, |own| {
-        let (time, memory) = run.times(&own);
-        let memory = memory.map_or_else(String::new, |it| format!(" and {it:.0} times the memory"));
-        format!(" ({time:.0} times the time{memory})")
-    });
-    println!("  {name}: {run}{ratio}");
 }

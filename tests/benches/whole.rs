@@ -12,8 +12,8 @@
     reason = "a measurement that fails has nothing to return"
 )]
 
-mod lune;
 mod measure;
+mod peer;
 
 use std::env;
 use std::fs;
@@ -26,6 +26,7 @@ use vector_tests::generated::generated;
 use vector_tests::places::{Format, encode};
 
 use self::measure::{Median, Run, machine, measure, measure_exit, megabytes, option};
+use self::peer::print;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
     let sizes = option(&args, "--instances").unwrap_or("10000,100000,1000000");
     let runs = option(&args, "--runs").map_or(3, |it| it.parse().expect("a number"));
     let only = option(&args, "--only");
-    let lune = lune::find_lune(option(&args, "--lune"));
+    let lune = peer::find_lune(option(&args, "--lune"));
     println!("{}\nmedian of {runs} runs each; whole processes\n", machine());
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for size in sizes.split(',') {
@@ -254,16 +255,4 @@ fn size_of(folder: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.map(size).sum()
-}
-
-fn print(name: &str, run: Option<Median>, against: Option<Median>) {
-    let Some(run) = run else {
-        return println!("  {name}: failed");
-    };
-    let ratio = against.map_or_else(String::new, |own| {
-        let (time, memory) = run.times(&own);
-        let memory = memory.map_or_else(String::new, |it| format!(" and {it:.0} times the memory"));
-        format!(" ({time:.0} times the time{memory})")
-    });
-    println!("  {name}: {run}{ratio}");
 }

@@ -18,7 +18,7 @@ use super::super::node_of;
 use super::super::property_layout::HIDDEN;
 use super::super::reflection;
 use super::canonical::{CanonicalBytes, is_blank};
-use super::{HISTORY_ID, UNIQUE_ID};
+use super::{UNIQUE_ID, is_id};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -220,10 +220,6 @@ fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
     }
     hash = (hash ^ (hash >> 32)).wrapping_mul(FACTOR);
     hash ^ (hash >> 29)
-}
-
-fn is_id(key: Ustr) -> bool {
-    key.as_str() == UNIQUE_ID || key.as_str() == HISTORY_ID
 }
 
 /// The defaults of stored properties, cached by class.
