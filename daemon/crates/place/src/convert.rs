@@ -10,9 +10,9 @@ use rbx_types::{
     Attributes, CFrame, Color3, Color3uint8, ContentType, Matrix3, Ref, SecurityCapabilities,
     SharedString, Tags, Variant, VariantType, Vector3,
 };
-use scene_schemas::Value;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::value::{Content, EnumItem, EnumName};
+use scene_schemas::{Target, Value};
 
 use super::reflection::{self, DerivedProperty, PropertyAccess};
 use super::xml;
@@ -22,70 +22,10 @@ impl Scene {
     /// Converts a stored variant to a value. Class and property determine what a number or colour
     /// means.
     pub(super) fn to_value(&self, class: &str, property: &str, variant: &Variant) -> Value {
-        match variant {
-            Variant::Axes(v) => Value::Axes(*v),
-            Variant::BinaryString(v) => binary_value(v.as_ref(), class),
-            Variant::Bool(v) => Value::Bool(*v),
-            Variant::BrickColor(v) => Value::BrickColor(*v),
-            Variant::CFrame(v) => Value::CFrame(*v),
-            Variant::Color3(v) => Value::Color3(*v),
-            Variant::Color3uint8(v) => color_value(*v, class, property),
-            Variant::ColorSequence(v) => Value::ColorSequence(v.clone()),
-            Variant::ContentId(v) => Value::ContentId(v.as_str().to_owned()),
-            Variant::Enum(v) => Value::EnumItem(enum_item(class, property, v.to_u32())),
-            Variant::EnumItem(v) => Value::EnumItem(named_item(&v.ty, v.value)),
-            Variant::Faces(v) => Value::Faces(*v),
-            Variant::Float32(v) => Value::Float32(*v),
-            Variant::Float64(v) => Value::Float64(*v),
-            Variant::Font(v) => Value::Font(v.clone()),
-            Variant::Int32(v) => Value::Int32(*v),
-            Variant::Int64(v) => Value::Int64(*v),
-            Variant::MaterialColors(v) => Value::MaterialColors(Box::new(v.clone())),
-            Variant::NetAssetRef(v) => Value::NetAssetRef(v.data().to_vec()),
-            Variant::NumberRange(v) => Value::NumberRange(*v),
-            Variant::NumberSequence(v) => Value::NumberSequence(v.clone()),
-            Variant::OptionalCFrame(v) => Value::OptionalCFrame(*v),
-            Variant::PhysicalProperties(v) => Value::PhysicalProperties(*v),
-            Variant::Ray(v) => Value::Ray(*v),
-            Variant::Rect(v) => Value::Rect(*v),
-            Variant::Ref(v) => Value::Ref(self.reference_target(*v)),
-            Variant::Region3(v) => Value::Region3(*v),
-            Variant::Region3int16(v) => Value::Region3int16(*v),
-            Variant::SecurityCapabilities(v) => Value::SecurityCapabilities(v.bits()),
-            Variant::SharedString(v) => Value::SharedString(v.data().to_vec()),
-            Variant::String(v) => Value::String(v.clone()),
-            Variant::Tags(v) => Value::Tags(v.iter().map(str::to_owned).collect()),
-            Variant::UDim(v) => Value::UDim(*v),
-            Variant::UDim2(v) => Value::UDim2(*v),
-            Variant::UniqueId(v) => Value::UniqueId(*v),
-            Variant::Vector2(v) => Value::Vector2(*v),
-            Variant::Vector2int16(v) => Value::Vector2int16(*v),
-            Variant::Vector3(v) => Value::Vector3(*v),
-            Variant::Vector3int16(v) => Value::Vector3int16(*v),
-            Variant::Attributes(v) => Value::Attributes(
-                v.iter().map(|(name, v)| (name.clone(), self.to_value("", "", v))).collect(),
-            ),
-            other => self.rare_to_value(other),
-        }
+        to_value(class, property, variant, &|to| self.reference_target(to))
     }
 
-    /// Converts variants that need a closer look. A variant added by a later rbx_types is shown as
-    /// binary data without content: it is kept in the file and cannot be edited.
-    fn rare_to_value(&self, variant: &Variant) -> Value {
-        let Variant::Content(content) = variant else {
-            return Value::Binary(Vec::new());
-        };
-        Value::Content(match content.value() {
-            ContentType::Uri(uri) => Content::Uri(uri.clone()),
-            // A reference to a deleted object becomes empty, as it will be in the file.
-            ContentType::Object(referent) => self
-                .reference_target(*referent)
-                .map_or(Content::None, |target| Content::Object(Some(target))),
-            _ => Content::None,
-        })
-    }
-
-    fn reference_target(&self, referent: Ref) -> Option<scene_schemas::Target> {
+    fn reference_target(&self, referent: Ref) -> Option<Target> {
         let node = Node(node_of(referent)?);
         self.is_live(node).then(|| self.target(node))
     }
@@ -230,6 +170,77 @@ impl Scene {
             _ => None,
         }
     }
+}
+
+/// Converts a stored variant to a value. Class and property determine what a number or colour means.
+/// `target_of` returns the target of a reference.
+pub(super) fn to_value(
+    class: &str,
+    property: &str,
+    variant: &Variant,
+    target_of: &dyn Fn(Ref) -> Option<Target>,
+) -> Value {
+    match variant {
+        Variant::Axes(v) => Value::Axes(*v),
+        Variant::BinaryString(v) => binary_value(v.as_ref(), class),
+        Variant::Bool(v) => Value::Bool(*v),
+        Variant::BrickColor(v) => Value::BrickColor(*v),
+        Variant::CFrame(v) => Value::CFrame(*v),
+        Variant::Color3(v) => Value::Color3(*v),
+        Variant::Color3uint8(v) => color_value(*v, class, property),
+        Variant::ColorSequence(v) => Value::ColorSequence(v.clone()),
+        Variant::ContentId(v) => Value::ContentId(v.as_str().to_owned()),
+        Variant::Enum(v) => Value::EnumItem(enum_item(class, property, v.to_u32())),
+        Variant::EnumItem(v) => Value::EnumItem(named_item(&v.ty, v.value)),
+        Variant::Faces(v) => Value::Faces(*v),
+        Variant::Float32(v) => Value::Float32(*v),
+        Variant::Float64(v) => Value::Float64(*v),
+        Variant::Font(v) => Value::Font(v.clone()),
+        Variant::Int32(v) => Value::Int32(*v),
+        Variant::Int64(v) => Value::Int64(*v),
+        Variant::MaterialColors(v) => Value::MaterialColors(Box::new(v.clone())),
+        Variant::NetAssetRef(v) => Value::NetAssetRef(v.data().to_vec()),
+        Variant::NumberRange(v) => Value::NumberRange(*v),
+        Variant::NumberSequence(v) => Value::NumberSequence(v.clone()),
+        Variant::OptionalCFrame(v) => Value::OptionalCFrame(*v),
+        Variant::PhysicalProperties(v) => Value::PhysicalProperties(*v),
+        Variant::Ray(v) => Value::Ray(*v),
+        Variant::Rect(v) => Value::Rect(*v),
+        Variant::Ref(v) => Value::Ref(target_of(*v)),
+        Variant::Region3(v) => Value::Region3(*v),
+        Variant::Region3int16(v) => Value::Region3int16(*v),
+        Variant::SecurityCapabilities(v) => Value::SecurityCapabilities(v.bits()),
+        Variant::SharedString(v) => Value::SharedString(v.data().to_vec()),
+        Variant::String(v) => Value::String(v.clone()),
+        Variant::Tags(v) => Value::Tags(v.iter().map(str::to_owned).collect()),
+        Variant::UDim(v) => Value::UDim(*v),
+        Variant::UDim2(v) => Value::UDim2(*v),
+        Variant::UniqueId(v) => Value::UniqueId(*v),
+        Variant::Vector2(v) => Value::Vector2(*v),
+        Variant::Vector2int16(v) => Value::Vector2int16(*v),
+        Variant::Vector3(v) => Value::Vector3(*v),
+        Variant::Vector3int16(v) => Value::Vector3int16(*v),
+        Variant::Attributes(v) => Value::Attributes(
+            v.iter().map(|(name, v)| (name.clone(), to_value("", "", v, target_of))).collect(),
+        ),
+        other => rare_to_value(other, target_of),
+    }
+}
+
+/// Converts variants that need a closer look. A variant added by a later rbx_types is shown as
+/// binary data without content: it is kept in the file and cannot be edited.
+fn rare_to_value(variant: &Variant, target_of: &dyn Fn(Ref) -> Option<Target>) -> Value {
+    let Variant::Content(content) = variant else {
+        return Value::Binary(Vec::new());
+    };
+    Value::Content(match content.value() {
+        ContentType::Uri(uri) => Content::Uri(uri.clone()),
+        // A reference to a deleted object becomes empty, as it will be in the file.
+        ContentType::Object(referent) => {
+            target_of(*referent).map_or(Content::None, |target| Content::Object(Some(target)))
+        }
+        _ => Content::None,
+    })
 }
 
 /// Returns the rotation of a frame in degrees, like Roblox's `Orientation`: applied in order Y, X,

@@ -183,7 +183,7 @@ impl EditTable {
 
 /// Whether two values are bitwise identical, if that is cheap to check; false otherwise. Zeros of
 /// different sign are equal but not identical.
-fn is_same(one: &Variant, other: &Variant) -> bool {
+pub(super) fn is_same(one: &Variant, other: &Variant) -> bool {
     let bits = |numbers: [f32; 3]| numbers.map(f32::to_bits);
     let vector = |it: Vector3| bits([it.x, it.y, it.z]);
     let rotation = |it: &Matrix3| [vector(it.x), vector(it.y), vector(it.z)];

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 /// Interned texts, numbered from 0 in order of first use.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TextInterner {
     text: String,
     /// End offset of each text; each text starts at the end of the one before it.

@@ -22,6 +22,7 @@ mod file;
 mod fingerprint;
 mod flat_tree;
 mod ids;
+mod instance_table;
 mod interner;
 pub mod merge;
 mod mirror;
@@ -70,6 +71,7 @@ use self::tree::{InstanceTree, ROOT};
 
 pub use self::change::{DetachedSubtree, JournalMark};
 pub use self::codec::{CodecError, FileFormat, READERS};
+pub use self::instance_table::{InstanceTable, SetGroup, SetGroups, default_value};
 pub use self::mirror::{MissingFacts, OutOfSync};
 pub use self::read::{PropertyOwner, read_property, read_props};
 pub use self::scene_builder::{reference_of, referent_number, stored_form};

@@ -204,10 +204,17 @@ impl FieldPart {
                 common_prefix(&own[here..here + most * width], &own[next..next + most * width])
                     / width
             }
-            FieldLayout::Planes(width) => (0..width).fold(most, |most, plane| {
-                let at = plane * rows + row;
-                common_prefix(&own[at..at + most], &own[at + 1..=at + most])
-            }),
+            FieldLayout::Planes(width) => {
+                // Mostly the next row is another, which the last planes tell first.
+                let is_same = |plane: usize| own[plane * rows + row] == own[plane * rows + row + 1];
+                if most == 0 || !(0..width).rev().all(is_same) {
+                    return 0;
+                }
+                (0..width).fold(most, |most, plane| {
+                    let at = plane * rows + row;
+                    common_prefix(&own[at..at + most], &own[at + 1..=at + most])
+                })
+            }
             FieldLayout::Run(_) => {
                 let item = |row| &bytes[self.item_start(row)..self.item_start(row + 1)];
                 (row + 1..=row + most).take_while(|next| item(*next) == item(row)).count()

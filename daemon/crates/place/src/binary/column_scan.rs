@@ -53,16 +53,18 @@ impl UsedColumn<'_> {
 }
 
 impl BinaryFile {
-    /// Adds to the sum of each instance what `hash` returns for each of its readable properties,
-    /// hidden ones included. `hash` is called once for equal neighbouring values of a class, with
+    /// Adds to the sum of each instance what `hash` returns for each of its readable properties that
+    /// is wanted of its class, hidden ones included. `hash` is called once for equal neighbouring values of a class, with
     /// the first instance that has the value; for each instance if the values refer to others.
     pub(crate) fn sum_values(
         &self,
         sums: &mut [u64],
+        is_wanted: &dyn Fn(u32, Ustr) -> bool,
         hash: &mut dyn FnMut(u32, Ustr, Variant) -> u64,
     ) {
         for group in &self.groups {
-            for key in self.layout_of(group).names() {
+            let names = self.layout_of(group).names().iter();
+            for key in names.filter(|key| is_wanted(group.class, **key)) {
                 if let Some(used) = self.use_column(group, *key) {
                     self.sum_column(group, &used, sums, &mut |node, value| hash(node, *key, value));
                 }

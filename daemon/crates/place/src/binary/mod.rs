@@ -14,6 +14,7 @@ mod content_edits;
 mod layout;
 mod lz4;
 mod lz4_edit;
+pub(super) mod plain_column;
 mod write;
 
 pub(super) use self::column_scan::FileComparison;

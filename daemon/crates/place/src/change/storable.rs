@@ -9,7 +9,7 @@ use super::{Node, Scene};
 
 impl Scene {
     /// Refuses a value that the file cannot hold beside the values of other instances of the class.
-    pub(super) fn check_storable(
+    pub(crate) fn check_storable(
         &mut self,
         node: Node,
         key: Ustr,

@@ -19,9 +19,10 @@ use rbx_types::{Attributes, Ref, Variant};
 use rustc_hash::FxHashMap;
 use scene_schemas::{InstancePath, Value};
 
-use self::canonical::{CanonicalBytes, ReferenceKey};
-pub(super) use self::pairing::SceneHashes;
-use self::pairing::{DefaultValues, DiffSide};
+pub(super) use self::canonical::CanonicalBytes;
+use self::canonical::ReferenceKey;
+use self::pairing::DiffSide;
+pub(super) use self::pairing::{DefaultValues, SceneHashes, mix_hash};
 use super::Scene;
 use super::binary::FileComparison;
 use super::change::referenced_instance;

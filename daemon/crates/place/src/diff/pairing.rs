@@ -80,7 +80,9 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
         let scene = self.flat.scene;
         let mut sums = vec![0_u64; scene.tree.len() as usize];
         if let Some(file) = scene.unedited_binary() {
-            file.sum_values(&mut sums, &mut |node, key, value| self.hash_value(node, key, &value));
+            file.sum_values(&mut sums, &|_, _| true, &mut |node, key, value| {
+                self.hash_value(node, key, &value)
+            });
         } else {
             for at in 0..self.flat.len() {
                 let node = self.flat.node_at(at);
@@ -207,8 +209,8 @@ impl<'a> DiffSide<'a> {
     }
 }
 
-/// A fast hash, used only to choose pairs: paired instances are compared in full.
-fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
+/// A fast hash of bytes. It is not secure: instances that are paired by it are compared in full.
+pub(crate) fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = seed ^ bytes.len() as u64;
     let (chunks, rest) = bytes.as_chunks::<8>();
@@ -224,18 +226,18 @@ fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
 
 /// The defaults of stored properties, cached by class.
 #[derive(Default)]
-pub(super) struct DefaultValues {
+pub(crate) struct DefaultValues {
     classes: UstrMap<ClassDefaults>,
 }
 
 /// The defaults of one class; None for a property without a known default.
-pub(super) struct ClassDefaults {
+pub(crate) struct ClassDefaults {
     class: Ustr,
     known: UstrMap<Option<(&'static Variant, Vec<u8>)>>,
 }
 
 impl DefaultValues {
-    pub(super) fn defaults_for(&mut self, class: Ustr) -> &mut ClassDefaults {
+    pub(crate) fn defaults_for(&mut self, class: Ustr) -> &mut ClassDefaults {
         self.classes
             .entry(class)
             .or_insert_with(|| ClassDefaults { class, known: UstrMap::default() })
@@ -261,7 +263,7 @@ impl ClassDefaults {
     }
 
     /// Whether a stored value, also given as canonical bytes, is equivalent to no stored value.
-    pub(super) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
+    pub(crate) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
         match self.get(key) {
             // A column whose type cannot hold the default has the blank value of that type.
             Some((default, _)) if default.ty() != variant.ty() && is_blank(variant, bytes) => true,
