@@ -69,10 +69,11 @@ fn vectors_cover_every_command() {
         Command::EditScript { .. } => 6,
         Command::Insert { .. } => 7,
         Command::EditMemory { .. } => 8,
+        Command::SetMany { .. } => 9,
     };
     let commands = vectors::commands();
     let numbers: Vec<_> = commands.iter().map(number).collect();
-    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     for command in commands {
         let json = serde_json::to_string(&command).unwrap();
         let read: Command = serde_json::from_str(&json).unwrap();

@@ -239,6 +239,23 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
     },
+    /// Sets the same properties of many instances that were read from a place file, or restores
+    /// their former values.
+    SetMany {
+        /// The closest common ancestor of the instances.
+        target: Target,
+        /// Number of instances.
+        count: u32,
+        /// The blob with the table of the instances: which they are, and their values of the
+        /// properties in `props` before these were set.
+        table: Fingerprint,
+        /// The new values; if `restores` is set, the values that the instances have before this
+        /// command.
+        props: Props,
+        /// Whether the instances get their values in the table.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        restores: bool,
+    },
     /// Moves an instance to another parent.
     Move {
         /// The instance to move.
@@ -325,8 +342,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns the instance that the command changes or copies, or the parent of the one it
-    /// creates, restores or inserts.
+    /// Returns the instance that the command changes or copies, the parent of the one it creates,
+    /// restores or inserts, or the closest common ancestor of many that it changes.
     pub fn target(&self) -> &Target {
         match self {
             Self::Create { parent, .. }
@@ -334,10 +351,27 @@ impl Command {
             | Self::Insert { parent, .. } => parent,
             Self::Clone { source, .. } => source,
             Self::Set { target, .. }
+            | Self::SetMany { target, .. }
             | Self::Move { target, .. }
             | Self::Delete { target, .. }
             | Self::EditScript { target, .. }
             | Self::EditMemory { target, .. } => target,
+        }
+    }
+
+    /// Returns the table that a command over many instances names.
+    pub fn table(&self) -> Option<&Fingerprint> {
+        match self {
+            Self::SetMany { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of instances that a command over many changes; None for another command.
+    pub fn member_count(&self) -> Option<u32> {
+        match self {
+            Self::SetMany { count, .. } => Some(*count),
+            _ => None,
         }
     }
 

@@ -179,6 +179,13 @@ impl Proposal {
         from.into_iter().chain(self.reverts.iter().copied())
     }
 
+    /// Returns the number of operations: one for each command, and one for each instance of a
+    /// command over many.
+    pub fn operation_count(&self) -> usize {
+        let of = |command: &Command| command.member_count().map_or(1, |count| count as usize);
+        self.commands.iter().map(of).sum()
+    }
+
     /// Returns the line of a card about the changed files. None if the proposal changes no files.
     pub fn describe_files(&self) -> Option<String> {
         let written = || format!("Files: {}", name_files(&self.changed_files));
@@ -255,6 +262,9 @@ pub(crate) fn is_zero(n: &u32) -> bool {
 pub struct Row {
     /// Index of the row's command, from 0.
     pub command: u32,
+    /// For a command that changes many instances, the position of this one in their table, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u32>,
     /// The change to the instance.
     pub change: Change,
     /// The instance: its path after the change if it is created, before the change if it is
@@ -427,10 +437,11 @@ pub struct RestorePatch {
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
     /// The instance that was created or changed, by its id in the written file. None if it was
-    /// deleted.
+    /// deleted, or if the command changed many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<InstanceId>,
-    /// The fingerprint of the state that the command left behind. None if the instance was deleted.
+    /// The fingerprint of the state that the command left behind. None if the instance was deleted,
+    /// or if the command changed many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
 }

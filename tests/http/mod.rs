@@ -11,6 +11,7 @@ mod history;
 mod interaction_modes;
 #[cfg(unix)]
 mod joined;
+mod many;
 mod merges;
 #[cfg(unix)]
 mod models;

@@ -23,7 +23,7 @@ const VOID: [&str; 5] = ["input", "img", "br", "meta", "link"];
 
 /// A daemon with a place that has one script, an agent that calls tools, and the user.
 pub(super) struct Desk {
-    home: Home,
+    pub(super) home: Home,
     daemon: Daemon,
     pub(super) human: Human,
     calls: u32,
@@ -81,7 +81,7 @@ impl Desk {
     }
 
     /// Requests a part of the page.
-    fn part(&self, part: &str) -> String {
+    pub(super) fn part(&self, part: &str) -> String {
         let kept = fs::read_to_string(self.home.path().join("vector/token")).unwrap();
         let token = kept.split_whitespace().nth(1).unwrap();
         let headers = [
@@ -112,7 +112,7 @@ fn place(workspace: InstanceBuilder) -> Vec<u8> {
 
 /// Asserts that every element is closed, and that the part contains no scripts, styles or handlers.
 #[track_caller]
-fn is_well_formed(part: &str) {
+pub(super) fn is_well_formed(part: &str) {
     let mut open: Vec<String> = Vec::new();
     for token in Tokenizer::new(part) {
         match token.unwrap() {

@@ -14,6 +14,7 @@ mod decided;
 mod door;
 mod hands;
 mod keys;
+mod many;
 mod merged;
 #[cfg(unix)]
 mod model;

@@ -165,9 +165,9 @@ fn call(command: &Command) -> Option<Json> {
             let change = json!({ "action": "add", "section": "todo", "text": text });
             ("edit_memory", json!({ "changes": [change] }))
         }
-        // A restore is planned by reverting a proposal, and an asset can only be inserted in
-        // Studio.
-        Command::Restore { .. } | Command::Insert { .. } => return None,
+        // A restore is planned by reverting a proposal, an asset can only be inserted in Studio, and
+        // only place files have commands over many instances.
+        Command::Restore { .. } | Command::Insert { .. } | Command::SetMany { .. } => return None,
     };
     Some(json!({ "tool": tool, "args": args }))
 }

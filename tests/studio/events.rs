@@ -52,6 +52,7 @@ struct Player(Arc<(Mutex<Played>, Notify)>);
 fn proposal(rows: u32) -> ProposalView {
     let row = |at: u32| Row {
         command: at,
+        member: None,
         change: Change::Deleted { count: 1 },
         path: format!("game.Workspace.Wall{at}").parse().unwrap(),
         class: "Part".to_owned(),

@@ -298,6 +298,7 @@ pub fn commands() -> Vec<Command> {
     let made =
         Target { id: new(0), path: "game.Workspace.Tower.Roof".parse().expect("it is a path") };
     let neon = Value::from_json(parse(r#"{"__t":"EnumItem","enum":"Material","name":"Neon"}"#));
+    let material = Props::from([("Material".to_owned(), neon.clone().ok())]);
     let props = Props::from([("Material".to_owned(), neon.ok()), ("@Speed".to_owned(), None)]);
     vec![
         Command::Create {
@@ -350,6 +351,13 @@ pub fn commands() -> Vec<Command> {
             expect: expect("game.Workspace.Tower", &[]),
         },
         memory(at("game")),
+        Command::SetMany {
+            target: at("game.Workspace.Tower"),
+            count: 2,
+            table: Fingerprint::hash_bytes(b"a table of two walls"),
+            props: material,
+            restores: true,
+        },
     ]
 }
 

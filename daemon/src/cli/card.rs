@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
-use scene_schemas::{InstancePath, Value};
+use scene_schemas::{Command, InstancePath, Value};
 use vector_core::proposal::{change_note, class_reason, group_by_instance, short_values};
 
 use super::hunks;
@@ -58,7 +58,7 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
         style.paint(paint, format!("· {}", class_name(proposal.class))),
         style.paint(
             PaintKind::Dim,
-            format!("· {}", count_noun(proposal.commands.len(), "operation"))
+            format!("· {}", count_noun(proposal.operation_count(), "operation"))
         ),
     );
     let bar = style.paint(paint, "│");
@@ -273,11 +273,20 @@ pub(super) fn script_head(script: &ScriptDiff, style: TextStyle) -> String {
 
 /// The rows of one command, each ending in a newline.
 pub(super) fn command_rows(proposal: &Proposal, command: usize, style: TextStyle) -> String {
-    let rows = proposal.preview.rows.iter();
-    let rows = rows.filter(|row| row.command as usize == command);
+    let members = proposal.commands.get(command).and_then(Command::member_count);
+    let is_shown = |row: &&Row| {
+        row.command as usize == command && row.member.is_none_or(|it| (it as usize) < ROWS)
+    };
+    let rows = proposal.preview.rows.iter().filter(is_shown);
     let groups = group_rows(proposal, rows, true);
     let mut lines: Vec<String> =
         groups.iter().flat_map(|group| group.format_lines(style)).collect();
+    if let Some(more) = members.and_then(|count| (count as usize).checked_sub(groups.len()))
+        && more > 0
+    {
+        let text = format!("… and {}", count_noun(more, "further instance"));
+        lines.push(style.paint(PaintKind::Dim, text));
+    }
     let script = proposal.preview.scripts.iter().find(|it| it.command as usize == command);
     if let Some(script) = script {
         lines.push(script_head(script, style));
@@ -290,6 +299,17 @@ pub(super) fn command_rows(proposal: &Proposal, command: usize, style: TextStyle
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Returns rows as text, each with a line break.
+pub(super) fn row_lines<'a>(
+    proposal: &'a Proposal,
+    rows: impl Iterator<Item = &'a Row>,
+    style: TextStyle,
+) -> String {
+    let groups = group_rows(proposal, rows, true);
+    let lines = groups.iter().flat_map(|group| group.format_lines(style));
+    lines.map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 //! selection is approved by its own card, never by the card of the original proposal.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{Proposal, Row};
 use vector_core::policy::needs_second_confirmation;
 use vector_core::proposal::{ProposalUnit, draft_part, list_units};
 use vector_core::workflow::{CALLS, WorkflowInput};
@@ -161,22 +162,19 @@ fn apply_pieces(
     terminal: &Terminal,
     session: &mut ReviewState,
 ) -> anyhow::Result<bool> {
-    let pieces = list_units(proposal);
-    if pieces.len() < 2 {
-        print_status("There is only one piece; answer y or n.");
-        return Ok(false);
-    }
-    let Some(taken) = choose_pieces(proposal, &pieces, terminal)? else {
-        return Ok(false);
+    let read_rows = |command, members| Ok(run.member_rows(proposal, command, members)?);
+    let choice = PieceChoice { proposal, terminal, read_rows: &read_rows };
+    let taken = match choice.choose()? {
+        ChosenPieces::Back => return Ok(false),
+        ChosenPieces::All => {
+            return approve_proposal(run, seq, proposal, Approver::Person, terminal);
+        }
+        ChosenPieces::None => {
+            print_status("Nothing was chosen, so the proposal is not applied.");
+            return reject_proposal(run, seq, terminal);
+        }
+        ChosenPieces::Some(taken) => taken,
     };
-    if taken.len() == pieces.len() {
-        return approve_proposal(run, seq, proposal, Approver::Person, terminal);
-    }
-    if taken.is_empty() {
-        print_status("Nothing was chosen, so the proposal is not applied.");
-        return reject_proposal(run, seq, terminal);
-    }
-    let taken: Vec<ProposalUnit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();
     let revised = run.revise_proposal(seq, |draft| draft_part(draft, proposal, &taken));
     let Some(new) = show_refusal(revised)? else {
         return Ok(false);
@@ -192,72 +190,181 @@ fn apply_pieces(
     Ok(true)
 }
 
-/// Asks about each piece. None if the user goes back.
-pub(super) fn choose_pieces(
-    proposal: &Proposal,
-    pieces: &[ProposalUnit],
-    terminal: &Terminal,
-) -> anyhow::Result<Option<BTreeSet<usize>>> {
-    let mut taken = BTreeSet::new();
-    let mut left_out: BTreeSet<String> = BTreeSet::new();
-    let mut at = 0;
-    while let Some(piece) = pieces.get(at) {
-        terminal.show(&describe_piece(proposal, *piece, terminal.style()));
-        let command = match piece {
-            ProposalUnit::Command(command) => proposal.commands.get(*command),
-            ProposalUnit::Hunk { .. } => None,
-        };
-        if command.is_some_and(|it| required_ids(it).any(|id| left_out.contains(id))) {
-            print_status("  left out, with what it depends on");
-            left_out.extend(command.into_iter().flat_map(created_ids));
-            at += 1;
-            continue;
+/// Number of instances of a command over many that are read at once.
+const MEMBERS_READ: u32 = 100;
+
+/// Reads the preview rows of some instances of a command over many.
+pub(super) type ReadMemberRows<'a> = dyn Fn(u32, Range<u32>) -> anyhow::Result<Vec<Row>> + 'a;
+
+/// The pieces that the user chose.
+#[derive(Debug)]
+pub(super) enum ChosenPieces {
+    /// The user goes back to the card.
+    Back,
+    All,
+    None,
+    Some(Vec<ProposalUnit>),
+}
+
+/// The choice among the pieces of a proposal.
+pub(super) struct PieceChoice<'a> {
+    pub(super) proposal: &'a Proposal,
+    pub(super) terminal: &'a Terminal,
+    pub(super) read_rows: &'a ReadMemberRows<'a>,
+}
+
+/// The answer to a question about a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PieceAnswer {
+    Yes,
+    No,
+    /// Each instance of a command over many.
+    Each,
+    AllOfTheRest,
+    Done,
+    Back,
+}
+
+impl PieceChoice<'_> {
+    /// Asks about each piece.
+    pub(super) fn choose(&self) -> anyhow::Result<ChosenPieces> {
+        let pieces = list_units(self.proposal);
+        if pieces.iter().map(|piece| self.member_count(*piece).unwrap_or(1)).sum::<u32>() < 2 {
+            print_status("There is only one piece; answer y or n.");
+            return Ok(ChosenPieces::Back);
         }
-        let place = format!("Take this ({} of {})?", at + 1, pieces.len());
-        let Some(answer) = terminal
-            .ask_line(&format!("{place} [y]es [n]o [a]ll the rest [d]one, the rest not [b]ack"))?
-        else {
-            return Ok(None);
-        };
-        match answer.to_lowercase().as_str() {
-            "y" | "yes" => {
-                taken.insert(at);
-            }
-            "n" | "no" => left_out.extend(command.into_iter().flat_map(created_ids)),
-            "a" | "all" => {
-                taken.extend(independent_pieces(proposal, &pieces[at..], at, &mut left_out));
-                break;
-            }
-            "d" | "done" => break,
-            "b" | "back" => return Ok(None),
-            _ => {
-                print_status(
-                    "  y takes it, n leaves it, a takes this and the rest, d leaves this and the rest, b goes back",
-                );
+        let mut taken = Vec::new();
+        let mut left_out: BTreeSet<String> = BTreeSet::new();
+        let mut at = 0;
+        while let Some(piece) = pieces.get(at) {
+            self.terminal.show(&describe_piece(self.proposal, *piece, self.terminal.style()));
+            let command = match piece {
+                ProposalUnit::Command(command) => self.proposal.commands.get(*command),
+                ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. } => None,
+            };
+            if command.is_some_and(|it| required_ids(it).any(|id| left_out.contains(id))) {
+                print_status("  left out, with what it depends on");
+                left_out.extend(command.into_iter().flat_map(created_ids));
+                at += 1;
                 continue;
             }
+            let question = format!("Take this ({} of {})?", at + 1, pieces.len());
+            let members = self.member_count(*piece);
+            match self.ask(&question, members.is_some())? {
+                PieceAnswer::Yes => taken.push(*piece),
+                PieceAnswer::No => left_out.extend(command.into_iter().flat_map(created_ids)),
+                PieceAnswer::Each => match self.choose_members(*piece, members.unwrap_or(0))? {
+                    Some(members) => taken.extend(members),
+                    None => return Ok(ChosenPieces::Back),
+                },
+                PieceAnswer::AllOfTheRest => {
+                    taken.extend(independent_pieces(self.proposal, &pieces[at..], &mut left_out));
+                    break;
+                }
+                PieceAnswer::Done => break,
+                PieceAnswer::Back => return Ok(ChosenPieces::Back),
+            }
+            at += 1;
         }
-        at += 1;
+        Ok(if taken.is_empty() {
+            ChosenPieces::None
+        } else if taken == pieces {
+            ChosenPieces::All
+        } else {
+            ChosenPieces::Some(taken)
+        })
     }
-    Ok(Some(taken))
+
+    fn member_count(&self, piece: ProposalUnit) -> Option<u32> {
+        match piece {
+            ProposalUnit::Command(command) => {
+                self.proposal.commands.get(command).and_then(Command::member_count)
+            }
+            ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. } => None,
+        }
+    }
+
+    /// Asks about each instance of a command over many. None if the user goes back.
+    fn choose_members(
+        &self,
+        piece: ProposalUnit,
+        count: u32,
+    ) -> anyhow::Result<Option<Vec<ProposalUnit>>> {
+        let ProposalUnit::Command(command) = piece else {
+            return Ok(Some(vec![piece]));
+        };
+        let (mut taken, mut rows) = (Vec::new(), Vec::new());
+        for member in 0..count {
+            if member % MEMBERS_READ == 0 {
+                rows = (self.read_rows)(command as u32, member..member + MEMBERS_READ)?;
+            }
+            let own = rows.iter().filter(|row| row.member == Some(member));
+            let style = self.terminal.style();
+            self.terminal.show(&card::row_lines(self.proposal, own, style));
+            let question = format!("Take this ({} of {count} instances)?", member + 1);
+            match self.ask(&question, false)? {
+                PieceAnswer::Yes => taken.push(member),
+                PieceAnswer::No | PieceAnswer::Each => {}
+                PieceAnswer::AllOfTheRest => {
+                    taken.extend(member..count);
+                    break;
+                }
+                PieceAnswer::Done => break,
+                PieceAnswer::Back => return Ok(None),
+            }
+        }
+        if taken.len() == count as usize {
+            return Ok(Some(vec![piece]));
+        }
+        let unit = |member| ProposalUnit::Member { command, member };
+        Ok(Some(taken.into_iter().map(unit).collect()))
+    }
+
+    /// Asks about a piece until the answer is known. The end of the input means to go back.
+    fn ask(&self, question: &str, has_members: bool) -> anyhow::Result<PieceAnswer> {
+        let each = if has_members { "[o]ne by one " } else { "" };
+        loop {
+            let Some(answer) = self.terminal.ask_line(&format!(
+                "{question} [y]es [n]o {each}[a]ll the rest [d]one, the rest not [b]ack"
+            ))?
+            else {
+                return Ok(PieceAnswer::Back);
+            };
+            return Ok(match answer.to_lowercase().as_str() {
+                "y" | "yes" => PieceAnswer::Yes,
+                "n" | "no" => PieceAnswer::No,
+                "o" | "one" if has_members => PieceAnswer::Each,
+                "a" | "all" => PieceAnswer::AllOfTheRest,
+                "d" | "done" => PieceAnswer::Done,
+                "b" | "back" => PieceAnswer::Back,
+                _ => {
+                    let each = if has_members { "o asks about each instance, " } else { "" };
+                    print_status(&format!(
+                        "  y takes it, n leaves it, {each}a takes this and the rest, d leaves this and \
+                         the rest, b goes back"
+                    ));
+                    continue;
+                }
+            });
+        }
+    }
 }
 
 /// The remaining pieces, without those that depend on a piece that was left out.
 fn independent_pieces(
     proposal: &Proposal,
     pieces: &[ProposalUnit],
-    from: usize,
     left_out: &mut BTreeSet<String>,
-) -> Vec<usize> {
+) -> Vec<ProposalUnit> {
     let mut taken = Vec::new();
-    for (at, piece) in pieces.iter().enumerate() {
+    for piece in pieces {
         if let ProposalUnit::Command(command) = piece
             && let Some(command) = proposal.commands.get(*command)
             && required_ids(command).any(|id| left_out.contains(id))
         {
             left_out.extend(created_ids(command));
         } else {
-            taken.push(from + at);
+            taken.push(*piece);
         }
     }
     taken
@@ -289,7 +396,9 @@ fn required_ids(command: &Command) -> impl Iterator<Item = &str> {
 
 fn describe_piece(proposal: &Proposal, piece: ProposalUnit, style: TextStyle) -> String {
     match piece {
-        ProposalUnit::Command(command) => card::command_rows(proposal, command, style),
+        ProposalUnit::Command(command) | ProposalUnit::Member { command, .. } => {
+            card::command_rows(proposal, command, style)
+        }
         ProposalUnit::Hunk { script, hunk } => {
             let Some(diff) = proposal.preview.scripts.get(script) else {
                 return String::new();

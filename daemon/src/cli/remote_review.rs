@@ -1,16 +1,21 @@
 //! Review of the daemon's cards in a terminal: shows them, asks, and sends the decision to the
 //! daemon, like the widget in Studio. Only the daemon knows what a decision means.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use scene_schemas::Command;
 use scene_schemas::api::{
-    Decision, DecisionRequest, DecisionResponse, ProposalPart, ProposalStatus, ProposalView,
-    RouteId,
+    Decision, DecisionRequest, DecisionResponse, MemberRows, ProposalPart, ProposalStatus,
+    ProposalView, RouteId,
 };
 use scene_schemas::entry::Seq;
-use vector_core::proposal::{ProposalUnit, list_units};
+use scene_schemas::proposal::Proposal;
+use vector_core::proposal::ProposalUnit;
 
 use super::card;
 use super::daemon_client::{DaemonClient, RouteRequest};
-use super::decision_prompt::{ask_reject_reason, choose_pieces, confirm_twice};
+use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
 use super::terminal::{Terminal, print_status};
 
 /// The settings of a review.
@@ -131,23 +136,27 @@ impl RemoteReview<'_> {
 
     /// Asks about each piece of a proposal, and applies the chosen ones.
     fn split_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
-        let pieces = list_units(&view.proposal);
-        if pieces.len() < 2 {
-            print_status("There is only one piece; answer y or n.");
-            return Ok(None);
-        }
-        let Some(taken) = choose_pieces(&view.proposal, &pieces, self.terminal)? else {
-            return Ok(None);
+        let proposal = &view.proposal;
+        let read_rows = |command: u32, members: Range<u32>| {
+            let request = RouteRequest::new(RouteId::ProposalRows)
+                .with_id(view.seq)
+                .with_query("command", command)
+                .with_query("from", members.start)
+                .with_query("count", members.end - members.start);
+            Ok(self.daemon.call::<MemberRows>(&request)?.rows)
         };
-        if taken.len() == pieces.len() {
-            return self.approve_card(view);
-        }
-        if taken.is_empty() {
-            print_status("Nothing was chosen, so the proposal is not applied.");
-            return self.reject_card(view);
-        }
-        let parts = taken.iter().filter_map(|at| pieces.get(*at)).map(|piece| to_part(*piece));
-        let chosen = self.send_decision(view, Decision::Take { parts: parts.collect() })?;
+        let choice = PieceChoice { proposal, terminal: self.terminal, read_rows: &read_rows };
+        let taken = match choice.choose()? {
+            ChosenPieces::Back => return Ok(None),
+            ChosenPieces::All => return self.approve_card(view),
+            ChosenPieces::None => {
+                print_status("Nothing was chosen, so the proposal is not applied.");
+                return self.reject_card(view);
+            }
+            ChosenPieces::Some(taken) => taken,
+        };
+        let parts = to_parts(proposal, &taken);
+        let chosen = self.send_decision(view, Decision::Take { parts })?;
         let Some(CardOutcome::Decided(chosen)) = chosen else {
             return Ok(chosen);
         };
@@ -182,13 +191,29 @@ impl RemoteReview<'_> {
     }
 }
 
-fn to_part(piece: ProposalUnit) -> ProposalPart {
-    match piece {
-        ProposalUnit::Command(command) => ProposalPart::Command { command: command as u32 },
-        ProposalUnit::Hunk { script, hunk } => {
-            ProposalPart::Hunk { script: script as u32, hunk: hunk as u32 }
+/// Returns the parts that stand for these units.
+fn to_parts(proposal: &Proposal, taken: &[ProposalUnit]) -> Vec<ProposalPart> {
+    let mut parts = Vec::new();
+    let mut members: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+    for unit in taken {
+        match *unit {
+            ProposalUnit::Command(command) => {
+                parts.push(ProposalPart::Command { command: command as u32, except: Vec::new() });
+            }
+            ProposalUnit::Member { command, member } => {
+                members.entry(command).or_default().insert(member);
+            }
+            ProposalUnit::Hunk { script, hunk } => {
+                parts.push(ProposalPart::Hunk { script: script as u32, hunk: hunk as u32 });
+            }
         }
     }
+    for (command, members) in members {
+        let count = proposal.commands.get(command).and_then(Command::member_count).unwrap_or(0);
+        let except = (0..count).filter(|member| !members.contains(member)).collect();
+        parts.push(ProposalPart::Command { command: command as u32, except });
+    }
+    parts
 }
 
 /// Describes the outcome of a proposal in a sentence.

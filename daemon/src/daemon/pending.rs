@@ -1,15 +1,18 @@
 //! Pending proposals, with all their changes or as a summary for lists.
 
 use std::iter::successors;
+use std::ops::Range;
 
 use scene_schemas::api::{DecisionRequest, DecisionResponse, Failure, ProposalView, Proposals};
 use scene_schemas::entry::Seq;
+use scene_schemas::proposal::Row;
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow};
+use vector_engine::read_member_rows;
 use vector_ledger::Ledger;
 
 use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
 use super::{DaemonActor, DaemonHandle, PendingSummary};
-use crate::session::{Answer, SessionMessage};
+use crate::session::{Answer, SessionMessage, engine_failure};
 
 /// The maximum number of replaced proposals that are returned.
 const REPLACED: usize = 16;
@@ -76,6 +79,21 @@ impl DaemonActor {
         })
     }
 
+    /// Reads preview rows of a command over many instances.
+    fn member_rows(
+        &mut self,
+        seq: Seq,
+        command: u32,
+        members: Range<u32>,
+    ) -> Result<Vec<Row>, Failure> {
+        let read = |ledger: &Ledger, workflow: &Workflow, _| {
+            let proposal = &workflow.proposal(seq)?.proposal;
+            Some(read_member_rows(ledger, proposal, command, members))
+        };
+        let rows = self.with_workflow(seq, read)?.ok_or_else(|| not_found(seq))?;
+        rows.map_err(|error| engine_failure(&error))
+    }
+
     /// Reads the workflow of a proposal.
     fn with_workflow<T>(
         &mut self,
@@ -102,6 +120,16 @@ impl DaemonHandle {
 
     pub fn proposal(&self, proposal: Seq) -> Answer<ProposalView> {
         self.run(move |daemon| daemon.view_proposal(proposal))
+    }
+
+    /// Returns preview rows of a command over many instances, by their positions in its table.
+    pub fn member_rows(
+        &self,
+        proposal: Seq,
+        command: u32,
+        members: Range<u32>,
+    ) -> Answer<Vec<Row>> {
+        self.run(move |daemon| daemon.member_rows(proposal, command, members))
     }
 
     /// Returns the proposals that a proposal replaced when it was replanned, newest first.

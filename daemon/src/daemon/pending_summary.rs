@@ -18,7 +18,7 @@ impl ChangeExtent {
         let scripts = &proposal.preview.scripts;
         let lines = scripts.iter().map(|it| (it.added, it.removed));
         let lines = lines.reduce(|(added, removed), (a, r)| (added + a, removed + r));
-        Self { operations: proposal.commands.len(), lines }
+        Self { operations: proposal.operation_count(), lines }
     }
 }
 

@@ -65,6 +65,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::Sessions => handle(id, place::sessions),
         RouteId::Proposals => handle(id, proposals::list),
         RouteId::Proposal => handle(id, proposals::proposal),
+        RouteId::ProposalRows => handle(id, proposals::rows),
         RouteId::ProposalPicture => handle(id, proposals::picture),
         RouteId::PlacePicture => handle(id, place::picture),
         RouteId::Workflows => handle(id, place::workflows),

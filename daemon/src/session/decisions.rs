@@ -1,20 +1,20 @@
 //! Decisions of the user on proposals, and actions on workflows.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, ProposalPart, ProposalStatus,
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
-use vector_core::proposal::{ProposalUnit, draft_part, list_units};
+use vector_core::proposal::{ProposalUnit, draft_part, list_units, select_members};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::Engine;
 
 use super::{SessionActor, SessionMessage, WorkflowAction, engine_failure};
 use crate::failure::failure;
 
-/// A proposal with more commands than this is not applied on the thread of a request.
+/// A proposal with more operations than this is not applied on the thread of a request.
 const MAX_AT_ONCE: usize = 1_000;
 
 impl SessionActor {
@@ -41,7 +41,7 @@ impl SessionActor {
     /// Whether a decision is quick enough for the thread of a request.
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
         let pending = self.engine.find_proposal(seq);
-        let is_small = pending.is_some_and(|(_, it)| it.proposal.commands.len() <= MAX_AT_ONCE);
+        let is_small = pending.is_some_and(|(_, it)| it.proposal.operation_count() <= MAX_AT_ONCE);
         // A partial decision is replanned, and a plan may read whole scripts. A changed file is
         // read first.
         is_small && !matches!(decision, Decision::Take { .. }) && self.engine.is_file_unchanged()
@@ -175,15 +175,19 @@ fn reject_all(engine: &mut Engine, workflow: Seq) {
 
 /// Returns the selected units of a proposal.
 fn accepted_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUnit> {
-    let named: HashSet<ProposalUnit> = parts.iter().map(unit_of_part).collect();
-    list_units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
+    let named: HashMap<ProposalUnit, &[u32]> = parts.iter().map(unit_of_part).collect();
+    let units = list_units(proposal).into_iter().filter_map(|unit| Some((unit, named.get(&unit)?)));
+    units.flat_map(|(unit, except)| select_members(proposal, unit, except)).collect()
 }
 
-fn unit_of_part(part: &ProposalPart) -> ProposalUnit {
-    match *part {
-        ProposalPart::Command { command } => ProposalUnit::Command(command as usize),
+/// Returns a part's unit, and the instances that are left out of it.
+fn unit_of_part(part: &ProposalPart) -> (ProposalUnit, &[u32]) {
+    match part {
+        ProposalPart::Command { command, except } => {
+            (ProposalUnit::Command(*command as usize), except)
+        }
         ProposalPart::Hunk { script, hunk } => {
-            ProposalUnit::Hunk { script: script as usize, hunk: hunk as usize }
+            (ProposalUnit::Hunk { script: *script as usize, hunk: *hunk as usize }, &[])
         }
     }
 }

@@ -608,7 +608,7 @@ fn ledger_listener(event_hub: &Arc<EventHub>, session: &SessionId) -> EntryListe
 }
 
 /// Converts an engine error for the caller.
-fn engine_failure(error: &EngineError) -> Failure {
+pub(crate) fn engine_failure(error: &EngineError) -> Failure {
     match error {
         EngineError::Refused(refusal) => {
             failure(FailureKind::Settled, refusal.0.clone(), "Look at it again.")

@@ -9,7 +9,7 @@ use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq, Step};
-use crate::proposal::{Mode, Proposal};
+use crate::proposal::{Mode, Proposal, Row};
 
 /// A person's request in an open place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +107,10 @@ pub enum ProposalPart {
     Command {
         /// Index of the command, from 0.
         command: u32,
+        /// For a command that changes many instances, the positions in its table of those that are
+        /// left out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        except: Vec<u32>,
     },
     /// A hunk of a script.
     Hunk {
@@ -157,6 +161,14 @@ pub struct ProposalView {
     pub has_geometry: bool,
     /// The proposal itself, with its preview.
     pub proposal: Proposal,
+}
+
+/// Rows of a command that changes many instances.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberRows {
+    /// The rows, in the order of the command's table; one for each property of an instance.
+    pub rows: Vec<Row>,
 }
 
 /// Proposals, oldest first.

@@ -30,8 +30,9 @@ pub use agent::{
 };
 pub use conversation::{
     Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader, ConversationView,
-    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, ProposalPart, ProposalView,
-    Proposals, Settings, Usage, WorkflowStarted, WorkflowState, WorkflowView, Workflows,
+    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, ProposalPart,
+    ProposalView, Proposals, Settings, Usage, WorkflowStarted, WorkflowState, WorkflowView,
+    Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};

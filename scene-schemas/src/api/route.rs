@@ -9,11 +9,11 @@ use super::{
     CallView, CancelCall, Chat, Checkpoints, ConversationView, DecideConflicts, DecisionRequest,
     DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage,
     EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, Health, Hello, History,
-    HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MergeView, Merges,
-    OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode,
-    PollRequest, PollResponse, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult,
-    SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings, StreamPage, Usage,
-    Welcome, WorkflowStarted, WorkflowView, Workflows,
+    HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView,
+    Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse,
+    PairingCode, PollRequest, PollResponse, ProposalView, Proposals, ProviderKeys, RevokeRequest,
+    RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings,
+    StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -269,6 +269,15 @@ routes! {
         "The pending proposals.",
     ),
     Proposal = get_route::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
+    ProposalRows = with_query(
+        get_route::<MemberRows>(
+            "/api/proposals/{id}/rows",
+            Token::Human,
+            "The preview rows of `count` instances, from position `from` on, of the command at index \
+             `command`, which changes many.",
+        ),
+        &["command", "from", "count"],
+    ),
     ProposalPicture = with_media(
         "image/png",
         with_texts(
@@ -461,7 +470,7 @@ routes! {
     ),
     PagePart = with_query(
         with_texts(page_route("/page/{id}", Token::Human, "A part of the page."), PARTS),
-        &["of", "before", "days", "hold", "seq"],
+        &["of", "before", "days", "hold", "seq", "command", "from"],
     ),
     MakeToken = post_route::<MakeToken, MadeToken>(
         "/api/access/token",

@@ -6,13 +6,18 @@
 //! [`PlanningScene::scene_mut`]. This module must not know tools, proposals or files.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Deref;
+use std::sync::Arc;
 
+use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
-use vector_place::{JournalMark, Scene};
+use scene_schemas::refusal::{Refusal, refuse};
+use vector_place::{InstanceTable, JournalMark, Scene};
 
 use crate::code::{CodeIndex, TextReaders};
+use crate::proposal::BlobStore;
 
 /// The settings file beside the place that configures script formatting, as read by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +44,11 @@ pub struct PlanningScene {
     style: Option<StyleFile>,
     implicit_target: Option<ImplicitTarget>,
     index: RefCell<CodeIndex>,
+    /// The tables that commands name, by hash.
+    tables: RefCell<HashMap<Fingerprint, Arc<InstanceTable>>>,
+    /// The number of instances from which one command sets them all; None if the target performs
+    /// only commands over single instances.
+    set_many_from: Option<usize>,
 }
 
 /// The text of the project's memory, with the edits of it.
@@ -89,14 +99,73 @@ impl PlanningScene {
             style: None,
             implicit_target: None,
             index: RefCell::default(),
+            tables: RefCell::default(),
+            set_many_from: None,
         }
+    }
+
+    /// Lets one command set this many instances or more. Only for a place file, whose instances
+    /// keep their numbers.
+    #[must_use]
+    pub fn with_set_many_from(self, count: usize) -> Self {
+        Self { set_many_from: Some(count), ..self }
+    }
+
+    pub fn set_many_from(&self) -> Option<usize> {
+        self.set_many_from
+    }
+
+    /// Adds a table for a command to name. Returns its hash.
+    pub fn add_table(&self, table: InstanceTable) -> Fingerprint {
+        let hash = Fingerprint::hash_bytes(&table.encode());
+        self.tables.borrow_mut().insert(hash.clone(), Arc::new(table));
+        hash
+    }
+
+    /// Returns the table that a command names.
+    ///
+    /// # Errors
+    /// It is not in the ledger any more, or damaged.
+    pub fn table(
+        &self,
+        hash: &Fingerprint,
+        blobs: &BlobStore,
+    ) -> Result<Arc<InstanceTable>, Refusal> {
+        if let Some(table) = self.tables.borrow().get(hash) {
+            return Ok(Arc::clone(table));
+        }
+        let Some(bytes) = blobs.get(hash) else {
+            return refuse!(
+                "The list of the changed instances is no longer in the ledger (blob {}).",
+                hash.short_hex()
+            );
+        };
+        let Some(table) = InstanceTable::decode(bytes) else {
+            return refuse!(
+                "The list of the changed instances in the ledger is damaged (blob {}).",
+                hash.short_hex()
+            );
+        };
+        let table = Arc::new(table);
+        self.tables.borrow_mut().insert(hash.clone(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// Returns the bytes of a table that was added or read; None if there is none.
+    pub fn table_bytes(&self, hash: &Fingerprint) -> Option<Vec<u8>> {
+        self.tables.borrow().get(hash).map(|table| table.encode())
+    }
+
+    /// Drops all tables. Those that commands still name are read again.
+    pub fn forget_tables(&self) {
+        self.tables.borrow_mut().clear();
     }
 
     /// Replaces the scene by one that was read again, and all that belongs to it. The code index
     /// keeps its analyzed texts, so that only texts that differ are read again.
     pub fn replace_with(&mut self, read: Self) {
-        let index = self.index.take().into_unlinked();
-        *self = Self { index: RefCell::new(index), ..read };
+        let (index, tables) = (self.index.take().into_unlinked(), self.tables.take());
+        *self = Self { index: RefCell::new(index), tables: RefCell::new(tables), ..read };
     }
 
     /// Returns the scene for changes to the tree. Its own rollback does not cover the memory.

@@ -11,6 +11,7 @@ pub mod conversation;
 mod executor;
 pub mod fetch;
 mod file_parts;
+mod member_rows;
 pub mod model_request;
 pub mod parallel_reading;
 mod pending_conflict;
@@ -53,6 +54,7 @@ use vector_providers::{ProviderKind, offline};
 
 pub use self::apply::name_proposals;
 pub use self::file_parts::restore_interrupted_files;
+pub use self::member_rows::read_member_rows;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
 pub use self::revert::find_applied_ack;
 pub use self::target::{HybridTarget, PlaceFileTarget, RojoTarget, Target, studio};
@@ -233,11 +235,12 @@ impl Engine {
         &mut self,
         workflow: Seq,
         entries: Vec<Entry>,
-        blobs: Vec<Vec<u8>>,
+        mut blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
+        blobs.extend(self.planner.new_tables(&entries));
         let records = self.executor.append_entries(workflow, entries, blobs)?;
         self.planner.drop_settled(&self.executor);
         self.withdraw_dependents(&records)?;
@@ -474,7 +477,7 @@ impl Engine {
 fn required_blobs(commands: &[Command]) -> Vec<Fingerprint> {
     let blob = |command: &Command| match command {
         Command::Restore { blob, .. } => blob.clone(),
-        _ => None,
+        command => command.table().cloned(),
     };
     commands.iter().filter_map(blob).collect()
 }

@@ -138,6 +138,20 @@ impl Planner {
         }
     }
 
+    /// Returns the tables that proposals among these entries name and that are not in the ledger yet.
+    pub(crate) fn new_tables(&self, entries: &[Entry]) -> Vec<Vec<u8>> {
+        let proposals = entries.iter().filter_map(|entry| match entry {
+            Entry::Proposed { proposal, .. } => Some(proposal),
+            _ => None,
+        });
+        let mut hashes: Vec<&Fingerprint> =
+            proposals.flat_map(|it| &it.commands).filter_map(Command::table).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes.retain(|hash| !self.blobs.contains_key(*hash));
+        hashes.into_iter().filter_map(|hash| self.scene.table_bytes(hash)).collect()
+    }
+
     /// Keeps a newly proposed change in the overlay. If nothing was proposed, rolls back to `mark`.
     pub(crate) fn keep_overlay(&mut self, records: &[Record], mark: PlanningMark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
@@ -239,6 +253,7 @@ impl Planner {
     /// Forgets what belongs to workflows, because none is active any more.
     pub(crate) fn forget_workflows(&mut self) {
         self.blobs.clear();
+        self.scene.forget_tables();
         self.planned_texts.clear();
     }
 }

@@ -52,7 +52,8 @@ impl Planner {
             return Ok(plan);
         };
         if let Some((from, whole)) = &earlier.original {
-            let taken = rematch_selection(whole, &earlier.proposal, &now, earlier.has_ids)?;
+            let all = [whole, &earlier.proposal, &*now];
+            let taken = rematch_selection(all, earlier.has_ids, &self.scene, &self.blobs)?;
             self.scene.rollback(mark);
             self.scene.begin_scope(call);
             let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);

@@ -115,10 +115,10 @@ pub(crate) fn draft_inverse(
         );
     }
     let is_known = is_as_left && is_there;
-    let command = relocate_command(draft.scene(), command)?;
-    if let Some(left) = left
+    let command = relocate_command(draft.scene(), command, draft.blobs())?;
+    if left.is_some()
         && (is_delete || !is_known)
-        && target_fingerprint(draft.scene(), &command)? != *left
+        && target_fingerprint(draft.scene(), &command, draft.blobs())?.as_ref() != left
     {
         return refuse!(
             "{} has changed since. Revert that change first, or change it by hand.",

@@ -582,6 +582,7 @@ impl Engine {
         let mut proposals = std::mem::take(&mut self.planner.pending_overlay);
         proposals
             .retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.should_overlay(it)));
+        self.load_proposal_blobs(&proposals)?;
         let tried = self.planner.overlay.len();
         let done = self.planner.overlay_proposals(&proposals, &self.executor);
         let missing = self.planner.scene.take_missing();

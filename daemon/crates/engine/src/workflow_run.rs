@@ -1,10 +1,11 @@
 //! A place with a single workflow, for programs that begin one, run it and end.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use scene_schemas::Refusal;
 use scene_schemas::entry::{Approver, Record, Seq};
-use scene_schemas::proposal::Mode;
+use scene_schemas::proposal::{Mode, Proposal, Row};
 use serde_json::Value as Json;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
@@ -17,7 +18,9 @@ use vector_providers::http::HttpError;
 
 use crate::fetch::FetchWork;
 use crate::model_request::ModelRequest;
-use crate::{Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest};
+use crate::{
+    Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest, read_member_rows,
+};
 
 /// An engine, and the workflow that all its steps are for.
 pub struct WorkflowRun {
@@ -51,6 +54,19 @@ impl WorkflowRun {
 
     pub fn find_proposal(&self, proposal: Seq) -> Option<&PendingProposal> {
         self.workflow()?.proposal(proposal)
+    }
+
+    /// Reads preview rows of a command over many instances; see [`read_member_rows`].
+    ///
+    /// # Errors
+    /// See [`read_member_rows`].
+    pub fn member_rows(
+        &self,
+        proposal: &Proposal,
+        command: u32,
+        members: Range<u32>,
+    ) -> Result<Vec<Row>, EngineError> {
+        read_member_rows(self.engine.executor.ledger(), proposal, command, members)
     }
 
     pub fn run(&mut self) -> Result<NextStep, EngineError> {

@@ -24,6 +24,8 @@ pub struct PerformedProposal {
 /// What a command created or changed.
 pub enum CommandEffect {
     Node(Node),
+    /// Many instances.
+    Many,
     /// The hash of the memory after the edit.
     Memory(Fingerprint),
 }
@@ -82,7 +84,7 @@ fn perform_commands(
     let (mut left, mut backs) = (Vec::new(), Vec::new());
     for command in commands {
         let done = if by_path {
-            perform_command(scene, &relocate_command(scene, command.clone())?, blobs)?
+            perform_command(scene, &relocate_command(scene, command.clone(), blobs)?, blobs)?
         } else {
             perform_command(scene, command, blobs)?
         };
@@ -90,6 +92,7 @@ fn perform_commands(
             Command::EditMemory { .. } => CommandEffect::Memory(Fingerprint::hash_bytes(
                 scene.memory().unwrap_or_default().as_bytes(),
             )),
+            Command::SetMany { .. } => CommandEffect::Many,
             _ => CommandEffect::Node(done.node),
         });
         backs.extend(done.backs);
@@ -103,6 +106,7 @@ pub fn effect_outcome(scene: &Scene, left: CommandEffect) -> Outcome {
         CommandEffect::Memory(hash) => {
             return Outcome { id: Some(scene.id(scene.root())), fingerprint: Some(hash) };
         }
+        CommandEffect::Many => return Outcome { id: None, fingerprint: None },
         CommandEffect::Node(node) => node,
     };
     if !scene.is_live(node) {

@@ -7,6 +7,7 @@
 
 mod error;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,13 +15,13 @@ use std::sync::Arc;
 
 use scene_schemas::entry::{FilePlace, Seq};
 use scene_schemas::proposal::{Ack, Proposal, RestorePatch};
-use scene_schemas::{Fingerprint, FingerprintHasher};
+use scene_schemas::{Command, Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
 pub use self::error::PlaceError;
 
 use vector_core::planning_scene::PlanningScene;
-use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
+use vector_core::proposal::{BlobStore, InverseCommands, SET_MANY_FROM, build_inverse};
 use vector_place::{BytePatch, CodecError, Scene};
 
 use crate::disk;
@@ -142,7 +143,7 @@ impl PlaceFile {
         let (by_path, away) = (false, None);
         Ok((
             Self { input, output, hash, replaces, by_path, memory, stamp, unreadable: away },
-            PlanningScene::new(scene, text),
+            PlanningScene::new(scene, text).with_set_many_from(SET_MANY_FROM),
         ))
     }
 
@@ -201,7 +202,12 @@ impl PlaceFile {
         let PerformedCommands { done, refused } =
             perform_proposals(scene, proposals, blobs, self.by_path);
         let back = back.filter(|_| refused.is_empty());
-        let stored = (!done.is_empty()).then(|| self.store_scene(scene, done, back)).transpose();
+        // The ledger has the tables of the proposals.
+        let recorded =
+            proposals.iter().flat_map(|(.., it)| &it.commands).filter_map(Command::table);
+        let recorded: HashSet<&Fingerprint> = recorded.collect();
+        let stored = (!done.is_empty()).then(|| self.store_scene(scene, done, back, &recorded));
+        let stored = stored.transpose();
         let prepared = stored.map(|stored| PreparedFile { stored, refused });
         if prepared.is_err() {
             scene.rollback(start);
@@ -214,6 +220,7 @@ impl PlaceFile {
         scene: &mut PlanningScene,
         done: Vec<PerformedProposal>,
         back: Option<&RestorePatches>,
+        recorded_tables: &HashSet<&Fingerprint>,
     ) -> Result<StoredFile, PlaceError> {
         let file = display_path(&self.output);
         scene.scene_mut().rebuild_file().map_err(|why| self.encode_error(why))?;
@@ -247,6 +254,9 @@ impl PlaceFile {
                     why: CodecError::Write(refusal.0),
                 })?;
             stored.blobs.extend(blobs.into_values());
+            let tables = commands.iter().filter_map(Command::table);
+            let new = tables.filter(|table| !recorded_tables.contains(table));
+            stored.blobs.extend(new.filter_map(|table| scene.table_bytes(table)));
             let ack = Ack {
                 file: Some(file.clone()),
                 before: self.replaces.clone(),

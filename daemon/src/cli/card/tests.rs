@@ -32,7 +32,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
 }
 
 fn row(command: u32, path: &str, class: &str, change: Change) -> Row {
-    Row { command, change, path: path.parse().unwrap(), class: class.to_owned() }
+    Row { command, member: None, change, path: path.parse().unwrap(), class: class.to_owned() }
 }
 
 fn create(n: u32, name: &str) -> (Command, Row) {

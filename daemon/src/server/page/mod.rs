@@ -136,6 +136,7 @@ async fn render_part(
         "waiting" => maud::html! { (daemon.list_pending().await?.len()) },
         "proposals" => review::proposals_page(daemon).await?,
         "proposal" => review::proposal_page(daemon, parameters).await?,
+        "rows" => review::member_rows_page(daemon, parameters).await?,
         "card" => review::card_page(daemon, parameters).await?,
         _ => render_history_part(daemon, name, parameters).await?,
     };

@@ -14,6 +14,7 @@ pub fn describe_conflict(commands: &[Command], path: &InstancePath) -> Option<St
             Command::Move { .. } => "moves",
             Command::Set { props, .. } if props.contains_key("Name") => "renames",
             Command::Set { .. } | Command::EditScript { .. } if is_it => "changes",
+            // A command over many instances neither renames nor moves them.
             _ => return None,
         };
         let what = if is_it { "it".to_owned() } else { target.to_string() };

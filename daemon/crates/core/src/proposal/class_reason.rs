@@ -79,7 +79,7 @@ struct ChangeTally {
 impl ChangeTally {
     fn of_proposal(proposal: &Proposal) -> Self {
         let mut tally = Self::default();
-        let (mut own, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        let (mut own, mut changed, mut many) = (BTreeSet::new(), BTreeSet::new(), 0);
         for command in &proposal.commands {
             let is_own = !command.is_memory() && own.contains(&command.target().id);
             match command {
@@ -101,12 +101,16 @@ impl ChangeTally {
                     changed.insert(target.id.clone());
                     tally.properties += props.len();
                 }
+                Command::SetMany { count, props, .. } => {
+                    many += *count as usize;
+                    tally.properties += *count as usize * props.len();
+                }
                 Command::Move { .. } => tally.moved += 1,
                 Command::EditScript { .. } => {}
                 Command::EditMemory { .. } => tally.is_memory = true,
             }
         }
-        tally.changed = changed.len();
+        tally.changed = changed.len() + many;
         tally.edited = edited_scripts(proposal).count();
         tally
     }

@@ -4,7 +4,7 @@
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{Class, ScriptDiff, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Command, InstancePath, Value};
+use scene_schemas::{Command, Fingerprint, InstancePath, Value};
 use vector_luau::{ScanFinding, SourceFinding};
 use vector_place::count_noun;
 use vector_place::range::out_of_range;
@@ -101,6 +101,12 @@ impl ProposalDraft<'_> {
             Command::Create { name, props, .. } => (Some(name), props),
             Command::Clone { name, .. } => (Some(name), &none),
             Command::Set { props, .. } => (None, props),
+            Command::SetMany { table, props, restores, .. } => {
+                if !self.is_inverse && !restores {
+                    self.judge_listed_ranges(table, props);
+                }
+                return;
+            }
             _ => return,
         };
         let named = match props.get("Name") {
@@ -130,7 +136,7 @@ impl ProposalDraft<'_> {
         }
     }
 
-    /// Warns of values that Roblox does not accept, once per property of a class.
+    /// Warns of values that Roblox does not accept.
     fn judge_ranges(&mut self, command: &Command, props: &Props) {
         let target = command.target();
         let class = match command {
@@ -140,8 +146,27 @@ impl ProposalDraft<'_> {
                 None => return,
             },
         };
+        let path = match command {
+            Command::Create { parent, name, .. } => parent.path.child(name, None),
+            _ => target.path.clone(),
+        };
+        self.judge_values(&class, &path, props);
+    }
+
+    /// Warns of values that Roblox does not accept, in the first listed instance of each class.
+    fn judge_listed_ranges(&mut self, table: &Fingerprint, props: &Props) {
+        let Ok(table) = self.scene.table(table, self.blobs) else {
+            return;
+        };
+        for row in table.first_of_classes() {
+            self.judge_values(table.class(row), &table.path(row), props);
+        }
+    }
+
+    /// Warns of values of an instance that Roblox does not accept, once per property of a class.
+    fn judge_values(&mut self, class: &str, path: &InstancePath, props: &Props) {
         for (property, value) in props {
-            let Some(why) = value.as_ref().and_then(|value| out_of_range(&class, property, value))
+            let Some(why) = value.as_ref().and_then(|value| out_of_range(class, property, value))
             else {
                 continue;
             };
@@ -150,10 +175,6 @@ impl ProposalDraft<'_> {
                 warning.kind == WarningKind::Range && warning.text.starts_with(&front)
             });
             if !is_known {
-                let path = match command {
-                    Command::Create { parent, name, .. } => parent.path.child(name, None),
-                    _ => target.path.clone(),
-                };
                 self.add_warning(WarningKind::Range, format!("{front} ({path}): {why}."));
             }
         }

@@ -70,7 +70,7 @@ impl ProposalDraft<'_> {
             };
             if at < MAX_ROWS && self.rows.len() < super::MAX_ROWS {
                 let (path, class) = (self.scene.path(node), holds.class_of(at).to_owned());
-                self.rows.push(Row { command, change, path, class });
+                self.rows.push(Row { command, member: None, change, path, class });
             } else {
                 self.more_rows += 1;
             }

@@ -13,6 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Valu
 use vector_place::{Node, Scene};
 
 use super::perform::BlobStore;
+use crate::planning_scene::PlanningScene;
 
 /// An instance in the state in which the inverse finds it.
 #[derive(Debug, Clone)]
@@ -52,14 +53,22 @@ impl PriorState {
     }
 }
 
-/// Returns the witness of a command's target in its current state.
-pub fn target_fingerprint(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
+/// Returns the witness of a command's target in its current state; None if it needs none.
+pub fn target_fingerprint(
+    scene: &PlanningScene,
+    command: &Command,
+    blobs: &BlobStore,
+) -> Result<Option<Fingerprint>, Refusal> {
     let node = scene.locate(command.target())?;
-    Ok(match command {
+    if let Command::SetMany { table, .. } = command {
+        let table = scene.table(table, blobs)?;
+        return Ok(scene.identify_rows(&table, &scene.locate_rows(&table)?));
+    }
+    Ok(Some(match command {
         Command::Delete { .. } => scene.tree_fingerprint(scene.subtree(node)),
         Command::Move { parent, .. } => scene.tree_fingerprint([node, scene.locate(parent)?]),
         _ => scene.tree_fingerprint([node]),
-    })
+    }))
 }
 
 /// One step of reverting a command.
@@ -79,6 +88,16 @@ pub enum UndoStep {
         props: Props,
         /// The fingerprint after the command.
         expect: Fingerprint,
+    },
+    /// Restores the values of properties of many instances, or sets them again.
+    SetMany {
+        target: Target,
+        count: u32,
+        table: Fingerprint,
+        props: Props,
+        restores: bool,
+        /// A fingerprint that identifies the instances if their paths are ambiguous.
+        witness: Option<Fingerprint>,
     },
     /// Moves an instance back.
     Move {
@@ -262,6 +281,10 @@ impl InverseWriter<'_> {
                 let (props, witness) = (props.collect(), node.witness.take());
                 let target = self.to_target(node);
                 self.push_command(Command::Set { target, props, expect: Some(expect) }, witness);
+            }
+            UndoStep::SetMany { target, count, table, props, restores, witness } => {
+                let command = Command::SetMany { target, count, table, props, restores };
+                self.push_command(command, witness);
             }
             UndoStep::Move { mut node, parent, index, expect } => {
                 let witness = node.witness.take();

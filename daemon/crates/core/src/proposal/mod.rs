@@ -19,6 +19,7 @@ mod part;
 mod perform;
 mod replan;
 mod rows;
+mod set_many;
 mod split;
 mod text;
 
@@ -42,13 +43,14 @@ use self::conflict::text_conflict;
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::part::{
     ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,
-    relocate_command,
+    relocate_command, select_members,
 };
 pub use self::perform::{BlobStore, PerformedCommand, perform_command, text_of, try_command};
 pub use self::replan::{
     MovedInstance, check_targets, moved_instances, piece_keys, rematch_selection,
 };
 pub use self::rows::{change_note, group_by_instance, short_values};
+pub use self::set_many::member_rows;
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
 pub use self::text::preview_text;
 
@@ -56,6 +58,9 @@ use crate::planning_scene::PlanningScene;
 
 /// Maximum rows in a preview. A user reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;
+
+/// The number of instances from which one command sets them all: more than a preview has rows.
+pub const SET_MANY_FROM: usize = MAX_ROWS + 1;
 
 /// Maximum names in all paths of a proposal. Only large changes in a place nested thousands of
 /// levels deep come near it, and would fill the memory.
@@ -141,6 +146,10 @@ impl<'a> ProposalDraft<'a> {
     /// Returns the scene with all drafted changes.
     pub fn scene(&self) -> &PlanningScene {
         self.scene
+    }
+
+    pub fn blobs(&self) -> &'a BlobStore {
+        self.blobs
     }
 
     /// Returns the number of drafted commands.
@@ -340,6 +349,7 @@ impl<'a> ProposalDraft<'a> {
         }
         let own = self.is_self_contained(&command);
         let rows = self.describe_command(&command);
+        let (member_rows, hidden_rows) = self.describe_members(at, &command)?;
         self.judge_command(&command);
         let text = match &command {
             Command::EditScript { target, .. } => {
@@ -379,11 +389,13 @@ impl<'a> ProposalDraft<'a> {
         for (change, class, path) in rows {
             let path = if is_new { self.scene.path(node) } else { path };
             if self.rows.len() < MAX_ROWS {
-                self.rows.push(Row { command: at, change, path, class });
+                self.rows.push(Row { command: at, member: None, change, path, class });
             } else {
                 self.more_rows += 1;
             }
         }
+        self.rows.extend(member_rows);
+        self.more_rows = self.more_rows.saturating_add(hidden_rows);
         if let (Some((script, before)), Command::EditScript { edits, .. }) = (text, &command) {
             self.note_text(script, before, edits.clone(), at);
         }
@@ -484,7 +496,9 @@ impl<'a> ProposalDraft<'a> {
             | Command::Restore { .. }
             | Command::Insert { .. } => Class::Additive,
             _ if own => Class::Additive,
-            Command::Set { .. } | Command::Move { .. } => Class::Modifying,
+            Command::Set { .. } | Command::SetMany { .. } | Command::Move { .. } => {
+                Class::Modifying
+            }
             Command::Delete { .. } => Class::Destructive,
             // The total change of a text is judged when the draft is finished.
             Command::EditScript { .. } | Command::EditMemory { .. } => Class::Additive,
@@ -492,8 +506,8 @@ impl<'a> ProposalDraft<'a> {
         self.class = self.class.max(class);
     }
 
-    /// Returns the rows of a command before it is performed. Created instances get their paths
-    /// later.
+    /// Returns the rows of a command before it is performed, other than those of a command over
+    /// many instances. Created instances get their paths later.
     fn describe_command(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
         let class_of = |target: &Target| {
             self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
@@ -534,9 +548,10 @@ impl<'a> ProposalDraft<'a> {
             Command::Restore { parent, class, name, count, .. } => {
                 vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
             }
-            Command::EditScript { .. } | Command::EditMemory { .. } | Command::Insert { .. } => {
-                Vec::new()
-            }
+            Command::SetMany { .. }
+            | Command::EditScript { .. }
+            | Command::EditMemory { .. }
+            | Command::Insert { .. } => Vec::new(),
         }
     }
 

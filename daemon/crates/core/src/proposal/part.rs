@@ -11,13 +11,22 @@ use scene_schemas::value::Content;
 use scene_schemas::{Command, InstanceId, Target, Value};
 use vector_place::Scene;
 
+use super::perform::BlobStore;
 use super::{CONTEXT, ProposalDraft};
+use crate::planning_scene::PlanningScene;
 
 /// The smallest unit of a proposal that the user can accept or leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProposalUnit {
     /// A command that is not a script edit.
     Command(usize),
+    /// One instance of a command over many. These are not listed one by one.
+    Member {
+        /// Index of the command.
+        command: usize,
+        /// Position in the command's table.
+        member: u32,
+    },
     /// A hunk of an existing script.
     Hunk {
         /// Index in the preview's scripts.
@@ -25,6 +34,26 @@ pub enum ProposalUnit {
         /// Index in the script's hunks.
         hunk: usize,
     },
+}
+
+/// Returns the units that remain of a unit if these instances of a command over many are left out.
+pub fn select_members(
+    proposal: &Proposal,
+    unit: ProposalUnit,
+    except: &[u32],
+) -> Vec<ProposalUnit> {
+    let count = match unit {
+        ProposalUnit::Command(at) if !except.is_empty() => {
+            proposal.commands.get(at).and_then(Command::member_count).map(|count| (at, count))
+        }
+        ProposalUnit::Command(_) | ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. } => None,
+    };
+    let Some((command, count)) = count else {
+        return vec![unit];
+    };
+    let except: HashSet<u32> = except.iter().copied().collect();
+    let members = (0..count).filter(|member| !except.contains(member));
+    members.map(|member| ProposalUnit::Member { command, member }).collect()
 }
 
 /// Returns the units of a proposal, in order.
@@ -68,7 +97,15 @@ pub fn draft_part(
     taken: &[ProposalUnit],
 ) -> Result<(), Refusal> {
     let pieces = list_units(proposal);
-    draft.set_title(part_title(proposal, taken.len(), pieces.len()));
+    let count = |unit: &ProposalUnit| match unit {
+        ProposalUnit::Command(at) => {
+            proposal.commands.get(*at).and_then(Command::member_count).unwrap_or(1) as usize
+        }
+        ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. } => 1,
+    };
+    let [taken_count, all_count] =
+        [taken, &pieces].map(|units| units.iter().map(count).sum::<usize>());
+    draft.set_title(part_title(proposal, taken_count, all_count));
     // A fuzzy edit needs the second confirmation in a part as well.
     for warning in proposal.warnings.iter().filter(|it| it.kind == WarningKind::Fuzzy) {
         draft.add_warning(warning.kind, &warning.text);
@@ -81,9 +118,21 @@ pub fn draft_part(
         }
     }
     hunks.retain(|_, keep| keep.contains(&false));
+    let mut members: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for unit in &taken {
+        if let ProposalUnit::Member { command, member } = unit
+            && !taken.contains(&ProposalUnit::Command(*command))
+        {
+            members.entry(*command).or_default().push(*member);
+        }
+    }
+    for members in members.values_mut() {
+        members.sort_unstable();
+    }
     let texts =
         hunks.into_iter().map(|(script, keep)| (script, TextSelection::Hunks(keep))).collect();
-    draft_again(draft, proposal, |at| taken.contains(&ProposalUnit::Command(at)), &texts)
+    let keep = |at| taken.contains(&ProposalUnit::Command(at));
+    draft_selection(draft, proposal, keep, &members, &texts)
 }
 
 /// Returns the title of a part. A part of a part is titled as a part of the whole.
@@ -112,10 +161,25 @@ pub fn draft_again(
     keep: impl Fn(usize) -> bool,
     texts: &BTreeMap<usize, TextSelection>,
 ) -> Result<(), Refusal> {
+    draft_selection(draft, proposal, keep, &BTreeMap::new(), texts)
+}
+
+/// Like [`draft_again`], with the instances to keep of commands over many that are not kept whole.
+fn draft_selection(
+    draft: &mut ProposalDraft<'_>,
+    proposal: &Proposal,
+    keep: impl Fn(usize) -> bool,
+    members: &BTreeMap<usize, Vec<u32>>,
+    texts: &BTreeMap<usize, TextSelection>,
+) -> Result<(), Refusal> {
     let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
     let mut edited = Vec::new();
     for (at, command) in proposal.commands.iter().enumerate() {
         let is_edit = matches!(command, Command::EditScript { .. });
+        if let Some(members) = members.get(&at) {
+            draft.push_members(command, members)?;
+            continue;
+        }
         if !is_edit && !keep(at) {
             continue;
         }
@@ -221,8 +285,12 @@ pub(super) fn is_own(id: &InstanceId) -> bool {
 ///
 /// # Errors
 /// A path does not lead to exactly one instance.
-pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refusal> {
-    map_targets(command, &mut |target| {
+pub fn relocate_command(
+    scene: &PlanningScene,
+    command: Command,
+    blobs: &BlobStore,
+) -> Result<Command, Refusal> {
+    let mut found = map_targets(command, &mut |target| {
         if is_own(&target.id) {
             return Ok(target);
         }
@@ -235,7 +303,13 @@ pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refu
             );
         }
         Ok(found)
-    })
+    })?;
+    if let Command::SetMany { table, .. } = &mut found
+        && let Some(relocated) = scene.relocate_table(&*scene.table(table, blobs)?)?
+    {
+        *table = scene.add_table(relocated);
+    }
+    Ok(found)
 }
 
 /// Drafts commands from elsewhere. Instances are found by their paths, and only the expectations of
@@ -250,7 +324,7 @@ pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> R
             Some(id) => Ok(Target { id: id.clone(), ..target }),
             None => Ok(target),
         })?;
-        let found = relocate_command(draft.scene(), named)?;
+        let found = relocate_command(draft.scene(), named, draft.blobs)?;
         let mut command = renumber_ids(draft.scene().next_new_number(), found, &mut ids);
         match &mut command {
             Command::Create { expect, .. }
@@ -263,7 +337,10 @@ pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> R
                 let node = draft.scene().locate(target)?;
                 *count = draft.scene().subtree(node).count() as u32;
             }
-            Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
+            Command::SetMany { .. }
+            | Command::Restore { .. }
+            | Command::EditScript { .. }
+            | Command::EditMemory { .. } => {}
         }
         draft.push_command(command)?;
     }
@@ -287,6 +364,9 @@ pub(super) fn map_targets(
         Command::Set { target, props, expect } => {
             let (target, props) = (change(target)?, map_prop_targets(props, change)?);
             Command::Set { target, props, expect }
+        }
+        Command::SetMany { target, count, table, props, restores } => {
+            Command::SetMany { target: change(target)?, count, table, props, restores }
         }
         Command::Move { target, parent, index, expect } => {
             let (target, parent) = (change(target)?, change(parent)?);

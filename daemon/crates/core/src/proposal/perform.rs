@@ -13,6 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
 use vector_place::{DetachedSubtree, JournalMark, Node, Scene, reflection};
 
 use super::inverse::UndoStep;
+use super::set_many::InstanceSet;
 use crate::planning_scene::PlanningScene;
 
 /// Removed subtrees and large texts, by hash.
@@ -82,6 +83,17 @@ fn perform_inner(
             let keys = props.keys().map(String::as_str);
             let node = locate_target(scene, target, expect.as_ref(), keys)?;
             set_properties(scene, node, props, keep)
+        }
+        Command::SetMany { target, count, table, props, restores } => {
+            let ancestor = scene.locate(target)?;
+            let listed = planning.table(table, blobs)?;
+            if listed.len() != *count as usize
+                || !listed.has_columns(props.keys().map(String::as_str))
+            {
+                return refuse!("The command and its list of instances do not fit each other.");
+            }
+            let set = InstanceSet { table: table.clone(), listed, props, restores: *restores };
+            set.perform(planning.scene_mut(), ancestor, keep)
         }
         Command::Move { target, parent, index, expect } => {
             let node = locate_target(scene, target, expect.as_ref(), [])?;

@@ -13,6 +13,9 @@ use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
 use super::part::{ProposalUnit, is_own, list_units, map_targets};
+use super::perform::BlobStore;
+use super::set_many::ExpandedProposal;
+use crate::planning_scene::PlanningScene;
 
 /// Maximum number of paths named in a refusal.
 const NAMED: usize = 3;
@@ -46,7 +49,8 @@ pub fn piece_keys(proposal: &Proposal, pieces: &[ProposalUnit]) -> Vec<String> {
 /// Returns the target of a unit, and its action.
 fn describe_piece(proposal: &Proposal, unit: ProposalUnit, by: InstanceKey) -> [Json; 2] {
     match unit {
-        ProposalUnit::Command(at) => {
+        // An instance of a command over many is described by what the command does to it.
+        ProposalUnit::Command(at) | ProposalUnit::Member { command: at, .. } => {
             let command = proposal.commands.get(at);
             let about = command.map(|command| target_key(command.target(), by));
             [json!(about), stable_command(json!(command), by)]
@@ -78,7 +82,7 @@ fn target_key(target: &Target, by: InstanceKey) -> String {
 /// counts, and the field of each target that does not identify it.
 fn stable_command(mut command: Json, by: InstanceKey) -> Json {
     if let Json::Object(members) = &mut command {
-        for passing in ["id", "expect", "count"] {
+        for passing in ["id", "expect", "count", "table"] {
             members.remove(passing);
         }
         members.values_mut().for_each(|json| *json = replace_ids(json, by));
@@ -112,9 +116,26 @@ fn replace_ids(json: &Json, by: InstanceKey) -> Json {
 /// # Errors
 /// Part of the selection is missing, or ambiguous.
 pub fn rematch_selection(
-    whole: &Proposal,
-    chosen: &Proposal,
-    now: &Proposal,
+    [whole, chosen, now]: [&Proposal; 3],
+    has_ids: bool,
+    scene: &PlanningScene,
+    blobs: &BlobStore,
+) -> Result<Vec<ProposalUnit>, Refusal> {
+    let has_sets = |it: &&Proposal| {
+        it.commands.iter().any(|command| matches!(command, Command::SetMany { .. }))
+    };
+    if [whole, chosen, now].iter().any(has_sets) {
+        let expand = |it| ExpandedProposal::new(scene, blobs, it);
+        let [whole, chosen, now] = [expand(whole)?, expand(chosen)?, expand(now)?];
+        let all = [&whole.proposal, &chosen.proposal, &now.proposal];
+        let found = match_selection(all, has_ids)?;
+        return Ok(found.into_iter().map(|unit| now.original_unit(unit)).collect());
+    }
+    match_selection([whole, chosen, now], has_ids)
+}
+
+fn match_selection(
+    [whole, chosen, now]: [&Proposal; 3],
     has_ids: bool,
 ) -> Result<Vec<ProposalUnit>, Refusal> {
     let wanted = list_units(chosen);
@@ -217,7 +238,9 @@ fn precise_key(proposal: &Proposal, unit: ProposalUnit, closely: HunkPrecision) 
 /// Returns the path of a unit's target.
 fn subject_path(proposal: &Proposal, unit: ProposalUnit) -> String {
     let path = match unit {
-        ProposalUnit::Command(at) => proposal.commands.get(at).map(|it| &it.target().path),
+        ProposalUnit::Command(at) | ProposalUnit::Member { command: at, .. } => {
+            proposal.commands.get(at).map(|it| &it.target().path)
+        }
         ProposalUnit::Hunk { script, .. } => {
             proposal.preview.scripts.get(script).map(|it| &it.path)
         }

@@ -16,11 +16,9 @@ pub fn group_by_instance<'a>(
     rows: impl Iterator<Item = &'a Row>,
 ) -> Vec<Vec<&'a Row>> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
-    // Group by id, not by path: after `Wall[1]` is deleted, `Wall[1]` is another instance.
-    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut known: BTreeMap<RowSubject<'_>, usize> = BTreeMap::new();
     for row in rows {
-        let id = proposal.commands.get(row.command as usize).map_or("", subject_id);
-        let at = *known.entry(id).or_insert_with(|| {
+        let at = *known.entry(RowSubject::of_row(proposal, row)).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
@@ -29,14 +27,30 @@ pub fn group_by_instance<'a>(
     groups
 }
 
-/// Returns the id of the instance that a command creates or changes.
-fn subject_id(command: &Command) -> &str {
-    match command {
-        Command::Create { id, .. }
-        | Command::Clone { id, .. }
-        | Command::Restore { id, .. }
-        | Command::Insert { id, .. } => &id.0,
-        other => &other.target().id.0,
+/// The instance of a row. It is not identified by its path: after `Wall[1]` is deleted, `Wall[1]`
+/// is another instance.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RowSubject<'a> {
+    Id(&'a str),
+    /// The instance at a position in the table of a command.
+    Member(u32, u32),
+}
+
+impl<'a> RowSubject<'a> {
+    fn of_row(proposal: &'a Proposal, row: &Row) -> Self {
+        if let Some(member) = row.member {
+            return Self::Member(row.command, member);
+        }
+        Self::Id(match proposal.commands.get(row.command as usize) {
+            None => "",
+            Some(
+                Command::Create { id, .. }
+                | Command::Clone { id, .. }
+                | Command::Restore { id, .. }
+                | Command::Insert { id, .. },
+            ) => &id.0,
+            Some(other) => &other.target().id.0,
+        })
     }
 }
 

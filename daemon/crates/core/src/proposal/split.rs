@@ -145,7 +145,8 @@ impl OwnerSplitter<'_> {
                     parent.path
                 )
             }
-            Command::EditMemory { .. } => Ok(false),
+            // Only place files have such commands.
+            Command::SetMany { .. } | Command::EditMemory { .. } => Ok(false),
         }
     }
 
@@ -234,7 +235,10 @@ impl OwnerSplitter<'_> {
                      instance. Restore the files with Git."
                 );
             }
-            Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
+            Command::SetMany { .. }
+            | Command::Restore { .. }
+            | Command::EditScript { .. }
+            | Command::EditMemory { .. } => {}
         }
         Ok(own)
     }

@@ -106,6 +106,7 @@ mod tests {
 
     fn preview(rows: Vec<Change>, lines: &[&str]) -> Preview {
         let row = |change| Row {
+            member: None,
             command: 0,
             change,
             path: path("game.Workspace.Wall"),

@@ -447,7 +447,7 @@ fn perform_commands(
     blobs: &BlobStore,
 ) -> Result<(), Refusal> {
     for command in commands {
-        let command = relocate_command(scene, command.clone())?;
+        let command = relocate_command(scene, command.clone(), blobs)?;
         try_command(scene, &command, blobs)?;
     }
     Ok(())

@@ -440,6 +440,10 @@ fn to_action(
         Command::Insert { id, asset, parent, contents: holds, expect } => {
             Action::Insert { id, asset, parent, contents: holds.fingerprint(), expect }
         }
+        Command::SetMany { target, .. } => refuse!(
+            "Many instances below {} were changed in a file; Studio changes them one by one.",
+            target.path
+        )?,
         Command::EditMemory { .. } => return Ok(None),
         Command::EditScript { target, expect, .. } => {
             let text = scene.script_text(node).unwrap_or_default().into_owned();
@@ -530,7 +534,8 @@ fn visit_ids(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
         Command::Delete { target, .. } | Command::EditScript { target, .. } => {
             change(&mut target.id);
         }
-        // Its target is the place itself, whose id never changes.
-        Command::EditMemory { .. } => {}
+        // Studio performs no commands over many instances, and the memory is that of the place
+        // itself, whose id never changes.
+        Command::SetMany { .. } | Command::EditMemory { .. } => {}
     }
 }

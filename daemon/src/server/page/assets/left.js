@@ -27,7 +27,8 @@ export const leftOut = (of) => left.get(of)?.out ?? new Map();
 export function leave({ of, parts, marks }, name, isTaken) {
   const [out, all] = [leftOut(of), words(marks)];
   if (isTaken) out.delete(name);
-  else out.set(name, all[words(parts).indexOf(name)]);
+  // An instance of a command over many has no mark, so it is not found after the proposal was replanned.
+  else out.set(name, all[words(parts).indexOf(name)] ?? name);
   left.set(of, { out, all });
   keep();
 }

@@ -197,6 +197,20 @@ function trouble(error) {
 const boxes = () => [...one().querySelectorAll("input[data-part]")];
 const parts = () => words(article().dataset.parts);
 const taken = () => parts().filter((name) => !leftOut(article().dataset.of).has(name));
+/** Returns the positions of the instances that are left out of a command over many, by its name. */
+const membersOut = (name) =>
+  [...leftOut(article().dataset.of).keys()]
+    .filter((it) => it.startsWith(`m${name.slice(1)}.`))
+    .map((it) => Number(it.split(".")[1]));
+
+/** Returns how many instances and other parts are taken, and how many there are. */
+function counts() {
+  const sizes = words(article().dataset.sizes).map(Number);
+  const [all, chosen] = [parts(), new Set(taken())];
+  const size = (name, at) => (chosen.has(name) ? sizes[at] - membersOut(name).length : 0);
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+  return [sum(all.map(size)), sum(sizes)];
+}
 
 /** Updates the checkboxes of the parts, and the label of the button. */
 function tick() {
@@ -204,10 +218,14 @@ function tick() {
   if (shown && !carry(shown.dataset)) {
     toast("Some parts that you left out were not found in the replanned proposal.", "plain", "Check the selected parts.");
   }
-  for (const box of boxes()) box.checked = !leftOut(shown.dataset.of).has(box.dataset.part);
+  const out = leftOut(shown?.dataset.of);
+  for (const box of boxes()) {
+    box.checked = !out.has(box.dataset.part) && !out.has(box.dataset.within);
+    box.disabled = out.has(box.dataset.within);
+  }
   const label = one().querySelector("#approve");
   if (!label) return;
-  const [some, all] = [taken().length, parts().length];
+  const [some, all] = counts();
   label.textContent = some === all ? "Approve" : `Approve ${some} of ${all}`;
 }
 
@@ -221,7 +239,8 @@ addEventListener("change", ({ target }) => {
 /** Returns a part's name in the API. */
 function named(name) {
   const [first, second] = name.slice(1).split(".").map(Number);
-  return name[0] === "c" ? { part: "command", command: first } : { part: "hunk", script: first, hunk: second };
+  if (name[0] === "h") return { part: "hunk", script: first, hunk: second };
+  return { part: "command", command: first, except: membersOut(name) };
 }
 
 /** Whether the current proposal has been visible long enough to be decided. */
@@ -281,8 +300,8 @@ async function comes(task, isOver) {
 act("approve", (button) =>
   deciding(async () => {
     const of = { ...button.closest("[data-patch]").dataset };
-    const chosen = taken();
-    if (chosen.length < parts().length) return take(of, chosen);
+    const [some, all] = counts();
+    if (some < all) return take(of, some === 0 ? [] : taken());
     const title = article().querySelector("h1").textContent;
     awaited.set(of.seq, title);
     const decided = await approve(of).catch((error) => {
@@ -320,6 +339,12 @@ act("reject", (button) =>
     if ((await reject(of)) !== null) await on(of.seq);
   }),
 );
+act("more-rows", async (button) => {
+  const { command, from } = button.dataset;
+  const rows = elements(await part("rows", { of: article().dataset.of, command, from }));
+  button.closest("tbody").replaceWith(rows);
+  tick();
+});
 act("next", () => skip());
 act("layout", ({ dataset }) => stand(dataset.layout));
 act("keys", keys);

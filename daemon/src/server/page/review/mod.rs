@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use maud::Markup;
-use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowState, WorkflowView};
+use scene_schemas::api::{
+    Failure, ProposalStatus, ProposalView, Sessions, WorkflowState, WorkflowView,
+};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Warning;
 
@@ -60,6 +62,28 @@ pub(super) async fn proposal_page(
     Ok(proposal_view::proposal_view(&view, &replaced, &task, &sessions, layout))
 }
 
+/// The number of instances that are rendered at once.
+const MEMBERS: u32 = 500;
+
+/// Renders further instances of a command over many.
+pub(super) async fn member_rows_page(
+    daemon: &DaemonHandle,
+    parameters: &Parameters,
+) -> Result<Markup, Failure> {
+    let of = page_target(parameters)?;
+    let number = |name| Ok::<u32, Failure>(parameters.number(name)?.unwrap_or(0) as u32);
+    let (command, from) = (number("command")?, number("from")?);
+    let view = daemon.proposal(of).await?;
+    let end = from.saturating_add(MEMBERS);
+    let rows = daemon.member_rows(of, command, from..end).await?;
+    Ok(table::further_members(&view.proposal, &rows, command, is_decidable(&view)))
+}
+
+/// Whether a proposal is decided on this page.
+fn is_decidable(view: &ProposalView) -> bool {
+    view.status == ProposalStatus::Waiting && view.session.is_some()
+}
+
 /// Renders the text of a script.
 pub(super) fn script_text(text: &str) -> Markup {
     diff::plain_text(text)
@@ -100,10 +124,12 @@ fn second_question(view: &ProposalView) -> Option<String> {
     view.needs_twice.then(|| texts.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the key of a unit of a proposal: `c3` is a command, `h0.2` a hunk of a script.
+/// Returns the key of a unit of a proposal: `c3` is a command, `m3.7` an instance of a command over
+/// many, `h0.2` a hunk of a script.
 fn unit_key(unit: ProposalUnit) -> String {
     match unit {
         ProposalUnit::Command(command) => format!("c{command}"),
+        ProposalUnit::Member { command, member } => format!("m{command}.{member}"),
         ProposalUnit::Hunk { script, hunk } => format!("h{script}.{hunk}"),
     }
 }

@@ -1,14 +1,18 @@
 //! The full view of a proposal.
 
 use maud::{Markup, html};
+use scene_schemas::Command;
 use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Proposal, WarningKind};
-use vector_core::proposal::{class_reason, list_units, piece_keys};
+use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
 use vector_core::safe_line::safe_line;
 
 use super::diff::{self, DiffLayout};
-use super::{author_name, goal_line, place_name, proposal_url, second_question, table, unit_key};
+use super::{
+    author_name, goal_line, is_decidable, place_name, proposal_url, second_question, table,
+    unit_key,
+};
 use crate::server::page::format;
 
 /// The maximum number of named proposals that this one depends on.
@@ -28,13 +32,14 @@ pub(super) fn proposal_view(
     layout: DiffLayout,
 ) -> Markup {
     let proposal = &view.proposal;
-    let is_open = view.status == ProposalStatus::Waiting && view.session.is_some();
-    let pieces = if is_open { list_units(proposal) } else { Vec::new() };
+    let pieces = if is_decidable(view) { list_units(proposal) } else { Vec::new() };
+    let sizes: Vec<String> =
+        pieces.iter().map(|unit| unit_size(proposal, *unit).to_string()).collect();
     let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| unit_key(*unit)).collect();
     html! {
         article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(format::status_name(view.status))
-            data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-marks=(piece_keys(proposal, &pieces).join(" "))
+            data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-sizes=(sizes.join(" ")) data-marks=(piece_keys(proposal, &pieces).join(" "))
             data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
@@ -61,6 +66,15 @@ pub(super) fn proposal_view(
             (decision_form(view))
         }
     }
+}
+
+/// Returns the number of instances of a command over many; 1 for another unit.
+fn unit_size(proposal: &Proposal, unit: ProposalUnit) -> u32 {
+    let command = match unit {
+        ProposalUnit::Command(command) => proposal.commands.get(command),
+        ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. } => None,
+    };
+    command.and_then(Command::member_count).unwrap_or(1)
 }
 
 /// Renders the reason for the proposal's class.

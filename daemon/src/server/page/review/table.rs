@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::proposal::{Change, Row};
-use scene_schemas::{InstancePath, Value};
+use scene_schemas::{Command, InstancePath, Value};
 use vector_core::proposal::{ProposalUnit, change_note, group_by_instance, short_values};
 use vector_core::safe_line::safe_line;
 
@@ -14,6 +14,15 @@ use crate::server::page::format;
 /// Renders the operations, grouped by instance, and how many the preview omits.
 pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> Markup {
     let rows = &proposal.preview.rows;
+    let groups = group_by_instance(proposal, rows.iter());
+    // The rows of a command over many instances can be loaded; others are only counted.
+    let later = |(at, command): (usize, &Command)| {
+        let per_member = command_props(command)?;
+        let shown = rows.iter().filter(|row| row.command as usize == at).count();
+        Some((command.member_count()? as usize * per_member).saturating_sub(shown))
+    };
+    let later: usize = proposal.commands.iter().enumerate().filter_map(later).sum();
+    let more = (proposal.preview.more_rows as usize).saturating_sub(later);
     html! {
         @if !rows.is_empty() {
             table.operations {
@@ -21,14 +30,92 @@ pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> M
                 @if rows.iter().any(has_values) {
                     thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } }
                 } }
-                @for (at, group) in group_by_instance(proposal, rows.iter()).iter().enumerate() {
-                    (instance_group(at, group, pieces))
+                @for (at, group) in groups.iter().enumerate() {
+                    @let own = member_of(group);
+                    @let above = at.checked_sub(1).and_then(|at| groups.get(at));
+                    @let below = groups.get(at + 1);
+                    @if let Some((command, _)) = own.filter(|_| above.and_then(|it| member_of(it)).map(|it| it.0) != own.map(|it| it.0)) {
+                        (members_head(proposal, command, pieces))
+                    }
+                    (instance_group(&format!("o{at}"), group, pieces))
+                    @if let Some((command, member)) = own.filter(|_| below.and_then(|it| member_of(it)).map(|it| it.0) != own.map(|it| it.0)) {
+                        (members_rest(proposal, command, member + 1))
+                    }
                 }
             }
-            @if proposal.preview.more_rows > 0 {
-                p.dim { "… and " (format::count_text(proposal.preview.more_rows as usize, "further row")) ", \
+            @if more > 0 {
+                p.dim { "… and " (format::count_text(more, "further row")) ", \
                 which are applied with the rest" }
             }
+        }
+    }
+}
+
+/// Renders further instances of a command over many, as parts of a table.
+pub(super) fn further_members(
+    proposal: &Proposal,
+    rows: &[Row],
+    command: u32,
+    is_decidable: bool,
+) -> Markup {
+    let pieces =
+        if is_decidable { vec![ProposalUnit::Command(command as usize)] } else { Vec::new() };
+    let groups = group_by_instance(proposal, rows.iter());
+    let last = groups.last().and_then(|group| member_of(group));
+    html! {
+        @for group in &groups {
+            @let key = member_of(group).map_or_else(String::new, |(command, member)| format!("m{command}.{member}"));
+            (instance_group(&key, group, &pieces))
+        }
+        @if let Some((_, member)) = last { (members_rest(proposal, command, member + 1)) }
+    }
+}
+
+/// Returns the command over many instances and the position in its table, if the rows belong to one.
+fn member_of(rows: &[&Row]) -> Option<(u32, u32)> {
+    rows.first().and_then(|row| Some((row.command, row.member?)))
+}
+
+/// Returns the number of properties that a command over many instances sets.
+fn command_props(command: &Command) -> Option<usize> {
+    match command {
+        Command::SetMany { props, .. } => Some(props.len()),
+        _ => None,
+    }
+}
+
+/// Renders the line above the instances of a command over many.
+fn members_head(proposal: &Proposal, command: u32, pieces: &[ProposalUnit]) -> Markup {
+    let unit = ProposalUnit::Command(command as usize);
+    let (part, is_choice) = (unit_key(unit), pieces.len() > 1 && pieces.contains(&unit));
+    let found = proposal.commands.get(command as usize);
+    let count = found.and_then(Command::member_count).unwrap_or(0) as usize;
+    html! {
+        tbody data-key=(part) data-stop="" tabindex="-1" {
+            tr.who { th colspan="3" scope="rowgroup" { div {
+                @if is_choice {
+                    label.take {
+                        input type="checkbox" name="part" value=(part) data-part=(part) checked;
+                        span.hush { "Include these " (format::count_text(count, "instance")) }
+                    }
+                }
+                b { (format::count_text(count, "instance")) }
+                @if let Some(command) = found { " " span.dim { "below " (path_text(&command.target().path)) } }
+            } } }
+        }
+    }
+}
+
+/// Renders the button that loads the instances of a command over many from a position on.
+fn members_rest(proposal: &Proposal, command: u32, from: u32) -> Markup {
+    let found = proposal.commands.get(command as usize);
+    let rest = found.and_then(Command::member_count).unwrap_or(0).saturating_sub(from);
+    html! {
+        @if rest > 0 {
+            tbody { tr { td colspan="3" {
+                button type="button" data-act="more-rows" data-command=(command) data-from=(from) { "Show more" }
+                " " span.dim { "of " (format::count_text(rest as usize, "further instance")) }
+            } } }
         }
     }
 }
@@ -106,12 +193,12 @@ fn path_text(path: &InstancePath) -> String {
     safe_line(&path.to_string()).into_owned()
 }
 
-fn instance_group(at: usize, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
+fn instance_group(key: &str, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     let commands: Vec<&[&Row]> = rows.chunk_by(|a, b| a.command == b.command).collect();
     // A single command is selected in the line of its instance.
     let whole = if commands.len() == 1 { commands.first().copied() } else { None };
     html! {
-        tbody data-key={ "o" (at) } data-stop="" tabindex="-1" {
+        tbody data-key=(key) data-stop="" tabindex="-1" {
             tr.who {
                 th colspan="3" scope="rowgroup" {
                     div {
@@ -147,15 +234,24 @@ fn command_list(rows: &[&Row]) -> Markup {
     }
 }
 
-/// Renders the checkbox with which the user leaves a command out.
+/// Renders the checkbox with which the user leaves a command out, or an instance of a command over
+/// many.
 fn selection_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
-    let unit = rows.first().map(|row| ProposalUnit::Command(row.command as usize));
-    let unit = unit.filter(|unit| pieces.len() > 1 && pieces.contains(unit));
+    let unit = rows.first().and_then(|row| {
+        let command = row.command as usize;
+        let whole = ProposalUnit::Command(command);
+        let unit = match row.member {
+            Some(member) => ProposalUnit::Member { command, member },
+            None if pieces.len() > 1 => whole,
+            None => return None,
+        };
+        pieces.contains(&whole).then_some((unit, whole))
+    });
     html! {
-        @if let (Some(unit), Some(row)) = (unit, rows.first()) {
+        @if let (Some((unit, whole)), Some(row)) = (unit, rows.first()) {
             @let part = unit_key(unit);
             label.take {
-                input type="checkbox" name="part" value=(part) data-part=(part) checked;
+                input type="checkbox" name="part" value=(part) data-part=(part) data-within=[(unit != whole).then(|| unit_key(whole))] checked;
                 span.hush { "Include this operation on " (path_text(&row.path)) }
             }
         }

@@ -104,7 +104,8 @@ fn observe_command(
         (Command::EditScript { expect, .. } | Command::EditMemory { expect, .. }, Some(node)) => {
             observe_value(scene, command, node, Some(expect), outcome, first)
         }
-        (_, None) => ObservedEffect::Unclear,
+        // Studio performs no commands over many instances.
+        (Command::SetMany { .. }, _) | (_, None) => ObservedEffect::Unclear,
     }
 }
 

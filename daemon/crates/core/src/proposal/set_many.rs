@@ -1,0 +1,228 @@
+//! Commands over many instances of a place file.
+//!
+//! A change of more instances than a preview has rows is one command. It names a table that lists
+//! the instances with the values that they held, from which rows, inverse and selections are made.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use scene_schemas::command::Props;
+use scene_schemas::proposal::{Change, Proposal, Row};
+use scene_schemas::refusal::Refusal;
+use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
+use vector_place::{InstanceTable, Node, Scene, SetGroup, SetGroups, default_value};
+
+use super::inverse::UndoStep;
+use super::perform::{BlobStore, PerformedCommand};
+use super::{MAX_ROWS, ProposalDraft, ProposalUnit};
+use crate::planning_scene::PlanningScene;
+
+/// The instances of a command, and what it does to them.
+#[derive(Debug)]
+pub(super) struct InstanceSet<'a> {
+    /// The table's hash.
+    pub(super) table: Fingerprint,
+    pub(super) listed: Arc<InstanceTable>,
+    pub(super) props: &'a Props,
+    pub(super) restores: bool,
+}
+
+impl InstanceSet<'_> {
+    /// Changes the instances if they are as they were when the command was planned.
+    pub(super) fn perform(
+        self,
+        scene: &mut Scene,
+        ancestor: Node,
+        keep: bool,
+    ) -> Result<PerformedCommand, Refusal> {
+        let Self { table, listed, props, restores } = self;
+        let nodes = scene.locate_rows(&listed)?;
+        if restores {
+            scene.check_values(&listed, &nodes, props)?;
+            scene.restore_listed_values(&listed, &nodes)?;
+        } else {
+            scene.check_listed_values(&listed, &nodes)?;
+            scene.set_values(&nodes, props)?;
+        }
+        let back = keep.then(|| UndoStep::SetMany {
+            target: scene.target(ancestor),
+            count: nodes.len() as u32,
+            table,
+            props: props.clone(),
+            restores: !restores,
+            witness: scene.identify_rows(&listed, &nodes),
+        });
+        Ok(PerformedCommand { node: ancestor, backs: back.into_iter().collect() })
+    }
+}
+
+/// Returns the preview rows of some instances of a command over many, by their positions in its
+/// table; none for another command.
+pub fn member_rows(
+    index: u32,
+    command: &Command,
+    table: &InstanceTable,
+    members: Range<u32>,
+) -> Vec<Row> {
+    let Command::SetMany { props, restores, .. } = command else {
+        return Vec::new();
+    };
+    let end = members.end.min(table.len() as u32);
+    let rows = |member: u32| {
+        let row = member as usize;
+        let (path, class) = (table.path(row), table.class(row).to_owned());
+        let change = |(property, new): (&String, &Option<Value>)| {
+            // A value that is reset has the default before, and none after.
+            let (before, after) = if *restores {
+                let before = new.clone().or_else(|| default_value(&class, property));
+                (before, table.stored_value(row, property))
+            } else {
+                (table.value(row, property), new.clone())
+            };
+            Change::Set { property: property.clone(), before, after }
+        };
+        let changes: Vec<Change> = props.iter().map(change).collect();
+        changes.into_iter().map(move |change| Row {
+            command: index,
+            member: Some(member),
+            change,
+            path: path.clone(),
+            class: class.clone(),
+        })
+    };
+    (members.start..end).flat_map(rows).collect()
+}
+
+/// A proposal with a command for each instance of its commands over many.
+#[derive(Debug)]
+pub(super) struct ExpandedProposal {
+    pub(super) proposal: Proposal,
+    /// For each command, its unit in the original proposal.
+    pub(super) units: Vec<ProposalUnit>,
+}
+
+impl ExpandedProposal {
+    /// # Errors
+    /// The table of a command is not available.
+    pub(super) fn new(
+        scene: &PlanningScene,
+        blobs: &BlobStore,
+        proposal: &Proposal,
+    ) -> Result<Self, Refusal> {
+        let (mut commands, mut units, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, command) in proposal.commands.iter().enumerate() {
+            starts.push(commands.len() as u32);
+            let Command::SetMany { table, props, restores, .. } = command else {
+                commands.push(command.clone());
+                units.push(ProposalUnit::Command(at));
+                continue;
+            };
+            let table = scene.table(table, blobs)?;
+            for row in 0..table.len() {
+                let target = Target { id: table.id(row), path: table.path(row) };
+                let props = if *restores { table.stored_props(row) } else { props.clone() };
+                commands.push(Command::Set { target, props, expect: None });
+                units.push(ProposalUnit::Member { command: at, member: row as u32 });
+            }
+        }
+        let mut proposal = Proposal { commands, ..proposal.clone() };
+        for script in &mut proposal.preview.scripts {
+            if let Some(start) = starts.get(script.command as usize) {
+                script.command = *start;
+            }
+        }
+        Ok(Self { proposal, units })
+    }
+
+    /// Returns the unit of the original proposal for one of this one.
+    pub(super) fn original_unit(&self, unit: ProposalUnit) -> ProposalUnit {
+        match unit {
+            ProposalUnit::Command(at) => self.units.get(at).copied().unwrap_or(unit),
+            ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. } => unit,
+        }
+    }
+}
+
+impl ProposalDraft<'_> {
+    /// Groups instances that commands over many can set to the values of their classes.
+    pub fn group_sets(&self, nodes: Vec<Node>, props: &BTreeMap<String, Props>) -> SetGroups {
+        match self.scene.set_many_from() {
+            Some(from) if nodes.len() >= from => self.scene.group_sets(&nodes, props, from),
+            _ => SetGroups { rest: nodes, ..SetGroups::default() },
+        }
+    }
+
+    /// Drafts new property values for a group of instances.
+    pub fn set_many(&mut self, group: SetGroup) -> Result<(), Refusal> {
+        let SetGroup { props, nodes, table } = group;
+        let target = self.scene.target(self.scene.common_ancestor(&nodes));
+        let (count, table) = (nodes.len() as u32, self.scene.add_table(table));
+        self.push_command(Command::SetMany { target, count, table, props, restores: false })
+            .map(drop)
+    }
+
+    /// Drafts a command over many instances for some of them, by their positions in its table in
+    /// ascending order.
+    pub(super) fn push_members(
+        &mut self,
+        command: &Command,
+        members: &[u32],
+    ) -> Result<(), Refusal> {
+        let Command::SetMany { table, props, restores, .. } = command else {
+            return Ok(());
+        };
+        let table = self.scene.table(table, self.blobs)?;
+        let selected = table.select_rows(members);
+        let nodes = self.scene.locate_rows(&selected)?;
+        if self.scene.set_many_from().is_some_and(|from| nodes.len() >= from) {
+            let target = self.scene.target(self.scene.common_ancestor(&nodes));
+            let (count, table) = (nodes.len() as u32, self.scene.add_table(selected));
+            let (props, restores) = (props.clone(), *restores);
+            let command = Command::SetMany { target, count, table, props, restores };
+            return self.push_command(command).map(drop);
+        }
+        for (row, node) in nodes.into_iter().enumerate() {
+            let listed = selected.stored_props(row);
+            let (props, held) = if *restores { (listed, props) } else { (props.clone(), &listed) };
+            self.check_held(&selected.path(row), node, held)?;
+            self.set_properties(node, props)?;
+        }
+        Ok(())
+    }
+
+    fn check_held(&self, path: &InstancePath, node: Node, props: &Props) -> Result<(), Refusal> {
+        let is_held = |(name, value): (&String, &Option<Value>)| {
+            let class = self.scene.class(node);
+            let value = value.clone().or_else(|| default_value(class, name));
+            self.scene.value(node, name) == value
+        };
+        if props.iter().all(is_held) {
+            return Ok(());
+        }
+        Err(Refusal(format!(
+            "{path} has changed since this was planned; ask for the change again."
+        )))
+    }
+
+    /// Returns the rows of a command over many instances, as far as the preview has room for them,
+    /// and the number of the others.
+    pub(super) fn describe_members(
+        &self,
+        index: u32,
+        command: &Command,
+    ) -> Result<(Vec<Row>, u32), Refusal> {
+        let Command::SetMany { count, table, props, .. } = command else {
+            return Ok((Vec::new(), 0));
+        };
+        let per_member = props.len().max(1);
+        let room = (MAX_ROWS.saturating_sub(self.rows.len()) / per_member) as u32;
+        let table = self.scene.table(table, self.blobs)?;
+        let rows = member_rows(index, command, &table, 0..room.min(*count));
+        let hidden = (*count as usize * props.len()).saturating_sub(rows.len());
+        Ok((rows, u32::try_from(hidden).unwrap_or(u32::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
