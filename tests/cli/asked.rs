@@ -8,7 +8,7 @@ use vector_tests::binary::Home;
 use vector_tests::person::Person;
 use vector_tests::places::Format;
 
-use super::{GRID, ended, text, with_place};
+use super::{GRID, ended, many_parts, text, unanchored, with_place};
 
 /// A user at a terminal who runs `vector` with these arguments.
 fn person(home: &Home, args: &[&str]) -> Person {
@@ -316,4 +316,28 @@ fn edit_again_prompt_explains_its_keys() {
     assert!(keys.contains("n discards it"), "{keys}");
     person.answers(APPLY, "q");
     ends(person, 3);
+}
+
+#[test]
+fn instances_of_a_large_change_are_chosen_one_by_one() {
+    let home = Home::new();
+    let file = home.path().join("place.rbxl");
+    fs::write(&file, many_parts(2_050)).unwrap();
+    let place = text(&file);
+    let set = r#"{"tool":"set_properties","args":{"selector":"Part","props":{"Anchored":true}}}"#;
+    let list = calls(&home, &[set]);
+    let mut person = person(&home, &["edit", &place, "--ops", &list]);
+    let card = person.answers("[v]iew all of it [?]", "s");
+    assert!(card.contains("2050 operations") && card.contains("50 further rows"), "{card}");
+    let first = person.answers("Take this (1 of 1)? [y]es [n]o [o]ne by one", "o");
+    assert!(first.contains("further instances"), "{first}");
+    person.answers("Take this (1 of 2050 instances)?", "n");
+    person.answers("Take this (2 of 2050 instances)?", "y");
+    let third = person.answers("Take this (3 of 2050 instances)?", "n");
+    assert!(third.contains("Part2"), "{third}");
+    person.answers("Take this (4 of 2050 instances)?", "a");
+    let (code, shown) = person.sees_the_end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("2048 of 2050 parts of: "), "{shown}");
+    assert_eq!(unanchored(&file), ["Part0", "Part2"]);
 }

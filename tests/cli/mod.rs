@@ -22,6 +22,8 @@ mod tour;
 use std::fs;
 use std::path::PathBuf;
 
+use rbx_dom_weak::{Instance, InstanceBuilder, WeakDom, ustr};
+use rbx_types::Variant;
 use scene_schemas::entry::{Entry, Record};
 use vector_tests::binary::{Home, Output};
 use vector_tests::places::{self, Format};
@@ -32,6 +34,25 @@ pub(crate) fn with_place(format: Format) -> (Home, PathBuf) {
     let file = home.path().join(format!("place.{}", format.extension()));
     fs::write(&file, places::sample(format)).unwrap();
     (home, file)
+}
+
+/// A place with this many parts, named by their numbers, none of which is anchored.
+fn many_parts(count: usize) -> Vec<u8> {
+    let parts = (0..count).map(|n| {
+        let part = InstanceBuilder::new("Part").with_name(format!("Part{n}"));
+        part.with_property("Anchored", false)
+    });
+    let workspace = InstanceBuilder::new("Workspace").with_children(parts);
+    let root = InstanceBuilder::new("DataModel").with_child(workspace);
+    places::encode(&WeakDom::new(root), Format::Rbxl)
+}
+
+/// The names of the parts that are not anchored.
+fn unanchored(file: &std::path::Path) -> Vec<String> {
+    let dom = places::decode(&fs::read(file).unwrap());
+    let is_loose =
+        |it: &&Instance| it.properties.get(&ustr("Anchored")) == Some(&Variant::Bool(false));
+    dom.descendants().filter(is_loose).map(|it| it.name.clone()).collect()
 }
 
 pub(crate) fn text(file: &std::path::Path) -> String {

@@ -9,7 +9,7 @@ use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
 use vector_tests::places::Format;
 
-use super::{ended, with_place};
+use super::{ended, many_parts, unanchored, with_place};
 
 /// A daemon with a place, and a user who makes requests elsewhere.
 struct Bench {
@@ -23,6 +23,10 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let (home, file) = with_place(Format::Rbxl);
+        Self::with(home, file)
+    }
+
+    fn with(home: Home, file: PathBuf) -> Self {
         let ledger = home.path().join("vector");
         let daemon = Daemon::start(binary::vector(), &ledger);
         let human = Human::of(&daemon, &ledger);
@@ -190,6 +194,28 @@ mod on_a_terminal {
         let file = bench.file.display().to_string();
         let main = bench.home.run(&["source", &file, "game.ServerScriptService.Main[1]"], "");
         assert!(main.stdout.contains("loadstring"), "{}", main.stdout);
+    }
+
+    #[test]
+    fn instances_of_a_large_change_are_chosen_one_by_one() {
+        let home = Home::new();
+        let file = home.path().join("place.rbxl");
+        fs::write(&file, many_parts(2_050)).unwrap();
+        let mut bench = Bench::with(home, file);
+        let card = bench.card("set Anchored = true on Part");
+        let mut reviewer = person(&bench, &["--once"]);
+        reviewer.answers("[v]iew all of it [?]", "s");
+        reviewer.answers("[o]ne by one", "o");
+        // Beyond the rows that are read at once, and those of the preview.
+        for n in 1..=101 {
+            let question = format!("Take this ({n} of 2050 instances)?");
+            reviewer.answers(&question, if n == 101 { "n" } else { "y" });
+        }
+        reviewer.answers("Take this (102 of 2050 instances)?", "a");
+        let shown = ends(reviewer, 0);
+        assert!(shown.contains("2049 of 2050 parts of: "), "{shown}");
+        assert_eq!(bench.status(card), "rejected");
+        assert_eq!(unanchored(&bench.file), ["Part100"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_place::{InstanceTable, JournalMark, Scene};
+use vector_place::{InstanceTable, JournalMark, Node, Scene};
 
 use crate::code::{CodeIndex, TextReaders};
 use crate::proposal::BlobStore;
@@ -46,6 +46,8 @@ pub struct PlanningScene {
     index: RefCell<CodeIndex>,
     /// The tables that commands name, by hash.
     tables: RefCell<HashMap<Fingerprint, Arc<InstanceTable>>>,
+    /// The instances of the table that was added last, if they were just found there.
+    found_rows: Option<(Fingerprint, Vec<Node>)>,
     /// The number of instances from which one command sets them all; None if the target performs
     /// only commands over single instances.
     set_many_from: Option<usize>,
@@ -100,6 +102,7 @@ impl PlanningScene {
             implicit_target: None,
             index: RefCell::default(),
             tables: RefCell::default(),
+            found_rows: None,
             set_many_from: None,
         }
     }
@@ -120,6 +123,21 @@ impl PlanningScene {
         let hash = Fingerprint::hash_bytes(&table.encode());
         self.tables.borrow_mut().insert(hash.clone(), Arc::new(table));
         hash
+    }
+
+    /// Remembers the instances of a table that was just made of them, for the command that names it
+    /// and is performed next.
+    pub(crate) fn remember_rows(&mut self, table: Fingerprint, rows: Vec<Node>) {
+        self.found_rows = Some((table, rows));
+    }
+
+    /// Returns the instances that were remembered for a table, and forgets them.
+    pub(crate) fn take_rows(&mut self, table: &Fingerprint) -> Option<Vec<Node>> {
+        self.found_rows.take().filter(|(of, _)| of == table).map(|(_, rows)| rows)
+    }
+
+    pub(crate) fn forget_rows(&mut self) {
+        self.found_rows = None;
     }
 
     /// Returns the table that a command names.

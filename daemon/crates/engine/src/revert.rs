@@ -120,9 +120,15 @@ pub(crate) fn draft_inverse(
         && (is_delete || !is_known)
         && target_fingerprint(draft.scene(), &command, draft.blobs())?.as_ref() != left
     {
+        let path = &command.target().path;
+        let subject = match &command {
+            Command::SetMany { .. } => {
+                format!("One of several instances of the same name below {path}")
+            }
+            _ => path.to_string(),
+        };
         return refuse!(
-            "{} has changed since. Revert that change first, or change it by hand.",
-            command.target().path
+            "{subject} has changed since. Revert that change first, or change it by hand."
         );
     }
     draft.push_command(command).map(drop)

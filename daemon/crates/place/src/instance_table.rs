@@ -7,6 +7,7 @@
 mod encode;
 mod grouping;
 mod identity;
+mod reading;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use scene_schemas::path::Segment;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
+use self::reading::{PropertyReader, SiblingOrdinals};
 use super::convert::to_value;
 use super::edits::is_same;
 use super::interner::TextInterner;
@@ -280,6 +282,7 @@ impl Scene {
     pub fn locate_rows(&self, table: &InstanceTable) -> Result<Vec<Node>, Refusal> {
         let names = numbers_of(&table.names, &self.tree.name_texts);
         let classes = numbers_of(&table.classes, &self.tree.class_names);
+        let mut ordinals = SiblingOrdinals::new(self);
         for (at, it) in table.instances.iter().enumerate() {
             let parent = match it.parent.checked_sub(1) {
                 None => ROOT,
@@ -288,7 +291,7 @@ impl Scene {
             let is_there = self.tree.parent(it.number) == Some(parent)
                 && Some(self.tree.name(it.number)) == names[it.name as usize]
                 && Some(self.tree.class(it.number)) == classes[it.class as usize]
-                && self.tree.ordinal(it.number).unwrap_or(0) == it.ordinal;
+                && ordinals.ordinal(it.number) == it.ordinal;
             if !is_there {
                 let path = table.path_of(at);
                 let id = InstanceId(format!("ref:#{}", it.number));
@@ -371,8 +374,10 @@ impl Scene {
         nodes: &[Node],
     ) -> Result<(), Refusal> {
         for column in &table.columns {
+            let mut reader = PropertyReader::new(self, column.key);
             for (row, node) in nodes.iter().enumerate() {
-                if !self.is_held(*node, column.key, column.value(row)) {
+                let stored = reader.read(node.0);
+                if !self.is_same_value(*node, column.key, stored.as_deref(), column.value(row)) {
                     return Err(changed_since(&table.path(row)));
                 }
             }
@@ -393,9 +398,11 @@ impl Scene {
         for (property, value) in props {
             let key = ustr(property);
             let mut variants = ClassVariants::new(property, value.as_ref());
+            let mut reader = PropertyReader::new(self, key);
             for (row, node) in nodes.iter().enumerate() {
                 let expected = variants.of_class(self, self.tree.class(node.0))?;
-                if !self.is_held(*node, key, expected) {
+                let stored = reader.read(node.0);
+                if !self.is_same_value(*node, key, stored.as_deref(), expected) {
                     return Err(changed_since(&table.path(row)));
                 }
             }
@@ -413,10 +420,16 @@ impl Scene {
         value.map(|value| self.to_variant(class, property, value)).transpose()
     }
 
-    /// Whether an instance holds a value. A stored default is the same as none.
-    fn is_held(&self, node: Node, key: Ustr, expected: Option<&Variant>) -> bool {
-        let stored = self.variant_of(node.0, key);
-        match (stored.as_deref(), expected) {
+    /// Whether two stored values of an instance's property mean the same. A stored default is the
+    /// same as none.
+    fn is_same_value(
+        &self,
+        node: Node,
+        key: Ustr,
+        stored: Option<&Variant>,
+        expected: Option<&Variant>,
+    ) -> bool {
+        match (stored, expected) {
             (None, None) => true,
             (Some(stored), Some(expected)) if is_same(stored, expected) => true,
             (stored, expected) => {

@@ -58,6 +58,7 @@ fn perform_inner(
     blobs: &BlobStore,
     keep: bool,
 ) -> Result<PerformedCommand, Refusal> {
+    let found = command.table().and_then(|table| planning.take_rows(table));
     let scene = planning.scene_mut();
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
@@ -92,7 +93,8 @@ fn perform_inner(
             {
                 return refuse!("The command and its list of instances do not fit each other.");
             }
-            let set = InstanceSet { table: table.clone(), listed, props, restores: *restores };
+            let (table, restores) = (table.clone(), *restores);
+            let set = InstanceSet { table, listed, props, restores, found };
             set.perform(planning.scene_mut(), ancestor, keep)
         }
         Command::Move { target, parent, index, expect } => {

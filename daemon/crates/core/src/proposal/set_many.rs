@@ -26,6 +26,8 @@ pub(super) struct InstanceSet<'a> {
     pub(super) listed: Arc<InstanceTable>,
     pub(super) props: &'a Props,
     pub(super) restores: bool,
+    /// The instances, if it is known that they are as the table lists them.
+    pub(super) found: Option<Vec<Node>>,
 }
 
 impl InstanceSet<'_> {
@@ -36,13 +38,16 @@ impl InstanceSet<'_> {
         ancestor: Node,
         keep: bool,
     ) -> Result<PerformedCommand, Refusal> {
-        let Self { table, listed, props, restores } = self;
-        let nodes = scene.locate_rows(&listed)?;
+        let Self { table, listed, props, restores, found } = self;
+        let is_known = found.is_some();
+        let nodes = found.map_or_else(|| scene.locate_rows(&listed), Ok)?;
         if restores {
             scene.check_values(&listed, &nodes, props)?;
             scene.restore_listed_values(&listed, &nodes)?;
         } else {
-            scene.check_listed_values(&listed, &nodes)?;
+            if !is_known {
+                scene.check_listed_values(&listed, &nodes)?;
+            }
             scene.set_values(&nodes, props)?;
         }
         let back = keep.then(|| UndoStep::SetMany {
@@ -158,8 +163,12 @@ impl ProposalDraft<'_> {
         let SetGroup { props, nodes, table } = group;
         let target = self.scene.target(self.scene.common_ancestor(&nodes));
         let (count, table) = (nodes.len() as u32, self.scene.add_table(table));
-        self.push_command(Command::SetMany { target, count, table, props, restores: false })
-            .map(drop)
+        self.scene.remember_rows(table.clone(), nodes);
+        let command = Command::SetMany { target, count, table, props, restores: false };
+        let pushed = self.push_command(command).map(drop);
+        // A command that was refused has not taken them.
+        self.scene.forget_rows();
+        pushed
     }
 
     /// Drafts a command over many instances for some of them, by their positions in its table in

@@ -130,7 +130,11 @@ pub(super) fn resolve_targets(
     let nodes = match (path, paths, selector) {
         (Some(path), None, None) => vec![scene.resolve(path)?],
         (None, Some(paths), None) => {
-            paths.iter().map(|path| scene.resolve(path)).collect::<Result<_, _>>()?
+            let mut seen = std::collections::HashSet::new();
+            let mut nodes =
+                paths.iter().map(|path| scene.resolve(path)).collect::<Result<Vec<_>, _>>()?;
+            nodes.retain(|node| seen.insert(*node));
+            nodes
         }
         (None, None, Some(selector)) => {
             let nodes = Selector::find(selector, scene, scene.root())?;
@@ -147,8 +151,7 @@ pub(super) fn resolve_targets(
     if nodes.is_empty() {
         return refuse!("`paths` is empty.");
     }
-    let mut seen = std::collections::HashSet::new();
-    Ok(nodes.into_iter().filter(|node| seen.insert(*node)).collect())
+    Ok(nodes)
 }
 
 /// Removes the instances that are below another one in the list.

@@ -26,8 +26,8 @@ pub(super) enum OpaqueReason {
     External,
 }
 
-/// How many rows are compared at first to find equal ones.
-const FIRST_COMPARED: usize = 64;
+/// How many rows are compared at first to find equal ones: mostly the next one differs.
+const FIRST_COMPARED: usize = 1;
 
 /// One property of all instances of a class.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl PropertyColumn {
             if run < most || most == rest {
                 return 1 + run;
             }
-            most = rest.min(most * 8);
+            most = rest.min(most * 64);
         }
     }
 

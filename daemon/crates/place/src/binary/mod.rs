@@ -7,6 +7,7 @@ mod cell_read;
 mod cell_write;
 mod column;
 mod column_conflict;
+mod column_reader;
 mod column_scan;
 mod column_writer;
 mod container;
@@ -17,6 +18,7 @@ mod lz4_edit;
 pub(super) mod plain_column;
 mod write;
 
+pub(super) use self::column_reader::ColumnReader;
 pub(super) use self::column_scan::FileComparison;
 
 #[cfg(test)]

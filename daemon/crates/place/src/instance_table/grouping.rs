@@ -8,6 +8,7 @@ use rbx_types::{Variant, VariantType};
 use rustc_hash::FxHashMap;
 use scene_schemas::command::Props;
 
+use super::reading::{PropertyReader, SiblingOrdinals};
 use super::{ABSENT, InstanceTable, ListedInstance, TableColumn, is_plain};
 use crate::interner::TextInterner;
 use crate::reflection::{self, PropertyAccess};
@@ -36,11 +37,20 @@ pub struct SetGroups {
 }
 
 /// The values to be set in instances of one class.
-struct ClassValues {
+struct ClassValues<'a> {
     /// The number of the class's values in the list of different ones.
     set: usize,
-    /// For each property, the variant to be stored and whether the default is equal to it.
-    wanted: Vec<(Ustr, Option<Variant>, bool)>,
+    wanted: Vec<WantedValue<'a>>,
+}
+
+/// The value of one property to be set in instances of one class.
+struct WantedValue<'a> {
+    key: Ustr,
+    reader: PropertyReader<'a>,
+    /// None to reset the property.
+    variant: Option<Variant>,
+    /// Whether the default of the class is equal to it.
+    is_default: bool,
 }
 
 /// What a change does to an instance: for each property, the kind of the stored value, or None if
@@ -67,7 +77,7 @@ impl Scene {
         min: usize,
     ) -> SetGroups {
         let mut sets: Vec<&Props> = Vec::new();
-        let mut classes: FxHashMap<u32, Option<ClassValues>> = FxHashMap::default();
+        let mut classes: FxHashMap<u32, Option<ClassValues<'_>>> = FxHashMap::default();
         let mut collector = GroupCollector { open: Vec::new(), last: 0, key: Vec::new() };
         let (mut result, mut rest) = (SetGroups::default(), Vec::new());
         let mut read_parent = None;
@@ -81,7 +91,7 @@ impl Scene {
                 });
                 self.class_values(class, set, props)
             });
-            let Some(values) = values.as_ref().filter(|_| self.is_read(*node, &mut read_parent))
+            let Some(values) = values.as_mut().filter(|_| self.is_read(*node, &mut read_parent))
             else {
                 rest.push(position);
                 continue;
@@ -109,7 +119,7 @@ impl Scene {
 
     /// Returns the values to be set in instances of a class; None if a table cannot hold values of
     /// these properties.
-    fn class_values(&self, class: u32, set: usize, props: &Props) -> Option<ClassValues> {
+    fn class_values(&self, class: u32, set: usize, props: &Props) -> Option<ClassValues<'_>> {
         let name = self.tree.class_names.get(class);
         if reflection::is_script(name) {
             return None;
@@ -126,7 +136,9 @@ impl Scene {
             }
             let default = reflection::default_of(name, property);
             let default = default.map(|it| self.to_value(name, property, it));
-            wanted.push((ustr(property), variant, default == *value));
+            let key = ustr(property);
+            let reader = PropertyReader::new(self, key);
+            wanted.push(WantedValue { key, reader, variant, is_default: default == *value });
         }
         Some(ClassValues { set, wanted })
     }
@@ -156,16 +168,16 @@ impl Scene {
         &self,
         node: Node,
         position: usize,
-        values: &ClassValues,
+        values: &mut ClassValues<'_>,
         collector: &mut GroupCollector,
     ) -> Option<bool> {
         collector.key.clear();
         let mut stored: Vec<Option<Cow<'_, Variant>>> = Vec::with_capacity(values.wanted.len());
-        for (key, wanted, is_default) in &values.wanted {
-            let value = self.variant_of(node.0, *key);
-            let is_changed = match (value.as_deref(), wanted) {
+        for WantedValue { key, reader, variant, is_default } in &mut values.wanted {
+            let value = reader.read(node.0);
+            let is_changed = match (value.as_deref(), &*variant) {
                 (stored, None) => stored.is_some(),
-                (None, Some(_)) => !is_default,
+                (None, Some(_)) => !*is_default,
                 (Some(stored), Some(wanted)) if stored.ty() == wanted.ty() => stored != wanted,
                 (Some(stored), Some(wanted)) => {
                     let class = self.class(node);
@@ -203,6 +215,7 @@ impl Scene {
         };
         let mut listing = TableListing {
             scene: self,
+            ordinals: SiblingOrdinals::new(self),
             index_of: vec![ABSENT; self.tree.read_len() as usize],
             names: vec![ABSENT; self.tree.name_texts.len()],
             classes: vec![ABSENT; self.tree.class_names.len()],
@@ -226,7 +239,7 @@ struct GroupCollector {
 
 impl GroupCollector {
     /// Returns the group of the current instance, and adds it if it is new.
-    fn find_group(&mut self, values: &ClassValues) -> &mut OpenGroup {
+    fn find_group(&mut self, values: &ClassValues<'_>) -> &mut OpenGroup {
         let key = &self.key;
         let is_it = |group: &OpenGroup| group.set == values.set && group.key == *key;
         let is_last = self.open.get(self.last).is_some_and(is_it);
@@ -237,7 +250,7 @@ impl GroupCollector {
                     set: values.set,
                     key: key.clone(),
                     positions: Vec::new(),
-                    columns: changed.map(|((key, ..), _)| TableColumn::new(*key)).collect(),
+                    columns: changed.map(|(wanted, _)| TableColumn::new(wanted.key)).collect(),
                 });
                 self.open.len() - 1
             });
@@ -249,6 +262,7 @@ impl GroupCollector {
 /// Lists instances and their ancestors in a table.
 struct TableListing<'a> {
     scene: &'a Scene,
+    ordinals: SiblingOrdinals<'a>,
     /// The index in the table of each node, or [`ABSENT`].
     index_of: Vec<u32>,
     /// The numbers in the table of the names and classes of the scene, or [`ABSENT`].
@@ -275,7 +289,7 @@ impl TableListing<'_> {
             if *class == ABSENT {
                 *class = table.classes.intern(tree.class_name(node));
             }
-            let ordinal = tree.ordinal(node).unwrap_or(0);
+            let ordinal = self.ordinals.ordinal(node);
             let (name, class) = (*name, *class);
             table.instances.push(ListedInstance { number: node, parent, name, class, ordinal });
             parent = table.instances.len() as u32;
