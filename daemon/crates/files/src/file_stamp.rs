@@ -17,6 +17,8 @@ pub struct FileStamp {
     /// Device and inode number, if the system reports them. A file that replaces another has a
     /// different one.
     file: Option<(u64, u64)>,
+    /// When content or metadata was last changed, if the system reports it. No program can set it.
+    changed: Option<SystemTime>,
 }
 
 impl FileStamp {
@@ -29,20 +31,35 @@ impl FileStamp {
     /// changed just now may be changed again within the same tick of the clock.
     pub fn is_settled(&self) -> bool {
         // A modification time in the future is not given to a file again.
-        self.modified.is_some_and(|it| it.elapsed().map_or(true, |age| age > TICK))
+        let is_past = |it: SystemTime| it.elapsed().map_or(true, |age| age > TICK);
+        self.modified.is_some_and(is_past) && self.changed.is_none_or(is_past)
+    }
+
+    /// Whether a file with this stamp is sure to be the version that had it, even if a program sets
+    /// modification times.
+    pub fn is_certain(&self) -> bool {
+        self.changed.is_some() && self.is_settled()
+    }
+
+    /// Whether a file with the other stamp is this one under another name.
+    pub fn is_renamed(&self, other: &Self) -> bool {
+        (self.len, self.modified, self.file) == (other.len, other.modified, other.file)
     }
 }
 
 impl From<&Metadata> for FileStamp {
     fn from(metadata: &Metadata) -> Self {
         #[cfg(unix)]
-        let file = {
+        let (file, changed) = {
             use std::os::unix::fs::MetadataExt;
-            Some((metadata.dev(), metadata.ino()))
+            let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
+            let since = u64::try_from(metadata.ctime()).ok();
+            let changed = since.map(|it| SystemTime::UNIX_EPOCH + Duration::new(it, nanoseconds));
+            (Some((metadata.dev(), metadata.ino())), changed)
         };
         #[cfg(not(unix))]
-        let file = None;
-        Self { len: metadata.len(), modified: metadata.modified().ok(), file }
+        let (file, changed) = (None, None);
+        Self { len: metadata.len(), modified: metadata.modified().ok(), file, changed }
     }
 }
 
@@ -61,20 +78,26 @@ mod tests {
         let touch = |at| File::options().write(true).open(&file).unwrap().set_modified(at).unwrap();
         touch(old);
         let first = FileStamp::of_file(&file).unwrap();
-        assert!(first.is_settled());
+        while !FileStamp::of_file(&file).unwrap().is_settled() {
+            std::thread::yield_now();
+        }
         assert_eq!(FileStamp::of_file(&file).unwrap(), first);
         fs::write(&file, "two").unwrap();
         let second = FileStamp::of_file(&file).unwrap();
         assert_ne!(second, first);
         touch(old);
-        assert_eq!(FileStamp::of_file(&file).unwrap(), first, "nobody can tell");
+        let restored = FileStamp::of_file(&file).unwrap();
+        assert!(restored.is_renamed(&first), "by these nobody can tell");
+        assert_eq!(restored == first, !cfg!(unix));
         touch(SystemTime::now());
         assert!(
             !FileStamp::of_file(&file).unwrap().is_settled(),
             "and so it is not believed at first"
         );
         touch(SystemTime::now() + Duration::from_hours(1));
-        assert!(FileStamp::of_file(&file).unwrap().is_settled());
+        while !FileStamp::of_file(&file).unwrap().is_settled() {
+            std::thread::yield_now();
+        }
         let new = folder.path().join("new");
         fs::write(&new, "two").unwrap();
         File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();
