@@ -159,3 +159,34 @@ fn large_change_is_reverted_in_a_file_that_changed_since() {
     assert!(run.stderr.contains("cannot be reverted"), "{}", run.stderr);
     assert_eq!(transparencies(&desk)["1"], PARTS - 1);
 }
+
+/// The preview has no room for the rows of the second command: they can be loaded all the same.
+#[test]
+fn instances_of_a_second_large_change_can_be_read_and_left_out() {
+    let mut desk = Desk::with(workspace());
+    let set = |props: Json| json!({ "tool": "set_properties", "args": { "selector": "Part", "props": props } });
+    let changes = [set(json!({ "Transparency": 1 })), set(json!({ "Reflectance": 1 }))];
+    let both = json!({ "title": "Both", "changes": changes });
+    let proposal = desk.propose("propose_changes", both);
+    let part = desk.part(&format!("proposal?of={proposal}"));
+    is_well_formed(&part);
+    assert!(part.contains("data-parts=\"c0 c1\" data-sizes=\"2300 2300\""), "{}", &part[..800]);
+    for more in ["data-command=\"0\" data-from=\"2000\"", "data-command=\"1\" data-from=\"0\""] {
+        assert_eq!(part.matches(more).count(), 1, "{more}");
+    }
+    for whole in ["data-part=\"c0\"", "data-part=\"c1\""] {
+        assert_eq!(part.matches(whole).count(), 1, "{whole}");
+    }
+    assert!(!part.contains("which are applied with the rest"));
+    let rows = desk.part(&format!("rows?of={proposal}&command=1&from=0"));
+    assert_eq!(rows.matches("data-within=\"c1\"").count(), 500);
+    assert!(rows.contains("data-command=\"1\" data-from=\"500\""));
+    let parts = json!([{ "part": "command", "command": 1, "except": [3] }]);
+    let decided = desk.human.decide(proposal, &json!({ "say": "take", "parts": parts })).ok();
+    let chosen = decided["proposal"].as_u64().unwrap();
+    let title = desk.human.shown(chosen)["proposal"]["title"].clone();
+    assert_eq!(title, "2299 of 4600 parts of: Both");
+    let before = transparencies(&desk);
+    apply(&mut desk, chosen);
+    assert_eq!(transparencies(&desk), before);
+}

@@ -174,9 +174,16 @@ impl PlanningScene {
         self.tables.borrow().get(hash).map(|table| table.encode())
     }
 
-    /// Drops all tables. Those that commands still name are read again.
-    pub fn forget_tables(&self) {
-        self.tables.borrow_mut().clear();
+    /// Whether tables were added or read.
+    pub fn has_tables(&self) -> bool {
+        !self.tables.borrow().is_empty()
+    }
+
+    /// Drops the tables that are not needed, and returns their hashes. They are read again for a
+    /// command that names them after all.
+    pub fn drop_tables(&self, is_needed: impl Fn(&Fingerprint) -> bool) -> Vec<Fingerprint> {
+        let mut tables = self.tables.borrow_mut();
+        tables.extract_if(|hash, _| !is_needed(hash)).map(|(hash, _)| hash).collect()
     }
 
     /// Replaces the scene by one that was read again, and all that belongs to it. The code index

@@ -244,6 +244,7 @@ impl Engine {
         let records = self.executor.append_entries(workflow, entries, blobs)?;
         self.planner.drop_settled(&self.executor);
         self.withdraw_dependents(&records)?;
+        self.planner.drop_settled_tables(&self.executor);
         Ok(records)
     }
 

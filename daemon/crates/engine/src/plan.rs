@@ -120,6 +120,9 @@ impl Engine {
         let files = self.planned_files_before(tool);
         self.begin_questions(workflow, call);
         let earlier = self.workflow(workflow).and_then(|it| self.planner.previous_plan(it, call));
+        if let Some(earlier) = &earlier {
+            self.load_blobs(earlier.required_blobs())?;
+        }
         let mark = self.planner.scene.journal_mark();
         let is_own = matches!(self.executor.driver(workflow), Some(ToolDriver::Calls));
         self.planner.scene.begin_scope(call);

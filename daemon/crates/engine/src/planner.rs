@@ -4,7 +4,7 @@
 //! Pending proposals are applied to the scene but not to the target, so that the next call is
 //! planned on top of them. The planner must not know the target, and appends nothing to the ledger.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use scene_schemas::entry::{Entry, Record, Seq};
 use scene_schemas::proposal::{ImplicitTarget, Proposal};
@@ -152,6 +152,20 @@ impl Planner {
         hashes.into_iter().filter_map(|hash| self.scene.table_bytes(hash)).collect()
     }
 
+    /// Drops the tables that no pending proposal names: each may be as large as the place.
+    pub(crate) fn drop_settled_tables(&mut self, executor: &Executor) {
+        if !self.scene.has_tables() {
+            return;
+        }
+        let pending = executor.all_proposals().into_iter().map(|(_, it)| it);
+        let pending = pending.filter(|it| it.status.is_pending());
+        let needed: HashSet<&Fingerprint> =
+            pending.flat_map(|it| &it.proposal.commands).filter_map(Command::table).collect();
+        for table in self.scene.drop_tables(|table| needed.contains(table)) {
+            self.blobs.remove(&table);
+        }
+    }
+
     /// Keeps a newly proposed change in the overlay. If nothing was proposed, rolls back to `mark`.
     pub(crate) fn keep_overlay(&mut self, records: &[Record], mark: PlanningMark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
@@ -253,7 +267,7 @@ impl Planner {
     /// Forgets what belongs to workflows, because none is active any more.
     pub(crate) fn forget_workflows(&mut self) {
         self.blobs.clear();
-        self.scene.forget_tables();
+        self.scene.drop_tables(|_| false);
         self.planned_texts.clear();
     }
 }

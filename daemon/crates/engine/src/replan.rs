@@ -15,6 +15,7 @@ use vector_core::tools::Plan;
 use vector_core::workflow::Workflow;
 
 use crate::planner::Planner;
+use crate::required_blobs;
 
 pub(crate) struct PreviousPlan {
     proposal: Proposal,
@@ -23,6 +24,15 @@ pub(crate) struct PreviousPlan {
     /// Whether its instance ids are still valid.
     has_ids: bool,
     moved: Vec<MovedInstance>,
+}
+
+impl PreviousPlan {
+    /// Returns the blobs that its commands need.
+    pub(crate) fn required_blobs(&self) -> Vec<Fingerprint> {
+        let original = self.original.iter().map(|(_, proposal)| proposal);
+        let all = std::iter::once(&self.proposal).chain(original);
+        all.flat_map(|proposal| required_blobs(&proposal.commands)).collect()
+    }
 }
 
 impl Planner {

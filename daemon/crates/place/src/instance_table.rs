@@ -86,7 +86,7 @@ impl TableColumn {
     }
 }
 
-/// Whether values of a kind can be in a table: those that no other part of the file completes.
+/// Whether values of a kind can be in a table: those that refer to nothing else in the file.
 fn is_plain(kind: VariantType) -> bool {
     matches!(
         kind,

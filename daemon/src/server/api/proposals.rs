@@ -28,21 +28,30 @@ pub(in super::super) async fn proposal(
 }
 
 /// The maximum number of instances in a response.
-const MAX_MEMBERS: u64 = 1_000;
+const MAX_MEMBERS: u32 = 1_000;
 
-/// Instances of a command that changes many.
+/// Some instances of a command that changes many.
 pub(in super::super) struct RowsQuery {
     pub(in super::super) command: u32,
     pub(in super::super) members: Range<u32>,
 }
 
+impl RowsQuery {
+    /// Reads the parameters for at most this many instances.
+    pub(in super::super) fn read(parameters: &Parameters, most: u32) -> Result<Self, Failure> {
+        let number = |name| {
+            let number = parameters.number(name)?;
+            Ok::<_, Failure>(number.map(|it| u32::try_from(it).unwrap_or(u32::MAX)))
+        };
+        let (command, from) = (number("command")?.unwrap_or(0), number("from")?.unwrap_or(0));
+        let count = number("count")?.map_or(most, |count| count.min(most));
+        Ok(Self { command, members: from..from.saturating_add(count) })
+    }
+}
+
 impl FromParameters for RowsQuery {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
-        let number = |name| Ok(parameters.number(name)?.map(|it| it.min(u64::from(u32::MAX))));
-        let (command, from) = (number("command")?.unwrap_or(0), number("from")?.unwrap_or(0));
-        let count = number("count")?.unwrap_or(MAX_MEMBERS).min(MAX_MEMBERS);
-        let from = from as u32;
-        Ok(Self { command: command as u32, members: from..from.saturating_add(count as u32) })
+        Self::read(parameters, MAX_MEMBERS)
     }
 }
 

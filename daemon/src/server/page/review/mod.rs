@@ -31,6 +31,7 @@ use vector_core::safe_line::safe_line;
 use self::diff::DiffLayout;
 use super::{Parameters, format, page_target};
 use crate::daemon::DaemonHandle;
+use crate::server::api::proposals::RowsQuery;
 
 /// Renders the list of pending proposals.
 pub(super) async fn proposals_page(daemon: &DaemonHandle) -> Result<Markup, Failure> {
@@ -71,11 +72,9 @@ pub(super) async fn member_rows_page(
     parameters: &Parameters,
 ) -> Result<Markup, Failure> {
     let of = page_target(parameters)?;
-    let number = |name| Ok::<u32, Failure>(parameters.number(name)?.unwrap_or(0) as u32);
-    let (command, from) = (number("command")?, number("from")?);
+    let RowsQuery { command, members } = RowsQuery::read(parameters, MEMBERS)?;
     let view = daemon.proposal(of).await?;
-    let end = from.saturating_add(MEMBERS);
-    let rows = daemon.member_rows(of, command, from..end).await?;
+    let rows = daemon.member_rows(of, command, members).await?;
     Ok(table::further_members(&view.proposal, &rows, command, is_decidable(&view)))
 }
 

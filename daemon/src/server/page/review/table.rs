@@ -16,31 +16,31 @@ pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> M
     let rows = &proposal.preview.rows;
     let groups = group_by_instance(proposal, rows.iter());
     // The rows of a command over many instances can be loaded; others are only counted.
-    let later = |(at, command): (usize, &Command)| {
-        let per_member = command_props(command)?;
-        let shown = rows.iter().filter(|row| row.command as usize == at).count();
-        Some((command.member_count()? as usize * per_member).saturating_sub(shown))
-    };
-    let later: usize = proposal.commands.iter().enumerate().filter_map(later).sum();
-    let more = (proposal.preview.more_rows as usize).saturating_sub(later);
+    let is_shown = |command: u32| rows.iter().any(|row| row.command == command);
+    let all = || (0..).zip(&proposal.commands).filter(|(_, it)| it.member_count().is_some());
+    let members: usize = all().map(|(_, command)| member_row_count(command)).sum();
+    let shown = rows.iter().filter(|row| row.member.is_some()).count();
+    let more = (proposal.preview.more_rows as usize).saturating_sub(members - shown.min(members));
     html! {
-        @if !rows.is_empty() {
+        @if !rows.is_empty() || members > 0 {
             table.operations {
                 caption.hush { "Changes to instances" }
-                @if rows.iter().any(has_values) {
+                @if rows.iter().any(has_values) || members > 0 {
                     thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } }
                 } }
                 @for (at, group) in groups.iter().enumerate() {
                     @let own = member_of(group);
-                    @let above = at.checked_sub(1).and_then(|at| groups.get(at));
-                    @let below = groups.get(at + 1);
-                    @if let Some((command, _)) = own.filter(|_| above.and_then(|it| member_of(it)).map(|it| it.0) != own.map(|it| it.0)) {
-                        (members_head(proposal, command, pieces))
-                    }
+                    @if let Some((command, 0)) = own { (members_head(proposal, command, pieces)) }
                     (instance_group(&format!("o{at}"), group, pieces))
-                    @if let Some((command, member)) = own.filter(|_| below.and_then(|it| member_of(it)).map(|it| it.0) != own.map(|it| it.0)) {
-                        (members_rest(proposal, command, member + 1))
+                    @if let Some((command, member)) = own {
+                        @if groups.get(at + 1).and_then(|it| member_of(it)).map(|it| it.0) != Some(command) {
+                            (members_rest(proposal, command, member + 1))
+                        }
                     }
+                }
+                @for (command, _) in all().filter(|(command, _)| !is_shown(*command)) {
+                    (members_head(proposal, command, pieces))
+                    (members_rest(proposal, command, 0))
                 }
             }
             @if more > 0 {
@@ -76,11 +76,11 @@ fn member_of(rows: &[&Row]) -> Option<(u32, u32)> {
     rows.first().and_then(|row| Some((row.command, row.member?)))
 }
 
-/// Returns the number of properties that a command over many instances sets.
-fn command_props(command: &Command) -> Option<usize> {
+/// Returns the number of rows of a command over many instances.
+fn member_row_count(command: &Command) -> usize {
     match command {
-        Command::SetMany { props, .. } => Some(props.len()),
-        _ => None,
+        Command::SetMany { count, props, .. } => *count as usize * props.len(),
+        _ => 0,
     }
 }
 
