@@ -112,10 +112,10 @@ fn members_rest(proposal: &Proposal, command: u32, from: u32) -> Markup {
     let rest = found.and_then(Command::member_count).unwrap_or(0).saturating_sub(from);
     html! {
         @if rest > 0 {
-            tbody { tr { td colspan="3" {
+            tbody { tr.who { th colspan="3" { div {
                 button type="button" data-act="more-rows" data-command=(command) data-from=(from) { "Show more" }
-                " " span.dim { "of " (format::count_text(rest as usize, "further instance")) }
-            } } }
+                span.dim { "of " (format::count_text(rest as usize, "further instance")) }
+            } } } }
         }
     }
 }
