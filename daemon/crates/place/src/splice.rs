@@ -13,6 +13,15 @@ pub(super) enum FilePiece {
     New(Vec<u8>),
 }
 
+impl FilePiece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Original(range) => range.len(),
+            Self::New(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// A file as a list of pieces of the file that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PieceList(Vec<FilePiece>);
@@ -78,31 +87,7 @@ impl PieceList {
     }
 
     pub(super) fn len(&self) -> usize {
-        let len = |piece: &FilePiece| match piece {
-            FilePiece::Original(range) => range.len(),
-            FilePiece::New(bytes) => bytes.len(),
-        };
-        self.0.iter().map(len).sum()
-    }
-
-    /// Appends a range of this file to another piece list.
-    fn copy_range(&self, part: Range<usize>, to: &mut Self) {
-        let mut at = 0;
-        for piece in &self.0 {
-            let len = match piece {
-                FilePiece::Original(range) => range.len(),
-                FilePiece::New(bytes) => bytes.len(),
-            };
-            let (from, end) =
-                (part.start.clamp(at, at + len) - at, part.end.clamp(at, at + len) - at);
-            match piece {
-                FilePiece::Original(range) => to.keep_range(range.start + from..range.start + end),
-                FilePiece::New(bytes) => {
-                    to.add_bytes(bytes.get(from..end).unwrap_or_default().to_vec());
-                }
-            }
-            at += len;
-        }
+        self.0.iter().map(FilePiece::len).sum()
     }
 
     /// Returns the kept ranges of the original file with their offsets in this file, sorted by
@@ -152,10 +137,50 @@ impl PieceList {
         }
         patch.keep_ends(other, read)
     }
+}
 
-    /// Returns the bytes of a range of this file.
+/// A piece list with the offset of each piece, so that a range is found without walking the list.
+struct PieceIndex<'a> {
+    pieces: &'a [FilePiece],
+    /// For each piece, its start in the file, and at the end the length of the file.
+    starts: Vec<usize>,
+}
+
+impl<'a> PieceIndex<'a> {
+    fn new(list: &'a PieceList) -> Self {
+        let mut starts = vec![0];
+        for piece in &list.0 {
+            starts.push(starts.last().copied().unwrap_or(0) + piece.len());
+        }
+        Self { pieces: &list.0, starts }
+    }
+
+    fn file_len(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Appends a range of the file to another piece list.
+    fn copy_range(&self, part: Range<usize>, to: &mut PieceList) {
+        let first = self.starts.partition_point(|start| *start <= part.start).saturating_sub(1);
+        let pieces = self.pieces.iter().skip(first).zip(self.starts.iter().skip(first));
+        for (piece, start) in pieces {
+            if *start >= part.end {
+                break;
+            }
+            let inside = |at: usize| at.clamp(*start, start + piece.len()) - start;
+            let (from, end) = (inside(part.start), inside(part.end));
+            match piece {
+                FilePiece::Original(range) => to.keep_range(range.start + from..range.start + end),
+                FilePiece::New(bytes) => {
+                    to.add_bytes(bytes.get(from..end).unwrap_or_default().to_vec());
+                }
+            }
+        }
+    }
+
+    /// Returns the bytes of a range of the file.
     fn bytes_in(&self, range: Range<usize>, read: &[u8]) -> Vec<u8> {
-        let mut part = Self::default();
+        let mut part = PieceList::default();
         self.copy_range(range, &mut part);
         part.byte_runs(read).collect::<Vec<_>>().concat()
     }
@@ -191,6 +216,7 @@ impl BytePatch {
     /// Keeps the ends of new bytes that equal what the other file has at the same place, such as
     /// what an earlier edit had added there.
     fn keep_ends(self, other: &PieceList, read: &[u8]) -> Self {
+        let other = PieceIndex::new(other);
         let mut kept = Self::default();
         let mut pieces = self.0.0.into_iter().peekable();
         let mut at = 0;
@@ -205,7 +231,7 @@ impl BytePatch {
             };
             let end = match pieces.peek() {
                 Some(FilePiece::Original(next)) => next.start,
-                _ => other.len(),
+                _ => other.file_len(),
             };
             let there = if at < end { other.bytes_in(at..end, read) } else { Vec::new() };
             let front = common_prefix(&bytes, &there);
@@ -221,6 +247,7 @@ impl BytePatch {
 
     /// Applies the patch to a piece list. The result is a piece list of the same original file.
     pub(super) fn apply_to_pieces(&self, file: &PieceList) -> PieceList {
+        let file = PieceIndex::new(file);
         let mut pieces = PieceList::default();
         for piece in &self.0.0 {
             match piece {
@@ -317,6 +344,24 @@ mod tests {
         assert_eq!(patch.apply(b"short"), None);
         for end in 0..patch.to_bytes().len() {
             let _ = BytePatch::from_bytes(&patch.to_bytes()[..end]);
+        }
+    }
+
+    /// If a piece were found by walking the list, this would take minutes.
+    #[test]
+    fn patch_of_a_hundred_thousand_pieces_applies() {
+        let read: Vec<u8> = (0..400_000_u32).map(|n| (n % 251) as u8).collect();
+        let mut edited = PieceList::default();
+        for start in (0..read.len()).step_by(8) {
+            edited.keep_range(start..start + 5);
+            edited.add_bytes(vec![255, read[start + 6], 254]);
+        }
+        let whole = PieceList::whole_file(read.len());
+        let bytes = |file: &PieceList| file.byte_runs(&read).collect::<Vec<_>>().concat();
+        for (from, to) in [(&whole, &edited), (&edited, &whole)] {
+            let patch = to.patch_from(from, &read);
+            assert!(patch.apply(&bytes(from)).unwrap() == bytes(to));
+            assert!(bytes(&patch.apply_to_pieces(from)) == bytes(to));
         }
     }
 }
