@@ -118,6 +118,11 @@ impl PlanningScene {
         self.set_many_from
     }
 
+    /// Whether one command sets this many instances.
+    pub fn sets_many(&self, count: usize) -> bool {
+        self.set_many_from.is_some_and(|from| count >= from)
+    }
+
     /// Adds a table for a command to name. Returns its hash.
     pub fn add_table(&self, table: InstanceTable) -> Fingerprint {
         let hash = Fingerprint::hash_bytes(&table.encode());

@@ -8,6 +8,9 @@ use std::time::{Duration, SystemTime};
 /// Two changes within this time may have the same modification time.
 const TICK: Duration = Duration::from_millis(100);
 
+/// The same on any file system: FAT counts in steps of two seconds.
+const COARSE_TICK: Duration = Duration::from_secs(3);
+
 /// The metadata that distinguishes one version of a file from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStamp {
@@ -35,14 +38,16 @@ impl FileStamp {
         self.modified.is_some_and(is_past) && self.changed.is_none_or(is_past)
     }
 
-    /// Whether a file with this stamp is sure to be the version that had it, even if a program sets
-    /// modification times.
-    pub fn is_certain(&self) -> bool {
-        self.changed.is_some() && self.is_settled()
+    /// Whether the file's last change is so long ago that every later one is sure to give it a
+    /// different stamp, even if a program sets modification times. To be asked when the stamp is
+    /// taken: a change soon after it may have the same time.
+    pub fn is_old(&self) -> bool {
+        let is_old = |it: SystemTime| it.elapsed().is_ok_and(|age| age > COARSE_TICK);
+        self.changed.is_some_and(is_old)
     }
 
-    /// Whether a file with the other stamp is this one under another name.
-    pub fn is_renamed(&self, other: &Self) -> bool {
+    /// Whether the other stamp is that of the same version, which may have been renamed.
+    pub fn is_same_version(&self, other: &Self) -> bool {
         (self.len, self.modified, self.file) == (other.len, other.modified, other.file)
     }
 }
@@ -87,7 +92,7 @@ mod tests {
         assert_ne!(second, first);
         touch(old);
         let restored = FileStamp::of_file(&file).unwrap();
-        assert!(restored.is_renamed(&first), "by these nobody can tell");
+        assert!(restored.is_same_version(&first), "by these nobody can tell");
         assert_eq!(restored == first, !cfg!(unix));
         touch(SystemTime::now());
         assert!(

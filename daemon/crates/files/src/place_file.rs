@@ -44,6 +44,8 @@ pub struct PlaceFile {
     memory: Option<MemoryFile>,
     /// The stamp of the place file when it was last read or written.
     stamp: FileStamp,
+    /// Whether the file was old when the stamp was taken, so that no other version has it.
+    is_stamp_unique: bool,
     /// Why the last attempt to read the place file failed; None if it succeeded.
     unreadable: Option<String>,
 }
@@ -108,6 +110,7 @@ impl PlaceFile {
     /// The file cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, PlanningScene), PlaceError> {
         let (bytes, stamp) = read_place_bytes(input)?;
+        let is_stamp_unique = stamp.is_old();
         let hash = Fingerprint::hash_bytes(&bytes);
         let scene = Scene::open(bytes)
             .map_err(|why| PlaceError::Open { file: display_path(input), why })?;
@@ -142,7 +145,17 @@ impl PlaceFile {
         let text = memory.as_ref().map(|memory| memory.text().to_owned());
         let (by_path, away) = (false, None);
         Ok((
-            Self { input, output, hash, replaces, by_path, memory, stamp, unreadable: away },
+            Self {
+                input,
+                output,
+                hash,
+                replaces,
+                by_path,
+                memory,
+                stamp,
+                is_stamp_unique,
+                unreadable: away,
+            },
             PlanningScene::new(scene, text).with_set_many_from(SET_MANY_FROM),
         ))
     }
@@ -339,11 +352,12 @@ impl PlaceFile {
     fn read_changed(&mut self) -> Result<Option<PlanningScene>, PlaceError> {
         let failed = |why| PlaceError::Read { file: display_path(&self.input), why };
         let now = FileStamp::of_file(&self.input).map_err(failed)?;
+        let is_unique = now.is_old();
         if now == self.stamp && now.is_settled() {
             return Ok(None);
         }
         if hash_place_file(&self.input)? == self.hash {
-            self.stamp = now;
+            (self.stamp, self.is_stamp_unique) = (now, is_unique);
             return Ok(None);
         }
         let (opened, scene) = Self::open(&self.input, None)?;
@@ -366,7 +380,7 @@ impl PlaceFile {
     fn is_certainly_unchanged(&self) -> bool {
         self.input == self.output
             && self.replaces.as_ref() == Some(&self.hash)
-            && self.stamp.is_certain()
+            && self.is_stamp_unique
             && FileStamp::of_file(&self.output).is_ok_and(|now| now == self.stamp)
     }
 
@@ -451,7 +465,8 @@ impl PlaceFile {
             if let Ok(stamp) = stamp {
                 // Only the rename may have changed it since.
                 let now = FileStamp::of_file(&self.output).ok();
-                self.stamp = now.filter(|now| now.is_renamed(&stamp)).unwrap_or(stamp);
+                self.stamp = now.filter(|now| now.is_same_version(&stamp)).unwrap_or(stamp);
+                self.is_stamp_unique = false;
             }
         }
         self.hash.clone_from(&stored.after);
@@ -525,17 +540,26 @@ mod tests {
         let mut scene = Scene::empty(FileFormat::Binary);
         let folder_node = scene.create(scene.root(), "Folder", "One");
         fs::write(&file, scene.encode().unwrap()).unwrap();
-        let (place, _) = PlaceFile::open(&file, None).unwrap();
-        while cfg!(unix) && !place.stamp.is_certain() {
-            std::thread::yield_now();
-        }
-        assert_eq!(place.is_certainly_unchanged(), cfg!(unix));
+        let (mut place, _) = PlaceFile::open(&file, None).unwrap();
+        assert!(!place.is_certainly_unchanged(), "it was changed just now");
+        // The same for a file that was old when it was opened.
+        place.is_stamp_unique = true;
+        assert!(place.is_certainly_unchanged());
         assert!(place.check_unchanged().is_ok());
         let modified = fs::metadata(&file).unwrap().modified().unwrap();
         scene.rename(folder_node, "Two");
-        fs::write(&file, scene.encode().unwrap()).unwrap();
-        File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
-        assert!(!place.is_certainly_unchanged());
+        let changed = scene.encode().unwrap();
+        let overwrite = || {
+            fs::write(&file, &changed).unwrap();
+            File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+        };
+        overwrite();
+        // The clock of the file system may not have moved since the file was opened.
+        while cfg!(unix) && FileStamp::of_file(&file).unwrap() == place.stamp {
+            overwrite();
+        }
+        assert_eq!(place.is_certainly_unchanged(), !cfg!(unix));
+        place.is_stamp_unique = cfg!(unix);
         assert!(matches!(place.check_unchanged(), Err(PlaceError::Changed { .. })));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{Change, Proposal, Row};
 use scene_schemas::refusal::Refusal;
-use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
+use scene_schemas::{Command, Fingerprint, Target, Value};
 use vector_place::{InstanceTable, Node, Scene, SetGroup, SetGroups, default_value};
 
 use super::inverse::UndoStep;
@@ -39,15 +39,16 @@ impl InstanceSet<'_> {
         keep: bool,
     ) -> Result<PerformedCommand, Refusal> {
         let Self { table, listed, props, restores, found } = self;
-        let is_known = found.is_some();
-        let nodes = found.map_or_else(|| scene.locate_rows(&listed), Ok)?;
+        let nodes = if let Some(nodes) = found {
+            nodes
+        } else {
+            let nodes = scene.locate_rows(&listed)?;
+            check_set(scene, &listed, &nodes, props, restores)?;
+            nodes
+        };
         if restores {
-            scene.check_values(&listed, &nodes, props)?;
             scene.restore_listed_values(&listed, &nodes)?;
         } else {
-            if !is_known {
-                scene.check_listed_values(&listed, &nodes)?;
-            }
             scene.set_values(&nodes, props)?;
         }
         let back = keep.then(|| UndoStep::SetMany {
@@ -59,6 +60,21 @@ impl InstanceSet<'_> {
             witness: scene.identify_rows(&listed, &nodes),
         });
         Ok(PerformedCommand { node: ancestor, backs: back.into_iter().collect() })
+    }
+}
+
+/// Checks that the instances of a command hold what it expects.
+fn check_set(
+    scene: &Scene,
+    listed: &InstanceTable,
+    nodes: &[Node],
+    props: &Props,
+    restores: bool,
+) -> Result<(), Refusal> {
+    if restores {
+        scene.check_values(listed, nodes, props)
+    } else {
+        scene.check_listed_values(listed, nodes)
     }
 }
 
@@ -184,34 +200,19 @@ impl ProposalDraft<'_> {
         let table = self.scene.table(table, self.blobs)?;
         let selected = table.select_rows(members);
         let nodes = self.scene.locate_rows(&selected)?;
-        if self.scene.set_many_from().is_some_and(|from| nodes.len() >= from) {
+        if self.scene.sets_many(nodes.len()) {
             let target = self.scene.target(self.scene.common_ancestor(&nodes));
             let (count, table) = (nodes.len() as u32, self.scene.add_table(selected));
             let (props, restores) = (props.clone(), *restores);
             let command = Command::SetMany { target, count, table, props, restores };
             return self.push_command(command).map(drop);
         }
+        check_set(self.scene, &selected, &nodes, props, *restores)?;
         for (row, node) in nodes.into_iter().enumerate() {
-            let listed = selected.stored_props(row);
-            let (props, held) = if *restores { (listed, props) } else { (props.clone(), &listed) };
-            self.check_held(&selected.path(row), node, held)?;
+            let props = if *restores { selected.stored_props(row) } else { props.clone() };
             self.set_properties(node, props)?;
         }
         Ok(())
-    }
-
-    fn check_held(&self, path: &InstancePath, node: Node, props: &Props) -> Result<(), Refusal> {
-        let is_held = |(name, value): (&String, &Option<Value>)| {
-            let class = self.scene.class(node);
-            let value = value.clone().or_else(|| default_value(class, name));
-            self.scene.value(node, name) == value
-        };
-        if props.iter().all(is_held) {
-            return Ok(());
-        }
-        Err(Refusal(format!(
-            "{path} has changed since this was planned; ask for the change again."
-        )))
     }
 
     /// Returns the rows of a command over many instances, as far as the preview has room for them,

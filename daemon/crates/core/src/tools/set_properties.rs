@@ -80,7 +80,7 @@ fn values_by_class(
     read: impl Fn(&Scene, Node) -> Result<Props, Refusal>,
 ) -> Result<BTreeMap<String, Props>, Refusal> {
     let mut values = BTreeMap::new();
-    if scene.set_many_from().is_none_or(|from| nodes.len() < from) {
+    if !scene.sets_many(nodes.len()) {
         return Ok(values);
     }
     let is_derived = |class: &str, property: &str| {

@@ -12,12 +12,12 @@ use rbx_types::{
 };
 
 /// Maps a reference to its key; 0 for none.
-pub(crate) type ReferenceKey<'a> = &'a dyn Fn(Ref) -> u64;
+pub(super) type ReferenceKey<'a> = &'a dyn Fn(Ref) -> u64;
 
 /// Writer of canonical bytes.
-pub(crate) struct CanonicalBytes<'a> {
-    pub(crate) out: &'a mut Vec<u8>,
-    pub(crate) point: ReferenceKey<'a>,
+pub(super) struct CanonicalBytes<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) point: ReferenceKey<'a>,
 }
 
 impl CanonicalBytes<'_> {
@@ -102,7 +102,7 @@ impl CanonicalBytes<'_> {
         self.put_integer(v.style.as_u8().into());
     }
 
-    pub(crate) fn put_variant(&mut self, variant: &Variant) {
+    pub(super) fn put_variant(&mut self, variant: &Variant) {
         match variant {
             Variant::String(v) => self.put_text(v.as_bytes()),
             Variant::BinaryString(v) => self.put_text(v.as_ref()),

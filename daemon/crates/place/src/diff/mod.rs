@@ -19,8 +19,7 @@ use rbx_types::{Attributes, Ref, Variant};
 use rustc_hash::FxHashMap;
 use scene_schemas::{InstancePath, Value};
 
-pub(super) use self::canonical::CanonicalBytes;
-use self::canonical::ReferenceKey;
+use self::canonical::{CanonicalBytes, ReferenceKey};
 use self::pairing::DiffSide;
 pub(super) use self::pairing::{DefaultValues, SceneHashes, mix_hash};
 use super::Scene;
@@ -189,9 +188,8 @@ impl CanonicalValues {
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let Some(value) = scene.variant_of(node, key) {
-            write_canonical(Some(&value), &mut bytes, point);
             let class = scene.tree.class_name(node).into();
-            if self.0.defaults_for(class).is_default(key, &value, &bytes) {
+            if !self.0.defaults_for(class).write_unless_default(key, &value, point, &mut bytes) {
                 bytes.clear();
             }
         }

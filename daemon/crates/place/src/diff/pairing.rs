@@ -17,7 +17,7 @@ use super::super::flat_tree::FlatTree;
 use super::super::node_of;
 use super::super::property_layout::HIDDEN;
 use super::super::reflection;
-use super::canonical::{CanonicalBytes, is_blank};
+use super::canonical::{CanonicalBytes, ReferenceKey, is_blank};
 use super::{UNIQUE_ID, is_id};
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -117,13 +117,7 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
         }
         let class = self.classes[self.flat.scene.tree.class(node) as usize];
         let defaults = self.defaults.defaults_for(class);
-        if defaults.is_equal(key, value) {
-            return 0;
-        }
-        self.scratch.clear();
-        let (out, point) = (&mut self.scratch, &|_| 1);
-        CanonicalBytes { out, point }.put_variant(value);
-        if defaults.is_default(key, value, &self.scratch) {
+        if !defaults.write_unless_default(key, value, &|_| 1, &mut self.scratch) {
             return 0;
         }
         mix_hash(key.precomputed_hash(), &self.scratch)
@@ -262,8 +256,25 @@ impl ClassDefaults {
         self.get(key).is_some_and(|default| default.0 == variant)
     }
 
+    /// Replaces the bytes by the canonical ones of a value. Returns false, and leaves no bytes that
+    /// mean anything, if it is equivalent to no stored value.
+    pub(crate) fn write_unless_default(
+        &mut self,
+        key: Ustr,
+        value: &Variant,
+        point: ReferenceKey<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if self.is_equal(key, value) {
+            return false;
+        }
+        out.clear();
+        CanonicalBytes { out, point }.put_variant(value);
+        !self.is_default(key, value, out)
+    }
+
     /// Whether a stored value, also given as canonical bytes, is equivalent to no stored value.
-    pub(crate) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
+    pub(super) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
         match self.get(key) {
             // A column whose type cannot hold the default has the blank value of that type.
             Some((default, _)) if default.ty() != variant.ty() && is_blank(variant, bytes) => true,

@@ -7,7 +7,7 @@ use scene_schemas::{Fingerprint, FingerprintHasher};
 
 use super::InstanceTable;
 use crate::change::UNIQUE;
-use crate::diff::{CanonicalBytes, DefaultValues, mix_hash};
+use crate::diff::{DefaultValues, mix_hash};
 use crate::edits::PropertyEdit;
 use crate::property_layout::HIDDEN;
 use crate::{Node, Scene, reflection};
@@ -24,10 +24,10 @@ impl Scene {
         }
         let ids: Vec<Option<[u8; 16]>> =
             ambiguous.iter().map(|node| self.id_bytes(*node)).collect();
-        let nameless = ambiguous.iter().zip(&ids).filter(|(_, id)| id.is_none());
-        let nameless: Vec<Node> = nameless.map(|(node, _)| *node).collect();
+        let without_id = ambiguous.iter().zip(&ids).filter(|(_, id)| id.is_none());
+        let without_id: Vec<Node> = without_id.map(|(node, _)| *node).collect();
         let except: FxHashSet<Ustr> = table.columns.iter().map(|column| column.key).collect();
-        let mut sums = self.sum_other_values(&nameless, &except).into_iter();
+        let mut sums = self.sum_other_values(&without_id, &except).into_iter();
         let mut hashing = FingerprintHasher::default();
         for id in ids {
             match id {
@@ -114,11 +114,9 @@ impl ValueSum<'_> {
         if matches!(value.ty(), VariantType::Ref | VariantType::Content | VariantType::UniqueId) {
             return 0;
         }
-        self.bytes.clear();
-        let (out, point) = (&mut self.bytes, &|_| 0);
-        CanonicalBytes { out, point }.put_variant(value);
-        let defaults = self.defaults.defaults_for(ustr(self.scene.tree.class_names.get(class)));
-        if defaults.is_default(key, value, &self.bytes) {
+        let class = ustr(self.scene.tree.class_names.get(class));
+        let defaults = self.defaults.defaults_for(class);
+        if !defaults.write_unless_default(key, value, &|_| 0, &mut self.bytes) {
             return 0;
         }
         mix_hash(mix_hash(0, key.as_bytes()), &self.bytes)
