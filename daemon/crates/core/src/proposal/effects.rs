@@ -42,7 +42,7 @@ struct EffectRule {
 /// Services whose contents have no effect until a script takes them out.
 const STORES: [&str; 2] = ["ServerStorage", "ReplicatedStorage"];
 
-const EFFECTS: [EffectRule; 26] = [
+static EFFECTS: [EffectRule; 26] = [
     EffectRule {
         // Roblox replaces its default scripts by name alone, so the class does not matter.
         classes: &["Instance"],
@@ -242,8 +242,12 @@ pub(super) fn effect_of(class: &str, path: &InstancePath, refers: bool) -> Optio
         EffectReach::Below(_) => true,
         EffectReach::Holds => refers || effect.classes != ["Instance"],
     };
-    let is_one = |effect: &&EffectRule| effect.classes.iter().any(|it| is_a(class, it));
-    EFFECTS.iter().filter(is_one).find(reaches).map(|effect| effect.what)
+    effects_of_class(class).find(reaches).map(|effect| effect.what)
+}
+
+/// Returns the rules for a class.
+fn effects_of_class(class: &str) -> impl Iterator<Item = &'static EffectRule> {
+    EFFECTS.iter().filter(move |effect| effect.classes.iter().any(|it| is_a(class, it)))
 }
 
 /// The new instances of a proposal, in their final state.
@@ -252,6 +256,8 @@ struct NewInstances<'a> {
     own: HashSet<Node>,
     /// The number of new instances per name below an existing parent.
     named: HashMap<(Node, &'a str), usize>,
+    /// The rules for each class of new instances.
+    rules: HashMap<&'a str, Vec<&'static EffectRule>>,
 }
 
 impl ProposalDraft<'_> {
@@ -280,7 +286,11 @@ impl<'a> NewInstances<'a> {
                 own.extend(scene.subtree(root));
             }
         }
-        let mut newcomers = Self { scene, own, named: HashMap::new() };
+        let mut rules = HashMap::new();
+        for node in &own {
+            rules.entry(scene.class(*node)).or_insert_with_key(|class| effects_of_class(class).collect());
+        }
+        let mut newcomers = Self { scene, own, named: HashMap::new(), rules };
         let named = newcomers
             .own
             .iter()
@@ -292,10 +302,8 @@ impl<'a> NewInstances<'a> {
     }
 
     fn changes_others(&self, node: Node) -> bool {
-        let class = self.scene.class(node);
-        let is_one = |effect: &&EffectRule| effect.classes.iter().any(|it| is_a(class, it));
-        self.is_namesake(node)
-            || EFFECTS.iter().filter(is_one).any(|effect| self.is_within(node, effect.reach))
+        let mut rules = self.rules.get(self.scene.class(node)).into_iter().flatten();
+        self.is_namesake(node) || rules.any(|effect| self.is_within(node, effect.reach))
     }
 
     /// Whether an existing sibling has the same name, so that a lookup by name finds either.

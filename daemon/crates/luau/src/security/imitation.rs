@@ -3,6 +3,8 @@
 //!
 //! The exact name of a service does not count: folders called `Players` are common.
 
+use std::sync::LazyLock;
+
 /// The imitated names: services and folders of every place whose names are long enough. Shorter
 /// names are too close to ordinary words.
 const IMITATED_NAMES: [&str; 40] = [
@@ -48,6 +50,11 @@ const IMITATED_NAMES: [&str; 40] = [
     "Workspace",
 ];
 
+/// The imitated names with their skeletons.
+static SKELETONS: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
+    IMITATED_NAMES.into_iter().map(|known| (known, confusable_skeleton(known))).collect()
+});
+
 /// Minimum length of a name in which changing one character does not make another word.
 const MIN_LONG_NAME: usize = 13;
 /// Maximum length of a name to compare; a longer one cannot be taken for a service.
@@ -60,13 +67,16 @@ pub fn find_imitated_service(name: &str) -> Option<&'static str> {
     }
     let seen: String = name.chars().filter_map(confusable_letter).collect();
     let is_drawn = seen != name;
-    IMITATED_NAMES.into_iter().find(|known| {
+    let skeleton = confusable_skeleton(&seen);
+    let imitates = |(known, known_skeleton): &&(&str, String)| {
         let differs_in_case = seen.len() == known.len() && seen.eq_ignore_ascii_case(known);
-        if is_drawn && (differs_in_case || is_look_alike(&seen, known)) {
+        let looks_alike = skeleton == *known_skeleton;
+        if is_drawn && (differs_in_case || looks_alike) {
             return true;
         }
-        !differs_in_case && (is_look_alike(&seen, known) || is_misspelt(&seen, known))
-    })
+        !differs_in_case && (looks_alike || is_misspelt(&seen, known))
+    };
+    SKELETONS.iter().find(imitates).map(|(known, _)| *known)
 }
 
 /// The letter that a character looks like; None if it takes little or no space.
@@ -124,11 +134,7 @@ fn confusable_letter(c: char) -> Option<char> {
     Some(letter)
 }
 
-/// Whether two names look alike if similar letters and digits count as equal.
-fn is_look_alike(name: &str, known: &str) -> bool {
-    confusable_skeleton(name) == confusable_skeleton(known)
-}
-
+/// Writes letters and digits that look alike as the same one. Names with one skeleton look alike.
 fn confusable_skeleton(name: &str) -> String {
     let name = name.replace("rn", "m").replace("vv", "w").replace("cl", "d");
     name.chars()
