@@ -488,7 +488,7 @@ impl Scene {
         edit(self).inspect_err(|_| self.rollback(mark))
     }
 
-    fn store_checked(
+    pub(crate) fn store_checked(
         &mut self,
         node: Node,
         key: Ustr,

@@ -288,7 +288,9 @@ impl<'a> NewInstances<'a> {
         }
         let mut rules = HashMap::new();
         for node in &own {
-            rules.entry(scene.class(*node)).or_insert_with_key(|class| effects_of_class(class).collect());
+            rules
+                .entry(scene.class(*node))
+                .or_insert_with_key(|class| effects_of_class(class).collect());
         }
         let mut newcomers = Self { scene, own, named: HashMap::new(), rules };
         let named = newcomers

@@ -160,6 +160,33 @@ impl PropertyColumn {
         differs.iter().enumerate().filter(|(_, differs)| **differs).for_each(|(at, _)| visit(at));
     }
 
+    /// Visits the bytes of some rows, in the order in which a column of only these rows has them.
+    /// For types without references. `runs` returns the rows, in order.
+    pub(super) fn visit_rows<R: Iterator<Item = Range<usize>>>(
+        &self,
+        runs: &dyn Fn() -> R,
+        visit: &mut dyn FnMut(&[u8]),
+    ) {
+        for part in &self.parts {
+            let own = &self.bytes[part.span.clone()];
+            match part.field {
+                FieldLayout::Packed(width) => {
+                    runs().for_each(|run| visit(&own[run.start * width..run.end * width]));
+                }
+                FieldLayout::Run(_) => runs().for_each(|run| {
+                    visit(&self.bytes[part.item_start(run.start)..part.item_start(run.end)]);
+                }),
+                FieldLayout::Planes(width) => {
+                    for plane in own.chunks_exact(self.rows).take(width) {
+                        runs().for_each(|run| visit(&plane[run]));
+                    }
+                }
+                FieldLayout::Marker(byte) => visit(&[byte]),
+                FieldLayout::Refs | FieldLayout::Content => {}
+            }
+        }
+    }
+
     /// Returns the data of a field for a run of rows, for a writer that copies it.
     pub(super) fn field_run(&self, part: usize, rows: Range<usize>) -> Option<FieldRun<'_>> {
         let part = self.parts.get(part).filter(|_| rows.end <= self.rows)?;

@@ -21,8 +21,8 @@ const MAX_KNOWN_CELL: usize = 64;
 const MAX_KNOWN: usize = 512;
 
 /// A property of a class, and where a file stores it.
-struct UsedColumn<'a> {
-    source: &'a ValueSource,
+pub(super) struct UsedColumn<'a> {
+    pub(super) source: &'a ValueSource,
     chunk: &'a PropChunk,
     column: ReadColumn<'a>,
 }
@@ -34,7 +34,7 @@ enum ReadColumn<'a> {
 }
 
 impl UsedColumn<'_> {
-    fn column(&self) -> &PropertyColumn {
+    pub(super) fn column(&self) -> &PropertyColumn {
         match &self.column {
             ReadColumn::Kept(column) => column,
             ReadColumn::Read(column) => column,
@@ -53,18 +53,16 @@ impl UsedColumn<'_> {
 }
 
 impl BinaryFile {
-    /// Adds to the sum of each instance what `hash` returns for each of its readable properties that
-    /// is wanted of its class, hidden ones included. `hash` is called once for equal neighbouring values of a class, with
+    /// Adds to the sum of each instance what `hash` returns for each of its readable properties,
+    /// hidden ones included. `hash` is called once for equal neighbouring values of a class, with
     /// the first instance that has the value; for each instance if the values refer to others.
     pub(crate) fn sum_values(
         &self,
         sums: &mut [u64],
-        is_wanted: &dyn Fn(u32, Ustr) -> bool,
         hash: &mut dyn FnMut(u32, Ustr, Variant) -> u64,
     ) {
         for group in &self.groups {
-            let names = self.layout_of(group).names().iter();
-            for key in names.filter(|key| is_wanted(group.class, **key)) {
+            for key in self.layout_of(group).names() {
                 if let Some(used) = self.use_column(group, *key) {
                     self.sum_column(group, &used, sums, &mut |node, value| hash(node, *key, value));
                 }
@@ -125,7 +123,11 @@ impl BinaryFile {
 
     /// Finds the column of a property; None if there is none that can be read. A column that is not
     /// loaded is not kept.
-    fn use_column<'a>(&'a self, group: &'a ClassGroup, key: Ustr) -> Option<UsedColumn<'a>> {
+    pub(super) fn use_column<'a>(
+        &'a self,
+        group: &'a ClassGroup,
+        key: Ustr,
+    ) -> Option<UsedColumn<'a>> {
         let source = self.layout_of(group).get(key)?;
         let prop = *group.props.get(source.at as usize)?;
         let chunk = &self.props[prop as usize];

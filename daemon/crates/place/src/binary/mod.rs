@@ -7,6 +7,7 @@ mod cell_read;
 mod cell_write;
 mod column;
 mod column_conflict;
+mod column_hash;
 mod column_reader;
 mod column_scan;
 mod column_writer;
@@ -18,6 +19,7 @@ mod lz4_edit;
 pub(super) mod plain_column;
 mod write;
 
+pub(super) use self::column_hash::ClassRows;
 pub(super) use self::column_reader::ColumnReader;
 pub(super) use self::column_scan::FileComparison;
 

@@ -80,9 +80,7 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
         let scene = self.flat.scene;
         let mut sums = vec![0_u64; scene.tree.len() as usize];
         if let Some(file) = scene.unedited_binary() {
-            file.sum_values(&mut sums, &|_, _| true, &mut |node, key, value| {
-                self.hash_value(node, key, &value)
-            });
+            file.sum_values(&mut sums, &mut |node, key, value| self.hash_value(node, key, &value));
         } else {
             for at in 0..self.flat.len() {
                 let node = self.flat.node_at(at);

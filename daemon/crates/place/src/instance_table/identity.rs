@@ -1,15 +1,19 @@
 //! What tells instances of one name apart when the file was changed since a table was made.
 
+use std::collections::BTreeMap;
+
 use rbx_dom_weak::{Ustr, ustr};
-use rbx_types::{Variant, VariantType};
+use rbx_types::{UniqueId, Variant, VariantType};
 use rustc_hash::FxHashSet;
 use scene_schemas::{Fingerprint, FingerprintHasher};
 
 use super::InstanceTable;
+use super::reading::PropertyReader;
+use crate::binary::ClassRows;
 use crate::change::UNIQUE;
 use crate::diff::{DefaultValues, mix_hash};
-use crate::edits::PropertyEdit;
 use crate::property_layout::HIDDEN;
+use crate::tree::NONE;
 use crate::{Node, Scene, reflection};
 
 impl Scene {
@@ -22,82 +26,76 @@ impl Scene {
         if ambiguous.is_empty() {
             return None;
         }
-        let ids: Vec<Option<[u8; 16]>> =
-            ambiguous.iter().map(|node| self.id_bytes(*node)).collect();
-        let without_id = ambiguous.iter().zip(&ids).filter(|(_, id)| id.is_none());
-        let without_id: Vec<Node> = without_id.map(|(node, _)| *node).collect();
-        let except: FxHashSet<Ustr> = table.columns.iter().map(|column| column.key).collect();
-        let mut sums = self.sum_other_values(&without_id, &except).into_iter();
         let mut hashing = FingerprintHasher::default();
-        for id in ids {
-            match id {
-                Some(id) => hashing.update(&id),
-                None => hashing.update(&sums.next().unwrap_or(0).to_le_bytes()),
+        let mut without_id = Vec::new();
+        let mut reader = PropertyReader::new(self, ustr(UNIQUE[0]));
+        for node in ambiguous {
+            match reader.read(node.0).as_deref() {
+                Some(Variant::UniqueId(id)) if !id.is_nil() => hashing.update(&id_bytes(id)),
+                _ => {
+                    hashing.update(&[0; 16]);
+                    without_id.push(node.0);
+                }
             }
         }
+        let except: FxHashSet<Ustr> = table.columns.iter().map(|column| column.key).collect();
+        self.hash_other_values(&without_id, &except, &mut hashing);
         Some(hashing.finish())
     }
 
-    fn id_bytes(&self, node: Node) -> Option<[u8; 16]> {
-        let value = self.variant_of(node.0, ustr(UNIQUE[0]))?;
-        let Variant::UniqueId(id) = value.as_ref() else {
-            return None;
-        };
-        let mut bytes = [0; 16];
-        bytes[..4].copy_from_slice(&id.index().to_le_bytes());
-        bytes[4..8].copy_from_slice(&id.time().to_le_bytes());
-        bytes[8..].copy_from_slice(&id.random().to_le_bytes());
-        Some(bytes).filter(|_| !id.is_nil())
-    }
-
-    /// Returns for each instance the sum of the hashes of its properties but these.
-    fn sum_other_values(&self, nodes: &[Node], except: &FxHashSet<Ustr>) -> Vec<u64> {
-        let mut hasher =
-            ValueSum { scene: self, defaults: DefaultValues::default(), bytes: Vec::new() };
-        let is_wanted = |class: u32, key: Ustr| {
-            let class = self.tree.class_names.get(class);
+    /// Hashes the properties of instances, but these.
+    pub(crate) fn hash_other_values(
+        &self,
+        nodes: &[u32],
+        except: &FxHashSet<Ustr>,
+        hashing: &mut FingerprintHasher,
+    ) {
+        let is_wanted = |class: &str, key: Ustr| {
             !except.contains(&key)
                 && !key.starts_with(HIDDEN)
                 && reflection::property_access(class, key.as_str()).is_some()
         };
         let Some(file) = self.file.binary() else {
-            let mut sum = |node: &Node| {
-                let class = self.tree.class(node.0);
-                let values = self.properties(*node).into_iter();
-                let wanted = values.filter(|(key, _)| is_wanted(class, *key));
-                wanted
-                    .map(|(key, value)| hasher.hash(class, key, &value))
-                    .fold(0, u64::wrapping_add)
-            };
-            return nodes.iter().map(&mut sum).collect();
+            let mut values = ValueSum::new(self);
+            for node in nodes {
+                let class = self.tree.class(*node);
+                let name = self.tree.class_names.get(class);
+                let mut sum = 0_u64;
+                for (key, value) in self.properties(Node(*node)) {
+                    if is_wanted(name, key) {
+                        sum = sum.wrapping_add(values.hash(class, key, &value));
+                    }
+                }
+                hashing.update(&sum.to_le_bytes());
+            }
+            return;
         };
-        let classes: FxHashSet<u32> = nodes.iter().map(|node| self.tree.class(node.0)).collect();
-        let mut sums = vec![0_u64; self.tree.len() as usize];
-        let is_read = |class: u32, key: Ustr| classes.contains(&class) && is_wanted(class, key);
-        file.sum_values(&mut sums, &is_read, &mut |node, key, value| {
-            hasher.hash(self.tree.class(node), key, &value)
-        });
-        for class in &classes {
-            for column in self.edits.columns_of_class(*class) {
-                if !is_wanted(*class, column.key) {
-                    continue;
-                }
-                for node in column.nodes().filter(|node| *node < self.tree.read_len()) {
-                    let read = self.file.value_of(node, column.key);
-                    let now = match self.edits.edit_in_column(column, node) {
-                        PropertyEdit::None => continue,
-                        PropertyEdit::Removed => None,
-                        PropertyEdit::Set(value) => Some(value),
-                    };
-                    let [read, now] = [read.as_ref(), now]
-                        .map(|it| it.map_or(0, |value| hasher.hash(*class, column.key, value)));
-                    let sum = &mut sums[node as usize];
-                    *sum = sum.wrapping_sub(read).wrapping_add(now);
-                }
+        let mut by_class: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for node in nodes {
+            by_class.entry(self.tree.class_name(*node)).or_default().push(*node);
+        }
+        for (name, nodes) in by_class {
+            let rows = ClassRows::new(file, &nodes);
+            let class = self.tree.class_names.find(name).unwrap_or(NONE);
+            let edited = self.edits.columns_of_class(class).map(|column| column.key);
+            let mut keys: Vec<Ustr> = rows.keys(file).chain(edited).collect();
+            keys.sort_unstable_by_key(Ustr::as_str);
+            keys.dedup();
+            for key in keys.into_iter().filter(|key| is_wanted(name, *key)) {
+                let column = self.edits.column_of_key(class, key);
+                let edits = column.map(|column| (&self.edits, column));
+                file.hash_values(name, &rows, key, edits, hashing);
             }
         }
-        nodes.iter().map(|node| sums[node.0 as usize]).collect()
     }
+}
+
+fn id_bytes(id: &UniqueId) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&id.index().to_le_bytes());
+    bytes[4..8].copy_from_slice(&id.time().to_le_bytes());
+    bytes[8..].copy_from_slice(&id.random().to_le_bytes());
+    bytes
 }
 
 /// Hashes values by what they mean, whatever a file stores for it.
@@ -107,7 +105,11 @@ struct ValueSum<'a> {
     bytes: Vec<u8>,
 }
 
-impl ValueSum<'_> {
+impl<'a> ValueSum<'a> {
+    fn new(scene: &'a Scene) -> Self {
+        Self { scene, defaults: DefaultValues::default(), bytes: Vec::new() }
+    }
+
     /// Returns the hash of a property; 0 for a default, and for a reference or an id, which other
     /// files store as other numbers.
     fn hash(&mut self, class: u32, key: Ustr, value: &Variant) -> u64 {

@@ -1,5 +1,6 @@
 //! Shared test helpers: the columns of a file.
 
+mod column_hashes;
 mod files;
 mod hostile;
 mod packing;
