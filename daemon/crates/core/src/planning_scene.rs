@@ -45,12 +45,19 @@ pub struct PlanningScene {
     implicit_target: Option<ImplicitTarget>,
     index: RefCell<CodeIndex>,
     /// The tables that commands name, by hash.
-    tables: RefCell<HashMap<Fingerprint, Arc<InstanceTable>>>,
+    tables: RefCell<HashMap<Fingerprint, KnownTable>>,
     /// The instances of the table that was added last, if they were just found there.
     found_rows: Option<(Fingerprint, Vec<Node>)>,
     /// The number of instances from which one command sets them all; None if the target performs
     /// only commands over single instances.
     set_many_from: Option<usize>,
+}
+
+/// A table of instances, and its bytes until they are taken.
+#[derive(Debug)]
+struct KnownTable {
+    table: Arc<InstanceTable>,
+    bytes: Option<Vec<u8>>,
 }
 
 /// The text of the project's memory, with the edits of it.
@@ -125,8 +132,10 @@ impl PlanningScene {
 
     /// Adds a table for a command to name. Returns its hash.
     pub fn add_table(&self, table: InstanceTable) -> Fingerprint {
-        let hash = Fingerprint::hash_bytes(&table.encode());
-        self.tables.borrow_mut().insert(hash.clone(), Arc::new(table));
+        let bytes = table.encode();
+        let hash = Fingerprint::hash_bytes(&bytes);
+        let known = KnownTable { table: Arc::new(table), bytes: Some(bytes) };
+        self.tables.borrow_mut().insert(hash.clone(), known);
         hash
     }
 
@@ -154,8 +163,8 @@ impl PlanningScene {
         hash: &Fingerprint,
         blobs: &BlobStore,
     ) -> Result<Arc<InstanceTable>, Refusal> {
-        if let Some(table) = self.tables.borrow().get(hash) {
-            return Ok(Arc::clone(table));
+        if let Some(known) = self.tables.borrow().get(hash) {
+            return Ok(Arc::clone(&known.table));
         }
         let Some(bytes) = blobs.get(hash) else {
             return refuse!(
@@ -170,13 +179,17 @@ impl PlanningScene {
             );
         };
         let table = Arc::new(table);
-        self.tables.borrow_mut().insert(hash.clone(), Arc::clone(&table));
+        let known = KnownTable { table: Arc::clone(&table), bytes: None };
+        self.tables.borrow_mut().insert(hash.clone(), known);
         Ok(table)
     }
 
-    /// Returns the bytes of a table that was added or read; None if there is none.
-    pub fn table_bytes(&self, hash: &Fingerprint) -> Option<Vec<u8>> {
-        self.tables.borrow().get(hash).map(|table| table.encode())
+    /// Takes the bytes of a table that was added or read; None if there is none. They are encoded
+    /// again if they were taken before.
+    pub fn take_table_bytes(&self, hash: &Fingerprint) -> Option<Vec<u8>> {
+        let mut tables = self.tables.borrow_mut();
+        let known = tables.get_mut(hash)?;
+        Some(known.bytes.take().unwrap_or_else(|| known.table.encode()))
     }
 
     /// Whether tables were added or read.

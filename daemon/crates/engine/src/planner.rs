@@ -149,7 +149,7 @@ impl Planner {
         hashes.sort_unstable();
         hashes.dedup();
         hashes.retain(|hash| !self.blobs.contains_key(*hash));
-        hashes.into_iter().filter_map(|hash| self.scene.table_bytes(hash)).collect()
+        hashes.into_iter().filter_map(|hash| self.scene.take_table_bytes(hash)).collect()
     }
 
     /// Drops the tables that no pending proposal names: each may be as large as the place.

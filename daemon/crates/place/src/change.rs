@@ -15,7 +15,7 @@ use scene_schemas::Value;
 use scene_schemas::refusal::{Refusal, refuse};
 
 use super::codec::{CodecError, FileFormat};
-use super::edits::PropertyEdit;
+use super::edits::{EditSlot, PropertyEdit, UNTOUCHED};
 use super::property_layout::{self, HIDDEN};
 use super::tree::ROOT;
 use super::{Node, Scene, node_of, reference_to, reflection};
@@ -39,6 +39,7 @@ pub(super) enum JournalStep {
         column: u32,
         before: u32,
     },
+    StoredMany(Box<ManyStored>),
     Renamed {
         node: u32,
         before: String,
@@ -59,6 +60,25 @@ pub(super) enum JournalStep {
     Returned {
         node: u32,
     },
+}
+
+/// One of many values to store.
+pub(super) enum NextValue {
+    /// None to remove the stored value.
+    New(Option<Variant>),
+    /// The same as the one before.
+    Same,
+}
+
+/// Edits of one property of many instances of a class.
+#[derive(Debug)]
+pub(super) struct ManyStored {
+    column: u32,
+    nodes: Vec<u32>,
+    /// The slots before; empty if none of the instances had an edit.
+    before: Vec<EditSlot>,
+    /// The number of different values in all edits before.
+    pool_len: usize,
 }
 
 /// A position in the edit journal.
@@ -126,6 +146,12 @@ impl Scene {
             JournalStep::Stored { node, column, before } => {
                 self.edits.put_slot(column, node, before);
                 self.note_restored_value(node, column);
+            }
+            JournalStep::StoredMany(many) => {
+                let ManyStored { column, nodes, before, pool_len } = *many;
+                let slot_of = |at: usize| before.get(at).copied().unwrap_or(UNTOUCHED);
+                self.edits.put_slots(column, &nodes, slot_of);
+                self.edits.truncate_pool(pool_len);
             }
             JournalStep::Renamed { node, before } => self.tree.rename(node, &before),
             JournalStep::Inserted { node } => self.remove_inserted(node),
@@ -447,6 +473,31 @@ impl Scene {
         let before = self.edits.put_value(column, node.0, value);
         self.texts.note_property(node.0, key);
         self.journal.steps.push(JournalStep::Stored { node: node.0, column, before });
+    }
+
+    /// Stores values of a property of instances of one class. `value_of` returns the value for a
+    /// position in `nodes`, or that it is the one before. No value is a text or a reference.
+    pub(super) fn store_values(
+        &mut self,
+        class: u32,
+        key: Ustr,
+        nodes: Vec<u32>,
+        mut value_of: impl FnMut(usize) -> NextValue,
+    ) {
+        let column = self.edits.column_for(class, key);
+        let pool_len = self.edits.pool_len();
+        let mut slot = UNTOUCHED;
+        let slots: Vec<EditSlot> = (0..nodes.len())
+            .map(|at| {
+                if let NextValue::New(value) = value_of(at) {
+                    slot = self.edits.slot_for(value);
+                }
+                slot
+            })
+            .collect();
+        let before = self.edits.put_slots(column, &nodes, |at| slots[at]);
+        let many = ManyStored { column, nodes, before, pool_len };
+        self.journal.steps.push(JournalStep::StoredMany(Box::new(many)));
     }
 
     /// Moves an instance to another parent, or to another position among its siblings.

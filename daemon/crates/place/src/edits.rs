@@ -72,6 +72,36 @@ impl EditColumn {
     }
 }
 
+impl EditColumn {
+    /// Puts the slots of several instances, and returns those before; none if all were untouched.
+    fn put_slots(
+        &mut self,
+        nodes: &[u32],
+        mut slot_of: impl FnMut(usize) -> EditSlot,
+    ) -> Vec<EditSlot> {
+        let mut before: Vec<EditSlot> = Vec::new();
+        let mut done = 0;
+        for run in nodes.chunk_by(|one, next| one / PAGE as u32 == next / PAGE as u32) {
+            let page = run.first().map_or(0, |node| node / PAGE as u32);
+            let slots = self.pages.entry(page).or_insert_with(|| Box::new([UNTOUCHED; PAGE]));
+            for node in run {
+                let slot = slot_of(done);
+                let old = std::mem::replace(&mut slots[*node as usize % PAGE], slot);
+                self.len += usize::from(slot != UNTOUCHED);
+                self.len -= usize::from(old != UNTOUCHED);
+                if old != UNTOUCHED && before.is_empty() {
+                    before = vec![UNTOUCHED; nodes.len()];
+                }
+                if let Some(kept) = before.get_mut(done) {
+                    *kept = old;
+                }
+                done += 1;
+            }
+        }
+        before
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct EditTable {
     columns: Vec<EditColumn>,
@@ -103,16 +133,39 @@ impl EditTable {
 
     /// Sets or removes the value of a property and returns the previous slot.
     pub(super) fn put_value(&mut self, column: u32, node: u32, value: Option<Variant>) -> EditSlot {
-        let slot = match value {
-            None => REMOVED,
-            Some(value) => {
-                if !self.pool.last().is_some_and(|last| is_same(last, &value)) {
-                    self.pool.push(value);
-                }
-                self.pool.len() as u32 - 1
-            }
-        };
+        let slot = self.slot_for(value);
         self.put_slot(column, node, slot)
+    }
+
+    /// Returns the slot of a value, or of none.
+    pub(super) fn slot_for(&mut self, value: Option<Variant>) -> EditSlot {
+        let Some(value) = value else {
+            return REMOVED;
+        };
+        if !self.pool.last().is_some_and(|last| is_same(last, &value)) {
+            self.pool.push(value);
+        }
+        self.pool.len() as u32 - 1
+    }
+
+    /// Puts the slots of several instances, and returns those before; none if all were untouched.
+    pub(super) fn put_slots(
+        &mut self,
+        column: u32,
+        nodes: &[u32],
+        slot_of: impl FnMut(usize) -> EditSlot,
+    ) -> Vec<EditSlot> {
+        let column = self.columns.get_mut(column as usize);
+        column.map_or_else(Vec::new, |column| column.put_slots(nodes, slot_of))
+    }
+
+    pub(super) fn pool_len(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// Drops the values that were added since the pool had this length. No edit may have them.
+    pub(super) fn truncate_pool(&mut self, len: usize) {
+        self.pool.truncate(len);
     }
 
     pub(super) fn put_slot(&mut self, column: u32, node: u32, slot: EditSlot) -> EditSlot {

@@ -22,6 +22,8 @@ use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
 use self::reading::{PropertyReader, SiblingOrdinals};
+use super::binary::PlainValues;
+use super::change::NextValue;
 use super::convert::to_value;
 use super::edits::is_same;
 use super::interner::TextInterner;
@@ -62,27 +64,19 @@ struct ListedInstance {
 struct TableColumn {
     key: Ustr,
     /// Values, of which neighbouring rows share equal ones.
-    pool: Vec<Variant>,
+    pool: PlainValues,
     /// For each row, an index into the pool, or [`ABSENT`].
     cells: Vec<u32>,
 }
 
 impl TableColumn {
-    fn value(&self, row: usize) -> Option<&Variant> {
-        self.pool.get(*self.cells.get(row)? as usize)
+    fn value(&self, row: usize) -> Option<Variant> {
+        let cell = *self.cells.get(row)?;
+        (cell != ABSENT).then(|| self.pool.get(cell as usize)).flatten()
     }
 
-    fn push(&mut self, value: Option<Variant>) {
-        let cell = match value {
-            None => ABSENT,
-            Some(value) => {
-                if !self.pool.last().is_some_and(|last| is_same(last, &value)) {
-                    self.pool.push(value);
-                }
-                self.pool.len() as u32 - 1
-            }
-        };
-        self.cells.push(cell);
+    fn push(&mut self, value: Option<&Variant>) {
+        self.cells.push(value.map_or(ABSENT, |value| self.pool.push(value)));
     }
 }
 
@@ -187,7 +181,7 @@ impl InstanceTable {
             let copy = self.copy_into(&mut selected, *at, &mut copies);
             selected.rows.push(copy);
             for (to, from) in selected.columns.iter_mut().zip(&self.columns) {
-                to.push(from.value(*row as usize).cloned());
+                to.push(from.value(*row as usize).as_ref());
             }
         }
         selected
@@ -216,7 +210,7 @@ impl InstanceTable {
     /// Returns the listed values of an instance; None for a property that it does not store.
     pub fn stored_props(&self, row: usize) -> Props {
         let value = |column: &TableColumn| {
-            let value = column.value(row).map(|it| plain_value(self.class(row), &column.key, it));
+            let value = column.value(row).map(|it| plain_value(self.class(row), &column.key, &it));
             (column.key.to_string(), value)
         };
         self.columns.iter().map(value).collect()
@@ -230,7 +224,7 @@ impl InstanceTable {
     /// Returns the listed value of a property of an instance; None if it does not store it.
     pub fn stored_value(&self, row: usize, property: &str) -> Option<Value> {
         let column = self.columns.iter().find(|column| column.key.as_str() == property)?;
-        Some(plain_value(self.class(row), property, column.value(row)?))
+        Some(plain_value(self.class(row), property, &column.value(row)?))
     }
 
     /// Whether a listed instance or one of its ancestors has siblings of the same name, so that its
@@ -247,7 +241,7 @@ impl InstanceTable {
 
 impl TableColumn {
     fn new(key: Ustr) -> Self {
-        Self { key, pool: Vec::new(), cells: Vec::new() }
+        Self { key, pool: PlainValues::new(), cells: Vec::new() }
     }
 }
 
@@ -377,7 +371,8 @@ impl Scene {
             let mut reader = PropertyReader::new(self, column.key);
             for (row, node) in nodes.iter().enumerate() {
                 let stored = reader.read(node.0);
-                if !self.is_same_value(*node, column.key, stored.as_deref(), column.value(row)) {
+                let listed = column.value(row);
+                if !self.is_same_value(*node, column.key, stored.as_deref(), listed.as_ref()) {
                     return Err(changed_since(&table.path(row)));
                 }
             }
@@ -449,11 +444,19 @@ impl Scene {
     /// A value cannot be stored; the scene is unchanged.
     pub fn set_values(&mut self, nodes: &[Node], props: &Props) -> Result<(), Refusal> {
         self.or_rollback(|scene| {
+            let classes = scene.group_by_class(nodes);
             for (property, value) in props {
-                let mut variants = ClassVariants::new(property, value.as_ref());
-                for node in nodes {
-                    let value = variants.of_class(scene, scene.tree.class(node.0))?.cloned();
-                    scene.store_checked(*node, ustr(property), value)?;
+                for (class, rows) in &classes {
+                    let value = scene.variant_for(*class, property, value.as_ref())?;
+                    let of_class: Vec<u32> =
+                        rows.iter().map(|row| nodes[*row as usize].0).collect();
+                    if let (Some(value), Some(first)) = (&value, of_class.first()) {
+                        scene.check_storable(Node(*first), ustr(property), value)?;
+                    }
+                    let mut value = Some(value);
+                    scene.store_values(*class, ustr(property), of_class, |_| {
+                        value.take().map_or(NextValue::Same, NextValue::New)
+                    });
                 }
             }
             Ok(())
@@ -470,13 +473,55 @@ impl Scene {
         nodes: &[Node],
     ) -> Result<(), Refusal> {
         self.or_rollback(|scene| {
-            for column in &table.columns {
-                for (row, node) in nodes.iter().enumerate() {
-                    scene.store_checked(*node, column.key, column.value(row).cloned())?;
+            for (class, rows) in scene.group_by_class(nodes) {
+                for column in &table.columns {
+                    scene.restore_column(class, column, nodes, &rows)?;
                 }
             }
             Ok(())
         })
+    }
+
+    /// Sets instances of a class to the values of a column.
+    fn restore_column(
+        &mut self,
+        class: u32,
+        column: &TableColumn,
+        nodes: &[Node],
+        rows: &[u32],
+    ) -> Result<(), Refusal> {
+        let cell = |at: usize| rows.get(at).and_then(|row| column.cells.get(*row as usize));
+        // All values of a column have one type.
+        let first = rows.iter().find_map(|row| Some((*row, column.value(*row as usize)?)));
+        if let Some((row, value)) = first {
+            self.check_storable(nodes[row as usize], column.key, &value)?;
+        }
+        let of_class: Vec<u32> = rows.iter().map(|row| nodes[*row as usize].0).collect();
+        self.store_values(class, column.key, of_class, |at| {
+            if at > 0 && cell(at) == cell(at - 1) {
+                NextValue::Same
+            } else {
+                NextValue::New(rows.get(at).and_then(|row| column.value(*row as usize)))
+            }
+        });
+        Ok(())
+    }
+
+    /// Returns the classes of instances, each with the positions of its instances.
+    fn group_by_class(&self, nodes: &[Node]) -> Vec<(u32, Vec<u32>)> {
+        let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut last = 0;
+        for (at, node) in (0..).zip(nodes) {
+            let class = self.tree.class(node.0);
+            if groups.get(last).is_none_or(|(of, _)| *of != class) {
+                last = groups.iter().position(|(of, _)| *of == class).unwrap_or(groups.len());
+            }
+            match groups.get_mut(last) {
+                Some((_, rows)) => rows.push(at),
+                None => groups.push((class, vec![at])),
+            }
+        }
+        groups
     }
 
     /// Undoes all edits if one of them is refused.
@@ -486,19 +531,6 @@ impl Scene {
     ) -> Result<(), Refusal> {
         let mark = self.journal_mark();
         edit(self).inspect_err(|_| self.rollback(mark))
-    }
-
-    pub(crate) fn store_checked(
-        &mut self,
-        node: Node,
-        key: Ustr,
-        value: Option<Variant>,
-    ) -> Result<(), Refusal> {
-        if let Some(value) = &value {
-            self.check_storable(node, key, value)?;
-        }
-        self.store_value(node, key, value);
-        Ok(())
     }
 }
 

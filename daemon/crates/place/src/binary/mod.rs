@@ -16,12 +16,13 @@ mod content_edits;
 mod layout;
 mod lz4;
 mod lz4_edit;
-pub(super) mod plain_column;
+mod plain_column;
 mod write;
 
 pub(super) use self::column_hash::ClassRows;
 pub(super) use self::column_reader::ColumnReader;
 pub(super) use self::column_scan::FileComparison;
+pub(super) use self::plain_column::PlainValues;
 
 #[cfg(test)]
 mod tests;

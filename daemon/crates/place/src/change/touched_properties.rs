@@ -10,9 +10,17 @@ impl Scene {
     pub fn touched_since(&self, since: JournalMark) -> BTreeMap<Node, BTreeSet<&'static str>> {
         let mut touched: BTreeMap<Node, BTreeSet<&'static str>> = BTreeMap::new();
         for done in self.journal.steps.iter().skip(since.0) {
-            if let JournalStep::Stored { node, column, .. } = done
-                && let Some(key) = self.edits.key_of(*column)
-            {
+            let (column, nodes): (u32, &[u32]) = match done {
+                JournalStep::Stored { node, column, .. } => (*column, std::slice::from_ref(node)),
+                JournalStep::StoredMany(many) => (many.column, &many.nodes),
+                JournalStep::Renamed { .. }
+                | JournalStep::Inserted { .. }
+                | JournalStep::Moved { .. }
+                | JournalStep::Deleted { .. }
+                | JournalStep::Returned { .. } => continue,
+            };
+            let Some(key) = self.edits.key_of(column) else { continue };
+            for node in nodes {
                 touched.entry(Node(*node)).or_default().insert(key.as_str());
             }
         }

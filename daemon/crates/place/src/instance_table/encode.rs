@@ -7,7 +7,7 @@
 use rbx_dom_weak::ustr;
 
 use super::{ABSENT, InstanceTable, ListedInstance, TableColumn, is_plain};
-use crate::binary::plain_column;
+use crate::binary::PlainValues;
 use crate::interner::TextInterner;
 
 /// The first bytes of a table.
@@ -33,7 +33,7 @@ impl InstanceTable {
         write_number(self.columns.len() as u32, &mut out);
         for column in &self.columns {
             write_text(&column.key, &mut out);
-            let (ty, pool) = plain_column::encode(&column.pool);
+            let (ty, pool) = column.pool.encode();
             out.push(ty);
             write_number(column.pool.len() as u32, &mut out);
             write_number(pool.len() as u32, &mut out);
@@ -81,11 +81,11 @@ impl InstanceTable {
             let key = ustr(rest.text()?);
             let ty = rest.byte()?;
             let (pool_count, len) = (rest.count()?, rest.count()?);
-            let pool = plain_column::decode(ty, rest.take(len)?, pool_count)?;
+            let pool = PlainValues::decode(ty, rest.take(len)?, pool_count, is_plain)?;
             let cells: Vec<u32> =
                 rest.differences(row_count)?.into_iter().map(|cell| cell.wrapping_sub(1)).collect();
             let is_sound = |cell: &u32| *cell == ABSENT || (*cell as usize) < pool.len();
-            if !cells.iter().all(is_sound) || !pool.iter().all(|value| is_plain(value.ty())) {
+            if !cells.iter().all(is_sound) {
                 return None;
             }
             columns.push(TableColumn { key, pool, cells });

@@ -62,7 +62,7 @@ struct OpenGroup {
     set: usize,
     key: ChangeKey,
     /// The positions of the instances in the list of all.
-    positions: Vec<usize>,
+    positions: Vec<u32>,
     columns: Vec<TableColumn>,
 }
 
@@ -78,10 +78,10 @@ impl Scene {
     ) -> SetGroups {
         let mut sets: Vec<&Props> = Vec::new();
         let mut classes: FxHashMap<u32, Option<ClassValues<'_>>> = FxHashMap::default();
-        let mut collector = GroupCollector { open: Vec::new(), last: 0, key: Vec::new() };
+        let mut collector = GroupCollector::default();
         let (mut result, mut rest) = (SetGroups::default(), Vec::new());
         let mut read_parent = None;
-        for (position, node) in nodes.iter().enumerate() {
+        for (position, node) in (0..).zip(nodes) {
             let class = self.tree.class(node.0);
             let values = classes.entry(class).or_insert_with(|| {
                 let props = props.get(self.tree.class_names.get(class))?;
@@ -106,11 +106,11 @@ impl Scene {
             collector.open.into_iter().partition(|group| group.positions.len() >= min);
         rest.extend(few.into_iter().flat_map(|group| group.positions));
         rest.sort_unstable();
-        result.rest = rest.into_iter().map(|position| nodes[position]).collect();
+        result.rest = rest.into_iter().map(|at: u32| nodes[at as usize]).collect();
         for group in full {
             let changed = sets[group.set].iter().zip(&group.key).filter(|(_, key)| key.is_some());
             let props = changed.map(|((name, value), _)| (name.clone(), value.clone())).collect();
-            let nodes: Vec<Node> = group.positions.iter().map(|at| nodes[*at]).collect();
+            let nodes: Vec<Node> = group.positions.iter().map(|at| nodes[*at as usize]).collect();
             let table = self.list_instances(&nodes, group.columns);
             result.groups.push(SetGroup { props, nodes, table });
         }
@@ -164,15 +164,15 @@ impl Scene {
 
     /// Adds an instance to the group of what changes in it. Returns whether anything does; None if
     /// a table cannot hold one of its values.
-    fn collect_node(
-        &self,
+    fn collect_node<'a>(
+        &'a self,
         node: Node,
-        position: usize,
-        values: &mut ClassValues<'_>,
-        collector: &mut GroupCollector,
+        position: u32,
+        values: &mut ClassValues<'a>,
+        collector: &mut GroupCollector<'a>,
     ) -> Option<bool> {
         collector.key.clear();
-        let mut stored: Vec<Option<Cow<'_, Variant>>> = Vec::with_capacity(values.wanted.len());
+        collector.stored.clear();
         for WantedValue { key, reader, variant, is_default } in &mut values.wanted {
             let value = reader.read(node.0);
             let is_changed = match (value.as_deref(), &*variant) {
@@ -190,17 +190,13 @@ impl Scene {
             }
             collector.key.push(is_changed.then_some(kind));
             if is_changed {
-                stored.push(value);
+                collector.stored.push(value);
             }
         }
-        if stored.is_empty() {
+        if collector.stored.is_empty() {
             return Some(false);
         }
-        let group = collector.find_group(values);
-        group.positions.push(position);
-        for (column, value) in group.columns.iter_mut().zip(stored) {
-            column.push(value.map(Cow::into_owned));
-        }
+        collector.push_node(position, values);
         Some(true)
     }
 
@@ -229,15 +225,28 @@ impl Scene {
 }
 
 /// The groups found so far.
-struct GroupCollector {
+#[derive(Default)]
+struct GroupCollector<'a> {
     open: Vec<OpenGroup>,
     /// The group of the last instance, which is mostly that of the next one too.
     last: usize,
-    /// What changes in the current instance.
+    /// What changes in the current instance, and the stored values of what changes.
     key: ChangeKey,
+    stored: Vec<Option<Cow<'a, Variant>>>,
 }
 
-impl GroupCollector {
+impl GroupCollector<'_> {
+    /// Adds the current instance to its group.
+    fn push_node(&mut self, position: u32, values: &ClassValues<'_>) {
+        let stored = std::mem::take(&mut self.stored);
+        let group = self.find_group(values);
+        group.positions.push(position);
+        for (column, value) in group.columns.iter_mut().zip(&stored) {
+            column.push(value.as_deref());
+        }
+        self.stored = stored;
+    }
+
     /// Returns the group of the current instance, and adds it if it is new.
     fn find_group(&mut self, values: &ClassValues<'_>) -> &mut OpenGroup {
         let key = &self.key;

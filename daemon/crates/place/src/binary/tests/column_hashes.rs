@@ -45,7 +45,8 @@ const PROPERTIES: [(&str, &str); 28] = [
 
 /// Draws a value of a property; None to remove it.
 fn draw_stored(class: &str, property: &str, draws: &mut RandomDraws) -> Option<Variant> {
-    let (_, kind) = reflection::stored_name(class, property).unwrap_or_else(|| panic!("{class}.{property}"));
+    let (_, kind) =
+        reflection::stored_name(class, property).unwrap_or_else(|| panic!("{class}.{property}"));
     // Few values, so that there are runs of equal ones.
     let mut few = RandomDraws::from_seed(draws.below(4) as u64);
     (draws.below(5) > 0).then(|| draw_value(&mut few, kind, &[rbx_types::Ref::none()]))
@@ -59,7 +60,10 @@ fn edit(scene: &mut Scene, draws: &mut RandomDraws) {
         PROPERTIES.iter().filter(|(of, _)| *of == class).map(|(_, name)| *name).collect();
     let property = own[draws.below(own.len())];
     let value = draw_stored(&class, property, draws);
-    let _ = scene.store_checked(node, ustr(property), value);
+    let key = ustr(property);
+    if value.as_ref().is_none_or(|value| scene.check_storable(node, key, value).is_ok()) {
+        scene.store_value(node, key, value);
+    }
 }
 
 fn hash(scene: &Scene, nodes: &[Node]) -> Fingerprint {
