@@ -14,7 +14,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_place::{InstanceTable, JournalMark, Node, Scene};
+use vector_place::{InstanceTable, JournalMark, Node, Scene, SceneState};
 
 use crate::code::{CodeIndex, TextReaders};
 use crate::proposal::BlobStore;
@@ -46,18 +46,25 @@ pub struct PlanningScene {
     index: RefCell<CodeIndex>,
     /// The tables that commands name, by hash.
     tables: RefCell<HashMap<Fingerprint, KnownTable>>,
-    /// The instances of the table that was added last, if they were just found there.
-    found_rows: Option<(Fingerprint, Vec<Node>)>,
     /// The number of instances from which one command sets them all; None if the target performs
     /// only commands over single instances.
     set_many_from: Option<usize>,
 }
 
-/// A table of instances, and its bytes until they are taken.
+/// A table of instances.
 #[derive(Debug)]
 struct KnownTable {
     table: Arc<InstanceTable>,
+    /// Its bytes, until they are taken.
     bytes: Option<Vec<u8>>,
+    /// A state of the scene in which the listed instances are as they are listed.
+    found: Option<FoundRows>,
+}
+
+#[derive(Debug)]
+struct FoundRows {
+    state: SceneState,
+    nodes: Arc<[Node]>,
 }
 
 /// The text of the project's memory, with the edits of it.
@@ -109,7 +116,6 @@ impl PlanningScene {
             implicit_target: None,
             index: RefCell::default(),
             tables: RefCell::default(),
-            found_rows: None,
             set_many_from: None,
         }
     }
@@ -134,24 +140,24 @@ impl PlanningScene {
     pub fn add_table(&self, table: InstanceTable) -> Fingerprint {
         let bytes = table.encode();
         let hash = Fingerprint::hash_bytes(&bytes);
-        let known = KnownTable { table: Arc::new(table), bytes: Some(bytes) };
+        let known = KnownTable { table: Arc::new(table), bytes: Some(bytes), found: None };
         self.tables.borrow_mut().insert(hash.clone(), known);
         hash
     }
 
-    /// Remembers the instances of a table that was just made of them, for the command that names it
-    /// and is performed next.
-    pub(crate) fn remember_rows(&mut self, table: Fingerprint, rows: Vec<Node>) {
-        self.found_rows = Some((table, rows));
+    /// Remembers the instances of a table that was just made of them, in order.
+    pub(crate) fn remember_rows(&self, table: &Fingerprint, nodes: Vec<Node>) {
+        if let Some(known) = self.tables.borrow_mut().get_mut(table) {
+            known.found = Some(FoundRows { state: self.scene.state(), nodes: nodes.into() });
+        }
     }
 
-    /// Returns the instances that were remembered for a table, and forgets them.
-    pub(crate) fn take_rows(&mut self, table: &Fingerprint) -> Option<Vec<Node>> {
-        self.found_rows.take().filter(|(of, _)| of == table).map(|(_, rows)| rows)
-    }
-
-    pub(crate) fn forget_rows(&mut self) {
-        self.found_rows = None;
+    /// Returns the instances of a table if the scene is in a state in which they are as they are
+    /// listed, as far as it is remembered.
+    pub(crate) fn found_rows(&self, table: &Fingerprint) -> Option<Arc<[Node]>> {
+        let tables = self.tables.borrow();
+        let found = tables.get(table)?.found.as_ref()?;
+        (found.state == self.scene.state()).then(|| Arc::clone(&found.nodes))
     }
 
     /// Returns the table that a command names.
@@ -179,7 +185,7 @@ impl PlanningScene {
             );
         };
         let table = Arc::new(table);
-        let known = KnownTable { table: Arc::clone(&table), bytes: None };
+        let known = KnownTable { table: Arc::clone(&table), bytes: None, found: None };
         self.tables.borrow_mut().insert(hash.clone(), known);
         Ok(table)
     }
@@ -207,7 +213,8 @@ impl PlanningScene {
     /// Replaces the scene by one that was read again, and all that belongs to it. The code index
     /// keeps its analyzed texts, so that only texts that differ are read again.
     pub fn replace_with(&mut self, read: Self) {
-        let (index, tables) = (self.index.take().into_unlinked(), self.tables.take());
+        let (index, mut tables) = (self.index.take().into_unlinked(), self.tables.take());
+        tables.values_mut().for_each(|known| known.found = None);
         *self = Self { index: RefCell::new(index), tables: RefCell::new(tables), ..read };
     }
 

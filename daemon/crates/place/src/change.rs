@@ -24,9 +24,19 @@ use super::{Node, Scene, node_of, reference_to, reflection};
 #[derive(Debug, Default)]
 pub(super) struct EditJournal {
     pub(super) steps: Vec<JournalStep>,
+    /// The state of the scene after each step.
+    states: Vec<SceneState>,
+    /// The state before the first step.
+    start: SceneState,
+    /// The last state that was given out.
+    last: SceneState,
     /// Reverse index of references, built on the first query; entries may be stale.
     pub(super) pointers: Option<PointerMap>,
 }
+
+/// A state of a scene. Returns when edits are rolled back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SceneState(u64);
 
 /// For each instance, the (holder, property) pairs that refer to it.
 type PointerMap = FxHashMap<u32, Vec<(u32, Ustr)>>;
@@ -113,9 +123,37 @@ impl EditJournal {
         self.steps.is_empty()
     }
 
+    fn push(&mut self, step: JournalStep) {
+        self.last.0 += 1;
+        self.states.push(self.last);
+        self.steps.push(step);
+    }
+
+    fn pop(&mut self) -> Option<JournalStep> {
+        self.states.pop();
+        self.steps.pop()
+    }
+
+    fn clear(&mut self) {
+        self.start = self.state();
+        self.states.clear();
+        self.steps.clear();
+    }
+
+    fn state(&self) -> SceneState {
+        self.states.last().copied().unwrap_or(self.start)
+    }
+
+    /// Records a change that is not journalled.
+    pub(super) fn note_other_change(&mut self) {
+        self.last.0 += 1;
+        self.start = self.last;
+        self.pointers = None;
+    }
+
     /// Records that an instance was restored. Drops the pointer map, which does not cover it.
     pub(super) fn note_restore(&mut self, node: u32) {
-        self.steps.push(JournalStep::Returned { node });
+        self.push(JournalStep::Returned { node });
         self.pointers = None;
     }
 }
@@ -126,10 +164,15 @@ impl Scene {
         JournalMark(self.journal.steps.len())
     }
 
+    /// Returns the state of the scene, to know later whether it is the same.
+    pub fn state(&self) -> SceneState {
+        self.journal.state()
+    }
+
     /// Undoes every edit since the mark.
     pub fn rollback(&mut self, mark: JournalMark) {
         while self.journal.steps.len() > mark.0
-            && let Some(done) = self.journal.steps.pop()
+            && let Some(done) = self.journal.pop()
         {
             self.undo_step(done);
         }
@@ -137,7 +180,7 @@ impl Scene {
 
     /// Marks the last built file as saved and clears the journal, so edits so far cannot be undone.
     pub fn forget_history(&mut self) {
-        self.journal.steps.clear();
+        self.journal.clear();
         self.saved_pieces = self.built_pieces.clone();
     }
 
@@ -210,7 +253,7 @@ impl Scene {
             self.add_pointers(&mut pointers, root);
             self.journal.pointers = Some(pointers);
         }
-        self.journal.steps.push(JournalStep::Inserted { node: root });
+        self.journal.push(JournalStep::Inserted { node: root });
     }
 
     /// Creates an instance as the last child of `parent`.
@@ -406,7 +449,7 @@ impl Scene {
         let before = self.tree.name_text(node.0).to_owned();
         self.tree.rename(node.0, name);
         self.renamed.insert(node.0);
-        self.journal.steps.push(JournalStep::Renamed { node: node.0, before });
+        self.journal.push(JournalStep::Renamed { node: node.0, before });
     }
 
     /// Sets a stored property, an attribute (`@Key`) or the name. None resets it to its default.
@@ -472,7 +515,7 @@ impl Scene {
         let column = self.edits.column_for(self.tree.class(node.0), key);
         let before = self.edits.put_value(column, node.0, value);
         self.texts.note_property(node.0, key);
-        self.journal.steps.push(JournalStep::Stored { node: node.0, column, before });
+        self.journal.push(JournalStep::Stored { node: node.0, column, before });
     }
 
     /// Stores values of a property of instances of one class. `value_of` returns the value for a
@@ -497,7 +540,7 @@ impl Scene {
             .collect();
         let before = self.edits.put_slots(column, &nodes, |at| slots[at]);
         let many = ManyStored { column, nodes, before, pool_len };
-        self.journal.steps.push(JournalStep::StoredMany(Box::new(many)));
+        self.journal.push(JournalStep::StoredMany(Box::new(many)));
     }
 
     /// Moves an instance to another parent, or to another position among its siblings.
@@ -518,7 +561,7 @@ impl Scene {
         let at = self.index(node);
         self.tree.unlink(node.0);
         self.tree.link(node.0, parent.0, index.map(|index| index as usize));
-        self.journal.steps.push(JournalStep::Moved { node: node.0, parent: before, index: at });
+        self.journal.push(JournalStep::Moved { node: node.0, parent: before, index: at });
         Ok(())
     }
 
@@ -531,7 +574,7 @@ impl Scene {
         let index = self.index(node);
         self.tree.unlink(node.0);
         self.deleted.insert(node.0);
-        self.journal.steps.push(JournalStep::Deleted { node: node.0, parent, index });
+        self.journal.push(JournalStep::Deleted { node: node.0, parent, index });
     }
 
     /// Returns references into a subtree from outside it, as (holder, property, referenced

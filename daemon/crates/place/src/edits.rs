@@ -59,6 +59,10 @@ impl EditColumn {
         page.map_or(UNTOUCHED, |slots| slots[node as usize % PAGE])
     }
 
+    pub(super) fn has_node(&self, node: u32) -> bool {
+        self.slot(node) != UNTOUCHED
+    }
+
     fn put_in_column(&mut self, node: u32, slot: EditSlot) -> EditSlot {
         let page = node / PAGE as u32;
         if slot == UNTOUCHED && !self.pages.contains_key(&page) {

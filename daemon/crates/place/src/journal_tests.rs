@@ -165,6 +165,37 @@ fn any_edits_can_be_rolled_back() {
 }
 
 #[test]
+fn one_state_is_always_the_same_file() {
+    check_seeds(0..60, |draws| {
+        let mut scene = start(draws);
+        let (mut files, mut marks) = (FxHashMap::default(), Vec::new());
+        for _ in 0..40 {
+            match draws.below(8) {
+                0 | 1 => marks.push((scene.journal_mark(), scene.state())),
+                2 => {
+                    if let Some((mark, state)) = marks.pop() {
+                        scene.rollback(mark);
+                        assert_eq!(scene.state(), state);
+                    }
+                }
+                3 if draws.below(4) == 0 => {
+                    let before = scene.state();
+                    scene.rebuild_file().unwrap();
+                    scene.forget_history();
+                    marks.clear();
+                    assert_eq!(scene.state(), before);
+                }
+                _ => edit(&mut scene, draws),
+            }
+            let file = scene.encode().unwrap();
+            let known = files.entry(scene.state()).or_insert_with(|| file.clone());
+            assert!(*known == file, "two files have the state {:?}", scene.state());
+        }
+        assert!(files.len() > 1);
+    });
+}
+
+#[test]
 fn files_keep_sibling_order() {
     for format in [FileFormat::Binary, FileFormat::Xml] {
         check_seeds(0..100, |draws| {

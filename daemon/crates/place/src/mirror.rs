@@ -297,7 +297,7 @@ impl Scene {
         if !self.journal.is_empty() {
             return out_of_sync("something is on trial");
         }
-        self.journal.pointers = None;
+        self.journal.note_other_change();
         match part {
             ScenePart::Begin { total } => self.begin_snapshot(*total),
             ScenePart::Nodes { nodes } => self.mirror_mut()?.add_nodes(nodes),

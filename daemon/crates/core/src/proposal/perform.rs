@@ -58,7 +58,6 @@ fn perform_inner(
     blobs: &BlobStore,
     keep: bool,
 ) -> Result<PerformedCommand, Refusal> {
-    let found = command.table().and_then(|table| planning.take_rows(table));
     let scene = planning.scene_mut();
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
@@ -94,6 +93,7 @@ fn perform_inner(
                 return refuse!("The command and its list of instances do not fit each other.");
             }
             let (table, restores) = (table.clone(), *restores);
+            let found = if restores { None } else { planning.found_rows(&table) };
             let set = InstanceSet { table, listed, props, restores, found };
             set.perform(planning.scene_mut(), ancestor, keep)
         }

@@ -27,7 +27,7 @@ pub(super) struct InstanceSet<'a> {
     pub(super) props: &'a Props,
     pub(super) restores: bool,
     /// The instances, if it is known that they are as the table lists them.
-    pub(super) found: Option<Vec<Node>>,
+    pub(super) found: Option<Arc<[Node]>>,
 }
 
 impl InstanceSet<'_> {
@@ -44,7 +44,7 @@ impl InstanceSet<'_> {
         } else {
             let nodes = scene.locate_rows(&listed)?;
             check_set(scene, &listed, &nodes, props, restores)?;
-            nodes
+            nodes.into()
         };
         if restores {
             scene.restore_listed_values(&listed, &nodes)?;
@@ -179,12 +179,9 @@ impl ProposalDraft<'_> {
         let SetGroup { props, nodes, table } = group;
         let target = self.scene.target(self.scene.common_ancestor(&nodes));
         let (count, table) = (nodes.len() as u32, self.scene.add_table(table));
-        self.scene.remember_rows(table.clone(), nodes);
+        self.scene.remember_rows(&table, nodes);
         let command = Command::SetMany { target, count, table, props, restores: false };
-        let pushed = self.push_command(command).map(drop);
-        // A command that was refused has not taken them.
-        self.scene.forget_rows();
-        pushed
+        self.push_command(command).map(drop)
     }
 
     /// Drafts a command over many instances for some of them, by their positions in its table in

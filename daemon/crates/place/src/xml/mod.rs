@@ -307,6 +307,25 @@ impl XmlFile {
         }
     }
 
+    /// Visits what the file stores for the properties of an instance, except hidden ones: the bytes
+    /// of an element, and a function that reads the value.
+    pub(super) fn visit_elements(
+        &self,
+        node: u32,
+        visit: &mut dyn FnMut(Ustr, &[u8], &dyn Fn() -> Option<Variant>),
+    ) {
+        let (elements, layout) = self.elements_of(node);
+        let content = self.properties_content(node);
+        let is_shown = |key: &&Ustr| key.as_str() != NAME && !key.starts_with(HIDDEN);
+        for key in layout.names().iter().filter(is_shown) {
+            let source = layout.get(*key);
+            let found = source.and_then(|it| Some((it, elements.get(it.at as usize)?)));
+            let Some((source, element)) = found else { continue };
+            let read = || source.convert_value(self.read_element(node, element)?);
+            visit(*key, content.get(element.whole.clone()).unwrap_or_default(), &read);
+        }
+    }
+
     /// Returns the text that the file has for a string property.
     pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
         let (_, whole) = self.locate_property(node, key)?;

@@ -69,7 +69,8 @@ fn edit(scene: &mut Scene, draws: &mut RandomDraws) {
 fn hash(scene: &Scene, nodes: &[Node]) -> Fingerprint {
     let nodes: Vec<u32> = nodes.iter().map(|node| node.0).collect();
     let mut hashing = FingerprintHasher::default();
-    scene.hash_other_values(&nodes, &FxHashSet::default(), &mut hashing);
+    let file = scene.file.binary().unwrap();
+    scene.hash_other_values(file, &nodes, &FxHashSet::default(), &mut hashing);
     hashing.finish()
 }
 
