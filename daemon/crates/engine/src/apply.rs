@@ -9,6 +9,7 @@ use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceError;
 
 use crate::planner::Planner;
+use crate::revert::RunReader;
 use crate::target::{ApplyContext, ApprovedProposal, PreparedChange, ReadyChange};
 use crate::{Engine, EngineError};
 
@@ -39,6 +40,7 @@ impl Engine {
             return self.flush_unrecorded();
         }
         self.drop_overlay();
+        self.reverted_run = RunReader::default();
         self.load_proposal_blobs(proposals)?;
         let may_rebase = self.applying.rebase_count < MAX_REBASES;
         let Some(state) = self.executor.workflow(workflow) else {

@@ -56,6 +56,7 @@ pub use self::apply::name_proposals;
 pub use self::file_parts::restore_interrupted_files;
 pub use self::member_rows::read_member_rows;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
+use self::revert::RunReader;
 pub use self::revert::find_applied_ack;
 pub use self::target::{HybridTarget, PlaceFileTarget, RojoTarget, Target, studio};
 pub use self::workflow_run::WorkflowRun;
@@ -178,6 +179,8 @@ pub struct Engine {
     target: Target,
     applying: ApplyProgress,
     requests: RequestMemory,
+    /// The run whose proposals are being reverted.
+    reverted_run: RunReader,
     /// Proposals beyond this mode need the user's approval, whatever mode their workflow began
     /// with.
     mode_limit: Mode,

@@ -31,7 +31,7 @@ impl Engine {
                 "`proposal` must be the ID of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match find_applied_ack(self.executor.ledger(), seq)? {
+        let (title, ack) = match self.reverted_run.find_ack(self.executor.ledger(), seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -153,10 +153,10 @@ pub(crate) fn collect_steps(
     ledger: &Ledger,
     proposals: &[ApprovedProposal<'_>],
 ) -> Result<Option<Vec<StepJournal>>, EngineError> {
-    let mut steps = Vec::new();
+    let (mut steps, mut run) = (Vec::new(), RunReader::default());
     let mut left = reverted_proposals(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| find_applied_ack(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| run.find_ack(ledger, seq)).transpose()? else {
             return Ok(None);
         };
         let record = match &ack.bytes {
@@ -166,7 +166,7 @@ pub(crate) fn collect_steps(
         let Some(step) = record.as_deref().and_then(StepJournal::from_bytes) else {
             return Ok(None);
         };
-        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        let together = run.applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
         if !together.iter().all(|seq| left.contains(&Some(*seq))) {
             return Ok(None);
         }
@@ -184,9 +184,10 @@ pub(crate) fn collect_patches(
     proposals: &[ApprovedProposal<'_>],
 ) -> Result<Option<RestorePatches>, EngineError> {
     let mut back = RestorePatches { patches: Vec::new(), hash: file.clone() };
+    let mut run = RunReader::default();
     let mut left = reverted_proposals(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| find_applied_ack(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| run.find_ack(ledger, seq)).transpose()? else {
             return Ok(None);
         };
         let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref())
@@ -198,7 +199,7 @@ pub(crate) fn collect_patches(
         else {
             return Ok(None);
         };
-        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        let together = run.applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
         if !together.iter().all(|seq| left.contains(&Some(*seq))) {
             return Ok(None);
         }
@@ -209,21 +210,78 @@ pub(crate) fn collect_patches(
     Ok(Some(back))
 }
 
-/// Returns the proposals that were applied in one step with another.
-fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, EngineError> {
-    let Some(record) = ledger.record_at(seq)? else {
-        return Ok(Vec::new());
-    };
-    let mut state = LedgerState::default();
-    for record in ledger.workflow_records(record.workflow)? {
-        state.apply_record(&record);
+/// Reads what became of proposals. Keeps the run that was read last, because mostly many proposals
+/// of one run are reverted.
+#[derive(Debug, Default)]
+pub(crate) struct RunReader {
+    state: LedgerState,
+    /// The run, and the last of its entries that was read.
+    read: Option<(Seq, Seq)>,
+}
+
+impl RunReader {
+    /// Returns the run of an entry, up to date; None if there is no such entry.
+    fn run_of(&mut self, ledger: &Ledger, seq: Seq) -> Result<Option<&Workflow>, EngineError> {
+        let Some(record) = ledger.record_at(seq)? else {
+            return Ok(None);
+        };
+        let run = record.workflow;
+        let read = self.read.filter(|(of, _)| *of == run);
+        if read.is_none() {
+            *self = Self::default();
+        }
+        for record in ledger.workflow_records_after(run, read.map_or(Seq(0), |(_, last)| last))? {
+            self.state.apply_record(&record);
+            self.read = Some((run, record.seq));
+        }
+        Ok(self.state.workflow(run))
     }
-    let is_together = |status: &PendingStatus| match status {
-        PendingStatus::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
-        _ => false,
-    };
-    let proposals = state.workflow(record.workflow).into_iter().flat_map(Workflow::proposals);
-    Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
+
+    /// Returns the proposals that were applied in one step with another.
+    fn applied_together(
+        &mut self,
+        ledger: &Ledger,
+        seq: Seq,
+        ack: &Ack,
+    ) -> Result<Vec<Seq>, EngineError> {
+        let is_together = |status: &PendingStatus| match status {
+            PendingStatus::Applied(other) => {
+                (&other.after, &other.bytes) == (&ack.after, &ack.bytes)
+            }
+            _ => false,
+        };
+        let proposals = self.run_of(ledger, seq)?.into_iter().flat_map(Workflow::proposals);
+        Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
+    }
+
+    /// Returns the title and ack of an applied proposal.
+    fn find_ack(
+        &mut self,
+        ledger: &Ledger,
+        seq: Seq,
+    ) -> Result<Result<(String, Ack), Refusal>, EngineError> {
+        let Some(run) = self.run_of(ledger, seq)? else {
+            return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists its entries."));
+        };
+        if run.is_erased {
+            return Ok(refuse!(
+                "The changes of proposal {seq} were erased (`vector forget`), so it cannot be reverted."
+            ));
+        }
+        let pending = run.proposal(seq).map(|pending| (&pending.proposal, &pending.status));
+        Ok(match pending {
+            Some((proposal, PendingStatus::Applied(ack))) => {
+                Ok((proposal.title.clone(), ack.as_ref().clone()))
+            }
+            Some((_, PendingStatus::Undone(_))) => {
+                refuse!("Proposal {seq} was undone in Studio; redo it there to reapply it.")
+            }
+            Some(_) => {
+                refuse!("Proposal {seq} was never applied, so there is nothing to revert.")
+            }
+            None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
+        })
+    }
 }
 
 /// Returns the title and ack of an applied proposal.
@@ -231,30 +289,5 @@ pub fn find_applied_ack(
     ledger: &Ledger,
     seq: Seq,
 ) -> Result<Result<(String, Ack), Refusal>, EngineError> {
-    let Some(record) = ledger.record_at(seq)? else {
-        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists its entries."));
-    };
-    let mut state = LedgerState::default();
-    for record in ledger.workflow_records(record.workflow)? {
-        state.apply_record(&record);
-    }
-    let workflow = state.workflow(record.workflow);
-    if workflow.is_some_and(|it| it.is_erased) {
-        return Ok(refuse!(
-            "The changes of proposal {seq} were erased (`vector forget`), so it cannot be reverted."
-        ));
-    }
-    let pending = workflow.and_then(|workflow| workflow.proposal(seq));
-    Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
-        Some((proposal, PendingStatus::Applied(ack))) => {
-            Ok((proposal.title.clone(), ack.as_ref().clone()))
-        }
-        Some((_, PendingStatus::Undone(_))) => {
-            refuse!("Proposal {seq} was undone in Studio; redo it there to reapply it.")
-        }
-        Some(_) => {
-            refuse!("Proposal {seq} was never applied, so there is nothing to revert.")
-        }
-        None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
-    })
+    RunReader::default().find_ack(ledger, seq)
 }
