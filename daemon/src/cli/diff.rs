@@ -11,13 +11,13 @@ use clap::Args;
 use scene_schemas::proposal::ScriptDiff;
 use serde_json::{Value as Json, json};
 use vector_core::proposal::CONTEXT;
-use vector_place::diff::{SceneDifference, diff_scenes};
+use vector_place::diff::{PropertyChange, SceneDifference, visit_differences};
 
 use super::card::{format_value_change, script_head};
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
-use super::tree::{ChangeMark, TreeItem, draw_tree};
+use super::tree::{ChangeMark, ChangeTree, TreeItem};
 use super::{ExitStatus, error_sentence, hunks};
 use crate::parallel::run_both;
 
@@ -53,7 +53,8 @@ pub(super) fn run(args: &DiffArgs) -> ExitStatus {
 
 fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(args.json);
-    let found = terminal.with_spinner("Comparing", || {
+    let mut report = DiffReport::new(args.json);
+    terminal.with_spinner("Comparing", || {
         let read = |place: &Path| {
             let scene = read_place(place)?.scene.into_scene();
             scene.hash_instances();
@@ -62,104 +63,156 @@ fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
         let (a, b) = run_both(|| read(&args.a), || read(&args.b));
         // The process ends soon, and freeing a large place takes long.
         let (a, b) = (ManuallyDrop::new(a?), ManuallyDrop::new(b?));
-        anyhow::Ok(diff_scenes(&a, &b))
+        visit_differences(&a, &b, &mut |difference| report.add(difference));
+        anyhow::Ok(())
     })?;
-    if found.is_empty() {
+    if report.tally.is_empty() {
         print_status("no differences");
         return Ok(ExitStatus::Done);
     }
-    let text = if args.json {
-        let lines = found.iter().map(|it| format!("{}\n", difference_json(it)));
-        lines.collect()
-    } else {
-        render_diff(&found, stdout_style())
-    };
-    print_stdout(&text)?;
+    print_stdout(&report.render(stdout_style()))?;
     Ok(DIFFERENT)
 }
 
-/// Renders the tree, the script diffs and a summary.
-fn render_diff(found: &[SceneDifference], style: TextStyle) -> String {
-    let items: Vec<TreeItem> = found.iter().map(tree_item).collect();
-    let mut text = draw_tree(&items, style);
-    for difference in found {
-        if let SceneDifference::Script { path, before, after, .. } = difference {
-            let counts = vector_text_edit::line_counts(before, after);
-            let script = ScriptDiff {
-                command: 0,
-                path: path.clone(),
-                added: counts.added,
-                removed: counts.removed,
-                hunks: vector_text_edit::diff_hunks(before, after, CONTEXT),
-            };
-            let _ = writeln!(text, "\n{}", script_head(&script, style));
+/// The differences as they are printed.
+struct DiffReport {
+    output: DiffOutput,
+    tally: DiffTally,
+}
+
+enum DiffOutput {
+    /// One JSON object for each difference, one per line.
+    Json(String),
+    Text {
+        tree: ChangeTree,
+        scripts: Vec<ScriptDiff>,
+    },
+}
+
+impl DiffReport {
+    fn new(is_json: bool) -> Self {
+        let output = if is_json {
+            DiffOutput::Json(String::new())
+        } else {
+            DiffOutput::Text { tree: ChangeTree::default(), scripts: Vec::new() }
+        };
+        Self { output, tally: DiffTally::default() }
+    }
+
+    fn add(&mut self, difference: SceneDifference) {
+        self.tally.count(&difference);
+        match &mut self.output {
+            DiffOutput::Json(lines) => {
+                let _ = writeln!(lines, "{}", difference_json(&difference));
+            }
+            DiffOutput::Text { tree, scripts } => {
+                if let SceneDifference::Script { path, before, after, .. } = &difference {
+                    let counts = vector_text_edit::line_counts(before, after);
+                    scripts.push(ScriptDiff {
+                        command: 0,
+                        path: path.clone(),
+                        added: counts.added,
+                        removed: counts.removed,
+                        hunks: vector_text_edit::diff_hunks(before, after, CONTEXT),
+                    });
+                }
+                tree.add(tree_item(difference));
+            }
+        }
+    }
+
+    /// Renders the tree, the script diffs and a summary, or the lines of JSON.
+    fn render(self, style: TextStyle) -> String {
+        let (tree, scripts) = match self.output {
+            DiffOutput::Json(lines) => return lines,
+            DiffOutput::Text { tree, scripts } => (tree, scripts),
+        };
+        let mut text = tree.draw(style);
+        for script in &scripts {
+            let _ = writeln!(text, "\n{}", script_head(script, style));
             for line in hunks::hunk_lines(&script.hunks, style, true) {
                 text.push_str(&line);
                 text.push('\n');
             }
         }
+        let _ = writeln!(text, "\n{}", style.paint(PaintKind::Dim, self.tally.format()));
+        text
     }
-    let _ = writeln!(text, "\n{}", style.paint(PaintKind::Dim, format_tally(found)));
-    text
 }
 
-fn format_tally(found: &[SceneDifference]) -> String {
-    let (mut added, mut removed, mut moved, mut changed, mut scripts) = (0, 0, 0, 0, 0);
-    for difference in found {
+#[derive(Debug, Default)]
+struct DiffTally {
+    added: usize,
+    removed: usize,
+    moved: usize,
+    changed: usize,
+    scripts: usize,
+}
+
+impl DiffTally {
+    fn count(&mut self, difference: &SceneDifference) {
         match difference {
-            SceneDifference::Added { count, .. } => added += count,
-            SceneDifference::Removed { count, .. } => removed += count,
-            SceneDifference::Moved { .. } => moved += 1,
-            SceneDifference::Changed { .. } => changed += 1,
-            SceneDifference::Script { .. } => scripts += 1,
+            SceneDifference::Added { count, .. } => self.added += count,
+            SceneDifference::Removed { count, .. } => self.removed += count,
+            SceneDifference::Moved { .. } => self.moved += 1,
+            SceneDifference::Changed { .. } => self.changed += 1,
+            SceneDifference::Script { .. } => self.scripts += 1,
         }
     }
-    let parts = [
-        (added, "added"),
-        (removed, "removed"),
-        (moved, "moved"),
-        (changed, "with other properties"),
-    ];
-    let parts = parts.iter().filter(|(n, _)| *n > 0);
-    let mut parts: Vec<String> =
-        parts.map(|(n, what)| format!("{} {what}", count_noun(*n, "instance"))).collect();
-    if scripts > 0 {
-        parts.push(format!("{} with another text", count_noun(scripts, "script")));
+
+    fn is_empty(&self) -> bool {
+        self.instances().iter().all(|(n, _)| *n == 0) && self.scripts == 0
     }
-    parts.join(", ")
+
+    fn instances(&self) -> [(usize, &'static str); 4] {
+        [
+            (self.added, "added"),
+            (self.removed, "removed"),
+            (self.moved, "moved"),
+            (self.changed, "with other properties"),
+        ]
+    }
+
+    fn format(&self) -> String {
+        let parts = self.instances().into_iter().filter(|(n, _)| *n > 0);
+        let mut parts: Vec<String> =
+            parts.map(|(n, what)| format!("{} {what}", count_noun(n, "instance"))).collect();
+        if self.scripts > 0 {
+            parts.push(format!("{} with another text", count_noun(self.scripts, "script")));
+        }
+        parts.join(", ")
+    }
 }
 
-fn tree_item(difference: &SceneDifference) -> TreeItem {
+fn tree_item(difference: SceneDifference) -> TreeItem {
     let below = |n: usize| {
         if n > 1 { vec![count_noun(n, "instance")] } else { Vec::new() }
     };
     let (path, mark, class, notes) = match difference {
         SceneDifference::Added { path, class, count } => {
-            (path, ChangeMark::Added, class, below(*count))
+            (path, ChangeMark::Added, class, below(count))
         }
         SceneDifference::Removed { path, class, count } => {
-            (path, ChangeMark::Removed, class, below(*count))
+            (path, ChangeMark::Removed, class, below(count))
         }
-        SceneDifference::Moved { from, to, class } => (
-            to,
-            ChangeMark::Moved,
-            class,
-            vec![format!("was {}", terminal_line(&from.to_string()))],
-        ),
+        SceneDifference::Moved { from, to, class } => {
+            let from = format!("was {}", terminal_line(&from.to_string()));
+            (to, ChangeMark::Moved, class, vec![from])
+        }
         SceneDifference::Changed { path, class, properties } => {
-            let note = |it: &vector_place::diff::PropertyChange| {
+            let note = |it: &PropertyChange| {
                 let change = format_value_change(it.before.as_ref(), it.after.as_ref(), false);
                 terminal_line(&format!("{}  {change}", it.name)).into_owned()
             };
             (path, ChangeMark::Changed, class, properties.iter().map(note).collect())
         }
         SceneDifference::Script { path, class, before, after } => {
-            let counts = vector_text_edit::line_counts(before, after);
+            let counts = vector_text_edit::line_counts(&before, &after);
             let note = format!("+{} −{} lines", counts.added, counts.removed);
             (path, ChangeMark::Changed, class, vec![note])
         }
     };
-    TreeItem { path: path.clone(), mark, class: class.clone(), notes }
+    TreeItem { path, mark, class, notes }
 }
 
 fn difference_json(difference: &SceneDifference) -> Json {

@@ -54,9 +54,9 @@ pub(super) fn render_summary(
         }
         return text;
     };
-    let items: Vec<TreeItem> = applied.iter().flat_map(|(_, it, _)| proposal_items(it)).collect();
+    let items = applied.iter().flat_map(|(_, it, _)| proposal_items(it));
     text.push('\n');
-    push_cut(&mut text, &draw_tree(&items, style), style);
+    push_cut(&mut text, &draw_tree(items, style), style);
     text.push('\n');
     let what = count_noun(applied.len(), "proposal");
     if dry_run {

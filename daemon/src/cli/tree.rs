@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
 use scene_schemas::InstancePath;
-use scene_schemas::path::Segment;
 
 use super::style::{PaintKind, TextStyle, terminal_line, tree_name};
 
@@ -58,67 +59,141 @@ impl ChangeMark {
 }
 
 /// Draws the tree, each line ending in a newline.
-pub(super) fn draw_tree(items: &[TreeItem], style: TextStyle) -> String {
-    let tree = ChangeTree::from_items(items);
-    let mut lines = vec![tree.node_label(0, style)];
-    tree.note_lines(0, "", style, &mut lines);
-    tree.draw_node(0, "", style, &mut lines);
-    lines.push(String::new());
-    lines.join("\n")
+pub(super) fn draw_tree(items: impl IntoIterator<Item = TreeItem>, style: TextStyle) -> String {
+    let mut tree = ChangeTree::default();
+    items.into_iter().for_each(|item| tree.add(item));
+    tree.draw(style)
 }
 
-struct ChangeTree {
+/// A tree of differences, which may be as many as the instances of a place.
+#[derive(Debug)]
+pub(super) struct ChangeTree {
+    /// Names and classes.
+    texts: Vec<Rc<str>>,
+    text_numbers: HashMap<Rc<str>, u32>,
     nodes: Vec<TreeNode>,
+    /// The nodes by parent and key. A removed instance is shown beside a new one of the same name,
+    /// so they have separate keys.
+    known: FxHashMap<(u32, NodeKey), u32>,
+    /// The nodes on the path of the last item, which mostly begins like that of the next one.
+    last_path: Vec<(NodeKey, u32)>,
 }
 
-#[derive(Default)]
+/// What tells a node from its siblings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct NodeKey {
+    name: u32,
+    index: Option<u32>,
+    is_removed: bool,
+}
+
+#[derive(Debug)]
 struct TreeNode {
-    segment: Option<Segment>,
-    item: Option<(ChangeMark, String)>,
+    /// None for `game`.
+    key: Option<NodeKey>,
+    item: Option<(ChangeMark, u32)>,
     notes: Vec<String>,
-    children: Vec<usize>,
+    children: Vec<u32>,
     shape: u64,
     /// The number of instances drawn below it.
     below: usize,
 }
 
+impl TreeNode {
+    fn new(key: Option<NodeKey>) -> Self {
+        Self { key, item: None, notes: Vec::new(), children: Vec::new(), shape: 0, below: 0 }
+    }
+}
+
+impl Default for ChangeTree {
+    fn default() -> Self {
+        Self {
+            texts: Vec::new(),
+            text_numbers: HashMap::new(),
+            nodes: vec![TreeNode::new(None)],
+            known: FxHashMap::default(),
+            last_path: Vec::new(),
+        }
+    }
+}
+
 impl ChangeTree {
-    fn from_items(items: &[TreeItem]) -> Self {
-        let mut tree = Self { nodes: vec![TreeNode::default()] };
-        // A removed instance is shown beside a new one of the same name, so they have separate
-        // keys.
-        let mut known: HashMap<(usize, Segment, bool), usize> = HashMap::new();
-        for item in items {
-            let mut at = 0;
-            let last = item.path.segments.len().saturating_sub(1);
-            for (depth, segment) in item.path.segments.iter().enumerate() {
-                let mut gone = depth == last && item.mark == ChangeMark::Removed;
-                // A node that was context or changed so far is the removed instance. An added one
-                // is a different instance.
-                if gone
-                    && let Some(known) = known.get(&(at, segment.clone(), false))
-                    && !matches!(tree.nodes[*known].item, Some((ChangeMark::Added, _)))
-                {
-                    gone = false;
-                    tree.nodes[*known].remove_details();
-                }
-                let next = tree.nodes.len();
-                at = *known.entry((at, segment.clone(), gone)).or_insert_with(|| {
-                    tree.nodes[at].children.push(next);
-                    tree.nodes
-                        .push(TreeNode { segment: Some(segment.clone()), ..TreeNode::default() });
-                    next
-                });
+    pub(super) fn add(&mut self, item: TreeItem) {
+        let TreeItem { path, mark, class, notes } = item;
+        let last = path.segments.len().saturating_sub(1);
+        let mut at = 0;
+        for (depth, segment) in path.segments.into_iter().enumerate() {
+            let (name, index) = (self.text_number(&segment.name), segment.index);
+            let mut key = NodeKey { name, index, is_removed: false };
+            if depth == last && mark == ChangeMark::Removed {
+                key.is_removed = !self.replace_by_removed(at, key);
             }
-            tree.nodes[at].add_item(item);
+            at = match self.last_path.get(depth) {
+                Some((known, node)) if *known == key => *node,
+                _ => {
+                    self.last_path.truncate(depth);
+                    let node = self.child(at, key);
+                    self.last_path.push((key, node));
+                    node
+                }
+            };
         }
+        self.last_path.truncate(last + 1);
+        let class = self.text_number(&class);
+        self.nodes[at as usize].add_item(mark, class, notes);
+    }
+
+    /// Drops the details of a node that was context or changed so far, and is now the removed
+    /// instance. Returns false if there is none, or if an added one, which is another instance, has
+    /// this key.
+    fn replace_by_removed(&mut self, parent: u32, key: NodeKey) -> bool {
+        let Some(node) = self.known.get(&(parent, key)) else {
+            return false;
+        };
+        let node = &mut self.nodes[*node as usize];
+        let is_other = matches!(node.item, Some((ChangeMark::Added, _)));
+        if !is_other {
+            node.remove_details();
+        }
+        !is_other
+    }
+
+    /// Returns a child, and adds it if it is not there yet.
+    fn child(&mut self, parent: u32, key: NodeKey) -> u32 {
+        let next = self.nodes.len() as u32;
+        let child = *self.known.entry((parent, key)).or_insert(next);
+        if child == next {
+            self.nodes[parent as usize].children.push(next);
+            self.nodes.push(TreeNode::new(Some(key)));
+        }
+        child
+    }
+
+    fn text_number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.text_numbers.get(text) {
+            return *number;
+        }
+        let (number, text) = (self.texts.len() as u32, Rc::<str>::from(text));
+        self.texts.push(Rc::clone(&text));
+        self.text_numbers.insert(text, number);
+        number
+    }
+
+    /// Draws the tree, each line ending in a newline.
+    pub(super) fn draw(mut self, style: TextStyle) -> String {
         // Children come after their parents, so a backward walk visits children first.
-        for at in (0..tree.nodes.len()).rev() {
-            tree.nodes[at].shape = tree.shape_hash(at);
-            let children = tree.nodes[at].children.iter();
-            tree.nodes[at].below = children.map(|child| 1 + tree.nodes[*child].below).sum();
+        for at in (0..self.nodes.len()).rev() {
+            self.nodes[at].shape = self.shape_hash(at);
+            let children = self.nodes[at].children.iter();
+            self.nodes[at].below =
+                children.map(|child| 1 + self.nodes[*child as usize].below).sum();
         }
-        tree
+        let mut text = String::new();
+        text.push_str(&self.node_label(0, style));
+        text.push('\n');
+        self.note_lines(0, "", style, &mut text);
+        self.draw_node(0, "", style, &mut text);
+        text
     }
 
     fn shape_hash(&self, at: usize) -> u64 {
@@ -126,35 +201,37 @@ impl ChangeTree {
         let mut hasher = DefaultHasher::new();
         (&node.item, &node.notes).hash(&mut hasher);
         for child in &node.children {
-            self.nodes[*child].shape.hash(&mut hasher);
+            self.nodes[*child as usize].shape.hash(&mut hasher);
         }
         hasher.finish()
     }
 
     fn node_label(&self, at: usize, style: TextStyle) -> String {
         let node = &self.nodes[at];
-        let name = match &node.segment {
+        let name = match &node.key {
             None => "game".to_owned(),
-            Some(segment) => {
-                let index = segment.index.map_or(String::new(), |n| format!("[{n}]"));
-                format!("{}{index}", tree_name(&segment.name))
+            Some(key) => {
+                let name = tree_name(&self.texts[key.name as usize]);
+                key.index.map_or_else(|| name.clone().into_owned(), |n| format!("{name}[{n}]"))
             }
         };
         match &node.item {
             None => style.paint(PaintKind::Dim, name),
             Some((mark, class)) => {
-                let class = terminal_line(class);
-                let front = style.paint(mark.paint(), format!("{} {class}", mark.sign()));
+                let class = terminal_line(&self.texts[*class as usize]);
+                let front = style.paint(mark.paint(), format_args!("{} {class}", mark.sign()));
                 format!("{front} {}", style.paint(PaintKind::Bold, name))
             }
         }
     }
 
-    fn note_lines(&self, at: usize, indent: &str, style: TextStyle, lines: &mut Vec<String>) {
+    fn note_lines(&self, at: usize, indent: &str, style: TextStyle, text: &mut String) {
         let node = &self.nodes[at];
         let bar = if node.children.is_empty() { " " } else { "│" };
-        let front = style.paint(PaintKind::Dim, format!("{indent}{bar}   "));
-        lines.extend(node.notes.iter().map(|note| format!("{front}{note}")));
+        for note in &node.notes {
+            let front = style.paint(PaintKind::Dim, format_args!("{indent}{bar}   "));
+            push_line(&front, note, text);
+        }
     }
 
     /// The line that replaces siblings similar to this one.
@@ -166,47 +243,51 @@ impl ChangeTree {
         };
         match &node.item {
             Some((mark, class)) => {
-                let text = format!("… {n} more {} {}", mark.sign(), terminal_line(class));
+                let class = terminal_line(&self.texts[*class as usize]);
+                let text = format!("… {n} more {} {class}", mark.sign());
                 format!("{}{below}", style.paint(mark.paint(), text))
             }
             None => style.paint(PaintKind::Dim, format!("… {n} more like these{below}")),
         }
     }
 
-    fn draw_node(&self, at: usize, indent: &str, style: TextStyle, lines: &mut Vec<String>) {
+    fn draw_node(&self, at: usize, indent: &str, style: TextStyle, text: &mut String) {
         let children = &self.nodes[at].children;
         let mut done = 0;
-        while done < children.len() {
-            let shape = self.nodes[children[done]].shape;
+        while let Some(first) = children.get(done).map(|child| &self.nodes[*child as usize]) {
             let run = children[done..]
                 .iter()
-                .take_while(|child| self.nodes[**child].shape == shape)
+                .take_while(|child| self.nodes[**child as usize].shape == first.shape)
                 .count();
             // Replacing only one line by a note saves nothing.
-            let limit = RUN_LINES / (1 + self.nodes[children[done]].below);
-            let limit = limit.clamp(2, RUN);
+            let limit = (RUN_LINES / (1 + first.below)).clamp(2, RUN);
             let shown = if run > limit + 1 { limit } else { run };
-            for child in &children[done..done + shown] {
-                let is_last = *child == children[children.len() - 1];
+            for (nth, child) in children[done..done + shown].iter().enumerate() {
+                let child = *child as usize;
+                let is_last = done + nth + 1 == children.len();
                 let (branch, below) =
                     if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-                let front = style.paint(PaintKind::Dim, format!("{indent}{branch}"));
-                lines.push(format!("{front}{}", self.node_label(*child, style)));
+                let front = style.paint(PaintKind::Dim, format_args!("{indent}{branch}"));
+                push_line(&front, &self.node_label(child, style), text);
                 let indent = format!("{indent}{below}");
-                self.note_lines(*child, &indent, style, lines);
-                self.draw_node(*child, &indent, style, lines);
+                self.note_lines(child, &indent, style, text);
+                self.draw_node(child, &indent, style, text);
             }
             done += run;
             if shown < run {
                 let branch = if done == children.len() { "└─ " } else { "├─ " };
-                let more = self.similar_line(children[done - 1], run - shown, style);
-                lines.push(format!(
-                    "{}{more}",
-                    style.paint(PaintKind::Dim, format!("{indent}{branch}"))
-                ));
+                let more = self.similar_line(children[done - 1] as usize, run - shown, style);
+                let front = style.paint(PaintKind::Dim, format_args!("{indent}{branch}"));
+                push_line(&front, &more, text);
             }
         }
     }
+}
+
+fn push_line(front: &str, line: &str, text: &mut String) {
+    text.push_str(front);
+    text.push_str(line);
+    text.push('\n');
 }
 
 impl TreeNode {
@@ -217,15 +298,19 @@ impl TreeNode {
         self.children.clear();
     }
 
-    fn add_item(&mut self, item: &TreeItem) {
+    fn add_item(&mut self, mark: ChangeMark, class: u32, notes: Vec<String>) {
         match &mut self.item {
             // An added instance already has all its values.
-            Some((ChangeMark::Added, _)) if item.mark == ChangeMark::Changed => return,
-            Some((mark, _)) if *mark == ChangeMark::Changed => *mark = item.mark,
+            Some((ChangeMark::Added, _)) if mark == ChangeMark::Changed => return,
+            Some((known, _)) if *known == ChangeMark::Changed => *known = mark,
             Some(_) => {}
-            None => self.item = Some((item.mark, item.class.clone())),
+            None => self.item = Some((mark, class)),
         }
-        self.notes.extend(item.notes.iter().cloned());
+        if self.notes.is_empty() {
+            self.notes = notes;
+        } else {
+            self.notes.extend(notes);
+        }
     }
 }
 
@@ -244,7 +329,7 @@ mod tests {
 
     #[track_caller]
     fn check(items: &[TreeItem], picture: &str) {
-        assert_eq!(super::draw_tree(items, TextStyle::plain()), picture);
+        assert_eq!(super::draw_tree(items.to_vec(), TextStyle::plain()), picture);
     }
 
     #[test]
@@ -305,9 +390,9 @@ game
                 .into_iter()
                 .chain(below)
         });
-        let rows = draw_tree(&rows.collect::<Vec<_>>(), TextStyle::plain());
+        let rows = draw_tree(rows, TextStyle::plain());
         assert!(rows.ends_with("   └─ … 8 more + Model, each with 10 below\n"), "{rows}");
-        let picture = draw_tree(&items, TextStyle::plain());
+        let picture = draw_tree(items, TextStyle::plain());
         assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
         assert!(picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"), "{picture}");
     }

@@ -79,7 +79,16 @@ pub struct PropertyChange {
 /// `b`. Removed instances are listed after the parent that they were removed from.
 #[must_use]
 pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
-    if a.is_same_file(b) { Vec::new() } else { diff_sides(make_side(a), make_side(b)) }
+    let mut found = Vec::new();
+    visit_differences(a, b, &mut |difference| found.push(difference));
+    found
+}
+
+/// Visits what [`diff_scenes`] returns, one by one: there may be as many as instances.
+pub fn visit_differences(a: &Scene, b: &Scene, visit: &mut dyn FnMut(SceneDifference)) {
+    if !a.is_same_file(b) {
+        compare_sides(make_side(a), make_side(b), visit);
+    }
 }
 
 /// Returns a scene as one side of a comparison. Hashes it, unless that was done before.
@@ -90,7 +99,7 @@ fn make_side(scene: &Scene) -> DiffSide<'_> {
     DiffSide::new(flat, hashes)
 }
 
-fn diff_sides<'a>(a: DiffSide<'a>, b: DiffSide<'a>) -> Vec<SceneDifference> {
+fn compare_sides<'a>(a: DiffSide<'a>, b: DiffSide<'a>, visit: &mut dyn FnMut(SceneDifference)) {
     let mut sides = PairedSides::new(a, b);
     let mut changes = sides.find_changes(is_other_id);
     changes.retain(|change| !change.key.starts_with(HIDDEN));
@@ -99,13 +108,12 @@ fn diff_sides<'a>(a: DiffSide<'a>, b: DiffSide<'a>) -> Vec<SceneDifference> {
         gone: count_regions(&sides.a),
         new: count_regions(&sides.b),
         sides: &sides,
-        found: Vec::new(),
+        visit,
     };
     for at in 0..sides.b.flat.len() {
         let changed = changes.next_if(|all| all[0].at == at);
         report.visit_instance(at, changed.unwrap_or_default());
     }
-    report.found
 }
 
 /// The pairing of instances between two scenes.
@@ -330,7 +338,7 @@ struct DifferenceReport<'a, 'b> {
     sides: &'b PairedSides<'a>,
     gone: Vec<u32>,
     new: Vec<u32>,
-    found: Vec<SceneDifference>,
+    visit: &'b mut dyn FnMut(SceneDifference),
 }
 
 impl DifferenceReport<'_, '_> {
@@ -340,7 +348,7 @@ impl DifferenceReport<'_, '_> {
         let PairedSides { a, b, .. } = self.sides;
         let Some(was) = b.counterpart(at) else {
             if self.new[at] > 0 {
-                self.found.push(SceneDifference::Added {
+                (self.visit)(SceneDifference::Added {
                     path: path_of(b, at),
                     class: class_name(b, at),
                     count: self.new[at] as usize,
@@ -351,7 +359,7 @@ impl DifferenceReport<'_, '_> {
         if at > 0 {
             let parent = b.flat.parent_of(at);
             if b.counterpart(parent) != Some(a.flat.parent_of(was)) {
-                self.found.push(SceneDifference::Moved {
+                (self.visit)(SceneDifference::Moved {
                     from: path_of(a, was),
                     to: path_of(b, at),
                     class: class_name(b, at),
@@ -361,7 +369,7 @@ impl DifferenceReport<'_, '_> {
         }
         for child in a.flat.children_of(was) {
             if self.gone[child] > 0 {
-                self.found.push(SceneDifference::Removed {
+                (self.visit)(SceneDifference::Removed {
                     path: path_of(a, child),
                     class: class_name(a, child),
                     count: self.gone[child] as usize,
@@ -401,7 +409,7 @@ impl DifferenceReport<'_, '_> {
             names.retain(|name| name != "Source");
         }
         if !names.is_empty() {
-            self.found.push(SceneDifference::Changed {
+            (self.visit)(SceneDifference::Changed {
                 path: b.path(new),
                 class: class_name(&sides.b, is),
                 properties: names
@@ -415,7 +423,7 @@ impl DifferenceReport<'_, '_> {
             });
         }
         if let Some((before, after)) = texts {
-            self.found.push(SceneDifference::Script {
+            (self.visit)(SceneDifference::Script {
                 path: b.path(new),
                 class: class_name(&sides.b, is),
                 before: before.into_owned(),
