@@ -48,19 +48,18 @@ impl DaemonActor {
         of: impl Fn(&Ledger, &Workflow, Seq, (Seq, &PendingProposal)) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut found = Vec::new();
-        for started in self.ledger.unfinished_starts().map_err(|error| ledger_failure(&error))? {
-            let read = self.workflow_cache.current_state(&self.ledger, started.seq);
-            let state = read.map_err(|error| ledger_failure(&error))?;
-            let Some(workflow) = state.workflow(started.seq) else {
+        let unfinished = self.workflow_cache.unfinished_workflows(&self.ledger);
+        for seq in unfinished.map_err(|error| ledger_failure(&error))? {
+            let Some(workflow) = self.workflow_cache.known_workflow(seq) else {
                 continue;
             };
             // A proposal of another process is decided in that process.
-            if is_elsewhere(&self.ledger, started.seq, workflow) {
+            if is_elsewhere(&self.ledger, seq, workflow) {
                 continue;
             }
             let waiting =
                 workflow.proposals().filter(|(_, it)| it.status == PendingStatus::Waiting);
-            found.extend(waiting.filter_map(|it| of(&self.ledger, workflow, started.seq, it)));
+            found.extend(waiting.filter_map(|it| of(&self.ledger, workflow, seq, it)));
         }
         Ok(found)
     }

@@ -3,7 +3,7 @@
 //! [`read_workflow`] reads a whole state; [`WorkflowCache`] keeps states and reads only new
 //! entries.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use scene_schemas::api::{ContextUsage, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
@@ -90,6 +90,9 @@ pub struct WorkflowCache {
     /// Finished workflows, in the order in which they are dropped. The others are read often, to
     /// count pending proposals, and stay cached.
     finished: VecDeque<Seq>,
+    /// The workflows without an end, and the last entry of the ledger that was looked at for them;
+    /// None before the first time.
+    unfinished: Option<(BTreeSet<Seq>, Seq)>,
 }
 
 impl WorkflowCache {
@@ -100,6 +103,36 @@ impl WorkflowCache {
         workflow: Seq,
     ) -> Result<&LedgerState, LedgerError> {
         Ok(&self.current_reading(ledger, workflow)?.state)
+    }
+
+    /// Returns the workflows without an end, in order. Looks only at those with new entries, and
+    /// brings the states of all of them up to date.
+    pub fn unfinished_workflows(&mut self, ledger: &Ledger) -> Result<Vec<Seq>, LedgerError> {
+        let head = ledger.last_seq()?;
+        let (mut unfinished, changed) = match self.unfinished.take() {
+            Some((known, last)) if last == head => (known, Vec::new()),
+            Some((known, last)) => (known, ledger.workflows_after(last)?),
+            None => {
+                let started = ledger.unfinished_starts()?.into_iter().map(|it| it.seq);
+                (BTreeSet::new(), started.collect())
+            }
+        };
+        for seq in changed {
+            let state = self.current_state(ledger, seq)?;
+            if state.workflow(seq).is_some_and(|it| !it.is_over()) {
+                unfinished.insert(seq);
+            } else {
+                unfinished.remove(&seq);
+            }
+        }
+        let all = unfinished.iter().copied().collect();
+        self.unfinished = Some((unfinished, head));
+        Ok(all)
+    }
+
+    /// Returns a workflow's state as of the last time that it was looked at; None if it was not.
+    pub fn known_workflow(&self, workflow: Seq) -> Option<&Workflow> {
+        self.readings.get(&workflow)?.state.workflow(workflow)
     }
 
     /// Returns a workflow's current state with its model usage.
@@ -158,6 +191,33 @@ mod tests {
         ledger
             .append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })
             .unwrap();
+    }
+
+    #[test]
+    fn cache_knows_the_unfinished_workflows_as_the_ledger_does() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let mut readings = WorkflowCache::default();
+        let mut open = Vec::new();
+        for n in 0..120 {
+            open.extend([begin(&ledger), begin(&ledger)]);
+            if n % 3 > 0 {
+                end(&ledger, open.swap_remove(n % open.len()));
+            }
+            if n % 7 == 0 {
+                end(&ledger, open.pop().unwrap());
+            }
+            if n % 2 == 0 {
+                continue;
+            }
+            let stored = ledger.unfinished_starts().unwrap();
+            let stored: Vec<Seq> = stored.into_iter().map(|it| it.seq).collect();
+            assert_eq!(readings.unfinished_workflows(&ledger).unwrap(), stored);
+            assert_eq!(readings.unfinished_workflows(&ledger).unwrap(), stored);
+            for seq in stored {
+                assert!(!readings.known_workflow(seq).unwrap().is_over());
+            }
+        }
     }
 
     #[test]

@@ -255,6 +255,18 @@ impl Ledger {
         self.query_records(UNFINISHED, [])
     }
 
+    /// The workflows with entries after a position, each once.
+    pub fn workflows_after(&self, after: Seq) -> Result<Vec<Seq>, LedgerError> {
+        let query = "SELECT DISTINCT workflow FROM entries WHERE seq > ?1 ORDER BY workflow";
+        self.lock_reader()
+            .prepare_cached(query)
+            .and_then(|mut statement| {
+                let rows = statement.query_map([to_sql(after)], |row| row.get::<_, i64>(0))?;
+                rows.map(|workflow| Ok(Seq(workflow?.unsigned_abs()))).collect()
+            })
+            .map_err(|source| LedgerError::from_sql(&self.file, source))
+    }
+
     /// The newest `started` records, newest first, at most `limit`.
     pub fn recent_starts(&self, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
