@@ -43,6 +43,10 @@ impl DaemonActor {
         Ok(waiting)
     }
 
+    fn count_pending(&mut self) -> Result<usize, Failure> {
+        Ok(self.collect_pending(|_, _, _, _| Some(()))?.len())
+    }
+
     fn collect_pending<T>(
         &mut self,
         of: impl Fn(&Ledger, &Workflow, Seq, (Seq, &PendingProposal)) -> Option<T>,
@@ -110,6 +114,11 @@ impl DaemonActor {
 impl DaemonHandle {
     pub fn list_proposals(&self) -> Answer<Proposals> {
         self.run(DaemonActor::list_proposals)
+    }
+
+    /// Returns the number of pending proposals.
+    pub fn count_pending(&self) -> Answer<usize> {
+        self.run(DaemonActor::count_pending)
     }
 
     /// Lists the pending proposals without their changes.

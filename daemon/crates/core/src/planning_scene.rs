@@ -214,7 +214,9 @@ impl PlanningScene {
     /// keeps its analyzed texts, so that only texts that differ are read again.
     pub fn replace_with(&mut self, read: Self) {
         let (index, mut tables) = (self.index.take().into_unlinked(), self.tables.take());
-        tables.values_mut().for_each(|known| known.found = None);
+        for known in tables.values_mut() {
+            known.found = None;
+        }
         *self = Self { index: RefCell::new(index), tables: RefCell::new(tables), ..read };
     }
 

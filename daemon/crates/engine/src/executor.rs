@@ -119,8 +119,7 @@ impl Executor {
 
     /// Returns a proposal of any active workflow, with that workflow.
     pub(crate) fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
-        self.active_workflows()
-            .find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+        self.state.find_proposal(proposal).filter(|(workflow, _)| self.tasks.contains_key(workflow))
     }
 
     /// Returns the proposals of all active workflows, oldest first.

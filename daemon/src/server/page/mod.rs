@@ -133,7 +133,7 @@ async fn render_part(
             let found = daemon.session(&session)?.find_instances(wanted).await?;
             conversation::mention_list(&found, &typed)
         }
-        "waiting" => maud::html! { (daemon.list_pending().await?.len()) },
+        "waiting" => maud::html! { (daemon.count_pending().await?) },
         "proposals" => review::proposals_page(daemon).await?,
         "proposal" => review::proposal_page(daemon, parameters).await?,
         "rows" => review::member_rows_page(daemon, parameters).await?,

@@ -12,7 +12,8 @@ use super::{LedgerState, PendingProposal, PendingStatus, Workflow};
 impl LedgerState {
     /// Returns a proposal and its workflow.
     pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
-        let mut workflows = self.workflows.iter();
+        // It is mostly in the last one that began before it.
+        let mut workflows = self.workflows.range(..=proposal).rev();
         workflows.find_map(|(seq, workflow)| Some((*seq, workflow.proposal(proposal)?)))
     }
 

@@ -31,7 +31,9 @@ impl Scene {
         let mut hashing = FingerprintHasher::default();
         let Some(file) = self.file.binary() else {
             let mut values = ValueSum::new(self, &except);
-            ambiguous.into_iter().for_each(|node| hashing.update(&values.identity(node)));
+            for node in ambiguous {
+                hashing.update(&values.identity(node));
+            }
             return Some(hashing.finish());
         };
         let mut without_id = Vec::new();

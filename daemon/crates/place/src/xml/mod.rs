@@ -66,6 +66,9 @@ pub(super) struct XmlFile {
     dangling: OnceCell<FxHashSet<String>>,
 }
 
+/// Gets a property, the bytes of its element, and a function that reads its value.
+type ElementVisitor<'a> = dyn FnMut(Ustr, &[u8], &dyn Fn() -> Option<Variant>) + 'a;
+
 /// The ranges of an item's property elements in its content, with the sources of the properties.
 type ElementRanges = FxHashMap<Ustr, (ValueSource, Range<usize>)>;
 
@@ -309,11 +312,7 @@ impl XmlFile {
 
     /// Visits what the file stores for the properties of an instance, except hidden ones: the bytes
     /// of an element, and a function that reads the value.
-    pub(super) fn visit_elements(
-        &self,
-        node: u32,
-        visit: &mut dyn FnMut(Ustr, &[u8], &dyn Fn() -> Option<Variant>),
-    ) {
+    pub(super) fn visit_elements(&self, node: u32, visit: &mut ElementVisitor<'_>) {
         let (elements, layout) = self.elements_of(node);
         let content = self.properties_content(node);
         let is_shown = |key: &&Ustr| key.as_str() != NAME && !key.starts_with(HIDDEN);
