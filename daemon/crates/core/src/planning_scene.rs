@@ -57,13 +57,15 @@ struct KnownTable {
     table: Arc<InstanceTable>,
     /// Its bytes, until they are taken.
     bytes: Option<Vec<u8>>,
-    /// A state of the scene in which the listed instances are as they are listed.
     found: Option<FoundRows>,
 }
 
+/// The listed instances in a state of the scene in which they are as a command expects.
 #[derive(Debug)]
 struct FoundRows {
     state: SceneState,
+    /// Whether the command restores the listed values, and does not replace them.
+    restores: bool,
     nodes: Arc<[Node]>,
 }
 
@@ -145,19 +147,21 @@ impl PlanningScene {
         hash
     }
 
-    /// Remembers the instances of a table that was just made of them, in order.
-    pub(crate) fn remember_rows(&self, table: &Fingerprint, nodes: Vec<Node>) {
+    /// Remembers the instances of a table, in order, that are as a command expects in the current
+    /// state of the scene.
+    pub(crate) fn remember_rows(&self, table: &Fingerprint, restores: bool, nodes: Arc<[Node]>) {
         if let Some(known) = self.tables.borrow_mut().get_mut(table) {
-            known.found = Some(FoundRows { state: self.scene.state(), nodes: nodes.into() });
+            known.found = Some(FoundRows { state: self.scene.state(), restores, nodes });
         }
     }
 
-    /// Returns the instances of a table if the scene is in a state in which they are as they are
-    /// listed, as far as it is remembered.
-    pub(crate) fn found_rows(&self, table: &Fingerprint) -> Option<Arc<[Node]>> {
+    /// Returns the instances of a table if it is remembered that they are as a command expects in
+    /// the current state of the scene.
+    pub(crate) fn found_rows(&self, table: &Fingerprint, restores: bool) -> Option<Arc<[Node]>> {
         let tables = self.tables.borrow();
         let found = tables.get(table)?.found.as_ref()?;
-        (found.state == self.scene.state()).then(|| Arc::clone(&found.nodes))
+        let is_now = found.state == self.scene.state() && found.restores == restores;
+        is_now.then(|| Arc::clone(&found.nodes))
     }
 
     /// Returns the table that a command names.

@@ -115,7 +115,10 @@ pub(crate) fn draft_inverse(
         );
     }
     let is_known = is_as_left && is_there;
-    let command = relocate_command(draft.scene(), command, draft.blobs())?;
+    // The instances of a place file have the same numbers if it has the same bytes.
+    let is_located = is_known && matches!(command, Command::SetMany { .. });
+    let command =
+        if is_located { command } else { relocate_command(draft.scene(), command, draft.blobs())? };
     if left.is_some()
         && (is_delete || !is_known)
         && target_fingerprint(draft.scene(), &command, draft.blobs())?.as_ref() != left

@@ -13,7 +13,7 @@ use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
 use vector_place::{DetachedSubtree, JournalMark, Node, Scene, reflection};
 
 use super::inverse::UndoStep;
-use super::set_many::InstanceSet;
+use super::set_many::{InstanceSet, find_members};
 use crate::planning_scene::PlanningScene;
 
 /// Removed subtrees and large texts, by hash.
@@ -93,8 +93,8 @@ fn perform_inner(
                 return refuse!("The command and its list of instances do not fit each other.");
             }
             let (table, restores) = (table.clone(), *restores);
-            let found = if restores { None } else { planning.found_rows(&table) };
-            let set = InstanceSet { table, listed, props, restores, found };
+            let nodes = find_members(planning, &table, &listed, props, restores)?;
+            let set = InstanceSet { table, listed, props, restores, nodes };
             set.perform(planning.scene_mut(), ancestor, keep)
         }
         Command::Move { target, parent, index, expect } => {

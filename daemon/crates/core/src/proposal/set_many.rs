@@ -26,26 +26,39 @@ pub(super) struct InstanceSet<'a> {
     pub(super) listed: Arc<InstanceTable>,
     pub(super) props: &'a Props,
     pub(super) restores: bool,
-    /// The instances, if it is known that they are as the table lists them.
-    pub(super) found: Option<Arc<[Node]>>,
+    /// The instances, which are as the command expects.
+    pub(super) nodes: Arc<[Node]>,
+}
+
+/// Finds the instances of a command, and checks that they are as it expects.
+///
+/// # Errors
+/// One of them is gone, or has changed since the command was planned.
+pub(super) fn find_members(
+    planning: &PlanningScene,
+    table: &Fingerprint,
+    listed: &InstanceTable,
+    props: &Props,
+    restores: bool,
+) -> Result<Arc<[Node]>, Refusal> {
+    if let Some(nodes) = planning.found_rows(table, restores) {
+        return Ok(nodes);
+    }
+    let nodes: Arc<[Node]> = planning.locate_rows(listed)?.into();
+    check_set(planning, listed, &nodes, props, restores)?;
+    planning.remember_rows(table, restores, Arc::clone(&nodes));
+    Ok(nodes)
 }
 
 impl InstanceSet<'_> {
-    /// Changes the instances if they are as they were when the command was planned.
+    /// Changes the instances.
     pub(super) fn perform(
         self,
         scene: &mut Scene,
         ancestor: Node,
         keep: bool,
     ) -> Result<PerformedCommand, Refusal> {
-        let Self { table, listed, props, restores, found } = self;
-        let nodes = if let Some(nodes) = found {
-            nodes
-        } else {
-            let nodes = scene.locate_rows(&listed)?;
-            check_set(scene, &listed, &nodes, props, restores)?;
-            nodes.into()
-        };
+        let Self { table, listed, props, restores, nodes } = self;
         if restores {
             scene.restore_listed_values(&listed, &nodes)?;
         } else {
@@ -179,7 +192,7 @@ impl ProposalDraft<'_> {
         let SetGroup { props, nodes, table } = group;
         let target = self.scene.target(self.scene.common_ancestor(&nodes));
         let (count, table) = (nodes.len() as u32, self.scene.add_table(table));
-        self.scene.remember_rows(&table, nodes);
+        self.scene.remember_rows(&table, false, nodes.into());
         let command = Command::SetMany { target, count, table, props, restores: false };
         self.push_command(command).map(drop)
     }
