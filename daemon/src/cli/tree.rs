@@ -4,10 +4,9 @@
 //! Runs of similar siblings are cut after a dozen. This module does not know where the differences
 //! come from.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::rc::Rc;
 
+use rbx_dom_weak::{Ustr, ustr};
 use rustc_hash::FxHashMap;
 use scene_schemas::InstancePath;
 
@@ -68,9 +67,6 @@ pub(super) fn draw_tree(items: impl IntoIterator<Item = TreeItem>, style: TextSt
 /// A tree of differences, which may be as many as the instances of a place.
 #[derive(Debug)]
 pub(super) struct ChangeTree {
-    /// Names and classes.
-    texts: Vec<Rc<str>>,
-    text_numbers: HashMap<Rc<str>, u32>,
     nodes: Vec<TreeNode>,
     /// The nodes by parent and key. A removed instance is shown beside a new one of the same name,
     /// so they have separate keys.
@@ -82,7 +78,7 @@ pub(super) struct ChangeTree {
 /// What tells a node from its siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct NodeKey {
-    name: u32,
+    name: Ustr,
     index: Option<u32>,
     is_removed: bool,
 }
@@ -91,7 +87,7 @@ struct NodeKey {
 struct TreeNode {
     /// None for `game`.
     key: Option<NodeKey>,
-    item: Option<(ChangeMark, u32)>,
+    item: Option<(ChangeMark, Ustr)>,
     notes: Vec<String>,
     children: Vec<u32>,
     shape: u64,
@@ -108,8 +104,6 @@ impl TreeNode {
 impl Default for ChangeTree {
     fn default() -> Self {
         Self {
-            texts: Vec::new(),
-            text_numbers: HashMap::new(),
             nodes: vec![TreeNode::new(None)],
             known: FxHashMap::default(),
             last_path: Vec::new(),
@@ -123,7 +117,7 @@ impl ChangeTree {
         let last = path.segments.len().saturating_sub(1);
         let mut at = 0;
         for (depth, segment) in path.segments.into_iter().enumerate() {
-            let (name, index) = (self.text_number(&segment.name), segment.index);
+            let (name, index) = (ustr(&segment.name), segment.index);
             let mut key = NodeKey { name, index, is_removed: false };
             if depth == last && mark == ChangeMark::Removed {
                 key.is_removed = !self.replace_by_removed(at, key);
@@ -139,8 +133,7 @@ impl ChangeTree {
             };
         }
         self.last_path.truncate(last + 1);
-        let class = self.text_number(&class);
-        self.nodes[at as usize].add_item(mark, class, notes);
+        self.nodes[at as usize].add_item(mark, ustr(&class), notes);
     }
 
     /// Drops the details of a node that was context or changed so far, and is now the removed
@@ -167,16 +160,6 @@ impl ChangeTree {
             self.nodes.push(TreeNode::new(Some(key)));
         }
         child
-    }
-
-    fn text_number(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.text_numbers.get(text) {
-            return *number;
-        }
-        let (number, text) = (self.texts.len() as u32, Rc::<str>::from(text));
-        self.texts.push(Rc::clone(&text));
-        self.text_numbers.insert(text, number);
-        number
     }
 
     /// Draws the tree, each line ending in a newline.
@@ -211,14 +194,14 @@ impl ChangeTree {
         let name = match &node.key {
             None => "game".to_owned(),
             Some(key) => {
-                let name = tree_name(&self.texts[key.name as usize]);
+                let name = tree_name(key.name.as_str());
                 key.index.map_or_else(|| name.clone().into_owned(), |n| format!("{name}[{n}]"))
             }
         };
         match &node.item {
             None => style.paint(PaintKind::Dim, name),
             Some((mark, class)) => {
-                let class = terminal_line(&self.texts[*class as usize]);
+                let class = terminal_line(class.as_str());
                 let front = style.paint(mark.paint(), format_args!("{} {class}", mark.sign()));
                 format!("{front} {}", style.paint(PaintKind::Bold, name))
             }
@@ -243,7 +226,7 @@ impl ChangeTree {
         };
         match &node.item {
             Some((mark, class)) => {
-                let class = terminal_line(&self.texts[*class as usize]);
+                let class = terminal_line(class.as_str());
                 let text = format!("… {n} more {} {class}", mark.sign());
                 format!("{}{below}", style.paint(mark.paint(), text))
             }
@@ -298,7 +281,7 @@ impl TreeNode {
         self.children.clear();
     }
 
-    fn add_item(&mut self, mark: ChangeMark, class: u32, notes: Vec<String>) {
+    fn add_item(&mut self, mark: ChangeMark, class: Ustr, notes: Vec<String>) {
         match &mut self.item {
             // An added instance already has all its values.
             Some((ChangeMark::Added, _)) if mark == ChangeMark::Changed => return,

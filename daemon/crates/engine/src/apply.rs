@@ -9,8 +9,8 @@ use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceError;
 
 use crate::planner::Planner;
-use crate::revert::RunReader;
 use crate::target::{ApplyContext, ApprovedProposal, PreparedChange, ReadyChange};
+use crate::workflow_state::WorkflowCache;
 use crate::{Engine, EngineError};
 
 /// How many times in a row a run is replanned because another process changed the file first. When
@@ -40,7 +40,7 @@ impl Engine {
             return self.flush_unrecorded();
         }
         self.drop_overlay();
-        self.reverted_run = RunReader::default();
+        self.reverted_runs = WorkflowCache::default();
         self.load_proposal_blobs(proposals)?;
         let may_rebase = self.applying.rebase_count < MAX_REBASES;
         let Some(state) = self.executor.workflow(workflow) else {

@@ -56,10 +56,10 @@ pub use self::apply::name_proposals;
 pub use self::file_parts::restore_interrupted_files;
 pub use self::member_rows::read_member_rows;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
-use self::revert::RunReader;
 pub use self::revert::find_applied_ack;
 pub use self::target::{HybridTarget, PlaceFileTarget, RojoTarget, Target, studio};
 pub use self::workflow_run::WorkflowRun;
+use self::workflow_state::WorkflowCache;
 
 use self::apply::ApplyProgress;
 use self::executor::Executor;
@@ -179,8 +179,8 @@ pub struct Engine {
     target: Target,
     applying: ApplyProgress,
     requests: RequestMemory,
-    /// The run whose proposals are being reverted.
-    reverted_run: RunReader,
+    /// The runs whose proposals are being reverted.
+    reverted_runs: WorkflowCache,
     /// Proposals beyond this mode need the user's approval, whatever mode their workflow began
     /// with.
     mode_limit: Mode,

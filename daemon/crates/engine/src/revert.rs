@@ -9,7 +9,7 @@ use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
 use vector_core::proposal::{ProposalDraft, draft_by_path, relocate_command, target_fingerprint};
 use vector_core::tools::Plan;
-use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
+use vector_core::workflow::{PendingStatus, Workflow};
 use vector_files::place_file::{PlaceFile, RestorePatches};
 use vector_ledger::Ledger;
 use vector_place::BytePatch;
@@ -17,6 +17,7 @@ use vector_rojo_project::StepJournal;
 
 use crate::planner::Planner;
 use crate::target::ApprovedProposal;
+use crate::workflow_state::WorkflowCache;
 use crate::{Engine, EngineError, required_blobs};
 
 impl Engine {
@@ -31,7 +32,7 @@ impl Engine {
                 "`proposal` must be the ID of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match self.reverted_run.find_ack(self.executor.ledger(), seq)? {
+        let (title, ack) = match find_ack(&mut self.reverted_runs, self.executor.ledger(), seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -156,10 +157,11 @@ pub(crate) fn collect_steps(
     ledger: &Ledger,
     proposals: &[ApprovedProposal<'_>],
 ) -> Result<Option<Vec<StepJournal>>, EngineError> {
-    let (mut steps, mut run) = (Vec::new(), RunReader::default());
+    let (mut steps, mut runs) = (Vec::new(), WorkflowCache::default());
     let mut left = reverted_proposals(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| run.find_ack(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| find_ack(&mut runs, ledger, seq)).transpose()?
+        else {
             return Ok(None);
         };
         let record = match &ack.bytes {
@@ -169,7 +171,7 @@ pub(crate) fn collect_steps(
         let Some(step) = record.as_deref().and_then(StepJournal::from_bytes) else {
             return Ok(None);
         };
-        let together = run.applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        let together = applied_together(&mut runs, ledger, first.unwrap_or(Seq(0)), &ack)?;
         if !together.iter().all(|seq| left.contains(&Some(*seq))) {
             return Ok(None);
         }
@@ -187,10 +189,11 @@ pub(crate) fn collect_patches(
     proposals: &[ApprovedProposal<'_>],
 ) -> Result<Option<RestorePatches>, EngineError> {
     let mut back = RestorePatches { patches: Vec::new(), hash: file.clone() };
-    let mut run = RunReader::default();
+    let mut runs = WorkflowCache::default();
     let mut left = reverted_proposals(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| run.find_ack(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| find_ack(&mut runs, ledger, seq)).transpose()?
+        else {
             return Ok(None);
         };
         let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref())
@@ -202,7 +205,7 @@ pub(crate) fn collect_patches(
         else {
             return Ok(None);
         };
-        let together = run.applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        let together = applied_together(&mut runs, ledger, first.unwrap_or(Seq(0)), &ack)?;
         if !together.iter().all(|seq| left.contains(&Some(*seq))) {
             return Ok(None);
         }
@@ -213,78 +216,31 @@ pub(crate) fn collect_patches(
     Ok(Some(back))
 }
 
-/// Reads what became of proposals. Keeps the run that was read last, because mostly many proposals
-/// of one run are reverted.
-#[derive(Debug, Default)]
-pub(crate) struct RunReader {
-    state: LedgerState,
-    /// The run, and the last of its entries that was read.
-    read: Option<(Seq, Seq)>,
+/// Returns the run of an entry; None if there is no such entry.
+fn run_of<'a>(
+    runs: &'a mut WorkflowCache,
+    ledger: &Ledger,
+    seq: Seq,
+) -> Result<Option<&'a Workflow>, EngineError> {
+    let Some(record) = ledger.record_at(seq)? else {
+        return Ok(None);
+    };
+    Ok(runs.current_state(ledger, record.workflow)?.workflow(record.workflow))
 }
 
-impl RunReader {
-    /// Returns the run of an entry, up to date; None if there is no such entry.
-    fn run_of(&mut self, ledger: &Ledger, seq: Seq) -> Result<Option<&Workflow>, EngineError> {
-        let Some(record) = ledger.record_at(seq)? else {
-            return Ok(None);
-        };
-        let run = record.workflow;
-        let read = self.read.filter(|(of, _)| *of == run);
-        if read.is_none() {
-            *self = Self::default();
-        }
-        for record in ledger.workflow_records_after(run, read.map_or(Seq(0), |(_, last)| last))? {
-            self.state.apply_record(&record);
-            self.read = Some((run, record.seq));
-        }
-        Ok(self.state.workflow(run))
-    }
-
-    /// Returns the proposals that were applied in one step with another.
-    fn applied_together(
-        &mut self,
-        ledger: &Ledger,
-        seq: Seq,
-        ack: &Ack,
-    ) -> Result<Vec<Seq>, EngineError> {
-        let is_together = |status: &PendingStatus| match status {
-            PendingStatus::Applied(other) => {
-                (&other.after, &other.bytes) == (&ack.after, &ack.bytes)
-            }
-            _ => false,
-        };
-        let proposals = self.run_of(ledger, seq)?.into_iter().flat_map(Workflow::proposals);
-        Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
-    }
-
-    /// Returns the title and ack of an applied proposal.
-    fn find_ack(
-        &mut self,
-        ledger: &Ledger,
-        seq: Seq,
-    ) -> Result<Result<(String, Ack), Refusal>, EngineError> {
-        let Some(run) = self.run_of(ledger, seq)? else {
-            return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists its entries."));
-        };
-        if run.is_erased {
-            return Ok(refuse!(
-                "The changes of proposal {seq} were erased (`vector forget`), so it cannot be reverted."
-            ));
-        }
-        let pending = run.proposal(seq).map(|pending| (&pending.proposal, &pending.status));
-        Ok(match pending {
-            Some((proposal, PendingStatus::Applied(ack))) => {
-                Ok((proposal.title.clone(), ack.as_ref().clone()))
-            }
-            Some((_, PendingStatus::Undone(_))) => {
-                refuse!("Proposal {seq} was undone in Studio; redo it there to reapply it.")
-            }
-            Some(_) => {
-                refuse!("Proposal {seq} was never applied, so there is nothing to revert.")
-            }
-            None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
-        })
-    }
+/// Returns the proposals that were applied in one step with another.
+fn applied_together(
+    runs: &mut WorkflowCache,
+    ledger: &Ledger,
+    seq: Seq,
+    ack: &Ack,
+) -> Result<Vec<Seq>, EngineError> {
+    let is_together = |status: &PendingStatus| match status {
+        PendingStatus::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
+        _ => false,
+    };
+    let proposals = run_of(runs, ledger, seq)?.into_iter().flat_map(Workflow::proposals);
+    Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
 }
 
 /// Returns the title and ack of an applied proposal.
@@ -292,5 +248,34 @@ pub fn find_applied_ack(
     ledger: &Ledger,
     seq: Seq,
 ) -> Result<Result<(String, Ack), Refusal>, EngineError> {
-    RunReader::default().find_ack(ledger, seq)
+    find_ack(&mut WorkflowCache::default(), ledger, seq)
+}
+
+/// Returns the title and ack of an applied proposal. Its run is read only once for several.
+fn find_ack(
+    runs: &mut WorkflowCache,
+    ledger: &Ledger,
+    seq: Seq,
+) -> Result<Result<(String, Ack), Refusal>, EngineError> {
+    let Some(run) = run_of(runs, ledger, seq)? else {
+        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists its entries."));
+    };
+    if run.is_erased {
+        return Ok(refuse!(
+            "The changes of proposal {seq} were erased (`vector forget`), so it cannot be reverted."
+        ));
+    }
+    let pending = run.proposal(seq).map(|pending| (&pending.proposal, &pending.status));
+    Ok(match pending {
+        Some((proposal, PendingStatus::Applied(ack))) => {
+            Ok((proposal.title.clone(), ack.as_ref().clone()))
+        }
+        Some((_, PendingStatus::Undone(_))) => {
+            refuse!("Proposal {seq} was undone in Studio; redo it there to reapply it.")
+        }
+        Some(_) => {
+            refuse!("Proposal {seq} was never applied, so there is nothing to revert.")
+        }
+        None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
+    })
 }

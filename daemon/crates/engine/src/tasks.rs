@@ -13,7 +13,7 @@ use crate::apply::ApplyProgress;
 use crate::executor::{Executor, previous_task};
 use crate::model_request::{self, RequestMemory};
 use crate::planner::Planner;
-use crate::revert::RunReader;
+use crate::workflow_state::WorkflowCache;
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver, UserRequest};
 
 impl Engine {
@@ -29,7 +29,7 @@ impl Engine {
             planner: Planner::new(scene),
             target: target.into(),
             applying: ApplyProgress::default(),
-            reverted_run: RunReader::default(),
+            reverted_runs: WorkflowCache::default(),
             requests: RequestMemory::default(),
             mode_limit: Mode::Dangerous,
         }

@@ -3,6 +3,7 @@
 //! Commands are performed through these functions. They only refuse what would break the tree; all
 //! other decisions belong to the planner.
 
+mod journal;
 mod storable;
 mod touched_properties;
 
@@ -14,87 +15,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::Value;
 use scene_schemas::refusal::{Refusal, refuse};
 
+pub(super) use self::journal::{EditJournal, NextValue};
+pub use self::journal::{JournalMark, SceneState};
+use self::journal::{JournalStep, ManyStored, PointerMap};
 use super::codec::{CodecError, FileFormat};
 use super::edits::{EditSlot, PropertyEdit, UNTOUCHED};
 use super::property_layout::{self, HIDDEN};
 use super::tree::ROOT;
 use super::{Node, Scene, node_of, reference_to, reflection};
-
-/// The edits since the last saved state, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct EditJournal {
-    pub(super) steps: Vec<JournalStep>,
-    /// The state of the scene after each step.
-    states: Vec<SceneState>,
-    /// The state before the first step.
-    start: SceneState,
-    /// The last state that was given out.
-    last: SceneState,
-    /// Reverse index of references, built on the first query; entries may be stale.
-    pub(super) pointers: Option<PointerMap>,
-}
-
-/// A state of a scene. Returns when edits are rolled back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct SceneState(u64);
-
-/// For each instance, the (holder, property) pairs that refer to it.
-type PointerMap = FxHashMap<u32, Vec<(u32, Ustr)>>;
-
-#[derive(Debug)]
-pub(super) enum JournalStep {
-    /// `column` and `before` are a column number and an [`super::edits::EditSlot`].
-    Stored {
-        node: u32,
-        column: u32,
-        before: u32,
-    },
-    StoredMany(Box<ManyStored>),
-    Renamed {
-        node: u32,
-        before: String,
-    },
-    Inserted {
-        node: u32,
-    },
-    Moved {
-        node: u32,
-        parent: u32,
-        index: u32,
-    },
-    Deleted {
-        node: u32,
-        parent: u32,
-        index: u32,
-    },
-    Returned {
-        node: u32,
-    },
-}
-
-/// One of many values to store.
-pub(super) enum NextValue {
-    /// None to remove the stored value.
-    New(Option<Variant>),
-    /// The same as the one before.
-    Same,
-}
-
-/// Edits of one property of many instances of a class.
-#[derive(Debug)]
-pub(super) struct ManyStored {
-    column: u32,
-    nodes: Vec<u32>,
-    /// The slots before; empty if none of the instances had an edit.
-    before: Vec<EditSlot>,
-    /// The number of different values in all edits before.
-    pool_len: usize,
-}
-
-/// A position in the edit journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub struct JournalMark(usize);
 
 /// A subtree that is not part of a scene yet, such as a deleted one that is to be restored.
 #[derive(Debug)]
@@ -117,46 +45,6 @@ impl DetachedSubtree {
 
 /// Properties that identify an instance to the engine, so no two instances may share a value.
 pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
-
-impl EditJournal {
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
-    fn push(&mut self, step: JournalStep) {
-        self.last.0 += 1;
-        self.states.push(self.last);
-        self.steps.push(step);
-    }
-
-    fn pop(&mut self) -> Option<JournalStep> {
-        self.states.pop();
-        self.steps.pop()
-    }
-
-    fn clear(&mut self) {
-        self.start = self.state();
-        self.states.clear();
-        self.steps.clear();
-    }
-
-    fn state(&self) -> SceneState {
-        self.states.last().copied().unwrap_or(self.start)
-    }
-
-    /// Records a change that is not journalled.
-    pub(super) fn note_other_change(&mut self) {
-        self.last.0 += 1;
-        self.start = self.last;
-        self.pointers = None;
-    }
-
-    /// Records that an instance was restored. Drops the pointer map, which does not cover it.
-    pub(super) fn note_restore(&mut self, node: u32) {
-        self.push(JournalStep::Returned { node });
-        self.pointers = None;
-    }
-}
 
 impl Scene {
     /// Returns the current position in the journal, for [`Scene::rollback`].

@@ -69,14 +69,9 @@ impl EditColumn {
             return UNTOUCHED;
         }
         let slots = self.pages.entry(page).or_insert_with(|| Box::new([UNTOUCHED; PAGE]));
-        let before = std::mem::replace(&mut slots[node as usize % PAGE], slot);
-        self.len += usize::from(slot != UNTOUCHED);
-        self.len -= usize::from(before != UNTOUCHED);
-        before
+        replace_slot(slots, &mut self.len, node, slot)
     }
-}
 
-impl EditColumn {
     /// Puts the slots of several instances, and returns those before; none if all were untouched.
     fn put_slots(
         &mut self,
@@ -89,10 +84,7 @@ impl EditColumn {
             let page = run.first().map_or(0, |node| node / PAGE as u32);
             let slots = self.pages.entry(page).or_insert_with(|| Box::new([UNTOUCHED; PAGE]));
             for node in run {
-                let slot = slot_of(done);
-                let old = std::mem::replace(&mut slots[*node as usize % PAGE], slot);
-                self.len += usize::from(slot != UNTOUCHED);
-                self.len -= usize::from(old != UNTOUCHED);
+                let old = replace_slot(slots, &mut self.len, *node, slot_of(done));
                 if old != UNTOUCHED && before.is_empty() {
                     before = vec![UNTOUCHED; nodes.len()];
                 }
@@ -104,6 +96,19 @@ impl EditColumn {
         }
         before
     }
+}
+
+/// Replaces a slot in a page, and counts it. Returns the one before.
+fn replace_slot(
+    page: &mut [EditSlot; PAGE],
+    len: &mut usize,
+    node: u32,
+    slot: EditSlot,
+) -> EditSlot {
+    let before = std::mem::replace(&mut page[node as usize % PAGE], slot);
+    *len += usize::from(slot != UNTOUCHED);
+    *len -= usize::from(before != UNTOUCHED);
+    before
 }
 
 #[derive(Debug, Default)]
