@@ -169,15 +169,20 @@ impl Executor {
         self.tasks.is_empty()
     }
 
-    /// Appends entries durably and applies them to the state.
+    /// Appends entries and applies them to the state. They are durable then, except for those of a
+    /// call that only reads.
     pub(crate) fn append_entries(
         &mut self,
         workflow: Seq,
         entries: Vec<Entry>,
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
+        let only_reads = entries.iter().all(is_part_of_reading);
         let batch = AppendBatch { workflow: Some(workflow), entries, blobs };
-        let records = self.ledger.append(batch)?;
+        let records = match only_reads {
+            true => self.ledger.append_deferred(batch)?,
+            false => self.ledger.append(batch)?,
+        };
         self.apply_records(&records);
         Ok(records)
     }
@@ -281,6 +286,12 @@ impl Executor {
         }
         Ok(())
     }
+}
+
+/// Whether nothing but an answer follows from an entry. All that a model does with the answer is
+/// recorded by later entries, and these are never durable without this one.
+fn is_part_of_reading(entry: &Entry) -> bool {
+    matches!(entry, Entry::Called { .. } | Entry::Answered { .. } | Entry::Refused { .. })
 }
 
 /// Returns the records of the earlier tasks of a conversation, oldest first, because a plan is

@@ -43,7 +43,7 @@ pub use error::LedgerError;
 pub use lease::WorkflowLease;
 
 use lease::LeaseTable;
-use writer::{LedgerWriter, PreparedBatch};
+use writer::{Durability, LedgerWriter, PreparedBatch};
 
 /// The name of the ledger file in its folder.
 pub const FILE: &str = "ledger.sqlite";
@@ -115,8 +115,25 @@ impl Ledger {
     ///
     /// Blocks until the data is on disk, and up to 10 seconds while another process writes.
     pub fn append(&self, batch: AppendBatch) -> Result<Vec<Record>, LedgerError> {
+        self.append_with(batch, Durability::Immediate)
+    }
+
+    /// Appends a batch that becomes durable with the next one that [`Ledger::append`] writes.
+    ///
+    /// It survives the end of this process. A power cut may lose it, and then all that followed,
+    /// so positions have no gaps in any case. For entries that nothing acts on.
+    pub fn append_deferred(&self, batch: AppendBatch) -> Result<Vec<Record>, LedgerError> {
+        self.append_with(batch, Durability::Deferred)
+    }
+
+    fn append_with(
+        &self,
+        batch: AppendBatch,
+        durability: Durability,
+    ) -> Result<Vec<Record>, LedgerError> {
         let AppendBatch { workflow, entries, blobs } = batch;
-        let receipt = self.writer.write_batch(PreparedBatch::new(workflow, &entries, blobs)?)?;
+        let batch = PreparedBatch::new(workflow, &entries, blobs, durability)?;
+        let receipt = self.writer.write_batch(batch)?;
         Ok((receipt.first..)
             .zip(entries)
             .map(|(seq, entry)| Record {

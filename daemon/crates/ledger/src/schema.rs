@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
+use super::writer::Durability;
 use super::{LedgerError, private_files};
 
 /// The format that this version of Vector writes. Increase it with every change to the tables.
@@ -142,11 +143,21 @@ pub(super) fn copy_database(file: &Path, to: &Path) -> Result<(), LedgerError> {
 fn connect(file: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(file)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
-    conn.pragma_update(None, "synchronous", "FULL")?;
+    set_durability(&conn, Durability::Immediate)?;
     // On macOS an ordinary sync leaves the bytes in the drive's cache. No effect elsewhere.
     conn.pragma_update(None, "fullfsync", true)?;
     conn.pragma_update(None, "foreign_keys", true)?;
     Ok(conn)
+}
+
+/// Sets when the commits that follow are on disk. The log is synced as a whole, so a commit that is
+/// immediately durable includes the deferred ones before it.
+pub(super) fn set_durability(conn: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    let level = match durability {
+        Durability::Immediate => "FULL",
+        Durability::Deferred => "NORMAL",
+    };
+    conn.pragma_update(None, "synchronous", level)
 }
 
 /// Creates the main file with private permissions, because SQLite gives its side files the same.

@@ -378,3 +378,30 @@ fn malformed_batch_is_refused() {
     assert_eq!(only_the_start.len(), 1);
     assert_eq!(ledger.append(batch(Some(workflow), vec![])).unwrap(), []);
 }
+
+#[test]
+fn power_cut_leaves_a_prefix_of_deferred_entries() {
+    let ledger_home = home();
+    let ledger = open(&ledger_home);
+    let workflow = begin(&ledger);
+    for n in 0..12 {
+        let batch = batch(Some(workflow), vec![said(&format!("{n}")), said("again")]);
+        match n % 4 {
+            3 => ledger.append(batch).unwrap(),
+            _ => ledger.append_deferred(batch).unwrap(),
+        };
+    }
+    let all = ledger.read(Seq(0), usize::MAX).unwrap();
+    let (database, log) = (ledger.file_path().to_owned(), format!("{FILE}-wal"));
+    let log_bytes = std::fs::read(ledger_home.path().join(&log)).unwrap();
+    let mut lengths = std::collections::BTreeSet::new();
+    for cut in (0..log_bytes.len()).step_by(1_000) {
+        let home = home();
+        std::fs::copy(&database, home.path().join(FILE)).unwrap();
+        std::fs::write(home.path().join(&log), &log_bytes[..cut]).unwrap();
+        let left = open(&home).read(Seq(0), usize::MAX).unwrap();
+        assert_eq!(left, all[..left.len()], "cut after {cut} bytes");
+        lengths.insert(left.len());
+    }
+    assert!(lengths.len() > 10, "{lengths:?}");
+}

@@ -15,7 +15,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Seq};
 
 use super::blobs::StoredBlob;
-use super::{LedgerError, to_sql};
+use super::{LedgerError, schema, to_sql};
 
 /// A body of more bytes than this is stored as a blob, compressed and deduplicated.
 const MAX_INLINE_BODY: usize = 64 * 1024;
@@ -30,6 +30,17 @@ pub(super) struct PreparedBatch {
     workflow: Option<Seq>,
     rows: Vec<EntryRow>,
     blobs: Vec<StoredBlob>,
+    durability: Durability,
+}
+
+/// When a batch is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// Before its caller goes on.
+    Immediate,
+    /// With the next batch of this or another process that is immediately durable, and at the
+    /// latest when the file is closed.
+    Deferred,
 }
 
 #[derive(Debug)]
@@ -74,6 +85,7 @@ impl PreparedBatch {
         workflow: Option<Seq>,
         entries: &[Entry],
         blobs: Vec<Vec<u8>>,
+        durability: Durability,
     ) -> Result<Self, LedgerError> {
         for (index, entry) in entries.iter().enumerate() {
             let starts = matches!(entry, Entry::Started { .. });
@@ -89,7 +101,7 @@ impl PreparedBatch {
             .iter()
             .map(|entry| EntryRow::new(entry, &mut blobs))
             .collect::<Result<_, _>>()?;
-        Ok(Self { workflow, rows, blobs })
+        Ok(Self { workflow, rows, blobs, durability })
     }
 
     fn size_in_bytes(&self) -> usize {
@@ -179,7 +191,7 @@ impl LedgerWriter {
         Self { file, conn: Mutex::new(conn), queue: Mutex::default() }
     }
 
-    /// Queues a batch and waits until it is durable.
+    /// Queues a batch and waits until it is written, and durable if it has to be.
     pub(super) fn write_batch(&self, batch: PreparedBatch) -> Result<BatchReceipt, LedgerError> {
         let mut outcome = BatchOutcome::default();
         lock_mutex(&self.queue).push_back(WriteJob { batch, outcome: Arc::clone(&outcome) });
@@ -197,8 +209,14 @@ impl LedgerWriter {
     }
 
     /// Runs `work` with the connection while no other thread of this process writes.
-    pub(super) fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
-        work(&mut lock_mutex(&self.conn))
+    pub(super) fn with_connection<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let mut conn = lock_mutex(&self.conn);
+        schema::set_durability(&conn, Durability::Immediate)
+            .map_err(|source| LedgerError::from_sql(&self.file, source))?;
+        work(&mut conn)
     }
 
     /// Takes the batches for the next commit from the queue.
@@ -247,9 +265,12 @@ fn write_group(file: &Path, conn: &mut Connection, group: Vec<WriteJob>) {
 fn insert_batches<'a>(
     file: &Path,
     conn: &mut Connection,
-    batches: impl Iterator<Item = &'a PreparedBatch>,
+    batches: impl Iterator<Item = &'a PreparedBatch> + Clone,
 ) -> Result<Vec<BatchReceipt>, LedgerError> {
     let failed = |source| LedgerError::from_sql(file, source);
+    let is_deferred = batches.clone().all(|batch| batch.durability == Durability::Deferred);
+    let durability = if is_deferred { Durability::Deferred } else { Durability::Immediate };
+    schema::set_durability(conn, durability).map_err(failed)?;
     // An immediate transaction is the only writer in any process from its start, so the next
     // position cannot be taken by another.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -320,11 +341,14 @@ mod tests {
     use scene_schemas::entry::Phase;
 
     use super::*;
-    use crate::schema;
 
     fn said(workflow: u64) -> PreparedBatch {
+        said_with(workflow, Durability::Immediate)
+    }
+
+    fn said_with(workflow: u64, durability: Durability) -> PreparedBatch {
         let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update, answers: Vec::new() };
-        PreparedBatch::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
+        PreparedBatch::new(Some(Seq(workflow)), &[entry], Vec::new(), durability).unwrap()
     }
 
     #[test]
@@ -336,6 +360,25 @@ mod tests {
     fn nesting_depth_counts_brackets_outside_strings() {
         assert_eq!(nesting_depth(r#"{"[": "[[\"[", "b": [{}], "c": []}"#), 3);
         assert_eq!(nesting_depth(r#""\\" [["#), 2);
+    }
+
+    #[test]
+    fn group_is_synced_if_one_of_its_batches_has_to_be() {
+        use Durability::{Deferred, Immediate};
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("ledger.sqlite");
+        let mut conn = schema::open_writer(&file).unwrap();
+        conn.execute("INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)", []).unwrap();
+        let mut level_after = |group: &[Durability]| -> i64 {
+            let batches: Vec<_> = group.iter().map(|it| said_with(1, *it)).collect();
+            insert_batches(&file, &mut conn, batches.iter()).unwrap();
+            conn.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+        };
+        let (normal, full) = (1, 2);
+        assert_eq!(level_after(&[Deferred, Deferred]), normal);
+        assert_eq!(level_after(&[Deferred, Immediate, Deferred]), full);
+        assert_eq!(level_after(&[Deferred]), normal);
+        assert_eq!(level_after(&[Immediate]), full);
     }
 
     #[test]
