@@ -233,6 +233,8 @@ fn exchanged(
 ) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has a timeout");
+    // The body is a packet of its own, which would otherwise wait for the acknowledgement of the head.
+    stream.set_nodelay(true).expect("a socket has no delay");
     let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use super::bytes::common_prefix;
 
 /// A run of bytes of a new file.
@@ -135,7 +137,7 @@ impl PieceList {
                 }
             }
         }
-        patch.keep_ends(other, read)
+        patch.keep_added(other, read)
     }
 }
 
@@ -186,6 +188,48 @@ impl<'a> PieceIndex<'a> {
     }
 }
 
+/// The bytes that are looked up at once to find runs.
+const BLOCK: usize = 16;
+
+/// The shortest run that is worth a piece of its own, which takes 17 bytes and splits the new bytes.
+const LEAST_RUN: usize = 2 * BLOCK;
+
+/// Longer stretches than this are not searched, so that a patch of many megabytes stays fast.
+const MOST_SEARCHED: usize = 16 << 20;
+
+/// Appends `bytes` to a patch. Runs that `there` has too, which begins at `offset` of the other file,
+/// are kept.
+fn keep_runs(bytes: &[u8], there: &[u8], offset: usize, patch: &mut PieceList) {
+    let mut blocks = FxHashMap::default();
+    if bytes.len() >= LEAST_RUN && bytes.len() + there.len() <= MOST_SEARCHED {
+        for (number, block) in there.as_chunks::<BLOCK>().0.iter().enumerate() {
+            blocks.entry(u128::from_le_bytes(*block)).or_insert(number * BLOCK);
+        }
+    }
+    let (mut done, mut at) = (0, 0);
+    while !blocks.is_empty()
+        && let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>())
+    {
+        let Some(found) = blocks.get(&u128::from_le_bytes(*block)).copied() else {
+            at += 1;
+            continue;
+        };
+        let before = bytes[done..at].iter().rev().zip(there[..found].iter().rev());
+        let back = before.take_while(|(one, other)| one == other).count();
+        let run = back + common_prefix(&bytes[at..], &there[found..]);
+        if run < LEAST_RUN {
+            at += 1;
+            continue;
+        }
+        patch.add_bytes(bytes[done..at - back].to_vec());
+        let start = offset + found - back;
+        patch.keep_range(start..start + run);
+        done = at - back + run;
+        at = done;
+    }
+    patch.add_bytes(bytes[done..].to_vec());
+}
+
 impl From<Vec<u8>> for PieceList {
     fn from(bytes: Vec<u8>) -> Self {
         let mut pieces = Self::default();
@@ -213,9 +257,9 @@ impl BytePatch {
         Some(bytes)
     }
 
-    /// Keeps the ends of new bytes that equal what the other file has at the same place, such as
-    /// what an earlier edit had added there.
-    fn keep_ends(self, other: &PieceList, read: &[u8]) -> Self {
+    /// Keeps new bytes that the other file has at the same place, such as what an earlier edit had
+    /// added there.
+    fn keep_added(self, other: &PieceList, read: &[u8]) -> Self {
         let other = PieceIndex::new(other);
         let mut kept = Self::default();
         let mut pieces = self.0.0.into_iter().peekable();
@@ -239,7 +283,8 @@ impl BytePatch {
             let pairs = rest.iter().rev().zip(rest_there.iter().rev());
             let back = pairs.take_while(|(a, b)| a == b).count();
             kept.0.keep_range(at..at + front);
-            kept.0.add_bytes(rest[..rest.len() - back].to_vec());
+            let middle = &rest[..rest.len() - back];
+            keep_runs(middle, &rest_there[..rest_there.len() - back], at + front, &mut kept.0);
             kept.0.keep_range(end - back..end);
         }
         kept
@@ -344,6 +389,44 @@ mod tests {
         assert_eq!(patch.apply(b"short"), None);
         for end in 0..patch.to_bytes().len() {
             let _ = BytePatch::from_bytes(&patch.to_bytes()[..end]);
+        }
+    }
+
+    #[test]
+    fn patch_keeps_what_both_versions_added() {
+        // Both replaced the same range, and differ in a few places of what they put there.
+        let added = |marks: [u8; 3]| {
+            let mut bytes: Vec<u8> =
+                (0..30_000_u32).map(|n| (n * n % 251) as u8 ^ (n >> 7) as u8).collect();
+            bytes[1_000] = marks[0];
+            bytes.splice(9_000..9_000 + usize::from(marks[1]), []);
+            bytes.insert(20_000, marks[2]);
+            PieceList::from(bytes)
+        };
+        let bytes = |file: &PieceList| file.byte_runs(&[]).collect::<Vec<_>>().concat();
+        let files = [[1, 2, 3], [7, 0, 3], [1, 9, 255]].map(added);
+        for from in &files {
+            for to in &files {
+                let patch = to.patch_from(from, &[]);
+                assert!(patch.apply(&bytes(from)).unwrap() == bytes(to));
+                assert!(bytes(&patch.apply_to_pieces(from)) == bytes(to));
+                assert!(patch.to_bytes().len() < 300, "{} bytes", patch.to_bytes().len());
+            }
+        }
+    }
+
+    #[test]
+    fn patch_of_repeated_bytes_applies() {
+        let file = |length: usize, mark: usize| {
+            let mut bytes: Vec<u8> = b"abcab".iter().copied().cycle().take(length).collect();
+            bytes.insert(mark % length, b'!');
+            PieceList::from(bytes)
+        };
+        let bytes = |file: &PieceList| file.byte_runs(&[]).collect::<Vec<_>>().concat();
+        let files: Vec<_> = (30..110).map(|n| file(n, n * 7)).collect();
+        for (from, to) in files.iter().flat_map(|from| files.iter().map(move |to| (from, to))) {
+            let patch = to.patch_from(from, &[]);
+            assert_eq!(patch.apply(&bytes(from)).unwrap(), bytes(to));
         }
     }
 
