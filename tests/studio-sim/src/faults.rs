@@ -53,12 +53,19 @@ impl Studio {
 
     /// Changes the user's permission for the plugin's HTTP requests.
     pub fn set_http(&self, permission: Permission) {
-        self.set("options", "httpDenied", permission == Permission::Denied);
+        self.set("options", "http", permission.name());
+        self.set("dialogs", "http", false);
     }
 
     /// Changes the user's permission for the plugin's script changes.
     pub fn set_script_writes(&self, permission: Permission) {
-        self.set("options", "scriptWritesDenied", permission == Permission::Denied);
+        self.set("options", "scriptWrites", permission.name());
+        self.set("dialogs", "scriptWrites", false);
+    }
+
+    /// Whether Studio shows the dialog that asks whether the plugin may change scripts.
+    pub fn asks_for_script_writes(&self) -> bool {
+        self.table("dialogs").get("scriptWrites").unwrap_or_default()
     }
 
     /// Simulates the user typing while the next `UpdateSourceAsync` of this script runs its

@@ -153,6 +153,21 @@ impl Studio {
         self.act("key", (Value::Nil, key))
     }
 
+    /// Presses a key without releasing it, or releases it.
+    pub fn hold_key(&self, key: &str, is_down: bool) -> Result<(), String> {
+        self.act("hold", (Value::Nil, key, is_down))
+    }
+
+    /// Puts the cursor of the focused text box before a byte of its text, counted from 1.
+    pub fn place_cursor(&self, at: usize) -> Result<(), String> {
+        self.act("cursor", (Value::Nil, at))
+    }
+
+    /// Takes the focus from the text box, as a click outside of it does.
+    pub fn release_focus(&self) -> Result<(), String> {
+        self.act("blur", Value::Nil)
+    }
+
     /// Selects an object with the keyboard, if it is `Selectable`; Return then activates it.
     pub fn select(&self, it: &GuiObject) -> Result<(), String> {
         self.act("select", &it.record)

@@ -24,6 +24,6 @@ mod tests;
 
 pub use faults::Answer;
 pub use gui::{GuiObject, Widget};
-pub use options::{Options, Permission, SharedSettings, Signals, Theme};
+pub use options::{Options, Permission, SharedSettings, Signals, Switches, Theme};
 pub use shared::Resumption;
 pub use studio::{FRAME, OutputLine, Sent, Studio};

@@ -39,6 +39,70 @@ pub enum Permission {
     Allowed,
     /// Denied until the user changes it under Manage Plugins.
     Denied,
+    /// Not answered yet: Studio shows a dialog at the first attempt, which fails, and at every
+    /// further one until the user answers.
+    Asks,
+}
+
+impl Permission {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "Allowed",
+            Self::Denied => "Denied",
+            Self::Asks => "Asks",
+        }
+    }
+}
+
+/// Questions about Studio's behaviour that only a real Studio can answer. A switch that is on gives
+/// the worse answer.
+#[expect(clippy::struct_excessive_bools, reason = "the questions are independent")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// Undo, redo and cancelling a recording leave the texts of scripts as they are.
+    pub undo_keeps_texts: bool,
+    /// An instance is no longer in a weak table after the frame in which it was put there.
+    pub weak_tables_lose_instances: bool,
+    /// A label shows only the first 16 KiB of its text.
+    pub labels_are_cut: bool,
+    /// `Changed` also fires for the properties that are derived from the changed one.
+    pub derived_changes: bool,
+    /// The place has all services from the start.
+    pub all_services: bool,
+    /// A frame takes 1/15 s.
+    pub slow_frames: bool,
+}
+
+impl Switches {
+    /// Every question has the worse answer.
+    pub const HOSTILE: Self = Self {
+        undo_keeps_texts: true,
+        weak_tables_lose_instances: true,
+        labels_are_cut: true,
+        derived_changes: true,
+        all_services: true,
+        slow_frames: true,
+    };
+
+    /// The names of the switches in the engine, and whether each is on.
+    pub(crate) fn named(self) -> [(&'static str, bool); 6] {
+        let Self {
+            undo_keeps_texts,
+            weak_tables_lose_instances,
+            labels_are_cut,
+            derived_changes,
+            all_services,
+            slow_frames,
+        } = self;
+        [
+            ("undoKeepsTexts", undo_keeps_texts),
+            ("weakTablesLoseInstances", weak_tables_lose_instances),
+            ("labelsAreCut", labels_are_cut),
+            ("derivedChanges", derived_changes),
+            ("allServices", all_services),
+            ("slowFrames", slow_frames),
+        ]
+    }
 }
 
 /// The plugins' settings: they outlive the studio, and all windows share them.
@@ -70,6 +134,7 @@ impl SharedSettings {
 pub struct Options<'a> {
     /// When signal handlers run.
     pub signals: Signals,
+    pub switches: Switches,
     pub theme: Theme,
     /// The bytes of an `.rbxl`; if None, the empty baseplate place without its plate.
     pub place: Option<&'a [u8]>,
@@ -101,6 +166,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             signals: Signals::default(),
+            switches: Switches::default(),
             theme: Theme::default(),
             place: None,
             widget_size: (360, 600),

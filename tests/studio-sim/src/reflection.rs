@@ -33,6 +33,15 @@ pub(crate) fn database() -> &'static ReflectionDatabase<'static> {
     rbx_reflection_database::get_bundled()
 }
 
+/// The names of the classes that are services, sorted.
+pub(crate) fn services() -> Vec<&'static str> {
+    let classes = database().classes.values();
+    let services = classes.filter(|class| class.tags.contains(&ClassTag::Service));
+    let mut names: Vec<_> = services.map(|class| class.name).collect();
+    names.sort_unstable();
+    names
+}
+
 /// The kind of a member in a class or one of its superclasses.
 pub(crate) fn exists(class: &str, member: &str) -> Option<char> {
     let database = database();

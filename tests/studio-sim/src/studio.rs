@@ -9,12 +9,15 @@ use mlua::{Function, IntoLuaMulti, Lua, Table, Value};
 use serde_json::Value as Json;
 
 use crate::http::Outcome;
-use crate::options::{Options, Permission, Signals, Theme};
+use crate::options::{Options, Signals, Theme};
 use crate::shared::{Resumption, Shared};
-use crate::{engine, json};
+use crate::{engine, json, reflection};
 
 /// A frame, in virtual seconds.
 pub const FRAME: f64 = 1.0 / 60.0;
+
+/// A frame where Studio is busy, or its window is not in front.
+const SLOW_FRAME: f64 = 1.0 / 15.0;
 
 /// How far the virtual clock may run ahead of the real one while a request is in flight.
 const LEAD: f64 = 0.5;
@@ -30,6 +33,8 @@ pub struct Studio {
     pub(crate) lua: Lua,
     pub(crate) engine: Table,
     pub(crate) shared: Rc<RefCell<Shared>>,
+    /// How long a frame takes, in virtual seconds.
+    frame: f64,
 }
 
 /// A line of the output window.
@@ -68,7 +73,8 @@ impl Studio {
         let shared =
             Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
         let (lua, engine) = engine::start(&shared).map_err(broken)?;
-        let studio = Self { lua, engine, shared };
+        let frame = if options.switches.slow_frames { SLOW_FRAME } else { FRAME };
+        let studio = Self { lua, engine, shared, frame };
         studio.configure(&options).map_err(broken)?;
         match options.place {
             Some(place) => {
@@ -76,6 +82,11 @@ impl Studio {
                 studio.call::<()>("loadPlace", bytes)?;
             }
             None => studio.call::<()>("emptyPlace", ())?,
+        }
+        if options.switches.all_services {
+            for service in reflection::services() {
+                studio.call::<()>("makeService", service)?;
+            }
         }
         Ok(studio)
     }
@@ -85,8 +96,8 @@ impl Studio {
         table.set("deferred", options.signals == Signals::Deferred)?;
         table.set("theme", options.theme.name())?;
         table.set("widgetSize", [options.widget_size.0, options.widget_size.1])?;
-        table.set("httpDenied", options.http == Permission::Denied)?;
-        table.set("scriptWritesDenied", options.script_writes == Permission::Denied)?;
+        table.set("http", options.http.name())?;
+        table.set("scriptWrites", options.script_writes.name())?;
         table.set("sendHost", options.send_host)?;
         table.set("httpTimeout", options.http_timeout.as_secs_f64())?;
         table.set("userId", options.user.0)?;
@@ -94,6 +105,10 @@ impl Studio {
         table.set("placeId", options.place_id)?;
         table.set("window", WINDOWS.fetch_add(1, Ordering::Relaxed))?;
         table.set("gameId", options.game_id)?;
+        let switches = self.table("switches");
+        for (name, is_on) in options.switches.named() {
+            switches.set(name, is_on)?;
+        }
         let root: Table = self.engine.get("root")?;
         root.set("name", options.place_name.as_str())
     }
@@ -160,10 +175,10 @@ impl Studio {
         self.engine.get("now").unwrap_or_default()
     }
 
-    /// Runs one frame of 1/60 s: received responses are delivered, due threads are resumed,
+    /// Runs one frame: received responses are delivered, due threads are resumed,
     /// `Heartbeat` fires, and the screens are laid out.
     pub fn step(&self) {
-        self.step_by(FRAME);
+        self.step_by(self.frame);
     }
 
     /// Runs one frame that takes `seconds`: scripts see no time in between.
@@ -175,7 +190,7 @@ impl Studio {
 
     /// Runs a frame that ends `seconds` later; nothing happens before it.
     fn jump(&self, seconds: f64) {
-        if let Err(error) = self.engine.set("now", self.now() + (seconds - FRAME).max(0.0)) {
+        if let Err(error) = self.engine.set("now", self.now() + (seconds - self.frame).max(0.0)) {
             self.fault(&error.to_string());
         }
         self.step();
@@ -292,10 +307,10 @@ impl Studio {
     fn next_step(&self) -> Option<f64> {
         let frames: bool = self.call("wantsFrames", ()).unwrap_or_default();
         if frames {
-            return Some(FRAME);
+            return Some(self.frame);
         }
         let due: Option<f64> = self.call("nextDue", ()).unwrap_or_default();
-        due.map(|due| due.max(FRAME))
+        due.map(|due| due.max(self.frame))
     }
 
     fn state(&self, why: &str) -> String {

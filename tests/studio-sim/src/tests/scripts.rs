@@ -80,7 +80,7 @@ fn script_writes_can_be_denied() {
     let studio = ran(options, "");
     studio.eval("local s = Instance.new('Script', workspace) s.Source = 'a'").unwrap();
     let update = "game:GetService('ScriptEditorService'):UpdateSourceAsync(workspace.Script, function() return 'b' end)";
-    assert!(studio.eval_as_plugin(update).unwrap_err().contains("denied permission"));
+    assert!(studio.eval_as_plugin(update).unwrap_err().contains("script injection permission"));
     assert!(studio.eval_as_plugin("workspace.Script.Source = 'b'").is_err());
     studio.set_script_writes(Permission::Allowed);
     studio.eval_as_plugin(update).unwrap();
