@@ -179,9 +179,10 @@ impl Executor {
     ) -> Result<Vec<Record>, EngineError> {
         let only_reads = entries.iter().all(is_part_of_reading);
         let batch = AppendBatch { workflow: Some(workflow), entries, blobs };
-        let records = match only_reads {
-            true => self.ledger.append_deferred(batch)?,
-            false => self.ledger.append(batch)?,
+        let records = if only_reads {
+            self.ledger.append_deferred(batch)?
+        } else {
+            self.ledger.append(batch)?
         };
         self.apply_records(&records);
         Ok(records)
