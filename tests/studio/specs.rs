@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value as Json;
 use studio_sim::{Options, Signals, Studio, models};
 use vector_tests::repository;
+use vector_tests::requirement::Requirement;
 
 use super::until;
 
@@ -49,4 +51,24 @@ fn plugin_specs_pass_in_both_signal_modes() {
             assert!(result["checks"].as_u64().unwrap() > 0, "{name}");
         }
     }
+}
+
+#[test]
+fn built_specs_start_no_second_plugin() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("specs.rbxm");
+    let project = repository::root().join("plugin/specs.project.json");
+    let built = Command::new("rojo").arg("build").arg(&project).arg("-o").arg(&model).output();
+    let Ok(built) = built else {
+        Requirement::Rojo.skip("the plugin's specs as Rojo builds them (rojo is not on the PATH)");
+        return;
+    };
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let studio = Studio::new(Options::default()).unwrap();
+    studio.load_plugin(&fs::read(model).unwrap()).unwrap();
+    until(&studio, "the specs end", |studio| {
+        studio.output().iter().any(|line| line.text.starts_with("VECTOR SPECS "))
+    });
+    studio.run_for(2.0);
+    assert!(studio.widgets().is_empty(), "the plugin itself runs beside its specs");
 }
