@@ -266,7 +266,7 @@ pub enum Entry {
     Undone {
         /// The undone proposal.
         proposal: Seq,
-        /// The changes that remain in files, and the reason. None if nothing remains.
+        /// The changes that remain in files and scripts, and the reason. None if nothing remains.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining: Option<String>,
     },
@@ -274,7 +274,8 @@ pub enum Entry {
     Redone {
         /// The redone proposal.
         proposal: Seq,
-        /// The changes that are missing in files, and the reason. None if nothing is missing.
+        /// The changes that are missing in files and scripts, and the reason. None if nothing is
+        /// missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining: Option<String>,
     },

@@ -88,7 +88,7 @@ fn agent_changes_are_decided_in_the_widget() {
         let source = eval(studio, "return game.ServerScriptService.Main.Source");
         assert_eq!(source, "print(2)\n");
         assert!(studio.undo());
-        assert_eq!(studio.snapshot(), before, "it was one undo step");
+        until(studio, "one undo step takes it back", |studio| studio.snapshot() == before);
         let status = || answered(studio, &agent.became(&call))["outcome"]["status"].clone();
         until(studio, "that it is undone", |_| true);
         while status() != "undone" {}

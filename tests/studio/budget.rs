@@ -135,3 +135,40 @@ fn studio_stays_responsive_with_immediate_signals() {
 fn studio_stays_responsive_with_deferred_signals() {
     lives_with_100_000_instances(Signals::Deferred);
 }
+
+/// Five thousand parts in one folder.
+const FLAT: &str = r#"
+local flat = Instance.new("Folder")
+flat.Name = "Flat"
+for n = 1, 5000 do
+	local part = Instance.new("Part")
+	part.Name = `Part{n % 2500}`
+	part.Parent = flat
+end
+flat.Parent = workspace
+"#;
+
+/// The maximum units of one resumption while a proposal is performed: 30 ms.
+const MOST_PERFORMING: u64 = 300_000;
+
+#[test]
+fn five_thousand_sets_among_siblings_leave_studio_its_frames() {
+    let desk = super::Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    until_shown(studio, "Connected");
+    eval(studio, FLAT);
+    studio.run_for(5.0);
+    desk.propose("set Anchored = true on #Flat > Part");
+    studio.run_for(1.0);
+    studio.reset_meter();
+    super::click(studio, "Approve");
+    until_shown(studio, "Step 1: applied");
+    let most = studio.most_work();
+    println!("{} units, {:?}", most.units, studio.longest_resumption());
+    assert!(most.units <= MOST_PERFORMING, "{} units, at {:#?}", most.units, most.traces);
+    let anchored = "local n = 0 for _, it in workspace.Flat:GetChildren() do \
+                    n += if it.Anchored then 1 else 0 end return n";
+    assert_eq!(eval(studio, anchored), 5_000);
+    assert!(studio.undo());
+    assert_eq!(eval(studio, anchored), 0);
+}

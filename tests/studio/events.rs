@@ -506,7 +506,7 @@ fn long_card_is_drawn_in_slices_with_end_visible() {
     player.play(mapped);
     until_there(&studio, "Approve");
     studio.reset_meter();
-    studio.click_text("Show more of it").unwrap();
+    studio.click_text("Show more").unwrap();
     until(&studio, "the rest of it", |studio| shows(studio, "Wall149"));
     until_there(&studio, "Approve");
     let most = studio.most_work();

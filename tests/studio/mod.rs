@@ -1,6 +1,7 @@
 //! The shipped plugin in the simulated Studio, over real HTTP, with the real daemon.
 
 mod agent;
+mod answers;
 mod assets;
 mod budget;
 mod events;
@@ -15,9 +16,34 @@ mod specs;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use studio_sim::{GuiObject, Options, SharedSettings, Signals, Studio};
+use studio_sim::{GuiObject, Options, SharedSettings, Signals, Studio, Switches};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
+
+/// The same tests in a Studio that gives the worse answer to every open question.
+#[path = "."]
+mod hostile {
+    #![expect(clippy::duplicate_mod, reason = "these tests run in two kinds of Studio")]
+
+    use super::*;
+
+    mod agent;
+    mod answers;
+    mod assets;
+    mod budget;
+    mod events;
+    mod faults;
+    mod flow;
+    mod joined;
+    mod pointed;
+}
+
+/// The switches for the running test.
+fn switches() -> Switches {
+    let thread = std::thread::current();
+    let is_hostile = thread.name().is_some_and(|test| test.contains("::hostile::"));
+    if is_hostile { Switches::HOSTILE } else { Switches::default() }
+}
 
 /// An upper bound for every wait; a test that reaches it fails.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -44,7 +70,8 @@ struct Desk {
 
 /// A Studio with these user settings, the place, and the plugin loaded.
 fn studio(settings: &SharedSettings, signals: Signals) -> Studio {
-    let options = Options { signals, settings: settings.clone(), ..Options::default() };
+    let switches = switches();
+    let options = Options { signals, switches, settings: settings.clone(), ..Options::default() };
     let studio = Studio::new(options).unwrap();
     studio.eval(PLACE).unwrap();
     load(&studio);

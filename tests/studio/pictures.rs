@@ -67,13 +67,13 @@ struct Album {
 }
 
 /// Studio's fonts for a browser that lacks them: `VECTOR_FONTS` names a folder with the files of
-/// npm's `@fontsource/source-sans-pro` and `@fontsource/inconsolata`. Without them, texts are wider
-/// than the layout has measured.
+/// npm's `@fontsource/source-sans-pro` and `@fontsource/inconsolata`. In other fonts, texts are wider
+/// than the layout has measured, so no pictures are taken without them.
 fn fonts() -> String {
-    let Some(folder) = std::env::var_os("VECTOR_FONTS") else {
-        println!("VECTOR_FONTS is not set: the pictures have other fonts than Studio.");
-        return String::new();
-    };
+    let folder = std::env::var_os("VECTOR_FONTS").expect(
+        "VECTOR_FONTS names a folder with the -latin-*-normal.woff files of npm's \
+         @fontsource/source-sans-pro and @fontsource/inconsolata",
+    );
     let mut styles = String::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -59,7 +59,9 @@ impl SessionActor {
     /// Records that the user has undone or redone a proposal whose workflow is finished. The engine
     /// handles those of active workflows.
     fn handle_undo(&mut self, part: &ScenePart) -> Result<(), EngineError> {
-        let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
+        let (ScenePart::Undone { recording, edited } | ScenePart::Redone { recording, edited }) =
+            part
+        else {
             return Ok(());
         };
         let Some(proposal) = parse_recording(recording) else {
@@ -72,7 +74,7 @@ impl SessionActor {
             return Ok(());
         }
         let again = matches!(part, ScenePart::Redone { .. });
-        let left = self.engine.undo_files(proposal, again)?;
+        let left = self.engine.follow_undo(proposal, again, edited)?;
         let input = WorkflowInput::Undone { proposal, is_redone: again, left };
         let records =
             orphaned::append_inputs(&self.ledger, &self.event_hub, record.workflow, [input])?;

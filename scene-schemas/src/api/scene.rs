@@ -97,11 +97,17 @@ pub enum ScenePart {
     Undone {
         /// The recording's name, `Vector <proposal>`, as given in the work.
         recording: String,
+        /// The paths of the scripts that were edited since, and keep their text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited: Vec<String>,
     },
     /// A person redid the recording of a proposal in Studio.
     Redone {
         /// The recording's name.
         recording: String,
+        /// As in `undone`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited: Vec<String>,
     },
 }
 
@@ -122,6 +128,7 @@ struct UnorderedPart {
     work: Option<u64>,
     answer: Option<PluginAnswer>,
     recording: Option<String>,
+    edited: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -169,8 +176,14 @@ impl<'de> Deserialize<'de> for ScenePart {
                 work: take(&mut it.work, "work")?,
                 answer: take(&mut it.answer, "answer")?,
             },
-            PartKind::Undone => Self::Undone { recording: take(&mut it.recording, "recording")? },
-            PartKind::Redone => Self::Redone { recording: take(&mut it.recording, "recording")? },
+            PartKind::Undone => Self::Undone {
+                recording: take(&mut it.recording, "recording")?,
+                edited: it.edited.take().unwrap_or_default(),
+            },
+            PartKind::Redone => Self::Redone {
+                recording: take(&mut it.recording, "recording")?,
+                edited: it.edited.take().unwrap_or_default(),
+            },
         };
         if it != (UnorderedPart { part: it.part, ..UnorderedPart::default() }) {
             return Err(D::Error::custom("a field that belongs to another part"));

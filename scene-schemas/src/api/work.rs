@@ -201,6 +201,12 @@ pub enum ApplyOutcome {
         /// The reason, and what a person can do about it.
         reason: String,
     },
+    /// Nothing was applied, because the user has not given a permission that Studio asks for. The
+    /// proposal waits for another approval.
+    NotPermitted {
+        /// The permission, and where to give it.
+        reason: String,
+    },
     /// Applying failed halfway, and some changes could not be reverted.
     Diverged {
         /// The changes that remain, and what a person can do about them.

@@ -503,10 +503,11 @@ impl<'a> RealDaemon<'a> {
     /// Reports that the user has undone or redone a proposal in Studio.
     pub(super) fn report_undo(&mut self, p: usize, is_redone: bool) {
         let recording = format!("Vector {}", self.proposals[p]);
+        let edited = Vec::new();
         let part = if is_redone {
-            ScenePart::Redone { recording }
+            ScenePart::Redone { recording, edited }
         } else {
-            ScenePart::Undone { recording }
+            ScenePart::Undone { recording, edited }
         };
         self.engine().update_mirror(&part).unwrap().unwrap();
     }

@@ -307,7 +307,7 @@ impl Engine {
     ///
     /// # Errors
     /// The ledger cannot be read or written.
-    pub fn undo_files(
+    pub(crate) fn undo_files(
         &mut self,
         proposal: Seq,
         again: bool,

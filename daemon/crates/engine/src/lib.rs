@@ -32,6 +32,7 @@ mod tasks;
 mod workflow_run;
 pub mod workflow_state;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use scene_schemas::Refusal;
@@ -184,6 +185,9 @@ pub struct Engine {
     /// Proposals beyond this mode need the user's approval, whatever mode their workflow began
     /// with.
     mode_limit: Mode,
+    /// The calls whose proposal Studio did not apply for want of a permission. A person has to
+    /// approve it again: the mode would only ask Studio over and over.
+    unpermitted_calls: BTreeSet<Seq>,
 }
 
 impl Engine {
@@ -341,8 +345,10 @@ impl Engine {
     }
 
     fn is_within_mode(&self, proposal: Seq) -> bool {
-        let pending = self.find_proposal(proposal);
-        pending.is_some_and(|(_, it)| policy::can_auto_approve(self.mode_limit, &it.proposal))
+        self.find_proposal(proposal).is_some_and(|(_, it)| {
+            policy::can_auto_approve(self.mode_limit, &it.proposal)
+                && !self.unpermitted_calls.contains(&it.call)
+        })
     }
 
     fn is_agent_driven(&self, workflow: Seq) -> bool {

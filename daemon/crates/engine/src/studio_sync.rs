@@ -417,6 +417,20 @@ impl Engine {
                 self.fail_unclear(seq, &Refusal(reason))?;
             }
             ApplyOutcome::Stale { reason } => self.handle_stale(seq, &reason, Some(&predicted))?,
+            ApplyOutcome::NotPermitted { reason } => {
+                self.unpermitted_calls.insert(call);
+                let input = match self.revert_files(&predicted)? {
+                    Ok(files) => WorkflowInput::Moved {
+                        reason: format!("{reason}{files}"),
+                        not_done: vec![seq],
+                    },
+                    Err(files) => WorkflowInput::Failed {
+                        proposals: vec![seq],
+                        reason: format!("{reason}{files}"),
+                    },
+                };
+                self.handle_for_proposal(seq, input)?;
+            }
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
                 let (Ok(files) | Err(files)) = self.revert_files(&predicted)?;
                 let reason = format!("{reason}{files}");
@@ -483,6 +497,23 @@ impl Engine {
         }
     }
 
+    /// Undoes or redoes a proposal's file changes when the user undoes or redoes the proposal in
+    /// Studio. Returns what did not follow: files, and the scripts that were edited since.
+    ///
+    /// # Errors
+    /// The ledger cannot be read or written.
+    pub fn follow_undo(
+        &mut self,
+        proposal: Seq,
+        again: bool,
+        edited: &[String],
+    ) -> Result<Option<String>, EngineError> {
+        let files = self.undo_files(proposal, again)?;
+        let sentences: Vec<String> =
+            files.into_iter().chain(edited_sentence(edited, again)).collect();
+        Ok((!sentences.is_empty()).then(|| sentences.join(" ")))
+    }
+
     /// Applies a change that Studio reported to the mirror.
     ///
     /// # Errors
@@ -495,12 +526,14 @@ impl Engine {
         if let ScenePart::Answered { work, answer } = part {
             return self.handle_answer(*work, answer).map(Ok);
         }
-        if let ScenePart::Undone { recording } | ScenePart::Redone { recording } = part {
+        if let ScenePart::Undone { recording, edited } | ScenePart::Redone { recording, edited } =
+            part
+        {
             let again = matches!(part, ScenePart::Redone { .. });
             if let Some(proposal) = studio::parse_recording(recording)
                 && let Some((workflow, _)) = self.find_proposal(proposal)
             {
-                let left = self.undo_files(proposal, again)?;
+                let left = self.follow_undo(proposal, again, edited)?;
                 let undone = WorkflowInput::Undone { proposal, is_redone: again, left };
                 self.handle_input(workflow, undone)?;
                 self.retract_settled();
@@ -615,4 +648,22 @@ fn asset_contents(answer: &PluginAnswer) -> Result<AssetContents, String> {
         PluginAnswer::Failed { reason } => Err(reason.clone()),
         _ => Err("Studio's answer does not match the request. Request it again.".to_owned()),
     }
+}
+
+/// Tells which scripts kept the text that was typed into them, when the user undid or redid a
+/// proposal in Studio.
+fn edited_sentence(edited: &[String], again: bool) -> Option<String> {
+    let [first, rest @ ..] = edited else {
+        return None;
+    };
+    let others = match rest.len() {
+        0 => String::new(),
+        1 => format!(" and {}", rest[0]),
+        more => format!(" and {more} other scripts"),
+    };
+    let was = if again { "set again" } else { "taken back" };
+    Some(format!(
+        "The text of {first}{others} was edited since and not {was}. Change it by hand, or undo \
+         the later edits first."
+    ))
 }

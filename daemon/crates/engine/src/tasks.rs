@@ -1,5 +1,6 @@
 //! The workflows of an engine: how they begin, are resumed and end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use scene_schemas::Refusal;
@@ -32,6 +33,7 @@ impl Engine {
             reverted_runs: WorkflowCache::default(),
             requests: RequestMemory::default(),
             mode_limit: Mode::Dangerous,
+            unpermitted_calls: BTreeSet::new(),
         }
     }
 

@@ -110,7 +110,7 @@ pub enum WorkflowInput {
         proposal: Seq,
         /// Whether it was redone.
         is_redone: bool,
-        /// The changes in files that could not follow, with the reason.
+        /// The changes in files and scripts that could not follow, with the reason.
         left: Option<String>,
     },
     /// The place has changed, so pending proposals are planned again.

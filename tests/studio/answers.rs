@@ -1,0 +1,186 @@
+//! Behaviour that the plugin must have whatever a real Studio does: dialogs that ask for a
+//! permission, undo that forgets texts, a switch of the theme, long texts, and the keyboard.
+
+use serde_json::Value as Json;
+use studio_sim::{GuiObject, Permission, Signals, Studio, Theme};
+
+use super::{Desk, ask, click, eval, has, object, shows, until, until_shown, until_there};
+
+const SOURCE: &str = "return game.ServerScriptService.Main.Source";
+
+/// Requests that put a script into the place, or change one.
+const SCRIPT_REQUESTS: [&str; 2] = [
+    "replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main",
+    "create a Script named Extra in game.ServerScriptService",
+];
+
+#[test]
+fn proposal_waits_until_studio_may_change_scripts() {
+    for request in SCRIPT_REQUESTS {
+        let desk = Desk::ready(Signals::Deferred);
+        let studio = &desk.studio;
+        let before = studio.snapshot();
+        studio.set_script_writes(Permission::Asks);
+        desk.propose(request);
+        click(studio, "Approve");
+        until(studio, "the dialog", Studio::asks_for_script_writes);
+        until_shown(studio, "allow it and approve again");
+        until_there(studio, "Approve");
+        assert_eq!(studio.snapshot(), before, "{request}");
+        assert!(studio.undo_stack_names().iter().all(|step| !step.starts_with("Vector")));
+        studio.set_script_writes(Permission::Allowed);
+        click(studio, "Approve");
+        until_shown(studio, "Step 1: applied");
+        assert_ne!(studio.snapshot(), before, "{request}");
+    }
+}
+
+#[test]
+fn request_after_the_dialog_connects_within_two_seconds() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    until_shown(studio, "Connected");
+    studio.set_http(Permission::Asks);
+    until_shown(studio, "does not let Vector connect");
+    studio.run_for(30.0);
+    studio.set_http(Permission::Allowed);
+    let allowed = studio.now();
+    until_shown(studio, "Connected");
+    assert!(studio.now() - allowed < 2.0, "{} s", studio.now() - allowed);
+    studio.clear_errors();
+}
+
+#[test]
+fn undo_and_redo_include_texts() {
+    for signals in [Signals::Immediate, Signals::Deferred] {
+        let desk = Desk::ready(signals);
+        let studio = &desk.studio;
+        let is = |text: &'static str| move |studio: &Studio| eval(studio, SOURCE) == text;
+        for (from, to) in [(1, 2), (2, 3)] {
+            desk.propose(&format!(
+                "replace \"print({from})\" with \"print({to})\" in game.ServerScriptService.Main"
+            ));
+            click(studio, "Approve");
+            until(studio, "applied", |studio| {
+                eval(studio, SOURCE) == format!("print({to})\n") && !has(studio, "Stop")
+            });
+        }
+        // Both at once: the texts are restored one after the other.
+        assert!(studio.undo() && studio.undo());
+        until(studio, "both undone", is("print(1)\n"));
+        assert!(studio.redo());
+        until(studio, "redone", is("print(2)\n"));
+    }
+}
+
+#[test]
+fn text_typed_since_survives_undo_and_is_reported() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose(SCRIPT_REQUESTS[0]);
+    click(studio, "Approve");
+    until_shown(studio, "Step 1: applied");
+    if !super::switches().undo_keeps_texts {
+        // The person's edit is a step of its own.
+        return;
+    }
+    eval(studio, "game.ServerScriptService.Main.Source = '-- mine\\n'");
+    assert!(studio.undo());
+    until_shown(studio, "was edited since and not taken back");
+    assert_eq!(eval(studio, SOURCE), "-- mine\n");
+}
+
+/// The colours of all that is shown, by name and text.
+fn colors(studio: &Studio) -> Json {
+    const COLORS: &str = "
+        local found = {}
+        for _, it in game:GetService('PluginGuiService'):GetDescendants() do
+            if it:IsA('GuiObject') then
+                table.insert(found, tostring(it.BackgroundColor3))
+                local isText = it:IsA('TextLabel') or it:IsA('TextButton') or it:IsA('TextBox')
+                table.insert(found, if isText then it.Text .. tostring(it.TextColor3) else it.Name)
+            elseif it:IsA('UIStroke') then
+                table.insert(found, tostring(it.Color))
+            end
+        end
+        return found";
+    studio.eval_as_plugin(COLORS).unwrap()
+}
+
+#[test]
+fn switched_theme_repaints_everything() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose(SCRIPT_REQUESTS[0]);
+    studio.run_for(2.0);
+    let dark = colors(studio);
+    studio.set_theme(Theme::Light);
+    studio.run_for(0.5);
+    let light = colors(studio);
+    assert_ne!(light, dark);
+    let contrasts = studio.contrasts("Vector").unwrap();
+    let illegible: Vec<_> = contrasts.into_iter().filter(|(_, ratio)| *ratio < 4.5).collect();
+    assert!(illegible.is_empty(), "{illegible:?}");
+    studio.set_theme(Theme::Dark);
+    studio.run_for(0.5);
+    assert_eq!(colors(studio), dark);
+}
+
+#[test]
+fn long_line_can_be_read_to_its_end() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    let line = format!("--{} the end", "x".repeat(40_000));
+    desk.propose(&format!("replace \"print(1)\" with \"{line}\" in game.ServerScriptService.Main"));
+    let has_end = |studio: &Studio| studio.gui().iter().any(|it| it.shown.ends_with("the end"));
+    for _ in 0..30 {
+        studio.run_for(1.0);
+        if has_end(studio) {
+            return;
+        }
+        let goes_on = |it: &GuiObject| it.shown.contains("more bytes of this line");
+        assert!(studio.gui().iter().any(goes_on), "the line says that it goes on");
+        studio.scroll_to(&object(studio, "Transcript"), 0.0, f64::MAX).unwrap();
+        click(studio, "ShowMore");
+    }
+    panic!("the end of the line is never shown");
+}
+
+#[test]
+fn enter_sends_wherever_the_cursor_is() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    let draft = "set Transparency = 0.5 on game.Workspace.Wall";
+    studio.type_into(&object(studio, "Ask"), draft, false).unwrap();
+    studio.place_cursor(5).unwrap();
+    studio.press_key("Return").unwrap();
+    until_there(studio, "Approve");
+    assert!(shows(studio, draft), "the request was sent as it was typed");
+}
+
+#[test]
+fn shift_enter_begins_a_line_and_never_sticks() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    studio.type_into(&object(studio, "Ask"), "first", false).unwrap();
+    studio.hold_key("LeftShift", true).unwrap();
+    studio.press_key("Return").unwrap();
+    studio.run_for(0.2);
+    assert_eq!(object(studio, "Ask").text, "first\n");
+    // The focus goes elsewhere while the key is held.
+    studio.release_focus().unwrap();
+    studio.hold_key("LeftShift", false).unwrap();
+    ask(studio, "set Transparency = 0.5 on game.Workspace.Wall");
+    until(studio, "sent", |studio| object(studio, "Ask").text.is_empty());
+}
+
+#[test]
+fn enter_chooses_from_an_open_menu() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    studio.type_into(&object(studio, "Ask"), "/pl", false).unwrap();
+    studio.run_for(0.2);
+    studio.press_key("Return").unwrap();
+    studio.run_for(0.2);
+    assert_eq!(object(studio, "Ask").text, "/plan ");
+}
