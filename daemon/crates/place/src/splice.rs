@@ -93,7 +93,7 @@ impl PieceList {
     }
 
     /// Returns the kept ranges of the original file with their offsets in this file, sorted by
-    /// range.
+    /// range and without overlaps.
     fn original_ranges(&self) -> Vec<(Range<usize>, usize)> {
         let (mut found, mut at) = (Vec::new(), 0);
         for piece in &self.0 {
@@ -106,8 +106,16 @@ impl PieceList {
             };
         }
         found.sort_unstable_by_key(|(range, _)| range.start);
-        // `patch_from` binary searches the ranges by their ends, so no byte may be kept twice.
-        debug_assert!(found.is_sorted_by(|(one, _), (next, _)| one.end <= next.start));
+        // `patch_from` binary searches the ranges by their ends, so a byte that is kept twice counts
+        // once.
+        let mut end = 0;
+        found.retain_mut(|(range, position)| {
+            let cut = end.max(range.start).min(range.end) - range.start;
+            range.start += cut;
+            *position += cut;
+            end = end.max(range.end);
+            !range.is_empty()
+        });
         found
     }
 
@@ -349,6 +357,8 @@ impl BytePatch {
 
 #[cfg(test)]
 mod tests {
+    use random_draws::{RandomDraws, check_seeds};
+
     use super::*;
 
     fn pieces(list: &[FilePiece]) -> PieceList {
@@ -416,18 +426,35 @@ mod tests {
     }
 
     #[test]
-    fn patch_of_repeated_bytes_applies() {
-        let file = |length: usize, mark: usize| {
-            let mut bytes: Vec<u8> = b"abcab".iter().copied().cycle().take(length).collect();
-            bytes.insert(mark % length, b'!');
-            PieceList::from(bytes)
-        };
-        let bytes = |file: &PieceList| file.byte_runs(&[]).collect::<Vec<_>>().concat();
-        let files: Vec<_> = (30..110).map(|n| file(n, n * 7)).collect();
-        for (from, to) in files.iter().flat_map(|from| files.iter().map(move |to| (from, to))) {
-            let patch = to.patch_from(from, &[]);
-            assert_eq!(patch.apply(&bytes(from)).unwrap(), bytes(to));
+    fn patches_of_repeated_bytes_apply_to_reverted_files() {
+        let read: Vec<u8> = b"abcabxyz".iter().copied().cycle().take(400).collect();
+        let bytes = |file: &PieceList| file.byte_runs(&read).collect::<Vec<_>>().concat();
+        check_seeds(0..60, |draws| {
+            let mut files: Vec<PieceList> = (0..8).map(|_| some_file(draws, &read)).collect();
+            for _ in 0..40 {
+                let [from, to] = [draws.below(files.len()), draws.below(files.len())];
+                let patch = files[to].patch_from(&files[from], &read);
+                let reverted = patch.apply_to_pieces(&files[from]);
+                assert_eq!(patch.apply(&bytes(&files[from])).unwrap(), bytes(&files[to]));
+                assert_eq!(bytes(&reverted), bytes(&files[to]));
+                // What a revert leaves is the base of the next edit.
+                files[to] = reverted;
+            }
+        });
+    }
+
+    fn some_file(draws: &mut RandomDraws, read: &[u8]) -> PieceList {
+        let mut file = PieceList::default();
+        for _ in 0..=draws.below(5) {
+            let start = draws.below(200);
+            let range = start..start + draws.below(200);
+            if draws.one_in(2) {
+                file.keep_range(range);
+            } else {
+                file.add_bytes([&read[range], b"!"].concat());
+            }
         }
+        file
     }
 
     /// If a piece were found by walking the list, this would take minutes.
