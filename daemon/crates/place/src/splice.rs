@@ -114,7 +114,7 @@ impl PieceList {
             range.start += cut;
             *position += cut;
             end = end.max(range.end);
-            !range.is_empty()
+            range.start < range.end
         });
         found
     }
