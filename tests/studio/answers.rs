@@ -4,6 +4,7 @@
 use serde_json::Value as Json;
 use studio_sim::{GuiObject, Permission, Signals, Studio, Theme};
 
+use super::budget::mirrored;
 use super::{Desk, ask, click, eval, has, object, shows, until, until_shown, until_there};
 
 const SOURCE: &str = "return game.ServerScriptService.Main.Source";
@@ -183,4 +184,17 @@ fn enter_chooses_from_an_open_menu() {
     studio.press_key("Return").unwrap();
     studio.run_for(0.2);
     assert_eq!(object(studio, "Ask").text, "/plan ");
+}
+
+#[test]
+fn services_that_hold_nothing_are_left_out_until_they_do() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    until_shown(studio, "Connected");
+    let mirrored = || mirrored(&desk.daemon, &desk.home);
+    until(studio, "the place is read", |_| mirrored() > 10);
+    let before = mirrored();
+    assert!(before < 40, "{before} instances");
+    eval(studio, "Instance.new('Folder').Parent = game:GetService('BadgeService')");
+    until(studio, "the service and its folder", |_| mirrored() == before + 2);
 }
