@@ -185,8 +185,15 @@ pub struct ApplyAck {
 pub enum ApplyOutcome {
     /// The proposal was applied, as one undo step.
     Applied {
-        /// The results of the actions, one for each.
+        /// The results of the actions, one for each. Those that do not fit into one request follow
+        /// in further reports.
         results: Vec<ActionResult>,
+        /// The number of results in earlier reports.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        from: u32,
+        /// Whether further results follow. The proposal is applied with the last report.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
         /// The version of the place that includes the changes. The plugin sends the scene updates
         /// up to this version first.
         version: u64,
@@ -232,4 +239,9 @@ pub struct ActionResult {
 pub struct ApplyReceipt {
     /// False if the daemon already knew the outcome.
     pub is_new: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -489,9 +489,12 @@ impl<'a> RealDaemon<'a> {
     /// Acknowledges a proposal as the plugin. Returns whether that was news.
     pub(super) fn acknowledge(&mut self, p: usize, outcome: ReportedOutcome) -> bool {
         let outcome = match outcome {
-            ReportedOutcome::Applied => {
-                ApplyOutcome::Applied { results: self.case.action_results(p), version: 0 }
-            }
+            ReportedOutcome::Applied => ApplyOutcome::Applied {
+                results: self.case.action_results(p),
+                version: 0,
+                from: 0,
+                more: false,
+            },
             ReportedOutcome::Stale => ApplyOutcome::Stale { reason: "It differs.".to_owned() },
             ReportedOutcome::Refused => ApplyOutcome::Refused { reason: "A playtest.".to_owned() },
             ReportedOutcome::Diverged => ApplyOutcome::Diverged { reason: LOOK.to_owned() },

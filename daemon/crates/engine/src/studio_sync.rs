@@ -373,7 +373,8 @@ impl Engine {
         self.fail_proposal(seq, reason)
     }
 
-    /// Handles Studio's result for a proposal. Returns false if the result was known already.
+    /// Handles Studio's result for a proposal, or a part of it. Returns false if the result was known
+    /// already.
     ///
     /// # Errors
     /// The ledger cannot be read or written.
@@ -384,6 +385,19 @@ impl Engine {
         outcome: ApplyOutcome,
     ) -> Result<bool, EngineError> {
         let mut was_partly_shown = false;
+        let outcome = match outcome {
+            ApplyOutcome::Applied { results, version, from, more } => {
+                let joined = match self.studio_mut() {
+                    Some(studio) => studio.join_results(seq, results, from, more),
+                    None => Some(results),
+                };
+                let Some(results) = joined else {
+                    return Ok(true);
+                };
+                ApplyOutcome::Applied { results, version, from: 0, more: false }
+            }
+            outcome => outcome,
+        };
         if let Some(studio) = self.studio_mut() {
             studio.remove_acknowledged(seq, patch_id);
             was_partly_shown = studio.take_partly_shown(seq);

@@ -42,6 +42,8 @@ pub struct StudioTarget {
     /// The queued proposals whose effect the mirror showed in part before they were queued.
     partly_shown: BTreeSet<Seq>,
     created_ids: Box<CreatedIds>,
+    /// The results that the plugin has reported so far of the proposal that it applied.
+    first_results: Option<(Seq, Vec<ActionResult>)>,
     /// The folder with the memory files of open places.
     memory_folder: PathBuf,
 }
@@ -63,6 +65,7 @@ impl StudioTarget {
             work: Vec::new(),
             partly_shown: BTreeSet::new(),
             created_ids: Box::default(),
+            first_results: None,
             memory_folder,
         }
     }
@@ -177,6 +180,29 @@ impl StudioTarget {
     pub fn is_dispatched(&self, wanted: Seq) -> bool {
         let is_it = |work: &Work| matches!(work, Work::Apply { apply } if apply.proposal == wanted);
         self.work.iter().any(is_it)
+    }
+
+    /// Adds reported results to those of the earlier reports, `from` in number. A report may arrive
+    /// twice. Returns all results; None if more follow, or if an earlier report is missing.
+    pub fn join_results(
+        &mut self,
+        proposal: Seq,
+        results: Vec<ActionResult>,
+        from: u32,
+        more: bool,
+    ) -> Option<Vec<ActionResult>> {
+        let earlier = self.first_results.take().filter(|(of, _)| *of == proposal);
+        let mut all = earlier.map(|(_, results)| results).unwrap_or_default();
+        let is_gap = all.len() < from as usize;
+        if !is_gap {
+            all.truncate(from as usize);
+            all.extend(results);
+        }
+        if more || is_gap {
+            self.first_results = Some((proposal, all));
+            return None;
+        }
+        Some(all)
     }
 
     /// Removes an acknowledged proposal from the queue.
