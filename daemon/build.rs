@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
-    println!("cargo::rerun-if-changed=../default.project.json");
+    println!("cargo::rerun-if-changed=../rojo.json");
     println!("cargo::rerun-if-changed=../plugin/src");
-    let mut files = vec![root.join("default.project.json")];
+    let mut files = vec![root.join("rojo.json")];
     walk(&root.join("plugin/src"), &mut files)?;
     files.sort();
     let mut list = String::from("&[\n");

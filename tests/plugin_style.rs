@@ -128,7 +128,7 @@ fn lint(checker: &Checker<toml::Value>, path: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn rojo_finds_the_plugin() {
-    let project: Json = serde_json::from_str(&repository::read("default.project.json")).unwrap();
+    let project: Json = serde_json::from_str(&repository::read("rojo.json")).unwrap();
     assert_eq!(project["name"], "Vector");
     let path = project["tree"]["$path"].as_str().unwrap();
     assert!(repository::root().join(path).join("Schema.luau").is_file(), "{path}");

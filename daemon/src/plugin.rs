@@ -1,6 +1,6 @@
 //! The Studio plugin as a model file, built from the sources embedded in the binary.
 //!
-//! The tree follows `default.project.json` and Rojo's rules for making instances of files: a folder is a
+//! The tree follows `rojo.json` and Rojo's rules for making instances of files: a folder is a
 //! `Folder`, or the script in its `init` file; `.server.luau` is a `Script`, `.client.luau` a
 //! `LocalScript` and `.luau` a `ModuleScript`. This module does not know where Studio looks for
 //! plugins.
@@ -26,7 +26,7 @@ struct PluginFolder {
 pub fn build_plugin() -> Result<Vec<u8>, CodecError> {
     let read = |what: &str| CodecError::Read(what.to_owned());
     let text = |name: &str| FILES.iter().find(|(path, _)| *path == name).map(|(_, text)| *text);
-    let project = text("default.project.json").ok_or_else(|| read("the project is missing"))?;
+    let project = text("rojo.json").ok_or_else(|| read("the project is missing"))?;
     let project: Json =
         serde_json::from_str(project).map_err(|_| read("the project is not JSON"))?;
     let name = project["name"].as_str().ok_or_else(|| read("the project has no name"))?;

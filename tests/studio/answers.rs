@@ -87,7 +87,7 @@ fn text_typed_since_survives_undo_and_is_reported() {
     }
     eval(studio, "game.ServerScriptService.Main.Source = '-- mine\\n'");
     assert!(studio.undo());
-    until_shown(studio, "was edited since and not taken back");
+    until_shown(studio, "was not reverted, because it was edited since");
     assert_eq!(eval(studio, SOURCE), "-- mine\n");
 }
 

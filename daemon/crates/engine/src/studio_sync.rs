@@ -675,9 +675,9 @@ fn edited_sentence(edited: &[String], again: bool) -> Option<String> {
         1 => format!(" and {}", rest[0]),
         more => format!(" and {more} other scripts"),
     };
-    let was = if again { "set again" } else { "taken back" };
+    let done = if again { "reapplied" } else { "reverted" };
     Some(format!(
-        "The text of {first}{others} was edited since and not {was}. Change it by hand, or undo \
-         the later edits first."
+        "The text of {first}{others} was not {done}, because it was edited since. Change it by hand, \
+         or undo the later edits first."
     ))
 }
