@@ -16,10 +16,15 @@ use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use png::{BitDepth, ColorType, Compression, Encoder, Filter};
-use vector_tests::binary;
+use serde_json::json;
+use vector_tests::binary::{self, Home};
+use vector_tests::daemon::Daemon;
 use vector_tests::generated::generated;
+use vector_tests::human::Human;
 use vector_tests::places::{Format, encode};
 
 use self::measure::{Median, machine, measure, megabytes, option};
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
             let count = dom.descendants().filter(is_part).count();
             fs::write(&place, encode(&dom, format)).expect("it can be written");
             compare(&place, count, format, runs);
+            measure_waits(&place);
         }
     }
     ExitCode::SUCCESS
@@ -109,6 +115,43 @@ fn compare(place: &Path, parts: usize, format: Format, runs: usize) {
         print(&format!("vector render --view {view}"), median(runs, render, &out), bare);
     }
     println!();
+}
+
+/// Prints how long other requests of a session wait at most, alone and while a first picture of the
+/// place is made.
+fn measure_waits(place: &Path) {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let human = Human::of(&daemon, home.path());
+    let opened = human.open(place).ok();
+    let session = opened["session"].as_str().expect("a session");
+    // The session refuses an empty request at once, when its turn comes.
+    let chat = json!({
+        "session": session, "epoch": opened["epoch"], "text": " ", "attached": [],
+    });
+    let wait = || {
+        let started = Instant::now();
+        assert_eq!(human.call("POST", "/api/chat", &chat).status, 400);
+        started.elapsed()
+    };
+    let alone = (0..100).map(|_| wait()).max().unwrap_or_default();
+    let side = SIDE.to_string();
+    let (first, longest) = thread::scope(|scope| {
+        let picture = scope.spawn(|| {
+            let started = Instant::now();
+            let path = format!("/api/sessions/{session}/picture?size={side}");
+            human.picture(&path).map(|_| started.elapsed()).ok()
+        });
+        let mut longest = Duration::ZERO;
+        while !picture.is_finished() {
+            longest = longest.max(wait());
+        }
+        (picture.join().ok().flatten().expect("a picture"), longest)
+    });
+    println!(
+        "  first picture of a session: {first:.2?}; others wait at most {longest:.1?}, without it \
+         {alone:.1?}\n"
+    );
 }
 
 fn median(runs: usize, command: impl Fn() -> Command, out: &Path) -> Option<Median> {

@@ -99,7 +99,7 @@ fn every_shape_matches_its_reviewed_picture() {
     let Stage { scene, .. } = stage();
     let solids = gather_solids(&scene, scene.root());
     let left = PictureOmissions { has_terrain: false, invisible: 1, broken: 0, boxed: 1 };
-    assert_eq!((solids.all.len(), solids.omissions), (14, left));
+    assert_eq!((solids.all.len(), solids.omissions()), (14, left));
     for view in ViewDirection::ALL {
         let frame = ViewFrame::enclose_solids(&[&solids], view).unwrap();
         check(&format!("shapes-{}", view.name()), &draw_solids(&solids, SIZE, frame));

@@ -14,11 +14,14 @@ use scene_schemas::{Command, InstancePath};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, try_command};
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
-use vector_engine::render_input::{DrawInput, proposal_sides, reverted_sides};
+use vector_engine::proposal_solids::{
+    ProposalSolids, SolidGathering, picture_roots, proposal_solids, reverted_solids,
+};
+use vector_engine::render_input::DrawInput;
 use vector_files::place_file::real_path;
 use vector_files::write_file;
 use vector_ledger::Ledger;
-use vector_place::Scene;
+use vector_place::{EditedNodes, Scene};
 use vector_render::{
     BeforeAfter, ChangeSide, LEAST_SIDE, MOST_SIDE, Picture, ViewDirection, gather_solids,
 };
@@ -129,7 +132,7 @@ pub(super) fn run(
     let (picture, notes) = match args.proposal {
         Some(number) => {
             let sides = load_sides(&mut scene, args, Seq(number), &home()?)?;
-            terminal.with_spinner("Drawing", || render_proposal(&sides, args))?
+            terminal.with_spinner("Drawing", || render_proposal(sides.compare()?, args))?
         }
         None => terminal.with_spinner("Drawing", || render_scene(&scene, args))?,
     };
@@ -172,7 +175,7 @@ fn load_sides(
     args: &RenderArgs,
     seq: Seq,
     home: &Path,
-) -> anyhow::Result<BeforeAfter> {
+) -> anyhow::Result<ProposalSolids> {
     let ledger = Ledger::open(home)?;
     let Some(record) = ledger.record_at(seq)? else {
         bail!("the ledger has no entry {seq}; `vector log` lists the entries");
@@ -189,7 +192,8 @@ fn load_sides(
     let mut blobs = BlobStore::new();
     let sides = if let PendingStatus::Applied(ack) = &pending.status {
         fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
-        reverted_sides(scene, &blobs, seq, ack)
+        let gathering = SolidGathering::complete(scene, picture_roots(scene, &ack.inverse));
+        reverted_solids(scene, &blobs, (seq, ack), gathering, EditedNodes::default())
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);
@@ -204,7 +208,9 @@ fn load_sides(
             }
         }
         fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
-        proposal_sides(scene, &blobs, pending.call, &pending.proposal)
+        let (call, proposal) = (pending.call, &pending.proposal);
+        let gathering = SolidGathering::complete(scene, picture_roots(scene, &proposal.commands));
+        proposal_solids(scene, &blobs, (call, proposal), gathering, EditedNodes::default())
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
 }

@@ -19,7 +19,7 @@ mod progress;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -218,13 +218,34 @@ impl SessionActor {
         if is_started.is_none() {
             return;
         }
-        while let Ok(message) = messages.recv() {
-            if matches!(message, SessionMessage::End) {
+        let mut has_more = false;
+        loop {
+            let message = if has_more {
+                match messages.try_recv() {
+                    Ok(message) => Some(message),
+                    Err(TryRecvError::Empty) => None,
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            } else {
+                match messages.recv() {
+                    Ok(message) => Some(message),
+                    Err(RecvError) => return,
+                }
+            };
+            if matches!(message, Some(SessionMessage::End)) {
                 actor.with(Self::detach_agents);
                 return;
             }
-            if actor.with(|actor| actor.handle_message(message)).is_none() {
-                return;
+            let handled = actor.with(|actor| {
+                match message {
+                    Some(message) => actor.handle_message(message),
+                    None => actor.draw_pending(),
+                }
+                actor.pictures.has_more()
+            });
+            match handled {
+                Some(more) => has_more = more,
+                None => return,
             }
         }
     }

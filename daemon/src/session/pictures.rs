@@ -1,5 +1,6 @@
-//! Pictures of a session. Their input is gathered on the session's thread, and they are drawn on a
-//! separate one, so that a large picture delays nothing else.
+//! Pictures of a session. Their input is gathered on the session's thread, in slices between which
+//! it does other work, and they are drawn on a separate one, so that a large picture delays nothing
+//! else.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -7,8 +8,8 @@ use std::thread;
 use scene_schemas::api::{Failure, FailureKind};
 use scene_schemas::entry::Seq;
 use vector_engine::EngineError;
-use vector_engine::render_input::{DrawInput, PictureSubject};
-use vector_render::BeforeAfter;
+use vector_engine::proposal_solids::ProposalSolids;
+use vector_engine::render_input::{DrawInput, DrawingProgress, DrawingStep, PictureSubject};
 
 use super::{PictureOptions, Reply, SessionActor, engine_failure};
 use crate::event_hub::AWAY;
@@ -22,27 +23,36 @@ const MAX_WAITING: usize = 32;
 /// One picture is drawn at a time, across all sessions.
 static PEN: Mutex<()> = Mutex::new(());
 
-/// A picture that waits for answers of Studio.
+/// A picture whose input is not complete.
 #[derive(Debug)]
 pub(super) struct DrawRequest {
     subject: PictureSubject,
     options: PictureOptions,
+    progress: DrawingProgress,
+    /// The number of rounds of questions to Studio.
     rounds: usize,
     reply: Reply<Vec<u8>>,
 }
 
-/// The pictures that wait for answers of Studio, and the input of the last drawing.
+/// The pictures whose input is not complete, and the input of the last drawing.
 #[derive(Debug, Default)]
 pub(super) struct PendingPictures {
     requests: Vec<DrawRequest>,
     /// Both sides of a proposal as of a ledger position: usually both are requested.
-    last_sides: Option<(Seq, Seq, Arc<BeforeAfter>)>,
+    last_sides: Option<(Seq, Seq, Arc<ProposalSolids>)>,
+    /// Whether a picture can be continued without an answer of Studio.
+    has_more: bool,
 }
 
 impl PendingPictures {
     /// Discards the last input, as the place may have changed.
     pub(super) fn invalidate(&mut self) {
         self.last_sides = None;
+    }
+
+    /// Whether a picture can be continued without an answer of Studio.
+    pub(super) fn has_more(&self) -> bool {
+        self.has_more
     }
 }
 
@@ -58,46 +68,69 @@ impl SessionActor {
             let hint = "Wait until they are done.";
             return drop(reply.send(Err(failure(FailureKind::TooMany, message, hint))));
         }
-        self.pictures.requests.push(DrawRequest { subject: of, options, rounds: 0, reply });
+        let progress = DrawingProgress::default();
+        let request = DrawRequest { subject: of, options, progress, rounds: 0, reply };
+        self.pictures.requests.push(request);
     }
 
-    /// Draws the pictures whose input is complete.
+    /// Gathers a slice of the input of a picture, and draws those whose input is complete.
     pub(super) fn draw_pending(&mut self) {
+        self.pictures.has_more = false;
         for mut wanted in std::mem::take(&mut self.pictures.requests) {
             if wanted.reply.is_closed() {
                 continue;
             }
-            wanted.rounds += 1;
+            if self.pictures.has_more {
+                // One slice at a time.
+                self.pictures.requests.push(wanted);
+                continue;
+            }
             let is_away = self.engine.studio().is_some() && self.slot.silence_duration() > AWAY;
-            match self.gather_drawing(&wanted.subject) {
-                Ok(Some(drawing)) => draw_picture(drawing, wanted.options, wanted.reply),
-                Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
+            match self.gather_drawing(&wanted.subject, &mut wanted.progress) {
+                Ok(DrawingStep::Ready(drawing)) => {
+                    draw_picture(drawing, wanted.options, wanted.reply);
+                }
+                Ok(DrawingStep::Unfinished) => {
+                    self.pictures.has_more = true;
+                    self.pictures.requests.push(wanted);
+                }
+                Ok(DrawingStep::WaitsForStudio) if is_away || wanted.rounds >= MAX_ROUNDS => {
                     let message = "Studio does not send the place's appearance.";
                     let hint = "Check that its plugin is connected, then try again.";
                     let failure = failure(FailureKind::NotFound, message, hint);
                     let _ = wanted.reply.send(Err(failure));
                 }
-                Ok(None) => self.pictures.requests.push(wanted),
+                Ok(DrawingStep::WaitsForStudio) => {
+                    wanted.rounds += 1;
+                    self.pictures.requests.push(wanted);
+                }
                 Err(error) => drop(wanted.reply.send(Err(no_picture(&error)))),
             }
         }
     }
 
-    /// Returns the input of a picture, reusing the last one if it still applies.
-    fn gather_drawing(&mut self, of: &PictureSubject) -> Result<Option<DrawInput>, EngineError> {
+    /// Continues the input of a picture, reusing the last one if it still applies.
+    fn gather_drawing(
+        &mut self,
+        of: &PictureSubject,
+        progress: &mut DrawingProgress,
+    ) -> Result<DrawingStep, EngineError> {
         let now = self.engine.last_position();
         if let (PictureSubject::Proposal(seq, when), Some((last, at, sides))) =
             (of, &self.pictures.last_sides)
             && (seq, &now) == (last, at)
         {
-            return Ok(Some(DrawInput::Side(Arc::clone(sides), *when)));
+            return Ok(DrawingStep::Ready(DrawInput::Side(Arc::clone(sides), *when)));
         }
-        let drawing = self.engine.gather_drawing(of)?;
-        if let (PictureSubject::Proposal(seq, _), Some(DrawInput::Side(sides, _))) = (of, &drawing)
+        let step = self.engine.gather_drawing(of, progress)?;
+        if let (
+            PictureSubject::Proposal(seq, _),
+            DrawingStep::Ready(DrawInput::Side(sides, _)),
+        ) = (of, &step)
         {
             self.pictures.last_sides = Some((*seq, now, Arc::clone(sides)));
         }
-        Ok(drawing)
+        Ok(step)
     }
 }
 

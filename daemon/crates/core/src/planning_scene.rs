@@ -14,7 +14,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_place::{InstanceTable, JournalMark, Node, Scene, SceneState};
+use vector_place::{EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState};
 
 use crate::code::{CodeIndex, TextReaders};
 use crate::proposal::BlobStore;
@@ -247,6 +247,11 @@ impl PlanningScene {
     pub fn rollback(&mut self, mark: PlanningMark) {
         self.scene.rollback(mark.scene);
         self.memory.rollback(mark.memory);
+    }
+
+    /// Returns the instances that the edits since the mark affected.
+    pub fn edited_since(&self, mark: PlanningMark) -> EditedNodes {
+        self.scene.edited_since(mark.scene)
     }
 
     /// Marks the last built file as saved, and makes the edits so far permanent.

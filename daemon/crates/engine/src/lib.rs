@@ -20,6 +20,7 @@ mod plan_checks;
 mod planner;
 mod rebase;
 mod recover;
+pub mod proposal_solids;
 pub mod render_input;
 mod replan;
 mod restore;

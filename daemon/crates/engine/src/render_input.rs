@@ -1,29 +1,29 @@
-//! Input for pictures: a place as it is, or the place before and after a proposal.
-//!
-//! An unapplied proposal is applied to the scene for the picture, and an applied one is reverted;
-//! the scene is then rolled back. A picture shows the difference between the scenes, not what the
-//! commands claim. Drawing itself happens outside the planner.
+//! Input for pictures: a place as it is, or the place before and after a proposal. Drawing itself
+//! happens outside the planner.
 
 use std::sync::Arc;
 
-use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::refusal::refuse;
-use scene_schemas::{Command, InstancePath};
-use vector_core::planning_scene::PlanningScene;
-use vector_core::proposal::{BlobStore, ProposalDraft, try_command};
-use vector_core::workflow::PendingStatus;
-use vector_place::{Node, Scene, reflection};
+use scene_schemas::{InstancePath, Refusal};
+use vector_core::workflow::{LedgerState, PendingProposal, PendingStatus};
+use vector_place::{EditedNodes, Node};
 use vector_render::{
-    BeforeAfter, ChangeSide, Picture, SolidSet, ViewDirection, ViewFrame, check_part_limit,
-    draw_solids, gather_solids, visible_root,
+    ChangeSide, Picture, SolidSet, ViewDirection, ViewFrame, check_part_limit, draw_solids,
+    visible_root,
 };
 
 use crate::planner::Planner;
-use crate::revert::draft_inverse;
+use crate::proposal_solids::{
+    ProposalSolids, SolidGathering, picture_roots, proposal_solids, reverted_solids,
+};
 use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
+
+/// The number of instances that are gathered in one go. Those of an XML file take about 4 µs each.
+const SLICE: usize = 1_000;
+/// How often a gathering begins again because the place has changed, before it is done in one go.
+const MAX_RESTARTS: usize = 4;
 
 /// The subject of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +35,10 @@ pub enum PictureSubject {
 }
 
 /// The data a picture is drawn from. Drawing needs no scene.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum DrawInput {
     /// One side of a proposal.
-    Side(Arc<BeforeAfter>, ChangeSide),
+    Side(Arc<ProposalSolids>, ChangeSide),
     Place(SolidSet),
 }
 
@@ -49,7 +49,7 @@ impl DrawInput {
     /// There is nothing to see.
     pub fn draw(&self, view: ViewDirection, size: (u32, u32)) -> Result<Picture, Refusal> {
         match self {
-            Self::Side(sides, when) => sides.draw_side(*when, view, size),
+            Self::Side(solids, when) => solids.compare()?.draw_side(*when, view, size),
             Self::Place(solids) => match ViewFrame::enclose_solids(&[solids], view) {
                 Some(frame) => Ok(draw_solids(solids, size, frame)),
                 None => {
@@ -60,144 +60,109 @@ impl DrawInput {
     }
 }
 
-/// Returns both sides of an unapplied proposal.
-///
-/// # Errors
-/// It does not fit any more, or has no visible effect.
-pub fn proposal_sides(
-    scene: &mut PlanningScene,
-    blobs: &BlobStore,
-    call: Seq,
-    proposal: &Proposal,
-) -> Result<BeforeAfter, Refusal> {
-    let (before, after) = gather_before_after(scene, &proposal.commands, |scene| {
-        scene.begin_scope(call);
-        proposal.commands.iter().try_for_each(|it| try_command(scene, it, blobs).map(drop))
-    })?;
-    first_difference(before, after)
+/// How far the input of a picture was gathered.
+#[derive(Debug, Default)]
+pub struct DrawingProgress {
+    gathering: Option<SolidGathering>,
+    restarts: usize,
 }
 
-/// Returns both sides of an applied proposal, by reverting it.
-///
-/// # Errors
-/// Its result has changed since, or nothing visible differs.
-pub fn reverted_sides(
-    scene: &mut PlanningScene,
-    blobs: &BlobStore,
-    call: Seq,
-    ack: &Ack,
-) -> Result<BeforeAfter, Refusal> {
-    let (after, before) = gather_before_after(scene, &ack.inverse, |scene| {
-        scene.begin_scope(call);
-        let mut draft = ProposalDraft::new(scene, blobs);
-        draft.mark_as_inverse();
-        let witnesses = ack.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-        let mut back = ack.inverse.iter().cloned().zip(witnesses);
-        back.try_for_each(|(command, left)| draft_inverse(&mut draft, command, left, false))
-    })?;
-    first_difference(before, after)
-}
-
-/// Gathers the visible solids before and after `work`, root by root, and rolls the scene back.
-fn gather_before_after(
-    scene: &mut PlanningScene,
-    commands: &[Command],
-    work: impl FnOnce(&mut PlanningScene) -> Result<(), Refusal>,
-) -> Result<(Vec<SolidSet>, Vec<SolidSet>), Refusal> {
-    let roots = picture_roots(scene, commands);
-    let all =
-        |scene: &Scene| roots.iter().map(|root| gather_solids(scene, *root)).collect::<Vec<_>>();
-    let now = all(scene);
-    let mark = scene.journal_mark();
-    let done = work(scene);
-    let then = all(scene);
-    scene.rollback(mark);
-    done.map(|()| (now, then))
-}
-
-/// Returns the roots that a picture of a change shows: the Workspace, and the services that the
-/// commands name. A model file has a single root.
-fn picture_roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
-    let workspace = visible_root(scene, scene.root());
-    let mut roots = vec![workspace];
-    if workspace == scene.root() {
-        return roots;
-    }
-    for command in commands {
-        let first = command.target().path.segments.first();
-        let service = first.and_then(|it| scene.find_child(scene.root(), &it.name));
-        let is_service = |it: &Node| reflection::is_service(scene.class(*it));
-        if let Some(service) = service.filter(|it| is_service(it) && !roots.contains(it)) {
-            roots.push(service);
-        }
-    }
-    roots
-}
-
-/// Returns the sides of the first root in which something differs.
-fn first_difference(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<BeforeAfter, Refusal> {
-    let found = before
-        .into_iter()
-        .zip(after)
-        .find_map(|(before, after)| BeforeAfter::from_solids(before, after));
-    found.ok_or_else(|| {
-        Refusal::new(
-            "This proposal has no visible effect: no part is added, removed or changed in appearance.",
-        )
-    })
+/// The next step towards a picture.
+#[derive(Debug)]
+pub enum DrawingStep {
+    Ready(DrawInput),
+    /// There is more to gather.
+    Unfinished,
+    /// Studio has to answer something first; the question is queued.
+    WaitsForStudio,
 }
 
 impl Engine {
-    /// Gathers the input for a picture. None if Studio has to answer something first; the question
-    /// is then queued.
+    /// Gathers the next slice of the input for a picture.
     ///
     /// # Errors
     /// The subject does not exist, or there is nothing to see.
     pub fn gather_drawing(
         &mut self,
         of: &PictureSubject,
-    ) -> Result<Option<DrawInput>, EngineError> {
-        if !self.planner.scene.is_tree_complete() {
+        progress: &mut DrawingProgress,
+    ) -> Result<DrawingStep, EngineError> {
+        let scene = &self.planner.scene;
+        if !scene.is_tree_complete() {
             let why = "Studio is still sending the place. Try again in a moment.";
             return Err(Refusal::new(why).into());
         }
         if self.is_waiting_for_studio()? {
-            return Ok(None);
+            return Ok(DrawingStep::WaitsForStudio);
         }
-        let root = match of {
-            PictureSubject::Place(path) => self.planner.scene.resolve(path)?,
-            PictureSubject::Proposal(..) => self.planner.scene.root(),
+        let scene = &self.planner.scene;
+        let kept = progress.gathering.take();
+        let is_begun = kept.is_some();
+        let kept = kept.filter(|it| it.fits(scene) && !scene.is_open_in_studio());
+        progress.restarts += usize::from(is_begun && kept.is_none());
+        let mut gathering = match kept {
+            Some(gathering) => gathering,
+            None => SolidGathering::new(scene, self.drawing_roots(of)?),
         };
-        check_part_limit(&self.planner.scene, root)?;
+        let scene = &self.planner.scene;
+        let in_one_go = scene.is_open_in_studio() || progress.restarts > MAX_RESTARTS;
+        if !gathering.advance(scene, if in_one_go { usize::MAX } else { SLICE }) {
+            progress.gathering = Some(gathering);
+            return Ok(DrawingStep::Unfinished);
+        }
         let drawing = match of {
-            PictureSubject::Proposal(seq, when) => {
-                self.load_sides(*seq).map(|sides| DrawInput::Side(Arc::new(sides), *when))
-            }
-            PictureSubject::Place(_) => {
-                Ok(DrawInput::Place(gather_solids(&self.planner.scene, root)))
-            }
+            PictureSubject::Proposal(seq, when) => self
+                .gather_proposal(*seq, gathering)
+                .map(|solids| DrawInput::Side(Arc::new(solids), *when)),
+            PictureSubject::Place(_) => Ok(DrawInput::Place(gathering.into_solids())),
         };
         let missing = self.planner.scene.take_missing();
         if let Some(live) = self.target.driver_mut().live_mut()
             && !missing.is_empty()
         {
             live.studio_mut().request_missing(missing);
-            return Ok(None);
+            return Ok(DrawingStep::WaitsForStudio);
         }
-        drawing.map(Some)
+        drawing.map(DrawingStep::Ready)
     }
 
-    /// Loads both sides of a proposal of this place, whatever its status. The overlay is restored
-    /// afterwards.
-    fn load_sides(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
+    /// Returns the instances whose subtrees a picture shows.
+    fn drawing_roots(&self, of: &PictureSubject) -> Result<Vec<Node>, EngineError> {
+        let scene = &self.planner.scene;
+        match of {
+            PictureSubject::Place(path) => {
+                let root = scene.resolve(path)?;
+                check_part_limit(scene, root)?;
+                Ok(vec![visible_root(scene, root)])
+            }
+            PictureSubject::Proposal(seq, _) => {
+                check_part_limit(scene, scene.root())?;
+                let task = self.read_task(*seq)?;
+                let pending = find_proposal(&task, *seq)?;
+                Ok(match &pending.status {
+                    PendingStatus::Applied(ack) => picture_roots(scene, &ack.inverse),
+                    _ => picture_roots(scene, &pending.proposal.commands),
+                })
+            }
+        }
+    }
+
+    /// Reads the task of a proposal.
+    fn read_task(&self, seq: Seq) -> Result<LedgerState, EngineError> {
         let Some(record) = self.executor.ledger().record_at(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
         };
-        let state = workflow_state::read_workflow(self.executor.ledger(), record.workflow)?;
-        let workflow = state.workflow(record.workflow);
-        let Some(pending) = workflow.and_then(|workflow| workflow.proposal(seq)) else {
-            return Err(Refusal(format!("Entry {seq} is not a proposal.")).into());
-        };
+        Ok(workflow_state::read_workflow(self.executor.ledger(), record.workflow)?)
+    }
+
+    /// Gathers both sides of a proposal. The overlay is restored afterwards.
+    fn gather_proposal(
+        &mut self,
+        seq: Seq,
+        gathering: SolidGathering,
+    ) -> Result<ProposalSolids, EngineError> {
+        let task = self.read_task(seq)?;
+        let pending = find_proposal(&task, seq)?;
         self.load_blobs(match &pending.status {
             PendingStatus::Applied(ack) => required_blobs(&ack.inverse),
             _ => required_blobs(&pending.proposal.commands),
@@ -207,16 +172,28 @@ impl Engine {
         let at =
             self.planner.overlay.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
         let dropped = self.planner.overlay.split_off(at);
+        let mut edits = EditedNodes::default();
         if let Some((_, mark)) = dropped.first() {
+            edits = self.planner.scene.edited_since(*mark);
             self.planner.scene.rollback(*mark);
         }
         let Planner { scene, blobs, .. } = &mut self.planner;
-        let sides = match &pending.status {
-            PendingStatus::Applied(ack) => reverted_sides(scene, blobs, seq, ack),
-            _ => proposal_sides(scene, blobs, pending.call, &pending.proposal),
+        let solids = match &pending.status {
+            PendingStatus::Applied(ack) => {
+                reverted_solids(scene, blobs, (seq, ack), gathering, edits)
+            }
+            _ => {
+                let of = (pending.call, &pending.proposal);
+                proposal_solids(scene, blobs, of, gathering, edits)
+            }
         };
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
         self.planner.overlay_proposals(&dropped, &self.executor)?;
-        Ok(sides?)
+        Ok(solids?)
     }
+}
+
+fn find_proposal(task: &LedgerState, seq: Seq) -> Result<&PendingProposal, Refusal> {
+    let found = task.find_proposal(seq).map(|(_, pending)| pending);
+    found.ok_or_else(|| Refusal(format!("Entry {seq} is not a proposal.")))
 }

@@ -3,6 +3,7 @@
 //! Commands are performed through these functions. They only refuse what would break the tree; all
 //! other decisions belong to the planner.
 
+mod edited_nodes;
 mod journal;
 mod storable;
 mod touched_properties;
@@ -15,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::Value;
 use scene_schemas::refusal::{Refusal, refuse};
 
+pub use self::edited_nodes::EditedNodes;
 pub(super) use self::journal::{EditJournal, NextValue};
 pub use self::journal::{JournalMark, SceneState};
 use self::journal::{JournalStep, ManyStored, PointerMap};

@@ -69,7 +69,7 @@ use self::script_texts::TextChanges;
 use self::splice::PieceList;
 use self::tree::{InstanceTree, ROOT};
 
-pub use self::change::{DetachedSubtree, JournalMark, SceneState};
+pub use self::change::{DetachedSubtree, EditedNodes, JournalMark, SceneState};
 pub use self::codec::{CodecError, FileFormat, READERS};
 pub use self::instance_table::{InstanceTable, SetGroup, SetGroups, default_value};
 pub use self::mirror::{MissingFacts, OutOfSync};

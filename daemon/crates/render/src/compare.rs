@@ -23,10 +23,6 @@ pub(super) fn mark_changes(before: &mut SolidSet, after: &mut SolidSet) {
     for at in known.into_values() {
         before.all[at].mark = ChangeMark::Removed;
     }
-    for solids in [before, after] {
-        let is_hidden = |solid: &&Solid| solid.opacity == 0 && solid.mark == ChangeMark::None;
-        solids.omissions.invisible = solids.all.iter().filter(is_hidden).count() as u32;
-    }
 }
 
 fn has_same_look(one: &Solid, other: &Solid) -> bool {

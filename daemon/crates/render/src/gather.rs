@@ -60,11 +60,18 @@ struct SolidGatherer<'a> {
     scene: &'a Scene,
     keys: PropertyKeys,
     classes: FxHashMap<&'a str, ClassInfo>,
-    solids: SolidSet,
+    solids: &'a mut SolidSet,
 }
 
 /// The solids of an instance and all its descendants; for a whole place, those in its Workspace.
 pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
+    let mut solids = SolidSet::default();
+    gather_nodes(scene, scene.subtree(visible_root(scene, root)), &mut solids);
+    solids
+}
+
+/// Adds the solids of these instances, without their descendants, to `solids`.
+pub fn gather_nodes(scene: &Scene, nodes: impl Iterator<Item = Node>, solids: &mut SolidSet) {
     let keys = PropertyKeys {
         cframe: ustr("CFrame"),
         size: ustr("Size"),
@@ -77,11 +84,10 @@ pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
         grid: ustr("SmoothGrid"),
     };
     let classes = FxHashMap::default();
-    let mut gathering = SolidGatherer { scene, keys, classes, solids: SolidSet::default() };
-    for node in scene.subtree(visible_root(scene, root)) {
+    let mut gathering = SolidGatherer { scene, keys, classes, solids };
+    for node in nodes {
         gathering.add_node(node);
     }
-    gathering.solids
 }
 
 /// Fails if the place is open in Studio and has too many parts to read from there.
@@ -115,7 +121,8 @@ impl<'a> SolidGatherer<'a> {
         let class = self.class_info(node);
         match class.kind {
             ClassKind::Other => {}
-            ClassKind::Terrain => self.solids.omissions.has_terrain |= self.has_terrain(node),
+            ClassKind::Terrain if self.has_terrain(node) => self.solids.terrain.push(node),
+            ClassKind::Terrain => {}
             ClassKind::Part(shape) => self.add_part(node, class, PartLook::of_shape(shape, false)),
             ClassKind::Asset => {
                 self.add_part(node, class, PartLook::of_shape(SolidShape::Block, true));
@@ -154,15 +161,14 @@ impl<'a> SolidGatherer<'a> {
             None => PartLook { size: round_size(look.shape, size), ..look },
         };
         let Some((at, half)) = place_box(&cframe, &look) else {
-            self.solids.omissions.broken += 1;
+            self.solids.broken.push(node);
             return;
         };
         let opacity = to_opacity(transparency.as_ref());
-        self.solids.omissions.invisible += u32::from(opacity == 0);
-        self.solids.omissions.boxed += u32::from(look.is_boxed && opacity > 0);
         let colour = colour.as_ref().and_then(color_bytes).unwrap_or(class.colour);
-        let (shape, mark) = (look.shape, ChangeMark::None);
-        self.solids.all.push(Solid { node, shape, at, half, colour, opacity, mark });
+        let PartLook { shape, is_boxed, .. } = look;
+        let mark = ChangeMark::None;
+        self.solids.all.push(Solid { node, shape, is_boxed, at, half, colour, opacity, mark });
     }
 
     fn raw_value(&self, node: Node, key: Ustr) -> Option<Cow<'a, Variant>> {

@@ -3,6 +3,7 @@
 //! A solid knows nothing of its instance but the node. This keeps it small, and another thread can
 //! draw solids while the scene changes.
 
+use rustc_hash::FxHashMap;
 use vector_place::Node;
 
 /// The shape of a solid, in a box of its size.
@@ -51,6 +52,8 @@ pub enum ChangeMark {
 pub struct Solid {
     pub node: Node,
     pub shape: SolidShape,
+    /// Whether it is the bounding box of a shape that cannot be read: a mesh or union.
+    pub is_boxed: bool,
     /// The center, in studs.
     pub at: [f32; 3],
     /// The half extents along each of its own axes, as world vectors.
@@ -92,10 +95,41 @@ pub struct PictureOmissions {
 pub struct SolidSet {
     /// In the order of the place.
     pub all: Vec<Solid>,
-    pub omissions: PictureOmissions,
+    /// The parts with an invalid position or size.
+    pub broken: Vec<Node>,
+    /// The terrain that is not empty.
+    pub terrain: Vec<Node>,
 }
 
 impl SolidSet {
+    /// What a picture of these solids leaves out or simplifies.
+    pub fn omissions(&self) -> PictureOmissions {
+        let count = |is_counted: fn(&&Solid) -> bool| self.all.iter().filter(is_counted).count();
+        PictureOmissions {
+            has_terrain: !self.terrain.is_empty(),
+            invisible: count(|it| !it.is_visible()) as u32,
+            broken: self.broken.len() as u32,
+            boxed: count(|it| it.is_boxed && it.opacity > 0) as u32,
+        }
+    }
+
+    /// The solids of the instances in `order`: those that `other` has where `is_other` holds, and
+    /// those that this set has elsewhere.
+    pub fn merge(&self, other: &Self, order: &[Node], is_other: impl Fn(Node) -> bool) -> Self {
+        let (own, other) = (SolidIndex::new(self), SolidIndex::new(other));
+        let mut merged = Self::default();
+        for node in order {
+            let index = if is_other(*node) { &other } else { &own };
+            match index.found.get(node) {
+                None => {}
+                Some(Found::Solid(at)) => merged.all.push(index.set.all[*at]),
+                Some(Found::Broken) => merged.broken.push(*node),
+                Some(Found::Terrain) => merged.terrain.push(*node),
+            }
+        }
+        merged
+    }
+
     /// Number of solids with this mark.
     pub fn count_mark(&self, mark: ChangeMark) -> usize {
         self.all.iter().filter(|solid| solid.mark == mark).count()
@@ -108,7 +142,7 @@ impl SolidSet {
 
     /// The omissions as sentences for the user; empty if everything is drawn.
     pub fn omission_notes(&self) -> Vec<String> {
-        let PictureOmissions { has_terrain: terrain, invisible, broken, boxed } = self.omissions;
+        let PictureOmissions { has_terrain: terrain, invisible, broken, boxed } = self.omissions();
         let parts = |n: u32| if n == 1 { "1 part".to_owned() } else { format!("{n} parts") };
         let mut notes = Vec::new();
         if terrain {
@@ -127,5 +161,28 @@ impl SolidSet {
             ));
         }
         notes
+    }
+}
+
+/// The solids of a set by their instances.
+struct SolidIndex<'a> {
+    set: &'a SolidSet,
+    found: FxHashMap<Node, Found>,
+}
+
+/// What a set has of an instance.
+enum Found {
+    /// The number of its solid.
+    Solid(usize),
+    Broken,
+    Terrain,
+}
+
+impl<'a> SolidIndex<'a> {
+    fn new(set: &'a SolidSet) -> Self {
+        let solids = set.all.iter().enumerate().map(|(at, it)| (it.node, Found::Solid(at)));
+        let broken = set.broken.iter().map(|node| (*node, Found::Broken));
+        let terrain = set.terrain.iter().map(|node| (*node, Found::Terrain));
+        Self { set, found: solids.chain(broken).chain(terrain).collect() }
     }
 }

@@ -54,7 +54,7 @@ fn parts_with_invalid_geometry_are_omitted_and_reported() {
         stage.part([1.0, wrong, 1.0], [0.0; 3]);
     }
     let solids = stage.solids();
-    assert_eq!((solids.all.len(), solids.omissions.broken), (1, 10));
+    assert_eq!((solids.all.len(), solids.omissions().broken), (1, 10));
     assert!(solids.omission_notes()[0].contains("10 parts"), "{:?}", solids.omission_notes());
     assert_eq!(drawn(&solids), alone);
 }
@@ -68,7 +68,7 @@ fn extreme_sizes_and_positions_are_drawn() {
             stage.part([size, 1.0, size], [at, 0.0, -at]);
             stage.part([2.0, size, 2.0], [0.0, at, 0.0]);
             let solids = stage.solids();
-            assert_eq!(solids.omissions.broken, 0, "{size} {at}");
+            assert_eq!(solids.omissions().broken, 0, "{size} {at}");
             drawn(&solids);
         }
     }
@@ -178,7 +178,7 @@ fn drawing_is_deterministic_and_shows_changes() {
     assert_eq!(marks(ChangeSide::Before), [ChangeMark::Changed, ChangeMark::None]);
     assert_eq!(marks(ChangeSide::After), [ChangeMark::Changed, ChangeMark::None]);
     assert_eq!(
-        sides.side_of(ChangeSide::After).omissions.invisible,
+        sides.side_of(ChangeSide::After).omissions().invisible,
         0,
         "it is seen, for it changes"
     );

@@ -41,7 +41,7 @@ fn plan_render(args: &RenderSceneArgs, scene: &Scene) -> Result<FetchRequest, Re
     check_part_limit(scene, root)?;
     let solids = gather_solids(scene, root);
     let root = visible_root(scene, root);
-    if solids.all.is_empty() && solids.omissions.broken == 0 && !scene.is_open_in_studio() {
+    if solids.all.is_empty() && solids.broken.is_empty() && !scene.is_open_in_studio() {
         return refuse!("There is nothing to render in {}: it has no parts.", scene.path(root));
     }
     let view = match args.view {
