@@ -45,9 +45,11 @@ fn request_after_the_dialog_connects_within_two_seconds() {
     until_shown(studio, "does not let Vector connect");
     studio.run_for(30.0);
     studio.set_http(Permission::Allowed);
-    let allowed = studio.now();
+    let (allowed, sent) = (studio.now(), studio.http_log().len());
     until_shown(studio, "Connected");
-    assert!(studio.now() - allowed < 2.0, "{} s", studio.now() - allowed);
+    // How long the answers take depends on the machine.
+    let first = &studio.http_log()[sent];
+    assert!(first.at - allowed < 2.0, "{} s", first.at - allowed);
     studio.clear_errors();
 }
 
