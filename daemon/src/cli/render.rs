@@ -193,7 +193,7 @@ fn load_sides(
     let sides = if let PendingStatus::Applied(ack) = &pending.status {
         fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
         let gathering = SolidGathering::complete(scene, picture_roots(scene, &ack.inverse));
-        reverted_solids(scene, &blobs, (seq, ack), gathering, EditedNodes::default())
+        reverted_solids(scene, &blobs, seq, ack, gathering, EditedNodes::default())
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);
@@ -210,7 +210,7 @@ fn load_sides(
         fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
         let (call, proposal) = (pending.call, &pending.proposal);
         let gathering = SolidGathering::complete(scene, picture_roots(scene, &proposal.commands));
-        proposal_solids(scene, &blobs, (call, proposal), gathering, EditedNodes::default())
+        proposal_solids(scene, &blobs, call, proposal, gathering, EditedNodes::default())
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
 }

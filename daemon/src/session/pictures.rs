@@ -123,10 +123,8 @@ impl SessionActor {
             return Ok(DrawingStep::Ready(DrawInput::Side(Arc::clone(sides), *when)));
         }
         let step = self.engine.gather_drawing(of, progress)?;
-        if let (
-            PictureSubject::Proposal(seq, _),
-            DrawingStep::Ready(DrawInput::Side(sides, _)),
-        ) = (of, &step)
+        if let (PictureSubject::Proposal(seq, _), DrawingStep::Ready(DrawInput::Side(sides, _))) =
+            (of, &step)
         {
             self.pictures.last_sides = Some((*seq, now, Arc::clone(sides)));
         }

@@ -15,7 +15,7 @@ use scene_schemas::{Command, Refusal};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::proposal::{BlobStore, ProposalDraft, try_command};
 use vector_place::{EditedNodes, Node, Scene, SceneState, reflection};
-use vector_render::{BeforeAfter, SolidSet, gather_nodes, visible_root};
+use vector_render::{BeforeAfter, FirstReads, SolidSet, gather_nodes, visible_root};
 
 use crate::revert::draft_inverse;
 
@@ -27,6 +27,7 @@ pub struct SolidGathering {
     roots: Vec<Node>,
     /// All instances to look at, in the order of the place.
     nodes: Vec<Node>,
+    first_reads: FirstReads,
     /// The instances that were looked at.
     known: FxHashSet<Node>,
     solids: SolidSet,
@@ -35,15 +36,16 @@ pub struct SolidGathering {
 impl SolidGathering {
     /// Begins to gather what is below `roots`.
     pub fn new(scene: &Scene, roots: Vec<Node>) -> Self {
-        let nodes = roots.iter().flat_map(|root| scene.subtree(*root)).collect();
+        let nodes: Vec<Node> = roots.iter().flat_map(|root| scene.subtree(*root)).collect();
         let (known, solids) = (FxHashSet::default(), SolidSet::default());
-        Self { state: scene.state(), roots, nodes, known, solids }
+        let first_reads = FirstReads::default();
+        Self { state: scene.state(), roots, nodes, first_reads, known, solids }
     }
 
     /// Gathers all that is below `roots`.
     pub fn complete(scene: &Scene, roots: Vec<Node>) -> Self {
         let mut gathering = Self::new(scene, roots);
-        gathering.advance(scene, usize::MAX);
+        gathering.finish(scene);
         gathering
     }
 
@@ -52,10 +54,20 @@ impl SolidGathering {
         self.state == scene.state()
     }
 
-    /// Looks at up to `count` more instances. Returns whether it has looked at all of them.
+    /// Looks at all other instances.
+    pub fn finish(&mut self, scene: &Scene) {
+        while !self.advance(scene, usize::MAX) {}
+    }
+
+    /// Looks at up to `count` more instances, or decodes a property of some. Returns whether it has
+    /// looked at all of them.
     pub fn advance(&mut self, scene: &Scene, count: usize) -> bool {
-        let next = self.nodes.iter().skip(self.known.len()).take(count);
-        gather_nodes(scene, next.clone().copied(), &mut self.solids);
+        let rest = self.nodes.get(self.known.len()..).unwrap_or_default();
+        let next = rest.get(..count).unwrap_or(rest);
+        if self.first_reads.read_next(scene) || self.first_reads.add(scene, next) {
+            return false;
+        }
+        gather_nodes(scene, next.iter().copied(), &mut self.solids);
         self.known.extend(next);
         self.known.len() == self.nodes.len()
     }
@@ -128,7 +140,8 @@ impl EditedSolids {
 pub fn proposal_solids(
     scene: &mut PlanningScene,
     blobs: &BlobStore,
-    (call, proposal): (Seq, &Proposal),
+    call: Seq,
+    proposal: &Proposal,
     gathering: SolidGathering,
     edits: EditedNodes,
 ) -> Result<ProposalSolids, Refusal> {
@@ -146,7 +159,8 @@ pub fn proposal_solids(
 pub fn reverted_solids(
     scene: &mut PlanningScene,
     blobs: &BlobStore,
-    (call, ack): (Seq, &Ack),
+    call: Seq,
+    ack: &Ack,
     gathering: SolidGathering,
     edits: EditedNodes,
 ) -> Result<ProposalSolids, Refusal> {
@@ -216,6 +230,12 @@ mod tests {
         vec((0..7_u8, 0..9_u8, 0..9_u8, 0..3_u8), 0..24)
     }
 
+    fn edit_all(scene: &mut PlanningScene, draws: Vec<Draw>) {
+        for draw in draws {
+            edit(scene.scene_mut(), draw);
+        }
+    }
+
     fn edit(scene: &mut Scene, (kind, node, parent, value): Draw) {
         let nodes: Vec<Node> = scene.descendants(scene.root()).skip(2).collect();
         let pick = |n: u8| nodes.get(usize::from(n) % nodes.len().max(1)).copied();
@@ -263,9 +283,9 @@ mod tests {
             slice in 1..9_usize,
         ) {
             let mut scene = place();
-            kept.into_iter().for_each(|draw| edit(scene.scene_mut(), draw));
+            edit_all(&mut scene, kept);
             let mark = scene.journal_mark();
-            rolled_back.into_iter().for_each(|draw| edit(scene.scene_mut(), draw));
+            edit_all(&mut scene, rolled_back);
             let mut gathering = SolidGathering::new(&scene, picture_roots(&scene, &[]));
             while !gathering.advance(&scene, slice) {}
             prop_assert!(gathering.fits(&scene));
@@ -274,7 +294,7 @@ mod tests {
             let gather = |scene: &PlanningScene| gather_solids(scene, scene.root());
             let mut expected = vec![gather(&scene)];
             let (gathered, sides) = gather_both(&mut scene, gathering, edits, |scene| {
-                made.into_iter().for_each(|draw| edit(scene.scene_mut(), draw));
+                edit_all(scene, made);
                 expected.push(gather(scene));
                 Ok(())
             })

@@ -100,13 +100,16 @@ impl Engine {
         let is_begun = kept.is_some();
         let kept = kept.filter(|it| it.fits(scene) && !scene.is_open_in_studio());
         progress.restarts += usize::from(is_begun && kept.is_none());
+        let in_one_go = scene.is_open_in_studio() || progress.restarts > MAX_RESTARTS;
+        let is_new = kept.is_none();
         let mut gathering = match kept {
             Some(gathering) => gathering,
             None => SolidGathering::new(scene, self.drawing_roots(of)?),
         };
         let scene = &self.planner.scene;
-        let in_one_go = scene.is_open_in_studio() || progress.restarts > MAX_RESTARTS;
-        if !gathering.advance(scene, if in_one_go { usize::MAX } else { SLICE }) {
+        if in_one_go {
+            gathering.finish(scene);
+        } else if is_new || !gathering.advance(scene, SLICE) {
             progress.gathering = Some(gathering);
             return Ok(DrawingStep::Unfinished);
         }
@@ -178,14 +181,11 @@ impl Engine {
             self.planner.scene.rollback(*mark);
         }
         let Planner { scene, blobs, .. } = &mut self.planner;
-        let solids = match &pending.status {
-            PendingStatus::Applied(ack) => {
-                reverted_solids(scene, blobs, (seq, ack), gathering, edits)
-            }
-            _ => {
-                let of = (pending.call, &pending.proposal);
-                proposal_solids(scene, blobs, of, gathering, edits)
-            }
+        let solids = if let PendingStatus::Applied(ack) = &pending.status {
+            reverted_solids(scene, blobs, seq, ack, gathering, edits)
+        } else {
+            let (call, proposal) = (pending.call, &pending.proposal);
+            proposal_solids(scene, blobs, call, proposal, gathering, edits)
         };
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
         self.planner.overlay_proposals(&dropped, &self.executor)?;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{CFrame, Variant, Vector3};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{Node, Scene, reflection};
 
@@ -48,6 +48,22 @@ struct PropertyKeys {
     grid: Ustr,
 }
 
+impl PropertyKeys {
+    fn new() -> Self {
+        Self {
+            cframe: ustr("CFrame"),
+            size: ustr("Size"),
+            colour: ustr("Color"),
+            transparency: ustr("Transparency"),
+            shape: ustr("Shape"),
+            mesh: ustr("MeshType"),
+            scale: ustr("Scale"),
+            offset: ustr("Offset"),
+            grid: ustr("SmoothGrid"),
+        }
+    }
+}
+
 /// The defaults of a class.
 #[derive(Clone, Copy)]
 struct ClassInfo {
@@ -72,21 +88,44 @@ pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
 
 /// Adds the solids of these instances, without their descendants, to `solids`.
 pub fn gather_nodes(scene: &Scene, nodes: impl Iterator<Item = Node>, solids: &mut SolidSet) {
-    let keys = PropertyKeys {
-        cframe: ustr("CFrame"),
-        size: ustr("Size"),
-        colour: ustr("Color"),
-        transparency: ustr("Transparency"),
-        shape: ustr("Shape"),
-        mesh: ustr("MeshType"),
-        scale: ustr("Scale"),
-        offset: ustr("Offset"),
-        grid: ustr("SmoothGrid"),
-    };
-    let classes = FxHashMap::default();
+    let (keys, classes) = (PropertyKeys::new(), FxHashMap::default());
     let mut gathering = SolidGatherer { scene, keys, classes, solids };
     for node in nodes {
         gathering.add_node(node);
+    }
+}
+
+/// Reads that decode what [`gather_nodes`] needs. The first value that is read of a property decodes
+/// the values of all instances of the class, which takes long in a large place.
+#[derive(Debug, Default)]
+pub struct FirstReads {
+    classes: FxHashSet<String>,
+    reads: Vec<(Node, Ustr)>,
+}
+
+impl FirstReads {
+    /// Adds the reads for instances whose classes are new. Returns whether there are any.
+    pub fn add(&mut self, scene: &Scene, nodes: &[Node]) -> bool {
+        for node in nodes {
+            let class = scene.class(*node);
+            if !self.classes.contains(class) {
+                self.classes.insert(class.to_owned());
+                if reflection::is_a(class, "BasePart") {
+                    let keys = PropertyKeys::new();
+                    let PropertyKeys { cframe, size, colour, transparency, shape, .. } = keys;
+                    let keys = [cframe, size, colour, transparency, shape];
+                    self.reads.extend(keys.map(|key| (*node, key)));
+                }
+            }
+        }
+        !self.reads.is_empty()
+    }
+
+    /// Makes the next read. Returns false if none is left.
+    pub fn read_next(&mut self, scene: &Scene) -> bool {
+        let Some((node, key)) = self.reads.pop() else { return false };
+        scene.raw_variant(node, key);
+        true
     }
 }
 
@@ -121,8 +160,11 @@ impl<'a> SolidGatherer<'a> {
         let class = self.class_info(node);
         match class.kind {
             ClassKind::Other => {}
-            ClassKind::Terrain if self.has_terrain(node) => self.solids.terrain.push(node),
-            ClassKind::Terrain => {}
+            ClassKind::Terrain => {
+                if self.has_terrain(node) {
+                    self.solids.terrain.push(node);
+                }
+            }
             ClassKind::Part(shape) => self.add_part(node, class, PartLook::of_shape(shape, false)),
             ClassKind::Asset => {
                 self.add_part(node, class, PartLook::of_shape(SolidShape::Block, true));

@@ -27,7 +27,7 @@ pub const MOST_SIDE: u32 = 4096;
 
 pub use self::before_after::{BeforeAfter, ChangeSide};
 pub use self::draw::draw_solids;
-pub use self::gather::{check_part_limit, gather_nodes, gather_solids, visible_root};
+pub use self::gather::{FirstReads, check_part_limit, gather_nodes, gather_solids, visible_root};
 pub use self::png::Picture;
 pub use self::solid::{ChangeMark, PictureOmissions, Solid, SolidSet, SolidShape};
 pub use self::view::{ViewDirection, ViewFrame};

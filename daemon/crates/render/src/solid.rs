@@ -115,6 +115,7 @@ impl SolidSet {
 
     /// The solids of the instances in `order`: those that `other` has where `is_other` holds, and
     /// those that this set has elsewhere.
+    #[must_use]
     pub fn merge(&self, other: &Self, order: &[Node], is_other: impl Fn(Node) -> bool) -> Self {
         let (own, other) = (SolidIndex::new(self), SolidIndex::new(other));
         let mut merged = Self::default();

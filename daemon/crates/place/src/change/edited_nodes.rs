@@ -41,7 +41,9 @@ impl Scene {
                 | JournalStep::Renamed { node, .. }
                 | JournalStep::Returned { node } => drop(edited.nodes.insert(*node)),
                 JournalStep::Moved { node, parent, .. }
-                | JournalStep::Deleted { node, parent, .. } => edited.nodes.extend([*node, *parent]),
+                | JournalStep::Deleted { node, parent, .. } => {
+                    edited.nodes.extend([*node, *parent]);
+                }
                 JournalStep::Inserted { node } => {
                     let first = edited.first_inserted.unwrap_or(*node).min(*node);
                     edited.first_inserted = Some(first);
