@@ -168,6 +168,9 @@ impl Drop for Desk {
         // error.
         assert_eq!(self.studio.unrecorded_writes(), Vec::<String>::new());
         assert_eq!(self.studio.errors(), Vec::<String>::new());
+        // Where nothing else serves.
+        let deprecated = self.studio.deprecated_calls();
+        assert!(deprecated.iter().all(|it| it == "DataModel:GetObjects"), "{deprecated:?}");
         assert!(self.studio.most_in_flight() <= 2, "{}", self.studio.most_in_flight());
     }
 }

@@ -125,8 +125,11 @@ fn lines<T: DeserializeOwned>(text: &str) -> impl Iterator<Item = T> + '_ {
 }
 
 /// Parameters that may be left out although the reference does not say so: class, method, parameter.
-const LEFT_OUT: [(&str, &str, &str); 2] =
-    [("PluginToolbar", "CreateButton", "text"), ("Instance", "WaitForChild", "timeOut")];
+const LEFT_OUT: [(&str, &str, &str); 3] = [
+    ("Instance", "WaitForChild", "timeOut"),
+    ("Plugin", "CreatePluginAction", "iconName"),
+    ("PluginToolbar", "CreateButton", "text"),
+];
 
 /// Whether a plugin has a security.
 fn has_plugin(security: &str) -> bool {

@@ -87,9 +87,8 @@ fn kinds_and_classes(lua: &Lua, native: &Table) -> Result<()> {
     let default =
         |lua: &Lua, (class, name): (String, String)| reflection::default(lua, &class, &name);
     native.set("default", lua.create_function(default)?)?;
-    let member = |_: &Lua, (class, name): (String, String)| {
-        Ok(reflection::exists(&class, &name).map(String::from))
-    };
+    let member =
+        |lua: &Lua, (class, name): (String, String)| reflection::member(lua, &class, &name);
     native.set("member", lua.create_function(member)?)?;
     let enumeration = |lua: &Lua, name: String| reflection::enumeration(lua, &name);
     native.set("enumeration", lua.create_function(enumeration)?)?;

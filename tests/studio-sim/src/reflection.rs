@@ -1,10 +1,7 @@
 //! Roblox's classes and enums, as plain tables for the engine.
 //!
 //! Properties, enums and defaults come from the reflection database; methods and events, which it
-//! lacks, from a list of names. The behavior of a member is not known here.
-
-use std::collections::HashMap;
-use std::sync::LazyLock;
+//! lacks, from the facts about Roblox's API. The behavior of a member is not known here.
 
 use mlua::{Lua, Result, Table, Value};
 use rbx_reflection::{
@@ -12,21 +9,9 @@ use rbx_reflection::{
     ReflectionDatabase,
 };
 use rbx_types::Variant;
+use roblox_api::ApiFacts;
 
 use crate::convert;
-
-/// The list of member names; its first lines name the source.
-const MEMBERS: &str = include_str!("../data/members.txt");
-
-static NAMES: LazyLock<HashMap<&str, HashMap<&str, char>>> = LazyLock::new(|| {
-    let lines = MEMBERS.lines().filter(|line| !line.starts_with('#'));
-    let class = |line: &'static str| {
-        let (class, members) = line.split_once(' ')?;
-        let member = |member: &'static str| Some((member.get(1..)?, member.chars().next()?));
-        Some((class, members.split(' ').filter_map(member).collect()))
-    };
-    lines.filter_map(class).collect()
-});
 
 /// The database in this build, never the file that a developer may have locally.
 pub(crate) fn database() -> &'static ReflectionDatabase<'static> {
@@ -42,12 +27,49 @@ pub(crate) fn services() -> Vec<&'static str> {
     names
 }
 
-/// The kind of a member in a class or one of its superclasses.
-pub(crate) fn exists(class: &str, member: &str) -> Option<char> {
-    let database = database();
-    let descriptor = database.classes.get(class)?;
-    let mut classes = database.superclasses_iter(descriptor).map(|class| class.name);
-    classes.find_map(|class| NAMES.get(class)?.get(member).copied())
+/// What the engine checks before a method is called or an event is read: nil if Roblox has no such
+/// member.
+pub(crate) fn member(lua: &Lua, class: &str, name: &str) -> Result<Option<Table>> {
+    let Some((owner, member)) = ApiFacts::get().member(class, name) else {
+        return Ok(None);
+    };
+    let table = lua.create_table()?;
+    table.set("owner", owner.name.as_str())?;
+    table.set("yields", member.has_tag("Yields"))?;
+    table.set("deprecated", member.is_deprecated())?;
+    let rest = member.params.iter().position(|it| it.value_type.as_deref() == Some("Tuple"));
+    table.set("rest", rest.is_some())?;
+    let params = lua.create_table()?;
+    for parameter in member.params.iter().take(rest.unwrap_or(usize::MAX)) {
+        let row = lua.create_table()?;
+        let written = parameter.value_type.as_deref().unwrap_or("Variant");
+        row.set("type", argument_type(written))?;
+        row.set("optional", owner.is_optional(member, parameter))?;
+        params.push(row)?;
+    }
+    table.set("params", params)?;
+    Ok(Some(table))
+}
+
+/// The type of an argument, as the engine checks it: a name that `typeof` returns, `enum` or
+/// `instance` with a name, or `any`.
+fn argument_type(written: &str) -> String {
+    let facts = ApiFacts::get();
+    let name = written.trim_end_matches('?');
+    let name = name.strip_prefix("Enum.").unwrap_or(name);
+    match name {
+        "bool" | "boolean" => "boolean".to_owned(),
+        "float" | "double" | "int" | "int64" | "number" => "number".to_owned(),
+        "string" | "ContentId" | "BinaryString" => "string".to_owned(),
+        "buffer" | "Vector3" => name.to_owned(),
+        "Function" => "function".to_owned(),
+        "Instances" | "Array" | "Dictionary" => "table".to_owned(),
+        _ if name.starts_with("List<") => "table".to_owned(),
+        _ if facts.classes.contains_key(name) => format!("instance {name}"),
+        _ if facts.enums.contains_key(name) => format!("enum {name}"),
+        _ if facts.datatypes.contains_key(name) => name.to_owned(),
+        _ => "any".to_owned(),
+    }
 }
 
 /// What the engine needs of a class: its superclass, tags and own properties.

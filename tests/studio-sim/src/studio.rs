@@ -428,6 +428,11 @@ impl Studio {
         self.engine.get("missing").unwrap_or_default()
     }
 
+    /// The deprecated methods that the plugin called, such as `DataModel:GetObjects`.
+    pub fn deprecated_calls(&self) -> Vec<String> {
+        self.engine.get("deprecated").unwrap_or_default()
+    }
+
     /// Clears the errors so far, after a test has checked the expected ones.
     pub fn clear_errors(&self) {
         if let Ok(table) = self.lua.create_table()

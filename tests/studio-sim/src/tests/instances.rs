@@ -1,6 +1,10 @@
 //! Tests of the tree: creating, moving, finding, copying, destroying.
 
-use super::{check, check_with_fails};
+use mlua::{Table, Value};
+use roblox_api::ApiFacts;
+
+use super::{check, check_with_fails, ran};
+use crate::{Options, Studio};
 
 #[test]
 fn instances_are_found() {
@@ -37,6 +41,44 @@ fn unknown_members_and_classes_fail_with_engine_messages() {
         fails(\"Expected ':' not '.'\", function() part.GetChildren() end)
         fails('Property is read only', function() part.ClassName = 'x' end)",
     );
+}
+
+#[test]
+fn calls_are_checked_against_the_facts() {
+    check_with_fails(
+        "local part, http = Instance.new('Part', workspace), game:GetService('HttpService')
+        fails('Argument 1 missing or nil', function() part:SetAttribute() end)
+        fails('Argument 1 missing or nil', function() part:FindFirstChild(nil) end)
+        fails('Too many arguments to Instance:SetAttribute: 3', function() part:SetAttribute('A', 1, 2) end)
+        fails('Unable to cast boolean to string', function() part:SetAttribute(true, 1) end)
+        fails('Unable to cast string to Instance', function() part:IsDescendantOf('workspace') end)
+        fails('Unable to cast string to table', function() game:GetService('Selection'):Set('P') end)
+        fails('not a valid member of HttpService', function() http:RequestInternal({}) end)
+        fails('attempt to yield', function()
+            table.sort({ 2, 1 }, function() http:RequestAsync({ Url = 'http://127.0.0.1' }) return true end)
+        end)
+        part:SetAttribute('5', nil) part:FindFirstChild('A', true) part:WaitForChild('A', 0)",
+    );
+    let studio = ran(Options::default(), "workspace:children() workspace:GetChildren()");
+    assert_eq!(studio.deprecated_calls(), ["Instance:children"]);
+}
+
+#[test]
+fn everything_simulated_exists_in_roblox() {
+    let studio = Studio::new(Options::default()).unwrap();
+    let mut unknown = Vec::new();
+    for part in ["methods", "events", "callbacks"] {
+        for pair in studio.table(part).pairs::<String, Table>() {
+            let (class, members) = pair.unwrap();
+            for name in members.pairs::<String, Value>().map(|pair| pair.unwrap().0) {
+                if ApiFacts::get().member(&class, &name).is_none() {
+                    unknown.push(format!("{class}.{name}"));
+                }
+            }
+        }
+    }
+    unknown.sort();
+    assert_eq!(unknown, [""; 0]);
 }
 
 #[test]

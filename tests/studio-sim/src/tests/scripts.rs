@@ -16,7 +16,7 @@ fn script_text_is_updated_through_the_editor() {
         fails('yield', function() E:UpdateSourceAsync(s, function() task.wait() return 'x' end) end)
         fails('oh no', function() E:UpdateSourceAsync(s, function() error('oh no') end) end)
         fails('must return a string', function() E:UpdateSourceAsync(s, function() return 5 end) end)
-        fails('LuaSourceContainer expected', function() E:UpdateSourceAsync(workspace, function() end) end)
+        fails('Unable to cast Instance to LuaSourceContainer', function() E:UpdateSourceAsync(workspace, function() end) end)
         assert(s.Source == 'new')
         local long = string.rep('x', 200000)
         fails('too long', function() s.Source = long end)
