@@ -14,7 +14,7 @@ use luau_analysis::{
     NullConfigResolver, SourceCode, SourceCodeType,
 };
 use luau_common::BString;
-use luau_common::flags::{LuauNormalizerInitialFuel, LuauSolverConstraintLimit};
+use luau_common::flags::LuauSolverConstraintLimit;
 use luau_syntax::ast::Expression;
 use roblox_api::{ApiFacts, Member, TypeFacts, print_definitions};
 
@@ -46,9 +46,8 @@ impl fmt::Display for TypeFinding {
 /// # Errors
 /// The definitions are wrong, or the type checker fails.
 pub fn check_types(sources: &Sources) -> Result<Vec<TypeFinding>, String> {
-    // The definitions are more than the type checker takes by default.
-    let _constraints = LuauSolverConstraintLimit.scoped(0);
-    let _fuel = LuauNormalizerInitialFuel.scoped(1_000_000);
+    // The definitions are more than the type checker takes by default. The limit is the process's.
+    LuauSolverConstraintLimit.set(0);
     check(sources).map_err(|error| format!("the type checker failed: {error:?}"))?
 }
 
