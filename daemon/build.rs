@@ -1,4 +1,4 @@
-//! Puts the plugin's sources into the binary: a list of files with their texts, for `vector plugin`.
+//! Puts the sources of the plugin and of the probe into the binary: a list of files with their texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
     println!("cargo::rerun-if-changed=../rojo.json");
     println!("cargo::rerun-if-changed=../plugin/src");
+    println!("cargo::rerun-if-changed=../plugin/probe");
     let mut files = vec![root.join("rojo.json")];
     walk(&root.join("plugin/src"), &mut files)?;
+    walk(&root.join("plugin/probe"), &mut files)?;
     files.sort();
     let mut list = String::from("&[\n");
     for file in files {

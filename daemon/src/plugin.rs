@@ -5,6 +5,8 @@
 //! `LocalScript` and `.luau` a `ModuleScript`. This module does not know where Studio looks for
 //! plugins.
 
+use std::borrow::Cow;
+
 use scene_schemas::Value;
 use serde_json::Value as Json;
 use vector_place::{CodecError, FileFormat, Node, Scene};
@@ -16,7 +18,7 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plugin.rs"));
 #[derive(Debug, Default)]
 struct PluginFolder {
     folders: std::collections::BTreeMap<String, PluginFolder>,
-    files: std::collections::BTreeMap<String, &'static str>,
+    files: std::collections::BTreeMap<String, Cow<'static, str>>,
 }
 
 /// Builds the plugin as a binary model.
@@ -31,32 +33,53 @@ pub fn build_plugin() -> Result<Vec<u8>, CodecError> {
         serde_json::from_str(project).map_err(|_| read("the project is not JSON"))?;
     let name = project["name"].as_str().ok_or_else(|| read("the project has no name"))?;
     let path = project["tree"]["$path"].as_str().ok_or_else(|| read("the tree has no $path"))?;
-    let mut root = PluginFolder::default();
-    for (file, text) in FILES {
-        if let Some(below) = file.strip_prefix(path).and_then(|below| below.strip_prefix('/')) {
-            root.add_file(below, text);
-        }
-    }
-    let mut scene = Scene::empty(FileFormat::Binary);
-    let game = scene.root();
-    root.insert_into(&mut scene, game, name);
-    scene.encode()
+    PluginFolder::of_embedded(path).build_model(name)
+}
+
+/// Builds the probe of `vector doctor --studio` as a binary model. It sends its report to this port,
+/// with the token.
+///
+/// # Errors
+/// The model cannot be encoded.
+pub fn build_probe(port: u16, token: &str) -> Result<Vec<u8>, CodecError> {
+    let mut root = PluginFolder::of_embedded("plugin/probe");
+    let address = format!("return table.freeze({{ port = {port}, token = {token:?} }})\n");
+    root.files.insert("Address.luau".to_owned(), address.into());
+    root.build_model("VectorProbe")
 }
 
 impl PluginFolder {
+    /// The embedded files below a path.
+    fn of_embedded(path: &str) -> Self {
+        let mut root = Self::default();
+        for (file, text) in FILES {
+            if let Some(below) = file.strip_prefix(path).and_then(|below| below.strip_prefix('/')) {
+                root.add_file(below, text);
+            }
+        }
+        root
+    }
+
+    fn build_model(&self, name: &str) -> Result<Vec<u8>, CodecError> {
+        let mut scene = Scene::empty(FileFormat::Binary);
+        let game = scene.root();
+        self.insert_into(&mut scene, game, name);
+        scene.encode()
+    }
+
     fn add_file(&mut self, path: &str, text: &'static str) {
         match path.split_once('/') {
             Some((folder, rest)) => {
                 self.folders.entry(folder.to_owned()).or_default().add_file(rest, text);
             }
-            None => drop(self.files.insert(path.to_owned(), text)),
+            None => drop(self.files.insert(path.to_owned(), text.into())),
         }
     }
 
     fn insert_into(&self, scene: &mut Scene, parent: Node, name: &str) {
         let init = self.files.iter().find_map(|(file, text)| {
             let (stem, class) = parse_script_name(file)?;
-            (stem == "init").then_some((class, *text))
+            (stem == "init").then_some((class, &**text))
         });
         let node = match init {
             Some((class, text)) => create_script(scene, parent, class, name, text),

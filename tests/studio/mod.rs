@@ -11,6 +11,7 @@ mod joined;
 mod model;
 mod pictures;
 mod pointed;
+mod probe;
 mod specs;
 
 use std::time::Duration;
@@ -42,7 +43,7 @@ mod hostile {
 fn switches() -> Switches {
     let thread = std::thread::current();
     let is_hostile = thread.name().is_some_and(|test| test.contains("::hostile::"));
-    if is_hostile { Switches::HOSTILE } else { Switches::default() }
+    if is_hostile { Switches::HOSTILE } else { Switches::measured() }
 }
 
 /// An upper bound for every wait; a test that reaches it fails.

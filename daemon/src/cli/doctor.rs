@@ -3,11 +3,13 @@
 //! Each check is a separate function that changes nothing. The checks run in parallel, and one that
 //! panics does not affect the others.
 
+mod assumptions;
 mod clients;
 mod daemon;
 mod finding;
 mod ledger;
 mod models;
+mod probe;
 mod programs;
 mod studio;
 
@@ -45,6 +47,7 @@ const STACK: usize = 16 << 20;
 Examples:
   vector doctor
   vector doctor --json | jq '.findings[] | select(.state == \"problem\")'
+  vector doctor --studio       asks a real Studio how it behaves, with a plugin for this one run
 
 The exit code is 1 if there is a problem. Notes are not problems: you may not need the missing parts.")]
 pub(super) struct DoctorArgs {
@@ -54,6 +57,16 @@ pub(super) struct DoctorArgs {
     /// Print one JSON object: the findings, each with its group, state and fix
     #[arg(long)]
     json: bool,
+    /// Ask a real Studio how it behaves: install a probe in its plugin folder, wait for its report,
+    /// and compare it with what Vector assumes
+    #[arg(long)]
+    studio: bool,
+    /// With --studio: Studio's plugin folder, if it is not found automatically
+    #[arg(long, value_name = "DIR", requires = "studio")]
+    folder: Option<PathBuf>,
+    /// With --studio: the file for the report [default: studio-VERSION.json]
+    #[arg(long, value_name = "FILE", requires = "studio")]
+    report: Option<PathBuf>,
 }
 
 /// The ledger's folder and the port to be checked.
@@ -66,6 +79,9 @@ struct CheckSite {
 type CheckFn = fn(&CheckSite) -> Vec<DoctorFinding>;
 
 pub(super) fn run(args: &DoctorArgs, home: &Path) -> anyhow::Result<ExitStatus> {
+    if args.studio {
+        return probe::run(args.folder.as_deref(), args.report.as_deref(), args.json);
+    }
     let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
     let site = CheckSite { home, port: args.port };
     let found = run_checks(&CHECKS, &site);

@@ -46,6 +46,7 @@ declare function settings(): GlobalSettings
 declare function warn(...: any): ()
 declare function tick(): number
 declare function time(): number
+declare function version(): string
 declare task: {
     spawn: <A..., R...>(thread | ((A...) -> R...), A...) -> thread,
     defer: <A..., R...>(thread | ((A...) -> R...), A...) -> thread,

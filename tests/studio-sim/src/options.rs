@@ -1,8 +1,11 @@
 //! The configuration of a simulated Studio.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fs;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
+
+use serde_json::Value as Json;
 
 /// When a signal's handlers run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +87,42 @@ impl Switches {
         slow_frames: true,
     };
 
+    /// The answers of the newest Studio whose report is in `answers/`; without any report, every
+    /// question has the kinder answer.
+    pub fn measured() -> Self {
+        static MEASURED: LazyLock<Switches> = LazyLock::new(|| {
+            let reports = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/answers"));
+            let reports = reports.into_iter().flatten().flatten().map(|it| it.path());
+            let newest =
+                reports.filter(|it| it.extension().is_some_and(|it| it == "json")).max_by_key(
+                    |it| version_parts(&it.file_stem().unwrap_or_default().to_string_lossy()),
+                );
+            let text = newest.and_then(|it| fs::read_to_string(it).ok());
+            let report = text.and_then(|it| serde_json::from_str(&it).ok());
+            report.map_or_else(Switches::default, |it| Switches::from_report(&it))
+        });
+        *MEASURED
+    }
+
+    /// The switches that a report of `vector doctor --studio` tells. A question without an answer
+    /// has the kinder one.
+    pub fn from_report(report: &Json) -> Self {
+        let answers = report["answers"].as_array().map_or(&[][..], Vec::as_slice);
+        let answer = |id: &str| {
+            let found = answers.iter().find(|it| it["id"] == id);
+            found.map_or(&Json::Null, |it| &it["value"])
+        };
+        let names = answer("changed_names").as_array();
+        Self {
+            undo_keeps_texts: answer("undo_text")["text"] == "after",
+            weak_tables_lose_instances: answer("weak_tables").as_u64().is_some_and(|it| it < 100),
+            labels_are_cut: answer("label_limit") == "cut",
+            derived_changes: names.is_some_and(|it| it.iter().any(|it| it == "ExtentsCFrame")),
+            all_services: answer("services").as_array().is_some_and(|it| it.len() > MANY_SERVICES),
+            slow_frames: answer("frame_rate").as_f64().is_some_and(|it| it < LEAST_FRAME_RATE),
+        }
+    }
+
     /// The names of the switches in the engine, and whether each is on.
     pub(crate) fn named(self) -> [(&'static str, bool); 6] {
         let Self {
@@ -103,6 +142,16 @@ impl Switches {
             ("slowFrames", slow_frames),
         ]
     }
+}
+
+/// A new place in the simulator has fewer services than this, and one with all has more.
+const MANY_SERVICES: usize = 60;
+/// The frames a second below which frames are slow.
+const LEAST_FRAME_RATE: f64 = 40.0;
+
+/// The numbers of a version, such as `0.741.0.7410726`, for comparing two.
+fn version_parts(version: &str) -> Vec<u64> {
+    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
 }
 
 /// The plugins' settings: they outlive the studio, and all windows share them.
@@ -166,7 +215,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             signals: Signals::default(),
-            switches: Switches::default(),
+            switches: Switches::measured(),
             theme: Theme::default(),
             place: None,
             widget_size: (360, 600),
