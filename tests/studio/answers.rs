@@ -7,7 +7,7 @@ use studio_sim::{GuiObject, Permission, Signals, Studio, Theme};
 use super::budget::mirrored;
 use super::{Desk, ask, click, eval, has, object, shows, until, until_shown, until_there};
 
-const SOURCE: &str = "return game.ServerScriptService.Main.Source";
+pub(super) const SOURCE: &str = "return game.ServerScriptService.Main.Source";
 
 /// Requests that put a script into the place, or change one.
 const SCRIPT_REQUESTS: [&str; 2] = [

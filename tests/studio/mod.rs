@@ -4,6 +4,7 @@ mod agent;
 mod answers;
 mod assets;
 mod budget;
+mod combinations;
 mod events;
 mod faults;
 mod flow;
@@ -71,7 +72,10 @@ struct Desk {
 
 /// A Studio with these user settings, the place, and the plugin loaded.
 fn studio(settings: &SharedSettings, signals: Signals) -> Studio {
-    let switches = switches();
+    studio_with(settings, signals, switches())
+}
+
+fn studio_with(settings: &SharedSettings, signals: Signals, switches: Switches) -> Studio {
     let options = Options { signals, switches, settings: settings.clone(), ..Options::default() };
     let studio = Studio::new(options).unwrap();
     studio.eval(PLACE).unwrap();
@@ -136,11 +140,15 @@ fn pair(studio: &Studio, daemon: &Daemon) {
 impl Desk {
     /// A paired Studio that is ready for requests.
     fn ready(signals: Signals) -> Self {
+        Self::with_switches(signals, switches())
+    }
+
+    fn with_switches(signals: Signals, switches: Switches) -> Self {
         let home = Home::new();
         let daemon = Daemon::start(binary::vector(), home.path());
         let settings = SharedSettings::default();
         settings.set("VectorPort", Some(daemon.port.to_string()));
-        let studio = studio(&settings, signals);
+        let studio = studio_with(&settings, signals, switches);
         pair(&studio, &daemon);
         Self { home, daemon, settings, studio }
     }

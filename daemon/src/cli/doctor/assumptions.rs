@@ -15,6 +15,16 @@ pub(super) enum Verdict {
     Failed,
 }
 
+/// What an answer says.
+#[derive(Debug)]
+pub(super) struct Judgement {
+    /// The question in words.
+    pub(super) question: &'static str,
+    pub(super) verdict: Verdict,
+    /// The expected answer, for people.
+    pub(super) assumed: Option<String>,
+}
+
 /// The expected answer.
 enum Expected {
     Is(Value),
@@ -25,9 +35,21 @@ enum Expected {
     Anything,
 }
 
-/// Returns what the answer to a question says, and the question in words.
-pub(super) fn judge(id: &str, answer: &Value) -> (Verdict, &'static str) {
+impl Expected {
+    fn in_words(&self) -> Option<String> {
+        match self {
+            Self::Is(value) => Some(value.to_string()),
+            Self::Within(least, most) => Some(format!("{least} to {most}")),
+            Self::Contains(text) => Some(format!("a text with \"{text}\"")),
+            Self::Anything => None,
+        }
+    }
+}
+
+/// Returns what the answer to a question says.
+pub(super) fn judge(id: &str, answer: &Value) -> Judgement {
     let (question, expected) = assumption(id);
+    let assumed = expected.in_words();
     let verdict = match expected {
         Expected::Anything => Verdict::Measured,
         Expected::Is(value) if is_same(&value, answer) => Verdict::AsAssumed,
@@ -42,7 +64,7 @@ pub(super) fn judge(id: &str, answer: &Value) -> (Verdict, &'static str) {
         _ if answer.as_str().is_some_and(|it| it.starts_with("raised ")) => Verdict::Failed,
         Expected::Is(_) | Expected::Within(..) | Expected::Contains(_) => Verdict::Otherwise,
     };
-    (verdict, question)
+    Judgement { question, verdict, assumed }
 }
 
 /// Whether two values are the same; numbers are compared by their value.

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::assumptions::{Verdict, judge};
+use super::assumptions::{Judgement, Verdict, judge};
 use crate::cli::ExitStatus;
 use crate::cli::plugin::plugin_folder;
 use crate::cli::style::{PaintKind, count_noun};
@@ -103,8 +103,11 @@ pub(super) fn run(
         .with_context(|| format!("{} cannot be written", file.display()))?;
     if is_json {
         let verdicts = report.answers.iter().map(|it| {
-            let (verdict, question) = judge_answer(it);
-            json!({ "id": it.id, "question": question, "verdict": verdict, "value": it.value })
+            let Judgement { question, verdict, assumed } = judge_answer(it);
+            json!({
+                "id": it.id, "question": question, "verdict": verdict, "assumed": assumed,
+                "value": it.value, "error": it.error,
+            })
         });
         let all = json!({ "studio": report.studio, "answers": verdicts.collect::<Vec<_>>() });
         print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
@@ -203,7 +206,7 @@ async fn receive(
     Ok(())
 }
 
-fn judge_answer(answer: &ProbeAnswer) -> (Verdict, &'static str) {
+fn judge_answer(answer: &ProbeAnswer) -> Judgement {
     match &answer.error {
         Some(error) => judge(&answer.id, &Value::from(format!("raised {error}"))),
         None => judge(&answer.id, &answer.value),
@@ -213,7 +216,7 @@ fn judge_answer(answer: &ProbeAnswer) -> (Verdict, &'static str) {
 fn render_report(report: &StudioReport) -> String {
     let style = stdout_style();
     let judged: Vec<_> = report.answers.iter().map(|it| (it, judge_answer(it))).collect();
-    let of = |wanted: Verdict| judged.iter().filter(move |(_, (verdict, _))| *verdict == wanted);
+    let of = |wanted: Verdict| judged.iter().filter(move |(_, it)| it.verdict == wanted);
     let seconds: f64 = report.answers.iter().map(|it| it.seconds).sum();
     let mut text = format!(
         "Studio {}: {} in {seconds:.0} s, {} as Vector assumes\n",
@@ -230,14 +233,20 @@ fn render_report(report: &StudioReport) -> String {
         if found.peek().is_some() {
             text.push_str(&format!("\n{}\n", style.paint(PaintKind::Bold, title)));
         }
-        for (answer, (_, question)) in found {
-            let shown = match &answer.error {
-                Some(error) => error.clone(),
-                None => answer.value.to_string(),
+        for (answer, Judgement { question, assumed, .. }) in found {
+            let shown = match (&answer.error, &answer.value) {
+                (Some(error), _) => format!("raised {error}"),
+                (None, Value::Number(number)) => {
+                    number.as_f64().map_or_else(|| number.to_string(), |it| format!("{it:.2}"))
+                }
+                (None, value) => value.to_string(),
             };
             let short: String = shown.chars().take(100).collect();
             let more = if short.len() < shown.len() { "..." } else { "" };
             text.push_str(&format!("  {question}: {short}{more}\n"));
+            if let Some(assumed) = assumed {
+                text.push_str(&format!("    assumed: {assumed}\n"));
+            }
         }
     }
     text
