@@ -1,7 +1,7 @@
 //! Behaviour that the plugin must have whatever a real Studio does: dialogs that ask for a
 //! permission, undo that forgets texts, a switch of the theme, long texts, and the keyboard.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use studio_sim::{GuiObject, Permission, Signals, Studio, Theme};
 
 use super::budget::mirrored;
@@ -51,6 +51,59 @@ fn request_after_the_dialog_connects_within_two_seconds() {
     let first = &studio.http_log()[sent];
     assert!(first.at - allowed < 2.0, "{} s", first.at - allowed);
     studio.clear_errors();
+}
+
+#[test]
+fn proposal_is_applied_once_when_studio_stops_a_script() {
+    for skip in [1, 5, 9] {
+        let desk = Desk::ready(Signals::Deferred);
+        let studio = &desk.studio;
+        desk.propose("set Transparency = 0.5, Reflectance = 0.25, CanCollide = false on #Wall");
+        studio.stop_at_write(skip);
+        click(studio, "Approve");
+        until(studio, "settled", |studio| {
+            if has(studio, "Approve") {
+                click(studio, "Approve");
+            }
+            shows(studio, ": applied")
+        });
+        let wall = "local it = workspace.Wall
+            return { it.Transparency, it.Reflectance, it.CanCollide }";
+        assert_eq!(eval(studio, wall), json!([0.5, 0.25, false]), "stopped at write {skip}");
+        assert!(studio.errors().iter().all(|it| it.contains("Script timeout")));
+        studio.clear_errors();
+        // The plugin still works, and nothing is left open.
+        desk.propose("set Transparency = 0.25 on #Wall");
+        click(studio, "Approve");
+        until(studio, "works", |studio| eval(studio, wall)[0] == 0.25 && !has(studio, "Stop"));
+        let steps = studio.undo_stack_names();
+        assert_eq!(steps.iter().filter(|it| it.starts_with("Vector")).count(), 2, "{steps:?}");
+    }
+}
+
+#[test]
+fn publishing_keeps_the_session_and_tells_the_place_id() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose("set Transparency = 0.5 on #Wall");
+    let sessions = || {
+        let token = std::fs::read_to_string(desk.home.path().join("token")).unwrap();
+        let token = token.split_whitespace().nth(1).map(str::to_owned);
+        desk.daemon.call("GET", "/api/sessions", token.as_deref(), &Json::Null).ok()
+    };
+    let before = sessions();
+    studio.publish(4_567, "Obby");
+    until(studio, "the new name", |_| sessions()["sessions"][0]["place"]["name"] == "Obby");
+    let after = sessions();
+    assert_eq!(after["sessions"].as_array().unwrap().len(), 1, "{after}");
+    assert_eq!(after["sessions"][0]["session"], before["sessions"][0]["session"]);
+    // A click while the plugin says hello is refused, with the reason.
+    until(studio, "applied", |studio| {
+        if has(studio, "Approve") {
+            click(studio, "Approve");
+        }
+        shows(studio, "Step 1: applied")
+    });
 }
 
 #[test]

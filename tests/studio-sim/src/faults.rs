@@ -40,6 +40,19 @@ impl Studio {
         }
     }
 
+    /// Stops the script that makes one of the plugin's writes, after `skip` others, as if it had run
+    /// for too long: neither it nor what it calls continues. Counts as [`Studio::kill_at_write`].
+    pub fn stop_at_write(&self, skip: u32) {
+        self.set("faults", "stopAtWrite", skip);
+    }
+
+    /// Gives the place an id and a name, as publishing does.
+    pub fn publish(&self, place_id: u64, name: &str) {
+        if let Err(error) = self.call::<()>("publish", (place_id, name)) {
+            self.fault(&error.to_string());
+        }
+    }
+
     /// Makes the next `TryBeginRecording` return nil.
     pub fn refuse_next_recording(&self) {
         self.set("faults", "refuseRecording", true);

@@ -214,6 +214,12 @@ fn world(lua: &Lua, native: &Table, shared: &Rc<RefCell<Shared>>) -> Result<()> 
     native.set("rewind", lua.create_function(rewind)?)?;
     let used = move |_: &Lua, ()| Ok(meter.used());
     native.set("used", lua.create_function(used)?)?;
+    let meter = Rc::clone(&shared.borrow().meter);
+    let exhaust = move |_: &Lua, ()| {
+        meter.exhaust();
+        Ok(())
+    };
+    native.set("exhaust", lua.create_function(exhaust)?)?;
     let it = Rc::clone(shared);
     let setting = move |_: &Lua, key: String| Ok(it.borrow().settings.get(&key));
     native.set("setting", lua.create_function(setting)?)?;

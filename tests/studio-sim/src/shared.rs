@@ -92,8 +92,8 @@ impl Meter {
     pub(crate) fn step(&self) -> Look {
         let units = self.units.get() + 1;
         self.units.set(units);
-        if units.is_multiple_of(LOOK) {
-            self.exhausted.set(self.is_exhausted());
+        if units.is_multiple_of(LOOK) && self.is_exhausted() {
+            self.exhaust();
         }
         if self.exhausted.get() {
             Look::Exhausted
@@ -106,6 +106,11 @@ impl Meter {
 
     fn is_exhausted(&self) -> bool {
         self.began.get().is_some_and(|began| began.elapsed() > self.allowed)
+    }
+
+    /// Ends the time of this resumption.
+    pub(crate) fn exhaust(&self) {
+        self.exhausted.set(true);
     }
 
     /// The units of this resumption so far.
