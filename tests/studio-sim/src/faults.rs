@@ -49,7 +49,7 @@ impl Studio {
     /// Gives the place an id and a name, as publishing does.
     pub fn publish(&self, place_id: u64, name: &str) {
         if let Err(error) = self.call::<()>("publish", (place_id, name)) {
-            self.fault(&error.to_string());
+            self.fault(&error);
         }
     }
 
