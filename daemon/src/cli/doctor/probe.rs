@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::{AUTHORIZATION, HOST, USER_AGENT};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -96,7 +97,7 @@ pub(super) fn run(
     let report = runtime.block_on(ask_studio(&folder))?;
     let file = match file {
         Some(file) => file.to_owned(),
-        None => PathBuf::from(format!("studio-{}.json", file_name(&report.studio))),
+        None => PathBuf::from(format!("studio-{}.json", report.studio)),
     };
     let text = format!("{}\n", serde_json::to_string_pretty(&report)?);
     vector_files::write_file(&file, text.as_bytes())
@@ -121,8 +122,8 @@ pub(super) fn run(
     Ok(ExitStatus::Done)
 }
 
-/// The characters of a version that can be in the name of a file.
-fn file_name(version: &str) -> String {
+/// The characters of a version that can be shown, and be in the name of a file.
+fn plain_version(version: &str) -> String {
     version.chars().filter(|it| it.is_ascii_alphanumeric() || *it == '.').take(40).collect()
 }
 
@@ -186,13 +187,15 @@ async fn begin(
 async fn receive(
     State(state): State<Arc<ReceiverState>>,
     headers: HeaderMap,
-    Json(report): Json<ProbeReport>,
+    body: Bytes,
 ) -> Result<(), StatusCode> {
     check_token(&state, &headers)?;
+    let report: ProbeReport =
+        serde_json::from_slice(&body).map_err(|_| StatusCode::UNPROCESSABLE_ENTITY)?;
     let header = |name| headers.get(name).and_then(|it| it.to_str().ok()).map(str::to_owned);
     let version = report.answers.iter().find(|it| it.id == "studio_version");
     let report = StudioReport {
-        studio: version.and_then(|it| it.value.as_str()).unwrap_or("unknown").to_owned(),
+        studio: plain_version(version.and_then(|it| it.value.as_str()).unwrap_or("unknown")),
         vector: env!("CARGO_PKG_VERSION"),
         host: header(HOST),
         user_agent: header(USER_AGENT),
