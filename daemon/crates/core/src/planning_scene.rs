@@ -216,7 +216,8 @@ impl PlanningScene {
 
     /// Replaces the scene by one that was read again, and all that belongs to it. The code index
     /// keeps its analyzed texts, so that only texts that differ are read again.
-    pub fn replace_with(&mut self, read: Self) {
+    pub fn replace_with(&mut self, mut read: Self) {
+        read.scene.follow_states(&self.scene);
         let (index, mut tables) = (self.index.take().into_unlinked(), self.tables.take());
         for known in tables.values_mut() {
             known.found = None;

@@ -274,6 +274,15 @@ mod tests {
         PlanningScene::from(scene)
     }
 
+    #[test]
+    fn gathering_does_not_fit_a_scene_that_was_read_again() {
+        let mut scene = place();
+        let gathering = SolidGathering::new(&scene, picture_roots(&scene, &[]));
+        assert!(gathering.fits(&scene));
+        scene.replace_with(place());
+        assert!(!gathering.fits(&scene));
+    }
+
     proptest! {
         #[test]
         fn both_sides_equal_those_gathered_from_the_start(

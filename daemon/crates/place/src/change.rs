@@ -59,6 +59,11 @@ impl Scene {
         self.journal.state()
     }
 
+    /// Makes all states of this scene differ from those of the scene that it replaces.
+    pub fn follow_states(&mut self, replaced: &Self) {
+        self.journal.follow(&replaced.journal);
+    }
+
     /// Undoes every edit since the mark.
     pub fn rollback(&mut self, mark: JournalMark) {
         while self.journal.steps.len() > mark.0

@@ -109,6 +109,13 @@ impl EditJournal {
         self.states.last().copied().unwrap_or(self.start)
     }
 
+    /// Makes all states differ from those of a journal that this one replaces.
+    pub(super) fn follow(&mut self, replaced: &Self) {
+        let past = replaced.last.0 + 1;
+        let own = self.states.iter_mut().chain([&mut self.start, &mut self.last]);
+        own.for_each(|state| state.0 += past);
+    }
+
     /// Records a change that is not journalled.
     pub(crate) fn note_other_change(&mut self) {
         self.last.0 += 1;
