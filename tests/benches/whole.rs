@@ -1,10 +1,11 @@
 //! Whole commands, as a person types them: time, peak memory, and what the ledger keeps.
 //!
 //! `cargo bench -p vector-tests --bench whole [-- [--only NAME] [--instances N,N] [--runs N]
-//! [--lune FILE]]`. The names are those of [`TABLE`]. Each row is printed for each number of
-//! instances, 10,000, 100,000 and 1,000,000 unless others are given. A Lune script that does the
-//! same work is the peer of the bulk edit; without Lune it is left out with a notice. The results
-//! are not checked here.
+//! [--ids] [--lune FILE]]`. The names are those of [`TABLE`]. Each row is printed for each number of
+//! instances, 10,000, 100,000 and 1,000,000 unless others are given. With `--ids` each instance has
+//! a unique id, as in a place that Studio saved. A Lune script that does the same work is the peer
+//! of the bulk edit; without Lune it is left out with a notice. `VECTOR_BINARY` names another build
+//! to measure. The results are not checked here.
 
 #![allow(
     clippy::expect_used,
@@ -20,6 +21,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use rbx_dom_weak::WeakDom;
+use rbx_types::{Ref, UniqueId};
 use serde_json::{Value as Json, json};
 use vector_tests::binary::Home;
 use vector_tests::generated::generated;
@@ -34,7 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// A row of the report: its name, and what measures it.
 type ReportRow = (&'static str, fn(&Bench));
 
-const TABLE: [ReportRow; 8] = [
+const TABLE: [ReportRow; 11] = [
     ("edit", edit_all),
     ("revert", revert_all),
     ("create", create_one),
@@ -43,7 +46,13 @@ const TABLE: [ReportRow; 8] = [
     ("diff-all", diff_all),
     ("merge", merge_unchanged),
     ("calls", many_calls),
+    ("rename", rename_siblings),
+    ("delete", delete_siblings),
+    ("revert-run", revert_run),
 ];
+
+/// The number of siblings that are renamed or deleted one by one.
+const SIBLINGS: usize = 20_000;
 
 /// The exit code of `vector diff` if the places differ.
 const DIFFERENT: i32 = 1;
@@ -80,7 +89,10 @@ fn main() -> ExitCode {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for size in sizes.split(',') {
         let size: usize = size.trim().parse().expect("a number of instances");
-        let dom = generated(size);
+        let mut dom = generated(size);
+        if args.iter().any(|arg| arg == "--ids") {
+            give_ids(&mut dom);
+        }
         for format in [Format::Rbxl, Format::Rbxlx] {
             let place = folder.path().join(format!("{size}.{}", format.extension()));
             fs::write(&place, encode(&dom, format)).expect("it can be written");
@@ -95,6 +107,19 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Gives each instance a unique id, as Studio does.
+fn give_ids(dom: &mut WeakDom) {
+    let root = dom.root_ref();
+    let all: Vec<Ref> =
+        dom.descendants().map(|it| it.referent()).filter(|it| *it != root).collect();
+    let mut rng = fastrand::Rng::with_seed(2);
+    for (at, time) in all.into_iter().zip(0..) {
+        let id = UniqueId::new(time, 1_700_000_000, rng.i64(1..));
+        let instance = dom.get_by_ref_mut(at).expect("it is in the place");
+        instance.properties.insert("UniqueId".into(), id.into());
+    }
 }
 
 impl Bench {
@@ -124,10 +149,14 @@ impl Bench {
 
     /// Measures an edit to another file, each time with a new ledger.
     fn measure_edit(&self, name: &str, calls: &Path) -> Option<Median> {
+        self.measure_edit_of(&self.place, name, calls)
+    }
+
+    fn measure_edit_of(&self, place: &Path, name: &str, calls: &Path) -> Option<Median> {
         let (out, mut kept) = (self.file("out"), 0);
         let run = self.median(|| {
             let home = Home::new();
-            let run = measure(Self::edit(&home, &self.place, calls, Some(&out)), &out);
+            let run = measure(Self::edit(&home, place, calls, Some(&out)), &out);
             kept = size_of(&home.path().join("vector"));
             run
         });
@@ -154,6 +183,16 @@ impl Bench {
     fn colour_parts(&self) -> PathBuf {
         let args = json!({ "selector": "Part", "props": { "Color": "#010203" } });
         self.calls([("set_properties", args)])
+    }
+
+    fn create_siblings(&self, count: usize) -> PathBuf {
+        let create = |n: usize| {
+            let props = json!({ "Name": format!("New {n}") });
+            let parent = "game.Workspace";
+            let args = json!({ "className": "Part", "parentPath": parent, "props": props });
+            ("create_instance", args)
+        };
+        self.calls((0..count).map(create))
     }
 
     fn set_gravity(&self) -> PathBuf {
@@ -235,15 +274,40 @@ fn merge_unchanged(bench: &Bench) {
 }
 
 fn many_calls(bench: &Bench) {
-    let create = |n: usize| {
-        let props = json!({ "Name": format!("New {n}") });
-        let parent = "game.Workspace";
-        ("create_instance", json!({ "className": "Part", "parentPath": parent, "props": props }))
-    };
-    bench.measure_edit(
-        "edit: 10,000 creations in one proposal",
-        &bench.calls((0..10_000).map(create)),
-    );
+    bench.measure_edit("edit: 10,000 creations in one proposal", &bench.create_siblings(10_000));
+}
+
+fn rename_siblings(bench: &Bench) {
+    let rename =
+        |path, n| ("rename_instance", json!({ "path": path, "newName": format!("Old {n}") }));
+    edit_siblings(bench, "edit: 20,000 siblings renamed one by one", rename);
+}
+
+fn delete_siblings(bench: &Bench) {
+    let delete = |path, _| ("delete_instance", json!({ "path": path }));
+    edit_siblings(bench, "edit: 20,000 siblings deleted one by one", delete);
+}
+
+/// Measures a call for each of many siblings.
+fn edit_siblings(bench: &Bench, name: &str, call: fn(String, usize) -> (&'static str, Json)) {
+    let place = bench.edited("siblings", &bench.create_siblings(SIBLINGS));
+    let path = |n: usize| format!(r#"game.Workspace["New {n}"]"#);
+    let calls = bench.calls((0..SIBLINGS).map(|n| call(path(n), n)));
+    bench.measure_edit_of(&place, name, &calls);
+}
+
+/// The offline planner builds a grid row by row.
+fn revert_run(bench: &Bench) {
+    let place = bench.file("run");
+    let run = bench.median(|| {
+        let home = Home::new();
+        fs::copy(&bench.place, &place).expect("the place can be copied");
+        let mut edit = home.command(&["edit"]);
+        edit.arg(&place).args(["--prompt", "grid 50x50", "--model", "offline", "--yes"]);
+        measure_exit(edit, 0)?;
+        measure_exit(home.command(&["revert", "1", "--yes"]), 0)
+    });
+    print("revert: a run of 51 proposals", run, None);
 }
 
 /// The size of all files in a folder.

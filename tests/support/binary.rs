@@ -91,10 +91,11 @@ pub fn run<S: AsRef<OsStr>>(args: &[S], stdin: &str) -> Output {
     Home::new().run(args, stdin)
 }
 
-/// The built binary. The first call builds it.
+/// The binary: the one that `VECTOR_BINARY` names, so that another build can be tested or measured,
+/// otherwise the built one. The first call builds it.
 pub fn vector() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(build)
+    BINARY.get_or_init(|| env::var_os("VECTOR_BINARY").map_or_else(build, PathBuf::from))
 }
 
 /// Cargo does not tell one package where another's binary is, but it is built in this test's

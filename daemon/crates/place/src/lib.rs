@@ -59,7 +59,7 @@ use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
 use self::binary::BinaryFile;
 use self::change::EditJournal;
-use self::diff::SceneHashes;
+use self::diff::{SceneHashes, has_unique_ids};
 use self::edits::{EditTable, PropertyEdit};
 use self::file::SourceFile;
 use self::ids::NewIds;
@@ -400,10 +400,11 @@ impl Scene {
         self.is_as_read() && other.is_as_read() && self.file.bytes() == other.file.bytes()
     }
 
-    /// Hashes the instances of a scene that was just read, which is most of the work of comparing it
-    /// with another. Two scenes can be hashed at the same time.
+    /// Hashes the instances of a scene that was just read, if comparing it with another will
+    /// probably need that: it is then most of the work, and two scenes can be hashed at the same
+    /// time. Instances with unique ids are paired without hashes.
     pub fn hash_instances(&self) {
-        if self.is_as_read() {
+        if self.is_as_read() && !has_unique_ids(self) {
             self.hashes.get_or_init(|| SceneHashes::of_scene(self));
         }
     }

@@ -52,19 +52,59 @@ impl UsedColumn<'_> {
     }
 }
 
+/// Hashes the values of whole columns.
+pub(crate) trait ColumnHasher {
+    /// What the values of one property of a class have in common.
+    type Column;
+
+    /// Returns None if the property is not to be hashed.
+    fn column(&self, class: u32, key: Ustr) -> Option<Self::Column>;
+
+    /// Hashes the value of an instance; 0 adds nothing.
+    fn hash(&mut self, column: &Self::Column, node: u32, value: &Variant) -> u64;
+}
+
+/// The hashes of the cells of a column that were met already.
+#[derive(Default)]
+struct KnownCells {
+    hashes: FxHashMap<Vec<u8>, u64>,
+    looked_up: usize,
+    found: usize,
+}
+
+impl KnownCells {
+    /// Whether another look is worth it: not if nearly every cell is a new one.
+    fn is_useful(&self) -> bool {
+        self.looked_up < 2 * MAX_KNOWN || self.found > self.looked_up / 8
+    }
+
+    fn find(&mut self, cell: &[u8]) -> Option<u64> {
+        let found = self.hashes.get(cell).copied();
+        self.looked_up += 1;
+        self.found += usize::from(found.is_some());
+        found
+    }
+
+    fn insert(&mut self, cell: &[u8], hash: u64) {
+        if self.hashes.len() < MAX_KNOWN {
+            self.hashes.insert(cell.to_vec(), hash);
+        }
+    }
+}
+
 impl BinaryFile {
-    /// Adds to the sum of each instance what `hash` returns for each of its readable properties,
-    /// hidden ones included. `hash` is called once for equal neighbouring values of a class, with
-    /// the first instance that has the value; for each instance if the values refer to others.
-    pub(crate) fn sum_values(
-        &self,
-        sums: &mut [u64],
-        hash: &mut dyn FnMut(u32, Ustr, Variant) -> u64,
-    ) {
+    /// Adds to the sum of each instance the hash of each of its readable properties, hidden ones
+    /// included. Of equal neighbouring values only the first is hashed; each one if the values
+    /// refer to others.
+    pub(crate) fn sum_values<H: ColumnHasher>(&self, sums: &mut [u64], hasher: &mut H) {
         for group in &self.groups {
             for key in self.layout_of(group).names() {
-                if let Some(used) = self.use_column(group, *key) {
-                    self.sum_column(group, &used, sums, &mut |node, value| hash(node, *key, value));
+                if let Some(column) = hasher.column(group.class, *key)
+                    && let Some(used) = self.use_column(group, *key)
+                {
+                    self.sum_column(group, &used, sums, &mut |node, value| {
+                        hasher.hash(&column, node, value)
+                    });
                 }
             }
         }
@@ -75,24 +115,24 @@ impl BinaryFile {
         group: &ClassGroup,
         used: &UsedColumn<'_>,
         sums: &mut [u64],
-        hash: &mut dyn FnMut(u32, Variant) -> u64,
+        hash: &mut impl FnMut(u32, &Variant) -> u64,
     ) {
         let column = used.column();
-        let mut known = FxHashMap::<Vec<u8>, u64>::default();
-        let (mut row, mut cell) = (0, Vec::new());
+        let (mut known, mut row, mut cell) = (KnownCells::default(), 0, Vec::new());
         while row < column.row_count() {
             cell.clear();
             column.append_cell(row, &mut cell);
             let node = group.first + row as u32;
-            let is_known_later = cell.len() <= MAX_KNOWN_CELL && !used.is_reference();
-            let found = known.get(&cell).copied().filter(|_| is_known_later);
+            let is_known_later =
+                cell.len() <= MAX_KNOWN_CELL && !used.is_reference() && known.is_useful();
+            let found = if is_known_later { known.find(&cell) } else { None };
             let sum = found.unwrap_or_else(|| {
                 let value = cell::read_cell(column.type_byte(), &cell, self);
                 let value = value.and_then(|value| used.source.convert_value(value));
-                value.map_or(0, |value| hash(node, value))
+                value.map_or(0, |value| hash(node, &value))
             });
-            if found.is_none() && is_known_later && known.len() < MAX_KNOWN {
-                known.insert(cell.clone(), sum);
+            if found.is_none() && is_known_later {
+                known.insert(&cell, sum);
             }
             let run = used.equal_rows(row);
             if sum != 0 {

@@ -21,7 +21,7 @@ mod write;
 
 pub(super) use self::column_hash::ClassRows;
 pub(super) use self::column_reader::ColumnReader;
-pub(super) use self::column_scan::FileComparison;
+pub(super) use self::column_scan::{ColumnHasher, FileComparison};
 pub(super) use self::plain_column::PlainValues;
 
 #[cfg(test)]

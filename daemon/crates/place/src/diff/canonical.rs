@@ -30,11 +30,9 @@ impl CanonicalBytes<'_> {
         self.put_bytes(&it.to_bits().to_le_bytes());
     }
 
-    fn put_floats(&mut self, all: &[f32]) {
-        for it in all {
-            let it = if it.is_nan() { f32::NAN } else { it + 0.0 };
-            self.put_bytes(&it.to_bits().to_le_bytes());
-        }
+    fn put_floats<const N: usize>(&mut self, all: &[f32; N]) {
+        let bytes = all.map(|it| if it.is_nan() { f32::NAN } else { it + 0.0 }.to_le_bytes());
+        self.put_bytes(bytes.as_flattened());
     }
 
     fn put_integer(&mut self, it: i64) {

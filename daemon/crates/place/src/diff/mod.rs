@@ -21,11 +21,10 @@ use scene_schemas::{InstancePath, Value};
 
 use self::canonical::{CanonicalBytes, ReferenceKey};
 use self::pairing::DiffSide;
-pub(super) use self::pairing::{DefaultValues, SceneHashes, mix_hash};
+pub(super) use self::pairing::{DefaultValues, SceneHashes, has_unique_ids, mix_hash};
 use super::Scene;
 use super::binary::FileComparison;
 use super::change::referenced_instance;
-use super::flat_tree::FlatTree;
 use super::property_layout::HIDDEN;
 
 const UNIQUE_ID: &str = "UniqueId";
@@ -87,19 +86,11 @@ pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
 /// Visits what [`diff_scenes`] returns, one by one: there may be as many as instances.
 pub fn visit_differences(a: &Scene, b: &Scene, visit: &mut dyn FnMut(SceneDifference)) {
     if !a.is_same_file(b) {
-        compare_sides(make_side(a), make_side(b), visit);
+        compare_sides(a, b, visit);
     }
 }
 
-/// Returns a scene as one side of a comparison. Hashes it, unless that was done before.
-fn make_side(scene: &Scene) -> DiffSide<'_> {
-    let flat = FlatTree::from_scene(scene, scene.root());
-    let known = scene.known_hashes();
-    let hashes = known.map_or_else(|| Cow::Owned(SceneHashes::new(&flat)), Cow::Borrowed);
-    DiffSide::new(flat, hashes)
-}
-
-fn compare_sides<'a>(a: DiffSide<'a>, b: DiffSide<'a>, visit: &mut dyn FnMut(SceneDifference)) {
+fn compare_sides(a: &Scene, b: &Scene, visit: &mut dyn FnMut(SceneDifference)) {
     let mut sides = PairedSides::new(a, b);
     let mut changes = sides.find_changes(is_other_id);
     changes.retain(|change| !change.key.starts_with(HIDDEN));
@@ -122,30 +113,17 @@ pub(super) struct Counterparts {
     /// [`NONE`](super::tree::NONE).
     pub(super) forward: Vec<u32>,
     pub(super) backward: Vec<u32>,
-    /// For each instance of the first scene, whether its whole subtree equals that of its
-    /// counterpart.
-    pub(super) same: Vec<bool>,
 }
 
 impl Counterparts {
     /// Returns the pairing of a scene with an equal one of the same file.
     fn of_same_file(scene: &Scene) -> Self {
         let all: Vec<u32> = (0..scene.tree.len()).collect();
-        Self { forward: all.clone(), same: vec![true; all.len()], backward: all }
+        Self { forward: all.clone(), backward: all }
     }
 
-    fn from_sides(first: &DiffSide<'_>, second: &DiffSide<'_>) -> Self {
-        let mut same = vec![false; first.flat.scene.tree.len() as usize];
-        for at in 0..first.flat.len() {
-            if let Some(other) = first.counterpart(at) {
-                same[first.flat.node_at(at).0 as usize] = first.is_same_subtree(at, second, other);
-            }
-        }
-        Self {
-            forward: first.counterpart_nodes(second),
-            backward: second.counterpart_nodes(first),
-            same,
-        }
+    fn from_sides<'a>(first: &DiffSide<'a>, second: &DiffSide<'a>) -> Self {
+        Self { forward: first.counterpart_nodes(second), backward: second.counterpart_nodes(first) }
     }
 }
 
@@ -154,8 +132,31 @@ pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
     if a.is_same_file(b) {
         return Counterparts::of_same_file(a);
     }
-    let sides = PairedSides::new(make_side(a), make_side(b));
+    let sides = PairedSides::new(a, b);
     Counterparts::from_sides(&sides.a, &sides.b)
+}
+
+/// A pairing, and for each instance of the first scene whether its whole subtree equals that of its
+/// counterpart.
+pub(super) struct ComparedCounterparts {
+    pub(super) counterparts: Counterparts,
+    pub(super) same: Vec<bool>,
+}
+
+/// Pairs the instances of `a` with those of `b`, and compares their subtrees.
+pub(super) fn compare_counterparts(a: &Scene, b: &Scene) -> ComparedCounterparts {
+    if a.is_same_file(b) {
+        let same = vec![true; a.tree.len() as usize];
+        return ComparedCounterparts { counterparts: Counterparts::of_same_file(a), same };
+    }
+    let PairedSides { a: first, b: second, .. } = PairedSides::new(a, b);
+    let mut same = vec![false; a.tree.len() as usize];
+    for at in 0..first.flat.len() {
+        if let Some(other) = first.counterpart(at) {
+            same[first.flat.node_at(at).0 as usize] = first.is_same_subtree(at, &second, other);
+        }
+    }
+    ComparedCounterparts { counterparts: Counterparts::from_sides(&first, &second), same }
 }
 
 /// The properties in which instances of a later scene differ from their counterparts, by node;
@@ -168,7 +169,7 @@ pub(super) fn compare_scenes(a: &Scene, b: &Scene) -> (Counterparts, Option<Chan
     if a.is_same_file(b) {
         return (Counterparts::of_same_file(a), Some(ChangedKeys::default()));
     }
-    let mut sides = PairedSides::new(make_side(a), make_side(b));
+    let mut sides = PairedSides::new(a, b);
     let has_columns = [a, b].iter().all(|scene| scene.unedited_binary().is_some());
     let changed = has_columns.then(|| {
         let mut changed = ChangedKeys::default();
@@ -197,7 +198,7 @@ impl CanonicalValues {
         let mut bytes = Vec::new();
         if let Some(value) = scene.variant_of(node, key) {
             let class = scene.tree.class_name(node).into();
-            if !self.0.defaults_for(class).write_unless_default(key, &value, point, &mut bytes) {
+            if !self.0.get(class, key).write_unless_default(&value, point, &mut bytes) {
                 bytes.clear();
             }
         }
@@ -235,7 +236,8 @@ struct PairedSides<'a> {
 }
 
 impl<'a> PairedSides<'a> {
-    fn new(mut a: DiffSide<'a>, mut b: DiffSide<'a>) -> Self {
+    fn new(a: &'a Scene, b: &'a Scene) -> Self {
+        let (mut a, mut b) = (DiffSide::new(a), DiffSide::new(b));
         pairing::pair_sides(&mut a, &mut b);
         Self { a, b, defaults: DefaultValues::default(), scratch: (Vec::new(), Vec::new()) }
     }
@@ -326,8 +328,8 @@ impl<'a> PairedSides<'a> {
         write_canonical(new, &mut scratch.1, &new_point);
         match (old, new) {
             (Some(_), Some(_)) => scratch.0 != scratch.1,
-            (Some(it), None) => !defaults.defaults_for(class).is_default(key, it, &scratch.0),
-            (None, Some(it)) => !defaults.defaults_for(class).is_default(key, it, &scratch.1),
+            (Some(it), None) => !defaults.get(class, key).is_default(it, &scratch.0),
+            (None, Some(it)) => !defaults.get(class, key).is_default(it, &scratch.1),
             (None, None) => false,
         }
     }

@@ -7,16 +7,19 @@
 //! ignored.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 
-use rbx_dom_weak::{AHashMap, Ustr, UstrMap, ustr};
+use rbx_dom_weak::{AHashMap, Ustr, UstrMap, UstrSet, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
+use rustc_hash::FxHashSet;
 
-use super::super::Scene;
+use super::super::binary::ColumnHasher;
 use super::super::flat_tree::FlatTree;
 use super::super::node_of;
 use super::super::property_layout::HIDDEN;
 use super::super::reflection;
+use super::super::{Node, Scene};
 use super::canonical::{CanonicalBytes, ReferenceKey, is_blank};
 use super::{UNIQUE_ID, is_id};
 
@@ -55,7 +58,6 @@ struct ValueHasher<'a, 'b> {
     flat: &'b FlatTree<'a>,
     classes: Vec<Ustr>,
     numbers: Vec<u32>,
-    defaults: DefaultValues,
     /// The references, by holder, property and target.
     references: Vec<(usize, Ustr, usize)>,
     scratch: Vec<u8>,
@@ -67,7 +69,6 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
             flat,
             classes: flat.scene.class_names(),
             numbers: flat.numbers(),
-            defaults: DefaultValues::default(),
             references: Vec::new(),
             scratch: Vec::new(),
         }
@@ -80,13 +81,16 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
         let scene = self.flat.scene;
         let mut sums = vec![0_u64; scene.tree.len() as usize];
         if let Some(file) = scene.unedited_binary() {
-            file.sum_values(&mut sums, &mut |node, key, value| self.hash_value(node, key, &value));
+            file.sum_values(&mut sums, &mut self);
         } else {
+            let mut defaults = DefaultValues::default();
             for at in 0..self.flat.len() {
                 let node = self.flat.node_at(at);
-                for (key, value) in scene.properties(node) {
+                let class = self.classes[scene.tree.class(node.0) as usize];
+                for (key, value) in scene.properties(node).iter().filter(|it| !is_id(it.0)) {
+                    let hash = self.hash_value(node.0, *key, defaults.get(class, *key), value);
                     let sum = &mut sums[node.0 as usize];
-                    *sum = sum.wrapping_add(self.hash_value(node.0, key, &value));
+                    *sum = sum.wrapping_add(hash);
                 }
             }
         }
@@ -104,21 +108,36 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
     }
 
     /// Returns what a property adds to the hash of its instance; 0 for a default.
-    fn hash_value(&mut self, node: u32, key: Ustr, value: &Variant) -> u64 {
-        if key.starts_with(HIDDEN) || is_id(key) {
-            return 0;
-        }
+    fn hash_value(
+        &mut self,
+        node: u32,
+        key: Ustr,
+        default: &StoredDefault,
+        value: &Variant,
+    ) -> u64 {
         if let Variant::Ref(to) = value {
             let ends = number_of(&self.numbers, node).zip(target_number(&self.numbers, *to));
             self.references.extend(ends.map(|(at, to)| (at, key, to)));
             return 0;
         }
-        let class = self.classes[self.flat.scene.tree.class(node) as usize];
-        let defaults = self.defaults.defaults_for(class);
-        if !defaults.write_unless_default(key, value, &|_| 1, &mut self.scratch) {
+        if !default.write_unless_default(value, &|_| 1, &mut self.scratch) {
             return 0;
         }
         mix_hash(key.precomputed_hash(), &self.scratch)
+    }
+}
+
+impl ColumnHasher for ValueHasher<'_, '_> {
+    type Column = (Ustr, StoredDefault);
+
+    fn column(&self, class: u32, key: Ustr) -> Option<Self::Column> {
+        let is_hashed = !key.starts_with(HIDDEN) && !is_id(key);
+        let class = self.classes[class as usize];
+        is_hashed.then(|| (key, StoredDefault::find(class.as_str(), key.as_str())))
+    }
+
+    fn hash(&mut self, (key, default): &Self::Column, node: u32, value: &Variant) -> u64 {
+        self.hash_value(node, *key, default, value)
     }
 }
 
@@ -137,20 +156,32 @@ pub(super) struct DiffSide<'a> {
     classes: Vec<Ustr>,
     /// For each node of the scene, its index in `flat`.
     numbers: Vec<u32>,
-    hashes: Cow<'a, SceneHashes>,
+    /// Computed when they are needed: to choose between siblings that could be paired in several
+    /// ways.
+    hashes: OnceCell<Cow<'a, SceneHashes>>,
     /// For each instance, its index in the other scene.
     pub(super) pairs: Vec<u32>,
 }
 
 impl<'a> DiffSide<'a> {
-    pub(super) fn new(flat: FlatTree<'a>, hashes: Cow<'a, SceneHashes>) -> Self {
+    pub(super) fn new(scene: &'a Scene) -> Self {
+        let flat = FlatTree::from_scene(scene, scene.root());
+        let known = scene.known_hashes().map(Cow::Borrowed);
         Self {
             pairs: vec![NONE; flat.len()],
             classes: flat.scene.class_names(),
             numbers: flat.numbers(),
-            hashes,
+            hashes: known.map_or_else(OnceCell::new, OnceCell::from),
             flat,
         }
+    }
+
+    fn hashes(&self) -> &SceneHashes {
+        self.hashes.get_or_init(|| Cow::Owned(SceneHashes::new(&self.flat)))
+    }
+
+    pub(super) fn is_hashed(&self) -> bool {
+        self.hashes.get().is_some()
     }
 
     /// Returns the index of the instance that a reference points to; None if it is not in the
@@ -191,7 +222,7 @@ impl<'a> DiffSide<'a> {
 
     /// Whether an instance and its subtree equal those of an instance of another scene.
     pub(super) fn is_same_subtree(&self, at: usize, other: &Self, there: usize) -> bool {
-        self.hashes.subtrees[at] == other.hashes.subtrees[there]
+        self.hashes().subtrees[at] == other.hashes().subtrees[there]
     }
 
     /// Returns the children of an instance that have no counterpart yet.
@@ -216,64 +247,49 @@ pub(crate) fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
     hash ^ (hash >> 29)
 }
 
-/// The defaults of stored properties, cached by class.
+/// The defaults of stored properties, cached by class and property.
 #[derive(Default)]
-pub(crate) struct DefaultValues {
-    classes: UstrMap<ClassDefaults>,
-}
-
-/// The defaults of one class; None for a property without a known default.
-pub(crate) struct ClassDefaults {
-    class: Ustr,
-    known: UstrMap<Option<(&'static Variant, Vec<u8>)>>,
-}
+pub(crate) struct DefaultValues(UstrMap<UstrMap<StoredDefault>>);
 
 impl DefaultValues {
-    pub(crate) fn defaults_for(&mut self, class: Ustr) -> &mut ClassDefaults {
-        self.classes
-            .entry(class)
-            .or_insert_with(|| ClassDefaults { class, known: UstrMap::default() })
+    pub(crate) fn get(&mut self, class: Ustr, key: Ustr) -> &StoredDefault {
+        let of_class = self.0.entry(class).or_default();
+        of_class.entry(key).or_insert_with(|| StoredDefault::find(class.as_str(), key.as_str()))
     }
 }
 
-impl ClassDefaults {
-    fn get(&mut self, key: Ustr) -> Option<&(&'static Variant, Vec<u8>)> {
-        let class = self.class;
-        let known = self.known.entry(key).or_insert_with(|| {
-            let default = reflection::default_of(class.as_str(), key.as_str())?;
+/// The default of a stored property and its canonical bytes; None if no default is known.
+pub(crate) struct StoredDefault(Option<(&'static Variant, Vec<u8>)>);
+
+impl StoredDefault {
+    fn find(class: &str, key: &str) -> Self {
+        Self(reflection::default_of(class, key).map(|default| {
             let mut bytes = Vec::new();
-            let (out, point) = (&mut bytes, &|_| 0);
-            CanonicalBytes { out, point }.put_variant(default);
-            Some((default, bytes))
-        });
-        known.as_ref()
+            CanonicalBytes { out: &mut bytes, point: &|_| 0 }.put_variant(default);
+            (default, bytes)
+        }))
     }
 
-    /// Whether a value equals the default as stored. A quick check that misses equivalent values.
-    fn is_equal(&mut self, key: Ustr, variant: &Variant) -> bool {
-        self.get(key).is_some_and(|default| default.0 == variant)
-    }
-
-    /// Replaces the bytes by the canonical ones of a value. Returns false, and leaves no bytes that
-    /// mean anything, if it is equivalent to no stored value.
+    /// Writes the canonical bytes of a value. Returns false, and leaves no bytes that mean anything,
+    /// if it is equivalent to no stored value.
     pub(crate) fn write_unless_default(
-        &mut self,
-        key: Ustr,
+        &self,
         value: &Variant,
         point: ReferenceKey<'_>,
         out: &mut Vec<u8>,
     ) -> bool {
-        if self.is_equal(key, value) {
+        // A quick check that misses equivalent values.
+        if self.0.as_ref().is_some_and(|(default, _)| *default == value) {
             return false;
         }
         out.clear();
         CanonicalBytes { out, point }.put_variant(value);
-        !self.is_default(key, value, out)
+        !self.is_default(value, out)
     }
 
     /// Whether a stored value, also given as canonical bytes, is equivalent to no stored value.
-    pub(super) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
-        match self.get(key) {
+    pub(super) fn is_default(&self, variant: &Variant, bytes: &[u8]) -> bool {
+        match &self.0 {
             // A column whose type cannot hold the default has the blank value of that type.
             Some((default, _)) if default.ty() != variant.ty() && is_blank(variant, bytes) => true,
             Some((_, default)) => default == bytes,
@@ -315,7 +331,8 @@ fn pair_ids(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>) {
 fn unique_ids(side: &DiffSide<'_>) -> Vec<(usize, UniqueId)> {
     let (key, scene) = (ustr(UNIQUE_ID), side.flat.scene);
     let Some(file) = scene.unedited_binary() else {
-        let ids = (1..side.flat.len()).filter_map(|at| Some((at, unique_id(side, key, at)?)));
+        let ids = (1..side.flat.len())
+            .filter_map(|at| Some((at, unique_id(scene, key, side.flat.node_at(at))?)));
         return ids.collect();
     };
     let mut ids = Vec::new();
@@ -330,18 +347,38 @@ fn unique_ids(side: &DiffSide<'_>) -> Vec<(usize, UniqueId)> {
     ids
 }
 
-fn unique_id(side: &DiffSide<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
-    match side.flat.scene.variant_of(side.flat.node_at(at).0, key).as_deref() {
+fn unique_id(scene: &Scene, key: Ustr, node: Node) -> Option<UniqueId> {
+    match scene.variant_of(node.0, key).as_deref() {
         Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
         _ => None,
     }
 }
 
+/// Whether most instances of a scene have a unique id, judged by a few of them.
+pub(crate) fn has_unique_ids(scene: &Scene) -> bool {
+    const SAMPLES: usize = 64;
+    let key = ustr(UNIQUE_ID);
+    let step = (scene.tree.len() as usize / SAMPLES).max(1);
+    let (mut seen, mut with_id) = (0, 0);
+    for node in (1..scene.tree.len()).step_by(step) {
+        seen += 1;
+        with_id += usize::from(unique_id(scene, key, Node(node)).is_some());
+    }
+    with_id > seen * 3 / 4
+}
+
 fn pair_children<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>, at: usize, other: usize) {
     let (left, right) = (a.unpaired_children(at), b.unpaired_children(other));
+    if left.is_empty() || right.is_empty() {
+        return;
+    }
+    let is_hashed = a.is_hashed() && b.is_hashed();
+    if !is_hashed && let Some(pairs) = pair_names(a, b, &left, &right) {
+        pairs.into_iter().for_each(|(at, other)| pair_instances(a, b, at, other));
+        return;
+    }
     let same = left.iter().zip(&right).take_while(|(at, other)| {
-        a.class_of(**at) == b.class_of(**other)
-            && a.hashes.subtrees[**at] == b.hashes.subtrees[**other]
+        a.class_of(**at) == b.class_of(**other) && a.is_same_subtree(**at, b, **other)
     });
     let same = same.count();
     for (at, other) in left.iter().zip(&right).take(same) {
@@ -349,10 +386,41 @@ fn pair_children<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>, at: usize, othe
     }
     let (left, right) = (&left[same..], &right[same..]);
     pair_by(a, b, left, right, |side, at| {
-        (side.class_of(at), side.name(at), side.hashes.subtrees[at])
+        (side.class_of(at), side.name(at), side.hashes().subtrees[at])
     });
     pair_by(a, b, left, right, |side, at| (side.class_of(at), side.name(at), 0));
-    pair_by(a, b, left, right, |side, at| (side.class_of(at), "", side.hashes.contents[at]));
+    pair_by(a, b, left, right, |side, at| (side.class_of(at), "", side.hashes().contents[at]));
+}
+
+/// Pairs siblings by class and name. Returns None if hashes could pair them otherwise: because
+/// several have the same class and name, or because one may have been renamed.
+fn pair_names(
+    a: &DiffSide<'_>,
+    b: &DiffSide<'_>,
+    left: &[usize],
+    right: &[usize],
+) -> Option<Vec<(usize, usize)>> {
+    let mut unpaired = AHashMap::new();
+    for other in right {
+        if unpaired.insert((b.class_of(*other), b.name(*other)), *other).is_some() {
+            return None;
+        }
+    }
+    let (mut pairs, mut seen, mut only_left) =
+        (Vec::new(), FxHashSet::default(), UstrSet::default());
+    for at in left {
+        let key = (a.class_of(*at), a.name(*at));
+        if !seen.insert(key) {
+            return None;
+        }
+        match unpaired.remove(&key) {
+            Some(other) => pairs.push((*at, other)),
+            None => {
+                only_left.insert(key.0);
+            }
+        }
+    }
+    unpaired.keys().all(|(class, _)| !only_left.contains(class)).then_some(pairs)
 }
 
 /// The class, name and hash that must be equal for two siblings to be paired.

@@ -1,5 +1,8 @@
 //! Real differences between two scenes, and apparent ones that must be ignored.
 
+use std::cell::Cell;
+
+use random_draws::{RandomDraws, check_seeds};
 use rbx_types::{Color3, ColorSequence, ColorSequenceKeypoint, UniqueId, Vector3};
 
 use super::*;
@@ -281,4 +284,54 @@ fn equal_places_with_duplicate_unique_ids_are_equal() {
         scene
     };
     assert_eq!(diff_scenes(&build(), &build()), []);
+}
+
+/// A place with few classes, names and values, some of whose instances have ids, and a changed copy.
+fn random_pair(draws: &mut RandomDraws) -> [Scene; 2] {
+    let mut scene = Scene::empty(FileFormat::Binary);
+    let mut nodes = vec![scene.root()];
+    let id_share = draws.below(4);
+    for n in 0..draws.below(14) as u32 {
+        let parent = draws.pick(&nodes);
+        let class = draws.pick(&["Folder", "Part"]);
+        let node = scene.create(parent, class, draws.pick(&["A", "B"]));
+        if draws.below(3) < id_share {
+            scene.set_property(node, "UniqueId", Some(&id(n + 1))).unwrap();
+        }
+        set(&mut scene, node, "@X", Value::Float64(draws.below(2) as f64));
+        nodes.push(node);
+    }
+    let before = Scene::decode(&scene.encode().unwrap()).unwrap();
+    for n in 0..draws.below(4) as u32 {
+        let alive: Vec<Node> = nodes[1..].iter().copied().filter(|it| scene.is_live(*it)).collect();
+        if alive.is_empty() {
+            break;
+        }
+        let node = draws.pick(&alive);
+        match draws.below(5) {
+            0 => scene.delete(node),
+            1 => drop(scene.move_to(node, draws.pick(&alive), None)),
+            2 => set(&mut scene, node, "Name", Value::String("C".to_owned())),
+            3 => set(&mut scene, node, "@X", Value::Float64(f64::from(n))),
+            _ => drop(scene.create(node, "Part", draws.pick(&["A", "B"]))),
+        }
+    }
+    [before, Scene::decode(&scene.encode().unwrap()).unwrap()]
+}
+
+#[test]
+fn differences_are_the_same_whether_scenes_were_hashed_before() {
+    let unhashed_pairs = Cell::new(0);
+    check_seeds(0..5_000, |draws| {
+        let [a, b] = random_pair(draws);
+        let sides = PairedSides::new(&a, &b);
+        let is_unhashed = !sides.a.is_hashed() && !sides.b.is_hashed();
+        unhashed_pairs.set(unhashed_pairs.get() + usize::from(is_unhashed));
+        let found = diff_scenes(&a, &b);
+        for scene in [&a, &b] {
+            scene.hashes.get_or_init(|| SceneHashes::of_scene(scene));
+        }
+        assert_eq!(found, diff_scenes(&a, &b));
+    });
+    assert!((500..4_500).contains(&unhashed_pairs.get()), "{}", unhashed_pairs.get());
 }

@@ -187,8 +187,8 @@ impl<'a> ValueSum<'a> {
             return 0;
         }
         let class = ustr(self.scene.tree.class_names.get(class));
-        let defaults = self.defaults.defaults_for(class);
-        if !defaults.write_unless_default(key, value, &|_| 0, &mut self.bytes) {
+        let default = self.defaults.get(class, key);
+        if !default.write_unless_default(value, &|_| 0, &mut self.bytes) {
             return 0;
         }
         mix_hash(mix_hash(0, key.as_bytes()), &self.bytes)

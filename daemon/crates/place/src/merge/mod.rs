@@ -19,7 +19,10 @@ use vector_text_edit::MergePart;
 use self::references::PendingReference;
 use self::resolve::ConflictNodes;
 pub use self::resolve::{OpenMerge, check_choice, to_view};
-use super::diff::{ChangedKeys, Counterparts, compare_scenes, find_counterparts};
+use super::diff::{
+    ChangedKeys, ComparedCounterparts, Counterparts, compare_counterparts, compare_scenes,
+    find_counterparts,
+};
 use super::node_set::NodeSet;
 use super::tree::{NONE, ROOT};
 use super::{Node, Scene};
@@ -98,7 +101,7 @@ pub fn merge_scenes(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<Merge
 fn run_merge<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneMerge<'a> {
     let to_ours = find_counterparts(base, ours);
     let (to_theirs, changed_by_theirs) = compare_scenes(base, theirs);
-    let between = may_share_new(&to_ours, &to_theirs).then(|| find_counterparts(theirs, ours));
+    let between = may_share_new(&to_ours, &to_theirs).then(|| compare_counterparts(theirs, ours));
     let mut merge = SceneMerge {
         base,
         theirs,
@@ -135,7 +138,7 @@ fn may_share_new(to_ours: &Counterparts, to_theirs: &Counterparts) -> bool {
 fn ours_of_theirs(
     to_ours: &Counterparts,
     to_theirs: &Counterparts,
-    between: Option<&Counterparts>,
+    between: Option<&ComparedCounterparts>,
     ours: &Scene,
     theirs: &Scene,
 ) -> Vec<u32> {
@@ -149,7 +152,7 @@ fn ours_of_theirs(
         let Some(between) = between else {
             continue;
         };
-        let other = between.forward[node as usize];
+        let other = between.counterparts.forward[node as usize];
         let is_new = other != NONE && to_ours.backward[other as usize] == NONE;
         if !is_new {
             continue;
