@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use rbx_dom_weak::WeakDom;
+use rbx_dom_weak::{Instance, WeakDom};
 use rbx_types::{Ref, UniqueId};
 use serde_json::{Value as Json, json};
 use vector_tests::binary::Home;
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
 fn give_ids(dom: &mut WeakDom) {
     let root = dom.root_ref();
     let all: Vec<Ref> =
-        dom.descendants().map(|it| it.referent()).filter(|it| *it != root).collect();
+        dom.descendants().map(Instance::referent).filter(|it| *it != root).collect();
     let mut rng = fastrand::Rng::with_seed(2);
     for (at, time) in all.into_iter().zip(0..) {
         let id = UniqueId::new(time, 1_700_000_000, rng.i64(1..));

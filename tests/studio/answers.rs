@@ -61,12 +61,15 @@ fn proposal_is_applied_once_when_studio_stops_a_script() {
         desk.propose("set Transparency = 0.5, Reflectance = 0.25, CanCollide = false on #Wall");
         studio.stop_at_write(skip);
         click(studio, "Approve");
+        let approved = studio.now();
         until(studio, "settled", |studio| {
             if has(studio, "Approve") {
                 click(studio, "Approve");
             }
             shows(studio, ": applied")
         });
+        // Not only when the daemon offers the work again, with the next poll.
+        assert!(studio.now() - approved < 10.0, "{} s", studio.now() - approved);
         let wall = "local it = workspace.Wall
             return { it.Transparency, it.Reflectance, it.CanCollide }";
         assert_eq!(eval(studio, wall), json!([0.5, 0.25, false]), "stopped at write {skip}");
@@ -97,13 +100,10 @@ fn publishing_keeps_the_session_and_tells_the_place_id() {
     let after = sessions();
     assert_eq!(after["sessions"].as_array().unwrap().len(), 1, "{after}");
     assert_eq!(after["sessions"][0]["session"], before["sessions"][0]["session"]);
-    // A click while the plugin says hello is refused, with the reason.
-    until(studio, "applied", |studio| {
-        if has(studio, "Approve") {
-            click(studio, "Approve");
-        }
-        shows(studio, "Step 1: applied")
-    });
+    // A click while the plugin says hello waits for the welcome.
+    studio.publish(4_568, "Obby 2");
+    click(studio, "Approve");
+    until_shown(studio, "Step 1: applied");
 }
 
 #[test]
@@ -252,4 +252,26 @@ fn services_that_hold_nothing_are_left_out_until_they_do() {
     assert!(before < 40, "{before} instances");
     eval(studio, "Instance.new('Folder').Parent = game:GetService('BadgeService')");
     until(studio, "the service and its folder", |_| mirrored() == before + 2);
+}
+
+#[test]
+fn click_on_a_path_selects_it_and_on_a_line_opens_the_script() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    let selected = "local all = game:GetService('Selection'):Get() return all[1] and all[1].Name";
+    desk.propose("set Transparency = 0.5 on #Wall");
+    click(studio, "Path");
+    until(studio, "the part is selected", |studio| eval(studio, selected) == "Wall");
+    click(studio, "Reject");
+    until(studio, "rejected", |studio| !has(studio, "Approve"));
+    eval(studio, "workspace.Wall.Name = 'Fence'");
+    click(studio, "Path");
+    until_shown(studio, "no single instance at game.Workspace.Wall");
+    desk.propose(SCRIPT_REQUESTS[0]);
+    click(studio, "Line");
+    let opened = "local document = game:GetService('ScriptEditorService'):FindScriptDocument(
+            game.ServerScriptService.Main)
+        return document ~= nil";
+    until(studio, "the script is open", |studio| eval(studio, opened) == true);
+    assert_eq!(eval(studio, selected), "Main");
 }

@@ -10,9 +10,12 @@ use vector_tests::daemon::Daemon;
 
 use super::{ask, eval, load, pair, shows, until, until_shown};
 
-/// The maximum units of one resumption. A slice of 4 ms is 40,000 of them; the work before and
-/// after it in the same resumption, such as the JSON of one update, may take half as many.
-const MOST: u64 = 60_000;
+/// The maximum units of one resumption. A slice of 4 ms is 40,000 of them, and one in a frame of
+/// 1/15 s is 167,000; the work before and after it in the same resumption, such as the JSON of one
+/// update, may take 20,000.
+fn most_units() -> u64 {
+    if super::switches().slow_frames { 190_000 } else { 60_000 }
+}
 
 /// A hundred thousand instances, and scripts, one of them longer than Studio's script editor likes.
 const LARGE: &str = r#"
@@ -53,7 +56,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Runs for some seconds, and asserts that the plugin stayed within `MOST` since the last
+    /// Runs for some seconds, and asserts that the plugin stayed within its units since the last
     /// check.
     #[track_caller]
     fn holds(&self, what: &str, seconds: f64) {
@@ -62,7 +65,7 @@ impl Watched {
         let longest = self.studio.longest_resumption();
         println!("{:?}, {what}: {} units, {longest:?}", self.signals, most.units);
         assert!(
-            most.units <= MOST,
+            most.units <= most_units(),
             "{:?}, {what}: {} units in one go, at {:#?}",
             self.signals,
             most.units,
@@ -78,8 +81,14 @@ fn lives_with_100_000_instances(signals: Signals) {
     let settings = SharedSettings::default();
     settings.set("VectorPort", Some(daemon.port.to_string()));
     let script_timeout = Duration::from_mins(2);
-    let studio =
-        Studio::new(Options { signals, settings, script_timeout, ..Options::default() }).unwrap();
+    let studio = Studio::new(Options {
+        signals,
+        settings,
+        script_timeout,
+        switches: super::switches(),
+        ..Options::default()
+    })
+    .unwrap();
     eval(&studio, LARGE);
     load(&studio);
     let it = Watched { studio, signals };
@@ -171,4 +180,52 @@ fn five_thousand_sets_among_siblings_leave_studio_its_frames() {
     assert_eq!(eval(studio, anchored), 5_000);
     assert!(studio.undo());
     assert_eq!(eval(studio, anchored), 0);
+}
+
+/// A person drags five hundred parts for a second.
+#[test]
+fn drag_of_five_hundred_parts_leaves_studio_its_frames() {
+    let desk = super::Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    until_shown(studio, "Connected");
+    eval(studio, FLAT);
+    studio.run_for(5.0);
+    studio.reset_meter();
+    for _ in 0..60 {
+        eval(
+            studio,
+            "for n, it in workspace.Flat:GetChildren() do
+                if n > 500 then break end
+                it.CFrame += Vector3.xAxis
+            end",
+        );
+        studio.step();
+    }
+    let (most, frame) = (studio.most_work(), studio.most_frame_work());
+    println!("{} units, {frame} units a frame", most.units);
+    assert!(most.units <= most_units(), "{} units, at {:#?}", most.units, most.traces);
+    assert!(frame <= MOST_DRAGGING, "{frame} units a frame");
+}
+
+/// The maximum units of a frame in which a person drags five hundred parts: 36 µs for each part, most of
+/// it for the engine's calls of the handlers of `Changed`.
+const MOST_DRAGGING: u64 = 180_000;
+
+#[test]
+fn place_is_read_while_another_window_is_in_front() {
+    let home = Home::new();
+    let daemon = Daemon::start(binary::vector(), home.path());
+    let settings = SharedSettings::default();
+    settings.set("VectorPort", Some(daemon.port.to_string()));
+    let switches = super::switches();
+    let studio = Studio::new(Options { settings, switches, ..Options::default() }).unwrap();
+    eval(&studio, LARGE);
+    load(&studio);
+    pair(&studio, &daemon);
+    studio.set_focused(false);
+    let began = studio.now();
+    until(&studio, "the place is read", |_| mirrored(&daemon, &home) > 100_000);
+    println!("read in {} s", studio.now() - began);
+    // With 4 ms in each of four frames a second it takes 145 s.
+    assert!(studio.now() - began < 90.0, "{} s", studio.now() - began);
 }

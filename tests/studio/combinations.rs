@@ -16,6 +16,8 @@ fn combination(bits: u32) -> Switches {
         derived_changes: is_set(3),
         all_services: is_set(4),
         slow_frames: is_set(5),
+        // With each other switch in all four ways.
+        slow_crossings: bits.count_ones() % 2 == 1,
     }
 }
 

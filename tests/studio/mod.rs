@@ -13,6 +13,7 @@ mod model;
 mod pictures;
 mod pointed;
 mod probe;
+mod recorder;
 mod specs;
 
 use std::time::Duration;

@@ -99,7 +99,8 @@ fn folder() -> PathBuf {
 }
 
 impl Album {
-    /// Takes a picture, and asserts the contrast of every text.
+    /// Takes a picture, and asserts the contrast of every text, and that none is cut or overlaps
+    /// another.
     fn take(&mut self, studio: &Studio, name: &str) {
         settle(studio);
         let theme = if self.theme == Theme::Dark { "dark" } else { "light" };
@@ -107,6 +108,7 @@ impl Album {
         for (text, ratio) in studio.contrasts(WIDGET).unwrap() {
             assert!(ratio >= CONTRAST, "{name}: `{text}` has a contrast of {ratio:.2}");
         }
+        assert_eq!(studio.text_faults(WIDGET).unwrap(), Vec::<String>::new(), "{name}");
         let usual = |text: &str| text.replace(&self.port.to_string(), &PORT.to_string());
         let html = usual(&studio.widget_html(WIDGET).unwrap());
         let texts: Vec<_> = studio.visible_texts().iter().map(|text| usual(text)).collect();

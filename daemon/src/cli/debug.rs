@@ -1,7 +1,10 @@
 //! `vector debug`: inspects Vector's internals, without a place or a model.
 //!
-//! It decodes recorded responses of providers, and rebuilds requests from the ledger.
+//! It decodes recorded responses of providers, rebuilds requests from the ledger, and prints what
+//! the plugin in Studio did.
 
+use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use clap::{Args, Subcommand};
+use scene_schemas::api::{PluginLog, RouteId, SessionView};
 use scene_schemas::entry::Seq;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -21,6 +25,7 @@ use vector_providers::failure::ResponseHead;
 use vector_providers::wire::WireFormat;
 
 use super::ExitStatus;
+use super::daemon_client::{DaemonClient, RouteRequest};
 use super::terminal::{escape_line_ends, print_status, print_stdout};
 
 /// Debug Vector: decode recorded provider responses, rebuild requests.
@@ -36,7 +41,19 @@ enum DebugCommand {
     Wire(WireArgs),
     /// Print a request to a model, rebuilt from the ledger
     Request(RequestArgs),
+    /// Print the latest events of the plugin in Studio, to attach to a bug report
+    Plugin(PluginLogArgs),
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints JSON lines: for each Studio window one line about the versions, then its latest events, at
+most 500, oldest first. They name requests, kinds of failures, counts and durations, and nothing of
+the place: no names, no texts.
+
+Example:
+  vector debug plugin > vector-plugin.jsonl")]
+struct PluginLogArgs {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -90,11 +107,12 @@ pub(super) fn run(
     match &args.command {
         DebugCommand::Wire(args) => print_wire(args),
         DebugCommand::Request(args) => print_request(Seq(args.number), &home()?),
+        DebugCommand::Plugin(PluginLogArgs {}) => print_plugin_logs(&home()?),
     }
 }
 
 fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
-    let env = |name: &str| std::env::var(name).ok();
+    let env = |name: &str| env::var(name).ok();
     let (catalogue, _) = config::load_config(home, None, &env).map_err(anyhow::Error::msg)?;
     let ledger = Ledger::open(home)?;
     let Some(RebuiltRequest { body, is_exact }) = rebuild_request(&ledger, number, &catalogue)?
@@ -109,6 +127,32 @@ fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
         "error: this is not byte for byte what was sent: Vector or models.toml has changed since.",
     );
     Ok(ExitStatus::Failed)
+}
+
+fn print_plugin_logs(home: &Path) -> anyhow::Result<ExitStatus> {
+    let daemon = DaemonClient::connect(home)?;
+    let version = daemon.about()?.daemon;
+    let mut lines = String::new();
+    for SessionView { session, connected, instances, .. } in daemon.list_sessions()? {
+        let request = RouteRequest::new(RouteId::PluginLog).with_id(&session);
+        let PluginLog { events } = daemon.call(&request)?;
+        if events.is_empty() {
+            continue;
+        }
+        let head = json!({ "session": session, "daemon": version, "os": env::consts::OS,
+                           "connected": connected, "instances": instances });
+        let _ = writeln!(lines, "{head}");
+        for event in events {
+            let _ = writeln!(lines, "{}", escape_line_ends(&serde_json::to_string(&event)?));
+        }
+    }
+    if lines.is_empty() {
+        bail!(
+            "no Studio window has connected since the daemon was started; open the place in Studio"
+        );
+    }
+    print_stdout(&lines)?;
+    Ok(ExitStatus::Done)
 }
 
 fn print_wire(args: &WireArgs) -> anyhow::Result<ExitStatus> {

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use scene_schemas::api::{
-    Event, EventRecord, PollRequest, PollResponse, SessionId, SessionNeed, StreamPage, Work,
+    Event, EventRecord, PluginEvent, PollRequest, PollResponse, SessionId, SessionNeed, StreamPage,
+    Work,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};
@@ -98,10 +99,21 @@ pub enum VisibleChange {
     Place,
 }
 
+/// The events of a plugin that are kept, and the bytes of each of their texts.
+const MAX_PLUGIN_EVENTS: usize = 500;
+const MAX_EVENT_TEXT: usize = 200;
+
+fn cut_text(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_EVENT_TEXT));
+    text
+}
+
 /// The slot of a session: the work that is queued for its plugin.
 #[derive(Debug)]
 pub struct SessionSlot {
     state: Mutex<SlotState>,
+    /// The latest events of the plugin, of all its epochs.
+    plugin_log: Mutex<VecDeque<PluginEvent>>,
     wake: watch::Sender<u64>,
 }
 
@@ -271,7 +283,8 @@ impl EventHub {
         let slot = slots.entry(session.clone());
         let slot = slot.or_insert_with(|| {
             let state = Mutex::new(state.clone());
-            Arc::new(SessionSlot { state, wake: watch::Sender::new(0) })
+            let plugin_log = Mutex::default();
+            Arc::new(SessionSlot { state, plugin_log, wake: watch::Sender::new(0) })
         });
         *lock_mutex(&slot.state) = state;
         slot.wake.send_modify(|n| *n += 1);
@@ -520,6 +533,25 @@ impl SessionSlot {
         self.wake.subscribe()
     }
 
+    /// Adds to what the plugin reported, of which the latest is kept.
+    pub fn extend_plugin_log(&self, events: Vec<PluginEvent>) {
+        if events.is_empty() {
+            return;
+        }
+        let mut log = lock_mutex(&self.plugin_log);
+        log.extend(events.into_iter().map(|event| PluginEvent {
+            what: cut_text(event.what),
+            detail: event.detail.map(cut_text),
+            ..event
+        }));
+        let surplus = log.len().saturating_sub(MAX_PLUGIN_EVENTS);
+        log.drain(..surplus);
+    }
+
+    pub fn plugin_log(&self) -> Vec<PluginEvent> {
+        lock_mutex(&self.plugin_log).iter().cloned().collect()
+    }
+
     /// Returns the response to a poll, and whether it contains anything.
     pub(crate) fn answer_poll(
         &self,
@@ -563,7 +595,13 @@ mod tests {
         lock_mutex(&slot.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
         assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
         assert_eq!((event_hub.detect_absent(), places()), (None, before + 1));
-        let poll = PollRequest { epoch: 2, cursor: Seq(0), hold: 0, known_work: Vec::new() };
+        let poll = PollRequest {
+            epoch: 2,
+            cursor: Seq(0),
+            hold: 0,
+            known_work: Vec::new(),
+            log: Vec::new(),
+        };
         for _ in 0..2 {
             slot.answer_poll(&event_hub, &window, &poll);
             assert_eq!(places(), before + 2);

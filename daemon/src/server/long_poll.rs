@@ -40,12 +40,13 @@ async fn wait_for_change(wakes: &mut watch::Receiver<u64>, until: Instant) -> bo
 pub(super) async fn poll_session(
     event_hub: &EventHub,
     session: &SessionId,
-    poll: PollRequest,
+    mut poll: PollRequest,
 ) -> Result<PollResponse, Failure> {
     let Some(slot) = event_hub.slot(session) else {
         return Err(stale_session(session));
     };
     let (mut wakes, until) = (slot.subscribe(), poll_deadline(poll.hold));
+    slot.extend_plugin_log(std::mem::take(&mut poll.log));
     loop {
         wakes.mark_unchanged();
         if slot.epoch() != poll.epoch {

@@ -56,6 +56,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::Poll => handle(id, plugin::poll),
         RouteId::UpdateScene => handle(id, plugin::update_scene),
         RouteId::Acknowledge => handle(id, plugin::acknowledge),
+        RouteId::PluginLog => handle(id, plugin::log),
         RouteId::OpenPlace => handle(id, place::open),
         RouteId::Chat => handle(id, place::chat),
         RouteId::Decide => handle(id, proposals::decide),

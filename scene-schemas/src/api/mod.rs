@@ -51,8 +51,8 @@ pub use scene::{
     SceneReceipt, SceneUpdate, ScriptText,
 };
 pub use session::{
-    Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest, PairResponse, PollRequest,
-    PollResponse, SessionId, SessionNeed, SessionView, Sessions, Welcome,
+    Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest, PairResponse, PluginEvent,
+    PluginLog, PollRequest, PollResponse, SessionId, SessionNeed, SessionView, Sessions, Welcome,
 };
 pub use work::{Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, Work};
 

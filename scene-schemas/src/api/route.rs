@@ -11,9 +11,9 @@ use super::{
     EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, Health, Hello, History,
     HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView,
     Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse,
-    PairingCode, PollRequest, PollResponse, ProposalView, Proposals, ProviderKeys, RevokeRequest,
-    RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings,
-    StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    PairingCode, PluginLog, PollRequest, PollResponse, ProposalView, Proposals, ProviderKeys,
+    RevokeRequest, RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions,
+    Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -221,6 +221,11 @@ routes! {
         "/api/proposals/{id}/apply",
         Token::Plugin,
         "Report the result of an approved proposal in Studio.",
+    ),
+    PluginLog = get_route::<PluginLog>(
+        "/api/sessions/{id}/log",
+        Token::Human,
+        "The latest events of the plugin, for bug reports.",
     ),
     OpenPlace = post_route::<OpenPlaceRequest, OpenedSession>(
         "/api/open",

@@ -125,6 +125,30 @@ pub struct PollRequest {
     pub known_work: Vec<u64>,
     /// Maximum time to wait if there is nothing to report, in seconds, at most 15.
     pub hold: u64,
+    /// What happened in the plugin since its last poll that was answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<PluginEvent>,
+}
+
+/// Something that happened in the plugin, for bug reports. Without names and texts of the place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PluginEvent {
+    /// Milliseconds since the plugin was loaded.
+    pub at: u64,
+    /// What happened, such as `hello` or `request failed`.
+    pub what: String,
+    /// More about it: kinds, counts and durations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// The latest events of a plugin, at most 500, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PluginLog {
+    /// The events.
+    pub events: Vec<PluginEvent>,
 }
 
 /// Work and events for the plugin.

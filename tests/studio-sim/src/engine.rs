@@ -35,6 +35,7 @@ const FILES: &[(&str, &str)] = &[
     ("lists", include_str!("luau/lists.luau")),
     ("layout", include_str!("luau/layout.luau")),
     ("input", include_str!("luau/input.luau")),
+    ("legible", include_str!("luau/legible.luau")),
     ("html", include_str!("luau/html.luau")),
     ("globals", include_str!("luau/globals.luau")),
 ];

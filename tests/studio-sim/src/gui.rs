@@ -210,6 +210,12 @@ impl Studio {
         Ok(rows.iter().filter_map(pair).collect())
     }
 
+    /// What keeps the visible texts of a widget from being read: a text that is cut, or two that
+    /// overlap. A text that ends with an ellipsis, or that can be scrolled to, is not cut.
+    pub fn text_faults(&self, id: &str) -> Result<Vec<String>, String> {
+        self.call("textFaults", id)
+    }
+
     /// Prints a widget as one self-contained HTML file, with every box where the layout placed it.
     pub fn widget_html(&self, id: &str) -> Result<String, String> {
         self.call("html", id)

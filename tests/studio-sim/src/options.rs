@@ -74,6 +74,9 @@ pub struct Switches {
     pub all_services: bool,
     /// A frame takes 1/15 s.
     pub slow_frames: bool,
+    /// Each property that the plugin reads or writes, each connection and each call of a handler
+    /// takes 1 µs more.
+    pub slow_crossings: bool,
 }
 
 impl Switches {
@@ -85,6 +88,7 @@ impl Switches {
         derived_changes: true,
         all_services: true,
         slow_frames: true,
+        slow_crossings: true,
     };
 
     /// The answers of the newest Studio whose report is in `answers/`; without any report, every
@@ -120,11 +124,14 @@ impl Switches {
             derived_changes: names.is_some_and(|it| it.iter().any(|it| it == "ExtentsCFrame")),
             all_services: answer("services").as_array().is_some_and(|it| it.len() > MANY_SERVICES),
             slow_frames: answer("frame_rate").as_f64().is_some_and(|it| it < LEAST_FRAME_RATE),
+            slow_crossings: answer("cost_of_property_read")
+                .as_f64()
+                .is_some_and(|it| it > MOST_MICROSECONDS),
         }
     }
 
     /// The names of the switches in the engine, and whether each is on.
-    pub(crate) fn named(self) -> [(&'static str, bool); 6] {
+    pub(crate) fn named(self) -> [(&'static str, bool); 7] {
         let Self {
             undo_keeps_texts,
             weak_tables_lose_instances,
@@ -132,6 +139,7 @@ impl Switches {
             derived_changes,
             all_services,
             slow_frames,
+            slow_crossings,
         } = self;
         [
             ("undoKeepsTexts", undo_keeps_texts),
@@ -140,6 +148,7 @@ impl Switches {
             ("derivedChanges", derived_changes),
             ("allServices", all_services),
             ("slowFrames", slow_frames),
+            ("slowCrossings", slow_crossings),
         ]
     }
 }
@@ -148,6 +157,8 @@ impl Switches {
 const MANY_SERVICES: usize = 60;
 /// The frames a second below which frames are slow.
 const LEAST_FRAME_RATE: f64 = 40.0;
+/// The microseconds of a read above which reads are slow: they take 1.0 here, and 2.1 if they are slow.
+const MOST_MICROSECONDS: f64 = 1.5;
 
 /// The numbers of a version, such as `0.741.0.7410726`, for comparing two.
 fn version_parts(version: &str) -> Vec<u64> {

@@ -60,6 +60,9 @@ pub(crate) struct Meter {
     /// The plugin's real time within the current frame, and the longest of all frames.
     frame: Cell<Duration>,
     longest_frame: Cell<Duration>,
+    /// The same in units.
+    frame_units: Cell<u64>,
+    most_frame_units: Cell<u64>,
     /// How long one resumption may run before it is considered an endless loop, as in Studio.
     allowed: Duration,
 }
@@ -85,6 +88,8 @@ impl Meter {
             longest: Cell::default(),
             frame: Cell::default(),
             longest_frame: Cell::default(),
+            frame_units: Cell::default(),
+            most_frame_units: Cell::default(),
             allowed,
         }
     }
@@ -155,6 +160,8 @@ impl Meter {
             self.longest.set(self.longest.get().max(took));
             self.frame.set(self.frame.get() + took);
             self.longest_frame.set(self.longest_frame.get().max(self.frame.get()));
+            self.frame_units.set(self.frame_units.get() + units);
+            self.most_frame_units.set(self.most_frame_units.get().max(self.frame_units.get()));
             if units > self.most.borrow().units {
                 *self.most.borrow_mut() = Resumption { units, traces: self.traces.take() };
             }
@@ -163,12 +170,14 @@ impl Meter {
 
     pub(crate) fn begin_frame(&self) {
         self.frame.set(Duration::ZERO);
+        self.frame_units.set(0);
     }
 
     /// Resets the maximum times and the maximum work.
     pub(crate) fn reset(&self) {
         self.longest.take();
         self.longest_frame.take();
+        self.most_frame_units.take();
         self.most.take();
     }
 
@@ -183,6 +192,10 @@ impl Meter {
 
     pub(crate) fn longest(&self) -> Duration {
         self.longest.get()
+    }
+
+    pub(crate) fn most_frame_units(&self) -> u64 {
+        self.most_frame_units.get()
     }
 
     pub(crate) fn longest_frame(&self) -> Duration {

@@ -1,6 +1,6 @@
 //! A simulated window of Studio: its world, its clock, and a test's access to both.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -16,8 +16,11 @@ use crate::{engine, json, reflection};
 /// A frame, in virtual seconds.
 pub const FRAME: f64 = 1.0 / 60.0;
 
-/// A frame where Studio is busy, or its window is not in front.
+/// A frame where Studio is busy.
 const SLOW_FRAME: f64 = 1.0 / 15.0;
+
+/// A frame while the window is not in front.
+const UNFOCUSED_FRAME: f64 = 1.0 / 4.0;
 
 /// How far the virtual clock may run ahead of the real one while a request is in flight.
 const LEAD: f64 = 0.5;
@@ -34,7 +37,8 @@ pub struct Studio {
     pub(crate) engine: Table,
     pub(crate) shared: Rc<RefCell<Shared>>,
     /// How long a frame takes, in virtual seconds.
-    frame: f64,
+    frame: Cell<f64>,
+    focused_frame: f64,
 }
 
 /// A line of the output window.
@@ -74,7 +78,7 @@ impl Studio {
             Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
         let (lua, engine) = engine::start(&shared).map_err(broken)?;
         let frame = if options.switches.slow_frames { SLOW_FRAME } else { FRAME };
-        let studio = Self { lua, engine, shared, frame };
+        let studio = Self { lua, engine, shared, frame: Cell::new(frame), focused_frame: frame };
         studio.configure(&options).map_err(broken)?;
         match options.place {
             Some(place) => {
@@ -175,10 +179,15 @@ impl Studio {
         self.engine.get("now").unwrap_or_default()
     }
 
+    /// Puts the window in front of all others, or behind another, where frames are few.
+    pub fn set_focused(&self, is_focused: bool) {
+        self.frame.set(if is_focused { self.focused_frame } else { UNFOCUSED_FRAME });
+    }
+
     /// Runs one frame: received responses are delivered, due threads are resumed,
     /// `Heartbeat` fires, and the screens are laid out.
     pub fn step(&self) {
-        self.step_by(self.frame);
+        self.step_by(self.frame.get());
     }
 
     /// Runs one frame that takes `seconds`: scripts see no time in between.
@@ -190,7 +199,9 @@ impl Studio {
 
     /// Runs a frame that ends `seconds` later; nothing happens before it.
     fn jump(&self, seconds: f64) {
-        if let Err(error) = self.engine.set("now", self.now() + (seconds - self.frame).max(0.0)) {
+        if let Err(error) =
+            self.engine.set("now", self.now() + (seconds - self.frame.get()).max(0.0))
+        {
             self.fault(&error.to_string());
         }
         self.step();
@@ -307,10 +318,10 @@ impl Studio {
     fn next_step(&self) -> Option<f64> {
         let frames: bool = self.call("wantsFrames", ()).unwrap_or_default();
         if frames {
-            return Some(self.frame);
+            return Some(self.frame.get());
         }
         let due: Option<f64> = self.call("nextDue", ()).unwrap_or_default();
-        due.map(|due| due.max(self.frame))
+        due.map(|due| due.max(self.frame.get()))
     }
 
     fn state(&self, why: &str) -> String {
@@ -480,6 +491,11 @@ impl Studio {
     /// The longest time that the plugin ran within one frame, in real time.
     pub fn longest_frame(&self) -> Duration {
         self.shared.borrow().meter.longest_frame()
+    }
+
+    /// The most work that the plugin did within one frame, in units.
+    pub fn most_frame_work(&self) -> u64 {
+        self.shared.borrow().meter.most_frame_units()
     }
 
     /// The most work that the plugin did without yielding, in units: the same on every machine.

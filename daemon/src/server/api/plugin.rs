@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use scene_schemas::api::{
-    ApplyAck, ApplyReceipt, Failure, Hello, PairRequest, PairResponse, PollRequest, PollResponse,
-    SceneReceipt, SceneUpdate, SessionId, Welcome,
+    ApplyAck, ApplyReceipt, Failure, Hello, PairRequest, PairResponse, PluginLog, PollRequest,
+    PollResponse, SceneReceipt, SceneUpdate, SessionId, Welcome,
 };
 
 use super::super::extract::{CheckedRequest, EntryId, JsonBody, PathSession};
@@ -36,6 +36,16 @@ pub(in super::super) async fn poll(
     JsonBody(poll): JsonBody<PollRequest>,
 ) -> ApiResult<PollResponse> {
     Ok(Json(long_poll::poll_session(&event_hub, &session, poll).await?))
+}
+
+pub(in super::super) async fn log(
+    State(daemon): State<DaemonHandle>,
+    State(event_hub): State<Arc<EventHub>>,
+    PathSession(session): PathSession,
+) -> ApiResult<PluginLog> {
+    daemon.session(&session)?;
+    let events = event_hub.slot(&session).map_or_else(Vec::new, |slot| slot.plugin_log());
+    Ok(Json(PluginLog { events }))
 }
 
 pub(in super::super) async fn update_scene(

@@ -145,3 +145,50 @@ fn contrast_is_computed_without_a_picture() {
     let rounded: Vec<_> = contrasts.iter().map(|(text, it)| (text.as_str(), it.round())).collect();
     assert_eq!(rounded, [("white", 1.0), ("black", 21.0)]);
 }
+
+#[test]
+fn cut_and_overlapping_texts_are_found() {
+    let faults = |luau: &str| {
+        let start = "local info = DockWidgetPluginGuiInfo.new(Enum.InitialDockState.Float, true)
+            local root = Instance.new('Frame')
+            root.Size = UDim2.fromScale(1, 1)
+            root.Parent = plugin:CreateDockWidgetPluginGuiAsync('V', info)";
+        ran(Options::default(), &format!("{start}\n{luau}")).text_faults("V").unwrap()
+    };
+    let label = |rest: &str| {
+        format!(
+            "local it = Instance.new(\"TextLabel\")
+            it.Text, it.TextSize = \"Hello, world\", 14
+            it.Size, it.BackgroundTransparency = UDim2.fromOffset(200, 20), 1
+            {rest}
+            it.Parent = root"
+        )
+    };
+    assert_eq!(faults(&label("")), Vec::<String>::new());
+    let narrow = "it.Size = UDim2.fromOffset(30, 20)";
+    assert_eq!(faults(&label(narrow)), ["the width of \"Hello, world\" is cut"]);
+    let shortened = format!("{narrow} it.TextTruncate = Enum.TextTruncate.AtEnd");
+    assert_eq!(faults(&label(&shortened)), Vec::<String>::new());
+    let wrapped = format!("{narrow} it.TextWrapped = true");
+    assert_eq!(faults(&label(&wrapped)), ["the height of \"Hello, world\" is cut"]);
+    let outside =
+        "it.Position = UDim2.new(1, -20, 0, 0) it.TextXAlignment = Enum.TextXAlignment.Left";
+    assert_eq!(faults(&label(outside)), ["the width of \"Hello, world\" is cut"]);
+    let two = format!("{}\n{}", label(""), label("it.Text = \"Other\""));
+    assert_eq!(faults(&two), ["\"Other\" overlaps \"Hello, world\""]);
+    // What covers the first text hides it.
+    let covered = format!("{}\n{}", label(""), label("it.BackgroundTransparency = 0"));
+    assert_eq!(faults(&covered), Vec::<String>::new());
+    // What can be scrolled to is not cut.
+    let scrolled = format!(
+        "local frame = Instance.new(\"ScrollingFrame\")
+        frame.Size = UDim2.fromOffset(200, 30)
+        frame.CanvasSize = UDim2.fromOffset(0, 300)
+        frame.ScrollingDirection = Enum.ScrollingDirection.Y
+        frame.Parent = root
+        root = frame
+        {}",
+        label("it.Position = UDim2.fromOffset(0, 20)")
+    );
+    assert_eq!(faults(&scrolled), Vec::<String>::new());
+}

@@ -127,17 +127,26 @@ impl<'a, 'b> ValueHasher<'a, 'b> {
     }
 }
 
+/// A property of a class whose values are hashed.
+struct HashedColumn {
+    key: Ustr,
+    default: StoredDefault,
+}
+
 impl ColumnHasher for ValueHasher<'_, '_> {
-    type Column = (Ustr, StoredDefault);
+    type Column = HashedColumn;
 
     fn column(&self, class: u32, key: Ustr) -> Option<Self::Column> {
         let is_hashed = !key.starts_with(HIDDEN) && !is_id(key);
         let class = self.classes[class as usize];
-        is_hashed.then(|| (key, StoredDefault::find(class.as_str(), key.as_str())))
+        is_hashed.then(|| HashedColumn {
+            key,
+            default: StoredDefault::find(class.as_str(), key.as_str()),
+        })
     }
 
-    fn hash(&mut self, (key, default): &Self::Column, node: u32, value: &Variant) -> u64 {
-        self.hash_value(node, *key, default, value)
+    fn hash(&mut self, column: &HashedColumn, node: u32, value: &Variant) -> u64 {
+        self.hash_value(node, column.key, &column.default, value)
     }
 }
 
@@ -374,7 +383,9 @@ fn pair_children<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>, at: usize, othe
     }
     let is_hashed = a.is_hashed() && b.is_hashed();
     if !is_hashed && let Some(pairs) = pair_names(a, b, &left, &right) {
-        pairs.into_iter().for_each(|(at, other)| pair_instances(a, b, at, other));
+        for (at, other) in pairs {
+            pair_instances(a, b, at, other);
+        }
         return;
     }
     let same = left.iter().zip(&right).take_while(|(at, other)| {

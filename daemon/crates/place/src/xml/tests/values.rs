@@ -287,6 +287,9 @@ const PIECES: &[&str] = &[
     "<Ref>null</Ref>",
     "<?a b?>",
     "99999999999",
+    "0123456789abcdef",
+    "7FFF0000ABCD0000",
+    "89abcdef01234567",
 ];
 
 #[test]
