@@ -54,7 +54,9 @@ pub use session::{
     Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest, PairResponse, PluginEvent,
     PluginLog, PollRequest, PollResponse, SessionId, SessionNeed, SessionView, Sessions, Welcome,
 };
-pub use work::{Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, Work};
+pub use work::{
+    Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, MoreTargets, Work,
+};
 
 /// The version of the wire API. Both sides send theirs; if they differ, a person must update one
 /// side.

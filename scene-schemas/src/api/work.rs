@@ -12,6 +12,7 @@ use super::scene::PluginQuery;
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
+use crate::path::InstancePath;
 use crate::value::Value;
 
 /// An item of work for the plugin.
@@ -48,6 +49,18 @@ pub struct Apply {
     pub title: String,
     /// The actions to perform.
     pub actions: Vec<Action>,
+}
+
+/// Instances that are changed in the same way as another, in columns of equal length.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoreTargets {
+    /// The ids of the instances.
+    pub ids: Vec<InstanceId>,
+    /// Their paths.
+    pub paths: Vec<InstancePath>,
+    /// Their fingerprints before the change.
+    pub expects: Vec<Fingerprint>,
 }
 
 /// One action. `expect` is the fingerprint that the plugin must find: over the instance's class,
@@ -106,6 +119,10 @@ pub enum Action {
         /// The fingerprint before the change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expect: Option<Fingerprint>,
+        /// Further instances that are changed in the same way, in order. Each is an action of its
+        /// own, with a result of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        more: Option<MoreTargets>,
     },
     /// Moves an instance to another parent.
     Move {

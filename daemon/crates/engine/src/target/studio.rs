@@ -161,7 +161,7 @@ impl StudioTarget {
             patch_id: approved.patch_id.clone(),
             recording: recording_name(proposal),
             title: approved.title.clone(),
-            actions,
+            actions: join_sets(actions),
         };
         self.work.push(Work::Apply { apply });
     }
@@ -452,7 +452,7 @@ fn to_action(
         }
         Command::Set { target, props, expect } => {
             let (props, reset) = split_properties(props);
-            Action::Set { target, props, reset, over, expect }
+            Action::Set { target, props, reset, over, expect, more: None }
         }
         Command::Move { target, parent, expect, .. } => Action::Move { target, parent, expect },
         Command::Delete { target, count, expect } => Action::Delete { target, count, expect },
@@ -486,6 +486,34 @@ fn to_action(
     };
     use_studio_ids(scene, &mut action);
     Ok(Some(action))
+}
+
+/// Joins adjacent actions that set the same properties of several instances. The plugin reads all
+/// actions at once, and the properties, repeated for each of ten thousand instances, would be most of
+/// what it reads.
+fn join_sets(actions: Vec<Action>) -> Vec<Action> {
+    let mut joined: Vec<Action> = Vec::with_capacity(actions.len());
+    for action in actions {
+        let same = match (joined.last_mut(), &action) {
+            (
+                Some(Action::Set { props, reset, over, more, .. }),
+                Action::Set {
+                    target, props: next, reset: next_reset, over: next_over, expect, ..
+                },
+            ) if (&*props, &*reset, &*over) == (next, next_reset, next_over) => {
+                expect.as_ref().map(|expect| (more.get_or_insert_default(), target, expect))
+            }
+            _ => None,
+        };
+        if let Some((more, target, expect)) = same {
+            more.ids.push(target.id.clone());
+            more.paths.push(target.path.clone());
+            more.expects.push(expect.clone());
+        } else {
+            joined.push(action);
+        }
+    }
+    joined
 }
 
 fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
@@ -563,5 +591,49 @@ fn visit_ids(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
         // Studio performs no commands over many instances, and the memory is that of the place
         // itself, whose id never changes.
         Command::SetMany { .. } | Command::EditMemory { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_adjacent_sets_of_the_same_values_are_joined() {
+        let set = |n: u32, value: bool, expect: Option<&str>| Action::Set {
+            target: Target {
+                id: InstanceId(format!("studio:{n}")),
+                path: format!("game.Workspace.Part{n}").parse().unwrap(),
+            },
+            props: BTreeMap::from([("Anchored".to_owned(), Value::Bool(value))]),
+            reset: Vec::new(),
+            over: BTreeMap::new(),
+            expect: expect.map(|text| Fingerprint::hash_bytes(text.as_bytes())),
+            more: None,
+        };
+        let is_joined = |actions: &[Action]| {
+            let ids = |action: &Action| match action {
+                Action::Set { more: Some(more), .. } => {
+                    assert!(
+                        more.ids.len() == more.paths.len() && more.ids.len() == more.expects.len()
+                    );
+                    more.ids.len()
+                }
+                _ => 0,
+            };
+            join_sets(actions.to_vec()).iter().map(ids).collect::<Vec<_>>()
+        };
+        let all = [
+            set(1, true, Some("a")),
+            set(2, true, Some("b")),
+            set(3, true, Some("c")),
+            set(4, false, Some("d")),
+            set(5, true, Some("e")),
+            // Without a fingerprint it stays alone.
+            set(6, true, None),
+            set(7, true, Some("f")),
+        ];
+        assert_eq!(is_joined(&all), [2, 0, 0, 1]);
+        assert_eq!(is_joined(&[]), [0; 0]);
     }
 }
