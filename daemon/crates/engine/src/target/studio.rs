@@ -629,7 +629,7 @@ mod tests {
             set(3, true, Some("c")),
             set(4, false, Some("d")),
             set(5, true, Some("e")),
-            // Without a fingerprint it stays alone.
+            // Without a fingerprint it is joined to none before it.
             set(6, true, None),
             set(7, true, Some("f")),
         ];
