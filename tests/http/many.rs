@@ -116,6 +116,65 @@ fn every_instance_of_a_large_change_can_be_read_left_out_and_reverted() {
 }
 
 #[test]
+fn card_has_the_first_rows_and_what_it_leaves_out() {
+    let mut desk = Desk::with(workspace());
+    let proposal = change(&mut desk);
+    let card = |lines: &str| {
+        let path = format!("/api/proposals/{proposal}/card{lines}");
+        desk.human.call("GET", &path, &Json::Null)
+    };
+    let whole = desk.human.shown(proposal);
+    let first = card("?lines=3").ok();
+    assert_eq!(first["preview"]["rows"].as_array().unwrap().len(), 3);
+    assert_eq!(first["preview"]["rows"][2], whole["proposal"]["preview"]["rows"][2]);
+    assert_eq!((&first["more"], &first["parts"]), (&json!(1_997), &json!(1)));
+    assert_eq!(first["preview"]["more_rows"], 300);
+    for name in ["title", "class", "base", "patch_id", "warnings"] {
+        assert_eq!(first[name], whole["proposal"][name], "{name}");
+    }
+    assert_eq!(card("").ok()["preview"]["rows"].as_array().unwrap().len(), 60);
+    assert_eq!(card("?lines=5000").ok()["more"], 0);
+    assert_eq!(card("?lines=all").status, 400);
+    let missing = desk.human.call("GET", "/api/proposals/99999/card", &Json::Null);
+    assert_eq!(missing.status, 404);
+}
+
+#[test]
+fn parts_are_left_out_and_the_rest_is_kept() {
+    let mut desk = Desk::with(workspace());
+    let set = |index: usize, value: f64| {
+        let path = format!("game.Workspace[\"Part {}\"]", index * 10);
+        json!({ "tool": "set_properties", "args": { "paths": [path], "props": { "Transparency": value } } })
+    };
+    let changes: Vec<Json> = (0..3).map(|index| set(index, 1.0)).collect();
+    let proposal =
+        desk.propose("propose_changes", json!({ "title": "Three", "changes": changes }));
+    let parts = json!([{ "part": "command", "command": 1 }]);
+    let say = json!({ "say": "leave_out", "parts": parts });
+    let decided = desk.human.decide(proposal, &say).ok();
+    let rest = decided["proposal"].as_u64().unwrap();
+    assert_eq!(desk.human.shown(rest)["proposal"]["title"], "2 of 3 parts of: Three");
+    let paths: Vec<String> = desk.human.shown(rest)["proposal"]["preview"]["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["path"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(paths, ["game.Workspace[\"Part 0\"]", "game.Workspace[\"Part 20\"]"]);
+    // A part without some instances leaves those in.
+    let proposal = change(&mut desk);
+    let parts = json!([{ "part": "command", "command": 0, "except": [5, 7, 7, 9_999] }]);
+    let say = json!({ "say": "leave_out", "parts": parts });
+    let rest = desk.human.decide(proposal, &say).ok()["proposal"].as_u64().unwrap();
+    let kept = desk.human.shown(rest);
+    assert_eq!(kept["proposal"]["commands"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        kept["proposal"]["title"],
+        "2 of 2298 parts of: Set Transparency of 2298 instances"
+    );
+}
+
+#[test]
 fn few_instances_of_a_large_change_are_set_one_by_one() {
     let mut desk = Desk::with(workspace());
     let proposal = change(&mut desk);

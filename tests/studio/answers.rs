@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 use studio_sim::{GuiObject, Permission, Signals, Studio, Theme};
 
-use super::budget::mirrored;
+use super::budget::{mirrored, read};
 use super::{Desk, ask, click, eval, has, object, shows, until, until_shown, until_there};
 
 pub(super) const SOURCE: &str = "return game.ServerScriptService.Main.Source";
@@ -239,6 +239,50 @@ fn enter_chooses_from_an_open_menu() {
     studio.press_key("Return").unwrap();
     studio.run_for(0.2);
     assert_eq!(object(studio, "Ask").text, "/plan ");
+}
+
+#[test]
+fn word_after_at_searches_the_place() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    until_shown(studio, "Connected");
+    let mirrored = || mirrored(&desk.daemon, &desk.home);
+    until(studio, "the place is read", |_| mirrored() > 10);
+    let before = mirrored();
+    eval(
+        studio,
+        "local folder = Instance.new('Folder')
+        folder.Name = 'Old town'
+        local lamp = Instance.new('Part')
+        lamp.Name = 'Street lamp'
+        lamp.Parent = folder
+        folder.Parent = workspace",
+    );
+    until(studio, "the part is mirrored", |_| mirrored() == before + 2);
+    studio.type_into(&object(studio, "Ask"), "create SpotLight @street", false).unwrap();
+    until_shown(studio, "Street lamp  game.Workspace[\"Old town\"][\"Street lamp\"]");
+    studio.press_key("Return").unwrap();
+    until_shown(studio, "Street lamp  ×");
+    assert_eq!(object(studio, "Ask").text, "create SpotLight ");
+    studio.press_key("Return").unwrap();
+    until_there(studio, "Approve");
+    let workflows = read(&desk.daemon, &desk.home, "/api/workflows");
+    let attached = workflows["workflows"][0]["attached"].to_string();
+    assert!(attached.contains("Street lamp"), "{attached}");
+    studio.type_into(&object(studio, "Ask"), "@nothing", false).unwrap();
+    studio.run_for(1.0);
+    assert!(!has(studio, "Menu"), "nothing of this name exists");
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn rows_of_one_instance_name_it_once() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    desk.propose("set Transparency = 0.5, Material = Neon on #Wall");
+    let named = |name: &str| studio.gui().into_iter().filter(|it| it.name == name).count();
+    assert_eq!(named("Path"), 1);
+    assert!(shows(studio, "Transparency: 0 → 0.5") && shows(studio, "→ Neon"));
 }
 
 #[test]

@@ -127,11 +127,15 @@ fn lives_with_100_000_instances(signals: Signals) {
     assert_eq!(studio.errors(), Vec::<String>::new());
 }
 
+/// What the daemon answers to a person.
+pub(super) fn read(daemon: &Daemon, home: &Home, path: &str) -> Json {
+    let kept = std::fs::read_to_string(home.path().join("token")).unwrap();
+    daemon.call("GET", path, kept.split_whitespace().nth(1), &Json::Null).ok()
+}
+
 /// The number of instances in the daemon's mirror.
 pub(super) fn mirrored(daemon: &Daemon, home: &Home) -> u64 {
-    let kept = std::fs::read_to_string(home.path().join("token")).unwrap();
-    let token = kept.split_whitespace().nth(1);
-    let sessions = daemon.call("GET", "/api/sessions", token, &Json::Null).ok();
+    let sessions = read(daemon, home, "/api/sessions");
     sessions["sessions"][0]["instances"].as_u64().unwrap()
 }
 
@@ -167,8 +171,12 @@ fn ten_thousand_sets_among_siblings_leave_studio_its_frames() {
     until_shown(studio, "Connected");
     eval(studio, FLAT);
     studio.run_for(5.0);
+    studio.reset_meter();
     desk.propose("set Anchored = true on #Flat > Part");
     studio.run_for(1.0);
+    let most = studio.most_work();
+    println!("card: {} units, {:?}", most.units, studio.longest_resumption());
+    assert!(most.units <= most_units(), "{} units, at {:#?}", most.units, most.traces);
     studio.reset_meter();
     super::click(studio, "Approve");
     until_shown(studio, "Step 1: applied");

@@ -11,12 +11,12 @@ use axum::http::Uri;
 use axum::{Json as Body, Router};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Event, EventRecord, FailureKind, PollResponse, ProposalStatus, ProposalView, SceneReceipt,
+    Event, EventRecord, FailureKind, PollResponse, ProposalCard, ProposalStatus, SceneReceipt,
     SessionId, Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState, WorkflowView,
     Workflows, openapi_document,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
-use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Proposal, Row};
+use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Row};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
 use tokio::sync::Notify;
@@ -49,7 +49,8 @@ const HOLD: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 struct Player(Arc<(Mutex<Played>, Notify)>);
 
-fn proposal(rows: u32) -> ProposalView {
+/// The first lines of a proposal with this many rows.
+fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
     let row = |at: u32| Row {
         command: at,
         member: None,
@@ -57,34 +58,22 @@ fn proposal(rows: u32) -> ProposalView {
         path: format!("game.Workspace.Wall{at}").parse().unwrap(),
         class: "Part".to_owned(),
     };
-    let preview = Preview { rows: (0..rows).map(row).collect(), ..Preview::default() };
-    let proposal = Proposal {
-        title: "Paint the wall".to_owned(),
-        class: Class::Modifying,
-        commands: Vec::new(),
-        base: Fingerprint::hash_bytes(b"base"),
-        patch_id: Fingerprint::hash_bytes(b"patch"),
-        preview,
-        warnings: Vec::new(),
-        after: Vec::new(),
-        implicit_target: None,
-        files: None,
-        from: None,
-        reverts: Vec::new(),
-        replaces: None,
-        changed_files: Vec::new(),
-    };
-    ProposalView {
+    let shown = rows.min(lines);
+    ProposalCard {
         seq: PROPOSAL,
-        workflow: WORKFLOW,
-        session: None,
         status: ProposalStatus::Waiting,
         reason: None,
-        successor: None,
-        disconnected: None,
         needs_twice: false,
-        has_geometry: false,
-        proposal,
+        title: "Paint the wall".to_owned(),
+        class: Class::Modifying,
+        base: Fingerprint::hash_bytes(b"base"),
+        patch_id: Fingerprint::hash_bytes(b"patch"),
+        warnings: Vec::new(),
+        notes: Vec::new(),
+        preview: Preview { rows: (0..shown).map(row).collect(), ..Preview::default() },
+        more: rows - shown,
+        parts: rows,
+        edited: Vec::new(),
     }
 }
 
@@ -178,7 +167,10 @@ impl Player {
             }
             path if path.ends_with("/poll") => self.polled(),
             path if path.ends_with("/scene") => json!(SceneReceipt { instances: 1 }),
-            path if path.starts_with("/api/proposals/") => json!(self.with(|it| proposal(it.rows))),
+            path if path.starts_with("/api/proposals/5/card?lines=") => {
+                let lines = path["/api/proposals/5/card?lines=".len()..].parse().unwrap();
+                json!(self.with(|it| proposal_card(it.rows, lines)))
+            }
             other => panic!("the plugin asked for {other}"),
         }
     }
@@ -197,7 +189,7 @@ impl Player {
                         it.hold().await;
                     }
                     let body = serde_json::from_str(&body).unwrap_or(Json::Null);
-                    Body(it.answer(uri.path(), &body))
+                    Body(it.answer(uri.path_and_query().unwrap().as_str(), &body))
                 };
                 let router = Router::new().fallback(handler).with_state(it);
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
@@ -562,6 +554,50 @@ fn typed_commands_are_run() {
     ask(&studio, "Lay the floor");
     until(&studio, "sent", |_| player.with(|it| it.asked == ["Lay the floor"] && it.begins));
     assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+/// What is selected in the focused text box.
+const SELECTED: &str = "
+    local box = game:GetService('UserInputService'):GetFocusedTextBox()
+    return box and string.sub(box.Text, box.SelectionStart, box.CursorPosition - 1)";
+
+#[test]
+fn code_and_long_messages_can_be_copied() {
+    let player = Player::default();
+    let studio = listener(&player, Signals::Deferred, 900);
+    player.play(asked(player.with(|it| it.session.clone()), "Explain doors"));
+    let code = (1..=600).map(|n| format!("print({n})")).collect::<Vec<_>>().join("\n");
+    let message = format!("A door:\n```lua\n{code}\n```");
+    player.play(Event::AssistantFinal { text: message.clone(), answers: Vec::new() });
+    until_shown(&studio, "Copy message");
+    let links = studio.gui().into_iter().filter(|it| it.text == "Copy code").count();
+    assert_eq!(links, 1, "a block that takes several labels has one link");
+    for (link, copied) in [("Copy code", code), ("Copy message", message)] {
+        studio.scroll_to(&object(&studio, "Transcript"), 0.0, f64::MAX).unwrap();
+        studio.click_text(link).unwrap();
+        until_there(&studio, "Copied");
+        assert_eq!(eval(&studio, SELECTED), copied);
+        studio.release_focus().unwrap();
+        until(&studio, "the box is gone", |studio| !has(studio, "Copied"));
+    }
+    player.play(Event::AssistantFinal { text: text("Short."), answers: Vec::new() });
+    until_shown(&studio, "Short.");
+    assert_eq!(studio.gui().into_iter().filter(|it| it.text == "Copy message").count(), 1);
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn new_chat_begins_a_conversation() {
+    let player = Player::default();
+    let studio = at_work(&player);
+    assert!(!has(&studio, "NewChat"), "the task is still at work");
+    player.play(Event::Done { outcome: Finish::Done, summary: None });
+    until_there(&studio, "NewChat");
+    click(&studio, "NewChat");
+    until(&studio, "an empty list", |studio| !shows(studio, "Paint the wall red"));
+    assert!(!has(&studio, "NewChat"));
+    ask(&studio, "Lay the floor");
+    until(&studio, "sent", |_| player.with(|it| it.asked == ["Lay the floor"] && it.begins));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn card_names_the_rojo_file_and_studio_is_unchanged() {
     pair(&studio, &daemon);
     ask(&studio, "replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main");
     until_there(&studio, "Approve");
-    until_shown(&studio, "In Rojo files: src/Main.server.luau");
+    until_shown(&studio, "In files of Rojo: src/Main.server.luau");
     let before = studio.snapshot();
     click(&studio, "Approve");
     until(&studio, "written", |_| fs::read_to_string(&file).unwrap() == "print(2)\n");

@@ -3,14 +3,16 @@
 use std::iter::successors;
 use std::ops::Range;
 
-use scene_schemas::api::{DecisionRequest, DecisionResponse, Failure, ProposalView, Proposals};
+use scene_schemas::api::{
+    DecisionRequest, DecisionResponse, Failure, ProposalCard, ProposalView, Proposals,
+};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Row;
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow};
 use vector_engine::read_member_rows;
 use vector_ledger::Ledger;
 
-use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
+use super::views::{is_elsewhere, ledger_failure, not_found, proposal_card, proposal_view};
 use super::{DaemonActor, DaemonHandle, PendingSummary};
 use crate::session::{Answer, SessionMessage, engine_failure};
 
@@ -74,6 +76,11 @@ impl DaemonActor {
         self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
     }
 
+    fn view_card(&mut self, seq: Seq, lines: usize) -> Result<ProposalCard, Failure> {
+        let view = |_: &Ledger, workflow: &Workflow, _| proposal_card(workflow, seq, lines);
+        self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
+    }
+
     /// Returns the proposals that this one replaced when it was replanned, newest first.
     fn replaced_proposals(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
         self.with_workflow(seq, |_, workflow, _| {
@@ -128,6 +135,11 @@ impl DaemonHandle {
 
     pub fn proposal(&self, proposal: Seq) -> Answer<ProposalView> {
         self.run(move |daemon| daemon.view_proposal(proposal))
+    }
+
+    /// Returns a proposal as a card shows it, with at most this many rows and lines.
+    pub fn proposal_card(&self, proposal: Seq, lines: usize) -> Answer<ProposalCard> {
+        self.run(move |daemon| daemon.view_card(proposal, lines))
     }
 
     /// Returns preview rows of a command over many instances, by their positions in its table.

@@ -1,10 +1,13 @@
 //! Views of workflows and proposals, read from the ledger, and common failures.
 
 use scene_schemas::api::{
-    Failure, FailureKind, Hello, PROTOCOL, ProposalView, SessionId, WorkflowState, WorkflowView,
+    Failure, FailureKind, Hello, PROTOCOL, ProposalCard, ProposalView, SessionId, WorkflowState,
+    WorkflowView,
 };
 use scene_schemas::entry::{Entry, Record, Seq};
+use scene_schemas::proposal::ImplicitTarget;
 use vector_core::policy;
+use vector_core::proposal::{ProposalUnit, cut_preview, list_units};
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
 use vector_engine::workflow_state;
 use vector_ledger::{Ledger, LedgerError};
@@ -148,4 +151,38 @@ pub(super) fn proposal_view(
         has_geometry: vector_render::has_geometry(&pending.proposal.preview),
         proposal: pending.proposal.clone(),
     })
+}
+
+/// Returns a proposal as a card shows it, with at most this many rows and lines.
+pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Option<ProposalCard> {
+    let pending = workflow.proposal(seq)?;
+    let proposal = &pending.proposal;
+    let units = list_units(proposal);
+    let mut edited: Vec<u32> = units.iter().filter_map(edited_script).collect();
+    edited.dedup();
+    let cut = cut_preview(&proposal.preview, lines);
+    let target = proposal.implicit_target.as_ref().map(ImplicitTarget::describe);
+    Some(ProposalCard {
+        seq,
+        status: pending.status.to_proposal_status(),
+        reason: workflow.status_reason(seq),
+        needs_twice: policy::needs_second_confirmation(proposal),
+        title: proposal.title.clone(),
+        class: proposal.class,
+        base: proposal.base.clone(),
+        patch_id: proposal.patch_id.clone(),
+        warnings: proposal.warnings.clone(),
+        notes: target.into_iter().chain(proposal.describe_files()).collect(),
+        preview: cut.preview,
+        more: cut.more,
+        parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
+        edited,
+    })
+}
+
+fn edited_script(unit: &ProposalUnit) -> Option<u32> {
+    match unit {
+        ProposalUnit::Hunk { script, .. } => u32::try_from(*script).ok(),
+        ProposalUnit::Command(_) | ProposalUnit::Member { .. } => None,
+    }
 }

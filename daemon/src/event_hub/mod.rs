@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use scene_schemas::api::{
-    Event, EventRecord, PluginEvent, PollRequest, PollResponse, SessionId, SessionNeed, StreamPage,
-    Work,
+    Event, EventRecord, PluginEvent, PluginQuery, PollRequest, PollResponse, SessionId, SessionNeed,
+    StreamPage, Work,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};
@@ -570,12 +570,31 @@ impl SessionSlot {
             | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) = work;
             !poll.known_work.contains(number)
         };
-        let work: Vec<Work> = state.work.iter().filter(is_new).cloned().collect();
+        let work = first_work(state.work.iter().filter(is_new));
         let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
         let polled =
             PollResponse { cursor: page.cursor, events: page.events, work, need: state.need };
         (polled, is_something)
     }
+}
+
+/// The maximum number of instances of the queries in a response. The plugin decodes a response in one
+/// go, and Studio waits for that.
+const MAX_QUERIED: usize = 1_000;
+
+/// Returns the work for one response. The plugin polls again at once, and gets the rest.
+fn first_work<'a>(work: impl Iterator<Item = &'a Work>) -> Vec<Work> {
+    let mut queried = 0;
+    let fits = |work: &&Work| {
+        let is_first = queried == 0;
+        queried += match work {
+            Work::Query { query: PluginQuery::Properties { of }, .. } => of.len(),
+            Work::Query { query: PluginQuery::Sources { ids }, .. } => ids.len(),
+            Work::Query { .. } | Work::Apply { .. } => 0,
+        };
+        is_first || queried <= MAX_QUERIED
+    };
+    work.take_while(fits).cloned().collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, WorkflowStarted};
+use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, FoundInstance, WorkflowStarted};
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::{Fingerprint, InstanceId, Target};
 use vector_core::mention::find_mentions;
@@ -18,7 +18,7 @@ use vector_place::{Node, Scene};
 use vector_providers::ProviderKind;
 use vector_providers::http::CancelSwitch;
 
-use super::{FoundInstance, Reply, RequestSettings, WorkflowAction};
+use super::{Reply, RequestSettings, WorkflowAction};
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::failure::failure;
 use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
@@ -299,20 +299,28 @@ const OFFERED: usize = 12;
 pub(super) fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
     let typed = typed.to_lowercase();
     let name = typed.rsplit('.').next().unwrap_or_default();
-    let fits = |node: &Node| scene.name(*node).to_lowercase().contains(name);
-    let mut found: Vec<(bool, usize, FoundInstance)> = scene
-        .subtree(scene.root())
-        .filter(|node| *node != scene.root() && fits(node))
-        .map(|node| (node, scene.path(node)))
-        .filter(|(_, path)| {
-            name.len() == typed.len() || path.to_string().to_lowercase().contains(&typed)
-        })
-        .map(|(node, path)| {
-            let found =
-                FoundInstance { path: path.to_string(), class: scene.class(node).to_owned() };
-            (!scene.is_script(node), found.path.len(), found)
-        })
-        .collect();
-    found.sort_by(|(a, b, c), (d, e, f)| (a, b, &c.path).cmp(&(d, e, &f.path)));
-    found.into_iter().map(|(_, _, found)| found).take(OFFERED).collect()
+    let fits = |node: Node| {
+        scene.name(node).to_lowercase().contains(name)
+            && (name.len() == typed.len()
+                || scene.path(node).to_string().to_lowercase().contains(&typed))
+    };
+    let nodes = scene.subtree(scene.root()).filter(|node| *node != scene.root() && fits(*node));
+    let found = nodes.enumerate().map(|(position, node)| {
+        (!scene.is_script(node), names_length(scene, node), position, node)
+    });
+    let mut found: Vec<_> = found.collect();
+    if found.len() > OFFERED {
+        found.select_nth_unstable(OFFERED);
+        found.truncate(OFFERED);
+    }
+    found.sort_unstable();
+    let view =
+        |node| FoundInstance { target: scene.target(node), class: scene.class(node).to_owned() };
+    found.into_iter().map(|(_, _, _, node)| view(node)).collect()
+}
+
+/// Returns the length of an instance's name and those of its ancestors.
+fn names_length(scene: &Scene, node: Node) -> usize {
+    let ancestors = std::iter::successors(Some(node), |at| scene.parent(*at));
+    ancestors.map(|at| scene.name(at).len() + 1).sum()
 }

@@ -1,6 +1,6 @@
 //! Decisions of the user on proposals, and actions on workflows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, ProposalPart, ProposalStatus,
@@ -9,7 +9,7 @@ use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
 use vector_core::proposal::{ProposalUnit, draft_part, list_units, select_members};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
-use vector_engine::Engine;
+use vector_engine::{Engine, EngineError};
 
 use super::{SessionActor, SessionMessage, WorkflowAction, engine_failure};
 use crate::failure::failure;
@@ -44,7 +44,8 @@ impl SessionActor {
         let is_small = pending.is_some_and(|(_, it)| it.proposal.operation_count() <= MAX_AT_ONCE);
         // A partial decision is replanned, and a plan may read whole scripts. A changed file is
         // read first.
-        is_small && !matches!(decision, Decision::Take { .. }) && self.engine.is_file_unchanged()
+        let is_partial = matches!(decision, Decision::Take { .. } | Decision::LeaveOut { .. });
+        is_small && !is_partial && self.engine.is_file_unchanged()
     }
 
     pub(super) fn decide_proposal(
@@ -79,10 +80,14 @@ impl SessionActor {
                     .map(|_| seq)
             }
             Decision::Take { parts } => {
-                self.engine.check_readable().map_err(|refusal| engine_failure(&refusal.into()))?;
                 let proposal = pending.proposal.clone();
                 let taken = accepted_units(&proposal, parts);
-                self.engine.revise_proposal(seq, |draft| draft_part(draft, &proposal, &taken))
+                self.draft_units(seq, &proposal, &taken)
+            }
+            Decision::LeaveOut { parts } => {
+                let proposal = pending.proposal.clone();
+                let taken = remaining_units(&proposal, parts);
+                self.draft_units(seq, &proposal, &taken)
             }
         };
         let proposal_seq = result.map_err(|error| engine_failure(&error))?;
@@ -92,6 +97,17 @@ impl SessionActor {
             .map(|(_, pending)| pending.status.to_proposal_status());
         let status = status.unwrap_or(ProposalStatus::Withdrawn);
         Ok(DecisionResponse { proposal: proposal_seq, status })
+    }
+
+    /// Replaces a proposal with some of its units.
+    fn draft_units(
+        &mut self,
+        seq: Seq,
+        proposal: &Proposal,
+        taken: &[ProposalUnit],
+    ) -> Result<Seq, EngineError> {
+        self.engine.check_readable()?;
+        self.engine.revise_proposal(seq, |draft| draft_part(draft, proposal, taken))
     }
 
     fn check_approvable(&self, seq: Seq) -> Result<(), Failure> {
@@ -180,7 +196,26 @@ fn accepted_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUn
     units.flat_map(|(unit, except)| select_members(proposal, unit, except)).collect()
 }
 
-/// Returns a part's unit, and the instances that are left out of it.
+/// Returns the units of a proposal without those of some parts.
+fn remaining_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUnit> {
+    let named: HashMap<ProposalUnit, &[u32]> = parts.iter().map(unit_of_part).collect();
+    let mut remaining = Vec::new();
+    for unit in list_units(proposal) {
+        match (named.get(&unit), unit) {
+            (None, _) => remaining.push(unit),
+            (Some(except), ProposalUnit::Command(command)) => {
+                let count = proposal.commands[command].member_count().unwrap_or(0);
+                let kept: BTreeSet<u32> = except.iter().copied().collect();
+                let kept = kept.into_iter().filter(|member| *member < count);
+                remaining.extend(kept.map(|member| ProposalUnit::Member { command, member }));
+            }
+            (Some(_), ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. }) => {}
+        }
+    }
+    remaining
+}
+
+/// Returns a part's unit, and the instances that do not belong to it.
 fn unit_of_part(part: &ProposalPart) -> (ProposalUnit, &[u32]) {
     match part {
         ProposalPart::Command { command, except } => {

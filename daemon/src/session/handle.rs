@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, Failure,
-    FailureKind, SceneReceipt, SceneUpdate, WorkflowStarted,
+    FailureKind, FoundInstance, SceneReceipt, SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -75,13 +75,6 @@ pub struct PictureOptions {
     pub view: ViewDirection,
     /// Its width and height in pixels.
     pub size: u32,
-}
-
-/// An instance whose name matches what the user is typing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundInstance {
-    pub path: String,
-    pub class: String,
 }
 
 /// The session of an open place.

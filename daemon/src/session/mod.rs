@@ -26,8 +26,8 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed, ThinkingPhase,
-    WorkflowStarted,
+    FailureKind, FoundInstance, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
+    ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
@@ -47,7 +47,7 @@ pub(crate) use self::active_settings::{ActiveSettings, RequestSettings};
 use self::agent::AgentConnection;
 pub(crate) use self::agent::{CallRequest, call_name, call_not_found, workflow_call_view};
 use self::attachments::{SessionRequest, search_instances};
-pub use self::handle::{Answer, FoundInstance, PictureOptions, SessionHandle, WorkflowAction};
+pub use self::handle::{Answer, PictureOptions, SessionHandle, WorkflowAction};
 pub(crate) use self::handle::{Reply, SharedActor};
 use self::model_calls::ActiveRequest;
 use vector_engine::model_request;

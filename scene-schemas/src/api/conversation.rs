@@ -9,7 +9,7 @@ use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq, Step};
-use crate::proposal::{Mode, Proposal, Row};
+use crate::proposal::{Class, Mode, Preview, Proposal, Row, Warning};
 
 /// A person's request in an open place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +97,12 @@ pub enum Decision {
         /// The parts to keep.
         parts: Vec<ProposalPart>,
     },
+    /// Keep all but these parts. A new proposal without them replaces this one and waits for a
+    /// decision.
+    LeaveOut {
+        /// The parts to leave out.
+        parts: Vec<ProposalPart>,
+    },
 }
 
 /// A part of a proposal.
@@ -107,8 +113,8 @@ pub enum ProposalPart {
     Command {
         /// Index of the command, from 0.
         command: u32,
-        /// For a command that changes many instances, the positions in its table of those that are
-        /// left out.
+        /// For a command that changes many instances, the positions in its table of those that do
+        /// not belong to the part.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         except: Vec<u32>,
     },
@@ -161,6 +167,44 @@ pub struct ProposalView {
     pub has_geometry: bool,
     /// The proposal itself, with its preview.
     pub proposal: Proposal,
+}
+
+/// A proposal as a card shows it: the first lines of its preview, without its commands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProposalCard {
+    /// The ledger position that identifies the proposal.
+    pub seq: Seq,
+    /// The status of the proposal.
+    pub status: ProposalStatus,
+    /// The reason for the status. None if none was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether an approval must be confirmed a second time.
+    pub needs_twice: bool,
+    /// One line for the card.
+    pub title: String,
+    /// How destructive the proposal is.
+    pub class: Class,
+    /// The hash of the place that the proposal was planned on. A decision repeats it.
+    pub base: Fingerprint,
+    /// The proposal's `patch_id`. A decision repeats it.
+    pub patch_id: Fingerprint,
+    /// Warnings for the person who decides.
+    pub warnings: Vec<Warning>,
+    /// Lines about the proposal as a whole: the instance that its call addresses by omitting a
+    /// path, and the files that change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The preview. All scripts are listed, those beyond the requested number of lines without
+    /// their hunks. The last hunk may have only its first lines.
+    pub preview: Preview,
+    /// Number of further rows and lines that the preview has.
+    pub more: u32,
+    /// Number of parts that can be left out: commands, and hunks of edited scripts.
+    pub parts: u32,
+    /// Indices of the preview's scripts whose hunks can be left out one by one, from 0, ascending.
+    pub edited: Vec<u32>,
 }
 
 /// Rows of a command that changes many instances.

@@ -30,9 +30,9 @@ pub use agent::{
 };
 pub use conversation::{
     Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader, ConversationView,
-    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, ProposalPart,
-    ProposalView, Proposals, Settings, Usage, WorkflowStarted, WorkflowState, WorkflowView,
-    Workflows,
+    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, ProposalCard,
+    ProposalPart, ProposalView, Proposals, Settings, Usage, WorkflowStarted, WorkflowState,
+    WorkflowView, Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
@@ -51,8 +51,9 @@ pub use scene::{
     SceneReceipt, SceneUpdate, ScriptText,
 };
 pub use session::{
-    Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest, PairResponse, PluginEvent,
-    PluginLog, PollRequest, PollResponse, SessionId, SessionNeed, SessionView, Sessions, Welcome,
+    FoundInstance, FoundInstances, Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest,
+    PairResponse, PluginEvent, PluginLog, PollRequest, PollResponse, SessionId, SessionNeed,
+    SessionView, Sessions, Welcome,
 };
 pub use work::{
     Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, MoreTargets, Work,

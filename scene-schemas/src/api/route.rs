@@ -8,12 +8,12 @@ use super::{
     About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
     CallView, CancelCall, Chat, Checkpoints, ConversationView, DecideConflicts, DecisionRequest,
     DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage,
-    EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, Health, Hello, History,
+    EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health, Hello, History,
     HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView,
     Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse,
-    PairingCode, PluginLog, PollRequest, PollResponse, ProposalView, Proposals, ProviderKeys,
-    RevokeRequest, RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions,
-    Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    PairingCode, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals,
+    ProviderKeys, RevokeRequest, RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage,
+    Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -274,6 +274,14 @@ routes! {
         "The pending proposals.",
     ),
     Proposal = get_route::<ProposalView>("/api/proposals/{id}", Token::Human, "A proposal with its preview."),
+    ProposalCard = with_query(
+        get_route::<ProposalCard>(
+            "/api/proposals/{id}/card",
+            Token::Human,
+            "A proposal as a card shows it, with the first `lines` rows and lines of its preview.",
+        ),
+        &["lines"],
+    ),
     ProposalRows = with_query(
         get_route::<MemberRows>(
             "/api/proposals/{id}/rows",
@@ -310,6 +318,14 @@ routes! {
             ),
             &["view", "path"],
         ),
+    ),
+    FoundInstances = with_texts(
+        get_route::<FoundInstances>(
+            "/api/sessions/{id}/instances",
+            Token::Human,
+            "Instances of an open place whose names contain `name`. Text before a dot must be in the path.",
+        ),
+        &["name"],
     ),
     Workflows = get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
     Workflow = get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::EventRecord;
 use super::work::Work;
+use crate::command::Target;
 use crate::entry::Seq;
 
 /// The id of a session. For a Studio window, the plugin chooses it. It stays the same while the
@@ -195,6 +196,24 @@ pub struct SessionView {
     /// The project file of the Rojo project that owns a part of the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+}
+
+/// An instance whose name a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FoundInstance {
+    /// The instance.
+    pub target: Target,
+    /// Its class.
+    pub class: String,
+}
+
+/// The result of a search for instances.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FoundInstances {
+    /// The first instances found: scripts first, then those with the shortest paths.
+    pub instances: Vec<FoundInstance>,
 }
 
 /// The open places.

@@ -7,11 +7,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
-    Chat, Checkpoint, Checkpoints, ConversationView, MakeCheckpoint, OpenPlaceRequest,
-    OpenedSession, Sessions, WorkflowStarted, WorkflowView, Workflows,
+    Chat, Checkpoint, Checkpoints, ConversationView, Failure, FoundInstances, MakeCheckpoint,
+    OpenPlaceRequest, OpenedSession, Sessions, WorkflowStarted, WorkflowView, Workflows,
 };
 
-use super::super::extract::{CheckedRequest, EntryId, JsonBody, NoContent, PathSession, Query};
+use super::super::extract::{
+    CheckedRequest, EntryId, FromParameters, JsonBody, NoContent, Parameters, PathSession, Query,
+};
 use super::super::picture::{PlacePictureQuery, png_response};
 use super::super::response::{ApiError, ApiResult};
 use super::plugin::current_session;
@@ -48,6 +50,26 @@ pub(in super::super) async fn picture(
 ) -> Result<Response<Body>, ApiError> {
     let target = PictureTarget::Place(session, query.path);
     Ok(png_response(daemon.render_picture(target, query.options).await?))
+}
+
+/// A search for instances.
+pub(in super::super) struct InstanceQuery {
+    name: String,
+}
+
+impl FromParameters for InstanceQuery {
+    fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
+        Ok(Self { name: parameters.text("name")?.unwrap_or_default() })
+    }
+}
+
+pub(in super::super) async fn find_instances(
+    State(daemon): State<DaemonHandle>,
+    PathSession(session): PathSession,
+    Query(query): Query<InstanceQuery>,
+) -> ApiResult<FoundInstances> {
+    let instances = daemon.session(&session)?.find_instances(query.name).await?;
+    Ok(Json(FoundInstances { instances }))
 }
 
 pub(in super::super) async fn workflows(

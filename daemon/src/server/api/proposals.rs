@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
-    DecisionRequest, DecisionResponse, Failure, MemberRows, ProposalView, Proposals,
+    DecisionRequest, DecisionResponse, Failure, MemberRows, ProposalCard, ProposalView, Proposals,
     WorkflowStarted,
 };
 
@@ -25,6 +25,29 @@ pub(in super::super) async fn proposal(
     EntryId(proposal): EntryId,
 ) -> ApiResult<ProposalView> {
     Ok(Json(daemon.proposal(proposal).await?))
+}
+
+/// The number of rows and lines of a card if the request does not say it.
+const CARD_LINES: u64 = 60;
+
+/// How much of a proposal's preview is requested.
+pub(in super::super) struct CardQuery {
+    lines: usize,
+}
+
+impl FromParameters for CardQuery {
+    fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
+        let lines = parameters.number("lines")?.unwrap_or(CARD_LINES);
+        Ok(Self { lines: usize::try_from(lines).unwrap_or(usize::MAX) })
+    }
+}
+
+pub(in super::super) async fn card(
+    State(daemon): State<DaemonHandle>,
+    EntryId(proposal): EntryId,
+    Query(query): Query<CardQuery>,
+) -> ApiResult<ProposalCard> {
+    Ok(Json(daemon.proposal_card(proposal, query.lines).await?))
 }
 
 /// The maximum number of instances in a response.

@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    ContextUsage, ConversationHeader, ConversationView, SessionId, SessionView, Sessions, Settings,
-    ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
+    ContextUsage, ConversationHeader, ConversationView, FoundInstance, SessionId, SessionView,
+    Sessions, Settings, ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
 };
 use vector_core::prompt::REST;
 
@@ -12,7 +12,6 @@ use super::format;
 use super::format::safe_text;
 use super::item::phase_text;
 use super::log::ConversationLog;
-use crate::session::FoundInstance;
 
 /// The maximum number of listed tasks of a session.
 const TASKS: usize = 12;
@@ -243,7 +242,8 @@ pub(super) fn mention_list(found: &[FoundInstance], typed: &str) -> Markup {
             button type="button" data-act="mention" data-text="@problems" { b { "@problems" } span.dim { "the problems in the scripts" } }
         }
         @for it in found {
-            button type="button" data-act="mention" data-text={ "@file:" (it.path) } { b { (safe_text(&it.path)) } span.dim { (safe_text(&it.class)) } }
+            @let path = it.target.path.to_string();
+            button type="button" data-act="mention" data-text={ "@file:" (path) } { b { (safe_text(&path)) } span.dim { (safe_text(&it.class)) } }
         }
     }
 }

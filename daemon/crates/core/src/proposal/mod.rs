@@ -8,6 +8,7 @@ mod activation;
 mod affects;
 mod class_reason;
 mod conflict;
+mod cut_preview;
 mod dependents;
 mod diagnostics_gate;
 mod effects;
@@ -40,6 +41,7 @@ use vector_text_edit::MergeResult;
 pub use self::affects::describe_conflict;
 pub use self::class_reason::class_reason;
 use self::conflict::text_conflict;
+pub use self::cut_preview::{CutPreview, cut_preview};
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::part::{
     ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,

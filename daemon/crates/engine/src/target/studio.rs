@@ -29,7 +29,7 @@ use super::{CompletedPlan, LiveDriver, PlanContext, TargetDriver};
 use crate::EngineError;
 
 /// How many instances one question may cover.
-const MAX_INSTANCES: usize = 2_000;
+const MAX_INSTANCES: usize = 1_000;
 /// The longest text that fits into a message, in bytes.
 const MAX_TEXT: usize = 600_000;
 
