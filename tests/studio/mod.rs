@@ -11,6 +11,7 @@ mod flow;
 mod joined;
 mod model;
 mod pictures;
+mod playtest;
 mod pointed;
 mod probe;
 mod recorder;
@@ -38,6 +39,7 @@ mod hostile {
     mod faults;
     mod flow;
     mod joined;
+    mod playtest;
     mod pointed;
 }
 

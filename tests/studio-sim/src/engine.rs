@@ -30,6 +30,7 @@ const FILES: &[(&str, &str)] = &[
     ("derived", include_str!("luau/derived.luau")),
     ("tweens", include_str!("luau/tweens.luau")),
     ("plugin", include_str!("luau/plugin.luau")),
+    ("connections", include_str!("luau/connections.luau")),
     ("theme", include_str!("luau/theme.luau")),
     ("text", include_str!("luau/text.luau")),
     ("lists", include_str!("luau/lists.luau")),

@@ -64,6 +64,44 @@ impl Studio {
         self.set("options", "playing", playing);
     }
 
+    /// Connects the plugin's copies here and in a DataModel of the playtest that this window runs,
+    /// named `id`.
+    pub fn join_playtest(&self, test: &Self, id: &str) {
+        self.expect_call("connectPlugin", (id, "Test"));
+        test.expect_call("connectPlugin", ("edit", "Edit"));
+    }
+
+    /// Ends the connections of [`Studio::join_playtest`].
+    pub fn leave_playtest(&self, id: &str) {
+        self.expect_call("disconnectPlugin", id);
+    }
+
+    /// Carries the messages between the plugin's copies of [`Studio::join_playtest`].
+    pub fn exchange_messages(&self, test: &Self, id: &str) {
+        for text in self.take_messages(id) {
+            test.expect_call("receiveMessage", ("edit", text));
+        }
+        for text in test.take_messages("edit") {
+            self.expect_call("receiveMessage", (id, text));
+        }
+    }
+
+    fn take_messages(&self, to: &str) -> Vec<String> {
+        let sent = self.table("outgoing");
+        let (mut taken, mut kept) = (Vec::new(), Vec::new());
+        for message in sent.sequence_values::<Table>().filter_map(Result::ok) {
+            match (message.get::<String>(1), message.get::<String>(2)) {
+                (Ok(target), Ok(text)) if target == to => taken.push(text),
+                _ => kept.push(message),
+            }
+        }
+        let cleared = sent.clear().and_then(|()| kept.into_iter().try_for_each(|it| sent.push(it)));
+        if let Err(error) = cleared {
+            self.fault(&error.to_string());
+        }
+        taken
+    }
+
     /// Changes the user's permission for the plugin's HTTP requests.
     pub fn set_http(&self, permission: Permission) {
         self.set("options", "http", permission.name());

@@ -162,7 +162,7 @@ impl Studio {
     }
 
     /// Calls a function that fails only because of a bug in the simulator.
-    fn expect_call(&self, name: &str, arguments: impl IntoLuaMulti) {
+    pub(crate) fn expect_call(&self, name: &str, arguments: impl IntoLuaMulti) {
         if let Err(error) = self.call::<()>(name, arguments) {
             self.fault(&error);
         }
