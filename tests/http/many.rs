@@ -147,8 +147,7 @@ fn parts_are_left_out_and_the_rest_is_kept() {
         json!({ "tool": "set_properties", "args": { "paths": [path], "props": { "Transparency": value } } })
     };
     let changes: Vec<Json> = (0..3).map(|index| set(index, 1.0)).collect();
-    let proposal =
-        desk.propose("propose_changes", json!({ "title": "Three", "changes": changes }));
+    let proposal = desk.propose("propose_changes", json!({ "title": "Three", "changes": changes }));
     let parts = json!([{ "part": "command", "command": 1 }]);
     let say = json!({ "say": "leave_out", "parts": parts });
     let decided = desk.human.decide(proposal, &say).ok();
@@ -168,10 +167,7 @@ fn parts_are_left_out_and_the_rest_is_kept() {
     let rest = desk.human.decide(proposal, &say).ok()["proposal"].as_u64().unwrap();
     let kept = desk.human.shown(rest);
     assert_eq!(kept["proposal"]["commands"].as_array().unwrap().len(), 2);
-    assert_eq!(
-        kept["proposal"]["title"],
-        "2 of 2298 parts of: Set Transparency of 2298 instances"
-    );
+    assert_eq!(kept["proposal"]["title"], "2 of 2298 parts of: Set Transparency of 2298 instances");
 }
 
 #[test]

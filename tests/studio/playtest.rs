@@ -45,7 +45,8 @@ fn playtest_shows_what_is_pending_and_can_reject_and_stop() {
         let copies = ["server", "client"].map(|id| Copy::start(&desk, id, is_early));
         for copy in &copies {
             copy.until(&desk, "the proposal", |it| {
-                shows(it, "1 proposal pending") && shows(it, "Set Transparency of game.Workspace.Wall")
+                shows(it, "1 proposal pending")
+                    && shows(it, "Set Transparency of game.Workspace.Wall")
             });
             assert!(!has(&copy.studio, "Approve"), "nothing can be applied now");
         }
@@ -57,7 +58,8 @@ fn playtest_shows_what_is_pending_and_can_reject_and_stop() {
         until_shown(&desk.studio, "Rejected.");
 
         desk.propose("set Transparency = 0.25 on #Wall");
-        client.until(&desk, "the next one", |it| shows(it, "1 proposal pending") && has(it, "Stop"));
+        client
+            .until(&desk, "the next one", |it| shows(it, "1 proposal pending") && has(it, "Stop"));
         click(&client.studio, "Stop");
         client.until(&desk, "it is stopped", |it| !has(it, "Stop"));
         until(&desk.studio, "nothing is pending", |studio| !has(studio, "Approve"));

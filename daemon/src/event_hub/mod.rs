@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use scene_schemas::api::{
-    Event, EventRecord, PluginEvent, PluginQuery, PollRequest, PollResponse, SessionId, SessionNeed,
-    StreamPage, Work,
+    Event, EventRecord, PluginEvent, PluginQuery, PollRequest, PollResponse, SessionId,
+    SessionNeed, StreamPage, Work,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{Notify, watch};

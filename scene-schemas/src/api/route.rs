@@ -8,12 +8,13 @@ use super::{
     About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
     CallView, CancelCall, Chat, Checkpoints, ConversationView, DecideConflicts, DecisionRequest,
     DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage,
-    EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health, Hello, History,
-    HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView,
-    Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse,
-    PairingCode, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals,
-    ProviderKeys, RevokeRequest, RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage,
-    Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
+    EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health, Hello,
+    History, HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows,
+    MergeView, Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
+    PairResponse, PairingCode, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
+    Proposals, ProviderKeys, RevokeRequest, RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime,
+    ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView,
+    Workflows,
 };
 
 /// The kinds of callers that may use a route.
