@@ -260,7 +260,7 @@ fn word_after_at_searches_the_place() {
     );
     until(studio, "the part is mirrored", |_| mirrored() == before + 2);
     studio.type_into(&object(studio, "Ask"), "create SpotLight @street", false).unwrap();
-    until_shown(studio, "Street lamp  game.Workspace[\"Old town\"][\"Street lamp\"]");
+    until_shown(studio, "game.Workspace[\"Old town\"][\"Street lamp\"]  Part");
     studio.press_key("Return").unwrap();
     until_shown(studio, "Street lamp  ×");
     assert_eq!(object(studio, "Ask").text, "create SpotLight ");

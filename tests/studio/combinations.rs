@@ -18,6 +18,8 @@ fn combination(bits: u32) -> Switches {
         slow_frames: is_set(5),
         // With each other switch in all four ways.
         slow_crossings: bits.count_ones() % 2 == 1,
+        // No asset is loaded here.
+        loading_blocks: false,
     }
 }
 

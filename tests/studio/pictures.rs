@@ -126,6 +126,25 @@ impl Album {
     }
 }
 
+impl Album {
+    /// Takes a picture of the widget in a playtest of this place.
+    fn take_playtest(&mut self, edit: &Studio) {
+        let size = (self.width, HEIGHT);
+        let options = Options { theme: self.theme, widget_size: size, ..Options::default() };
+        let studio = Studio::new(options).unwrap();
+        studio.set_playing(true);
+        edit.join_playtest(&studio, "server");
+        load(&studio);
+        until(edit, "the proposal is shown in the playtest", |edit| {
+            edit.exchange_messages(&studio, "server");
+            studio.step();
+            super::shows(&studio, "1 proposal pending")
+        });
+        self.take(&studio, "playtest");
+        edit.leave_playtest("server");
+    }
+}
+
 fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     let home = Home::new();
     let daemon = Daemon::start(binary::vector(), home.path());
@@ -149,6 +168,7 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     until_shown(&studio, "Transparency");
     until_shown(&studio, "Waiting for your decision");
     album.take(&studio, "table");
+    album.take_playtest(&studio);
     click(&studio, "Approve");
     until_ended(&studio, 1);
     super::ask(&studio, "replace \"print(player.Name\" with \"warn(player.UserId\" in all scripts");
@@ -168,6 +188,9 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     until_shown(&studio, "requires the asset 7132546");
     until_shown(&studio, "Waiting for your decision");
     album.take(&studio, "asset");
+    studio.type_into(&object(&studio, "Ask"), "Open @o", false).unwrap();
+    until_shown(&studio, "game.ServerScriptService.DoorController  Script");
+    album.take(&studio, "menu");
     click(&studio, "Settings");
     studio.run_for(1.0);
     album.take(&studio, "settings");

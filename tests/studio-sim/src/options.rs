@@ -77,6 +77,8 @@ pub struct Switches {
     /// Each property that the plugin reads or writes, each connection and each call of a handler
     /// takes 1 µs more.
     pub slow_crossings: bool,
+    /// Studio stands still for two seconds while `GetObjects` loads an asset.
+    pub loading_blocks: bool,
 }
 
 impl Switches {
@@ -89,6 +91,7 @@ impl Switches {
         all_services: true,
         slow_frames: true,
         slow_crossings: true,
+        loading_blocks: true,
     };
 
     /// The answers of the newest Studio whose report is in `answers/`; without any report, every
@@ -127,11 +130,13 @@ impl Switches {
             slow_crossings: answer("cost_of_property_read")
                 .as_f64()
                 .is_some_and(|it| it > MOST_MICROSECONDS),
+            // The probe knows no asset that every account may load.
+            loading_blocks: false,
         }
     }
 
     /// The names of the switches in the engine, and whether each is on.
-    pub(crate) fn named(self) -> [(&'static str, bool); 7] {
+    pub(crate) fn named(self) -> [(&'static str, bool); 8] {
         let Self {
             undo_keeps_texts,
             weak_tables_lose_instances,
@@ -140,6 +145,7 @@ impl Switches {
             all_services,
             slow_frames,
             slow_crossings,
+            loading_blocks,
         } = self;
         [
             ("undoKeepsTexts", undo_keeps_texts),
@@ -149,6 +155,7 @@ impl Switches {
             ("allServices", all_services),
             ("slowFrames", slow_frames),
             ("slowCrossings", slow_crossings),
+            ("loadingBlocks", loading_blocks),
         ]
     }
 }
