@@ -160,6 +160,14 @@ fn parts_are_left_out_and_the_rest_is_kept() {
         .map(|row| row["path"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(paths, ["game.Workspace[\"Part 0\"]", "game.Workspace[\"Part 20\"]"]);
+    for unknown in [
+        json!({ "part": "command", "command": 3 }),
+        json!({ "part": "hunk", "script": 0, "hunk": 0 }),
+    ] {
+        let refused = desk.human.decide(rest, &json!({ "say": "leave_out", "parts": [unknown] }));
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        assert!(refused.body.to_string().contains("does not have"), "{}", refused.body);
+    }
     // A part without some instances leaves those in.
     let proposal = change(&mut desk);
     let parts = json!([{ "part": "command", "command": 0, "except": [5, 7, 7, 9_999] }]);

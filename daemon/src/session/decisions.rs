@@ -86,7 +86,7 @@ impl SessionActor {
             }
             Decision::LeaveOut { parts } => {
                 let proposal = pending.proposal.clone();
-                let taken = remaining_units(&proposal, parts);
+                let taken = remaining_units(&proposal, parts)?;
                 self.draft_units(seq, &proposal, &taken)
             }
         };
@@ -196,12 +196,16 @@ fn accepted_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUn
     units.flat_map(|(unit, except)| select_members(proposal, unit, except)).collect()
 }
 
-/// Returns the units of a proposal without those of some parts.
-fn remaining_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalUnit> {
-    let named: HashMap<ProposalUnit, &[u32]> = parts.iter().map(unit_of_part).collect();
+/// Returns the units of a proposal without those of some parts. A part that the proposal does not
+/// have is refused: what it stands for would be kept.
+fn remaining_units(
+    proposal: &Proposal,
+    parts: &[ProposalPart],
+) -> Result<Vec<ProposalUnit>, Failure> {
+    let mut named: HashMap<ProposalUnit, &[u32]> = parts.iter().map(unit_of_part).collect();
     let mut remaining = Vec::new();
     for unit in list_units(proposal) {
-        match (named.get(&unit), unit) {
+        match (named.remove(&unit), unit) {
             (None, _) => remaining.push(unit),
             (Some(except), ProposalUnit::Command(command)) => {
                 let count = proposal.commands[command].member_count().unwrap_or(0);
@@ -212,7 +216,20 @@ fn remaining_units(proposal: &Proposal, parts: &[ProposalPart]) -> Vec<ProposalU
             (Some(_), ProposalUnit::Member { .. } | ProposalUnit::Hunk { .. }) => {}
         }
     }
-    remaining
+    if let Some(unknown) = named.keys().next() {
+        let part = match unknown {
+            ProposalUnit::Command(command) | ProposalUnit::Member { command, .. } => {
+                format!("command {command} as a part")
+            }
+            ProposalUnit::Hunk { script, hunk } => format!("hunk {hunk} of script {script}"),
+        };
+        return Err(failure(
+            FailureKind::BadRequest,
+            format!("The proposal does not have {part}."),
+            "Indices count from 0. The hunks of an edited script are left out one by one.",
+        ));
+    }
+    Ok(remaining)
 }
 
 /// Returns a part's unit, and the instances that do not belong to it.
