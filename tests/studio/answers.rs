@@ -241,14 +241,21 @@ fn enter_chooses_from_an_open_menu() {
     assert_eq!(object(studio, "Ask").text, "/plan ");
 }
 
+/// A desk whose place is read, and the number of instances in the mirror.
+fn read_desk() -> (Desk, u64) {
+    let desk = Desk::ready(Signals::Deferred);
+    until_shown(&desk.studio, "Connected");
+    let mirrored = || mirrored(&desk.daemon, &desk.home);
+    until(&desk.studio, "the place is read", |_| mirrored() > 10);
+    let before = mirrored();
+    (desk, before)
+}
+
 #[test]
 fn word_after_at_searches_the_place() {
-    let desk = Desk::ready(Signals::Deferred);
+    let (desk, before) = read_desk();
     let studio = &desk.studio;
-    until_shown(studio, "Connected");
     let mirrored = || mirrored(&desk.daemon, &desk.home);
-    until(studio, "the place is read", |_| mirrored() > 10);
-    let before = mirrored();
     eval(
         studio,
         "local folder = Instance.new('Folder')
@@ -287,12 +294,9 @@ fn rows_of_one_instance_name_it_once() {
 
 #[test]
 fn services_that_hold_nothing_are_left_out_until_they_do() {
-    let desk = Desk::ready(Signals::Deferred);
+    let (desk, before) = read_desk();
     let studio = &desk.studio;
-    until_shown(studio, "Connected");
     let mirrored = || mirrored(&desk.daemon, &desk.home);
-    until(studio, "the place is read", |_| mirrored() > 10);
-    let before = mirrored();
     assert!(before < 40, "{before} instances");
     eval(studio, "Instance.new('Folder').Parent = game:GetService('BadgeService')");
     until(studio, "the service and its folder", |_| mirrored() == before + 2);

@@ -120,7 +120,9 @@ fn describe_work(work: &[Work]) -> String {
             PluginQuery::Documents { .. } => others.push("the open scripts".to_owned()),
             PluginQuery::Reveal { .. } => others.push("something to show".to_owned()),
             PluginQuery::Capture {} => others.push("the viewport".to_owned()),
-            PluginQuery::Asset { asset } => others.push(format!("asset {asset}")),
+            PluginQuery::Asset { asset } => {
+                others.push(format!("asset {asset} (Studio may stand still meanwhile)"));
+            }
         }
     }
     if instances > 0 {
