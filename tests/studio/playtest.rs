@@ -68,6 +68,13 @@ fn playtest_shows_what_is_pending_and_can_reject_and_stop() {
             desk.studio.leave_playtest(copy.id);
             assert_eq!(copy.studio.errors(), Vec::<String>::new());
         }
+        // What a later playtest is sent is not compared with what an earlier one was.
+        desk.propose("set Transparency = 0.6 on #Wall");
+        let later = Copy::start(&desk, "later", is_early);
+        later.until(&desk, "the pending one", |it| shows(it, "1 proposal pending"));
+        click(&desk.studio, "Reject");
+        later.until(&desk, "it is gone", |it| shows(it, "No proposal is pending."));
+        desk.studio.leave_playtest(later.id);
         desk.propose("set Transparency = 0.75 on #Wall");
         click(&desk.studio, "Approve");
         until_shown(&desk.studio, "Step 1: applied");

@@ -137,6 +137,9 @@ fn assumption(id: &str) -> (&'static str, Expected) {
         "reset_property" => ("A property that was reset", Is(json!(0))),
         "longest_name" => ("The length of a name of 300 characters", Is(json!(300))),
         "loaded_asset" => ("Loading an asset that does not exist raises", Anything),
+        "plugin_connections" => {
+            ("Connections to copies of the plugin in playtests, while none runs", Is(json!(0)))
+        }
         "place_id" => ("The PlaceId of a new place", Is(json!(0))),
         "studio_version" => ("The version of Studio", Anything),
         "label_limit" => ("A label shows 20,000 characters", Is(json!("whole"))),
