@@ -526,3 +526,34 @@ fn composer_draft_survives_navigation_reload_and_outage() {
     browser.until_shown("#toasts", "The request is too long");
     browser.expect("net::ERR_");
 }
+
+#[test]
+fn conversation_that_arrives_late_does_not_replace_the_selected_one() {
+    let Some(stage) = Stage::set() else { return };
+    let bench = Bench::new();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    let mut asked = Vec::new();
+    for text in [FADE, GRID] {
+        browser.click("#composer [name=begins]");
+        ask(&browser, text);
+        browser.until_shown(".head h1", text);
+        let address = browser.until("location.hash.match(/^#.now.([0-9]+)$/)?.[1]");
+        asked.push(address.as_str().unwrap().to_owned());
+    }
+    let [first, second] = &asked[..] else { panic!("{asked:?}") };
+    browser.run("window.held = arguments[0]", &[format!("talk?of={first}").into()]);
+    browser.click(&format!("#rail [data-task='{first}']"));
+    browser.until("window.waiting === 1");
+    browser.click(&format!("#rail [data-task='{second}']"));
+    browser.until(&format!("location.hash.endsWith('/{second}')"));
+    browser.run("window.go(); performance.clearResourceTimings()", &[]);
+    let has_arrived = "performance.getEntriesByType('resource').some(it => it.name.includes";
+    browser.until(&format!("{has_arrived}('talk?of={first}'))"));
+    let drawn = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))";
+    browser.run_async(drawn, &[]);
+    browser.until_shown(".head h1", GRID);
+    browser.until(&format!(
+        "document.querySelector('#rail [aria-current]')?.dataset.task === '{second}'"
+    ));
+}

@@ -9,8 +9,8 @@ let root = null;
 let task = null;
 /** The conversation that was shown most recently. */
 let last = null;
-/** The events that arrived while a conversation was loading, and which it may lack. */
-let kept = null;
+/** The conversation that is being loaded, with the events that arrived meanwhile and which it may lack. */
+let loading = null;
 
 const FRAME = `<div class="now"><details class="side" id="side"><summary>Places and tasks</summary>
   <aside class="rail" id="rail" aria-label="Places and tasks"></aside></details>
@@ -35,7 +35,8 @@ export async function show(main, [wanted, place]) {
   const next = wanted ?? last ?? newest;
   // The address names the shown task, also after a reload.
   if (wanted === undefined && next !== null) window.history.replaceState(null, "", `#/now/${next}`);
-  if (next !== null && next !== task) await talk(next);
+  // Another conversation may still be loading.
+  if (next !== null && next !== (loading?.of ?? task)) await talk(next);
   else if (next === null) nothing();
   mark();
   fold();
@@ -61,7 +62,7 @@ function chooseFrom(choice, place) {
 export function hide() {
   root = null;
   task = null;
-  kept = null;
+  loading = null;
 }
 
 export async function again() {
@@ -163,12 +164,15 @@ function mark() {
 }
 
 async function talk(wanted) {
-  const meanwhile = [];
-  kept = meanwhile;
-  const html = await part("talk", { of: wanted });
+  const own = { of: wanted, told: [] };
+  loading = own;
+  const html = await part("talk", { of: wanted }).catch((error) => {
+    if (loading === own) loading = null;
+    throw error;
+  });
   // Another task may have been selected since.
-  if (!root || kept !== meanwhile) return;
-  kept = null;
+  if (!root || loading !== own) return;
+  loading = null;
   const isOther = wanted !== task;
   task = last = wanted;
   swap(scroll(), html);
@@ -180,7 +184,7 @@ async function talk(wanted) {
   // If the task is in another place, select that place.
   if (isOther && choice) chooseFrom(choice, session);
   mark();
-  for (const [it, at] of meanwhile) told(it, at);
+  for (const [it, at] of own.told) told(it, at);
 }
 
 const railSoon = soon(() => root && rail());
@@ -210,7 +214,7 @@ async function onward(next) {
 export function told(told, at) {
   if (!root) return;
   cards.told(told);
-  kept?.push([told, at]);
+  loading?.told.push([told, at]);
   if (told.lasts) railSoon();
   const own = root.querySelector(".talk");
   if (!own) {
