@@ -79,6 +79,25 @@ impl InstancePath {
     pub fn name(&self) -> &str {
         self.segments.last().map_or(ROOT, |segment| &segment.name)
     }
+
+    /// Returns the last name for a sentence; see [`quote_name`].
+    pub fn quoted_name(&self) -> Cow<'_, str> {
+        quote_name(self.name())
+    }
+
+    /// Whether this is the path of an instance or of one of its descendants.
+    pub fn is_within(&self, ancestor: &Self) -> bool {
+        self.segments.starts_with(&ancestor.segments)
+    }
+}
+
+/// Returns a name for a sentence: in quotes if a path writes it in brackets, because it could be
+/// taken for other words.
+pub fn quote_name(name: &str) -> Cow<'_, str> {
+    if is_bare(name) {
+        return name.into();
+    }
+    serde_json::to_string(name).unwrap_or_default().into()
 }
 
 /// Whether a name can be written without brackets.

@@ -3,6 +3,8 @@
 //! A person decides on a proposal by its preview and warnings. This module does not plan or apply
 //! proposals.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,11 +174,30 @@ pub fn name_files(files: &[String]) -> String {
 }
 
 impl Proposal {
-    /// Returns the proposals that this one reverts, newest first. If `takes_back` is empty, that is
-    /// `from`, which was never applied if this proposal is a selection or edit of it.
+    /// Returns the proposals that this one reverts, newest first. If `reverts` is empty, that is `from`, which was never applied if this proposal is a selection or edit of it.
     pub fn reverted_proposals(&self) -> impl Iterator<Item = Seq> {
         let from = self.from.filter(|_| self.reverts.is_empty());
         from.into_iter().chain(self.reverts.iter().copied())
+    }
+
+    /// Returns the path of the instance that the whole preview is about: the only changed one, or
+    /// the one that the others are created or changed below. None if there is none.
+    pub fn subject(&self) -> Option<&InstancePath> {
+        if self.preview.more_rows > 0 {
+            return None;
+        }
+        let rows = self.preview.rows.iter().map(|row| &row.path);
+        let mut paths = rows.chain(self.preview.scripts.iter().map(|script| &script.path));
+        let first = paths.next()?;
+        paths.all(|path| path.is_within(first)).then_some(first)
+    }
+
+    /// Returns the title, followed by the path that it is about, for lists without a preview.
+    pub fn title_with_path(&self) -> Cow<'_, str> {
+        match self.subject() {
+            Some(path) => format!("{} ({path})", self.title).into(),
+            None => self.title.as_str().into(),
+        }
     }
 
     /// Returns the number of operations: one for each command, and one for each instance of a

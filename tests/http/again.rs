@@ -161,7 +161,7 @@ fn chosen_part_is_chosen_again_under_a_changed_path() {
     let now = again(&mut desk, chosen);
     assert_eq!(targets(&before)[0].1, "game.Workspace.Wall[2]");
     assert_eq!(targets(&now), [(targets(&before)[0].0, "game.Workspace.Wall[3]")]);
-    assert_eq!(now["proposal"]["title"], "1 of 3 parts of: Set Transparency of 3 instances");
+    assert_eq!(now["proposal"]["title"], "1 of 3 parts of: Set Transparency of 3 Parts to 0.5");
     let said = |name: &str| now["proposal"][name].clone();
     assert_eq!([said("from"), said("replaces")], [whole, chosen].map(|it| json!(it)));
     assert_eq!(desk.human.shown(whole)["successor"], now["seq"]);
@@ -218,7 +218,7 @@ fn chosen_part_of_a_revert_is_replanned_alone() {
     reject(&desk, first);
     let now = again(&mut desk, half);
     let title =
-        format!("1 of 2 parts of: Revert proposal {applied}: Set Transparency of 2 instances");
+        format!("1 of 2 parts of: Revert proposal {applied}: Set Transparency of 2 Parts to 0.5");
     assert_eq!(now["proposal"]["title"], title);
 }
 

@@ -64,7 +64,7 @@ fn every_instance_of_a_large_change_can_be_read_left_out_and_reverted() {
     let proposal = change(&mut desk);
     let shown = desk.human.shown(proposal);
     let whole = &shown["proposal"];
-    assert_eq!(whole["title"], "Set Transparency of 2300 instances");
+    assert_eq!(whole["title"], "Set Transparency of 2300 Parts to 1");
     assert_eq!(whole["commands"].as_array().unwrap().len(), 1);
     assert!(whole.to_string().len() < 700_000, "{}", whole.to_string().len());
     assert_eq!(
@@ -102,7 +102,7 @@ fn every_instance_of_a_large_change_can_be_read_left_out_and_reverted() {
 
     let chosen = leave_out(&mut desk, proposal, &[0, 1, 2299]);
     let title = desk.human.shown(chosen)["proposal"]["title"].clone();
-    assert_eq!(title, "2297 of 2300 parts of: Set Transparency of 2300 instances");
+    assert_eq!(title, "2297 of 2300 parts of: Set Transparency of 2300 Parts to 1");
     apply(&mut desk, chosen);
     let mut left: BTreeMap<String, usize> = BTreeMap::from([("1".to_owned(), PARTS - 3)]);
     for value in ["0", "0.125", "0.375"] {
@@ -175,7 +175,10 @@ fn parts_are_left_out_and_the_rest_is_kept() {
     let rest = desk.human.decide(proposal, &say).ok()["proposal"].as_u64().unwrap();
     let kept = desk.human.shown(rest);
     assert_eq!(kept["proposal"]["commands"].as_array().unwrap().len(), 2);
-    assert_eq!(kept["proposal"]["title"], "2 of 2298 parts of: Set Transparency of 2298 instances");
+    assert_eq!(
+        kept["proposal"]["title"],
+        "2 of 2298 parts of: Set Transparency of 2298 Parts to 1"
+    );
 }
 
 #[test]

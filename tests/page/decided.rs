@@ -114,7 +114,7 @@ fn keys_alone_navigate_and_decide_pending_proposals() {
     bench.human.until_status(chosen, "applied");
     assert!(bench.text().contains(FIRST[1]) && bench.text().contains(LAST[0]));
     until_listed(&browser, 2);
-    browser.until_shown("#one h1", "Create Part game.Workspace.One");
+    browser.until_shown("#one h1", "Create Part One");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn reject_reason_is_recorded_and_triggers_no_shortcuts() {
     browser.until("document.activeElement.localName === 'textarea'");
     browser.enter("not here");
     browser.press(&[key::CONTROL], &[key::ENTER]);
-    browser.until_shown("#one h1", "Create Part game.Workspace.Two");
+    browser.until_shown("#one h1", "Create Part Two");
     assert_eq!(bench.status(first), "rejected");
     assert_eq!(bench.human.shown(first)["reason"], "not here");
     assert_eq!(bench.status(current(&browser)), "waiting", "nobody has said anything of it");
@@ -266,7 +266,7 @@ fn refused_bulk_approve_reports_how_many_were_approved() {
     browser.until_shown("#toasts", &format!("Proposal {} ", all[1]));
     // The one that was planned on top of the second is replanned.
     browser.until_shown("#list h1", "1 proposal");
-    browser.until_shown("#one h1", "Create Part game.Workspace.Three");
+    browser.until_shown("#one h1", "Create Part Three");
     assert_eq!(bench.status(current(&browser)), "waiting");
     assert!(!browser.text("#toasts").contains("Approved: 3"));
 }

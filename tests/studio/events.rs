@@ -266,6 +266,7 @@ fn of_proposals() -> Vec<Case> {
                 call: CALL,
                 proposal: PROPOSAL,
                 title: text("Paint the wall"),
+                subject: Some("game.Workspace.Wall".parse().unwrap()),
                 class: Class::Modifying,
                 from: None,
             },

@@ -45,8 +45,7 @@ fn playtest_shows_what_is_pending_and_can_reject_and_stop() {
         let copies = ["server", "client"].map(|id| Copy::start(&desk, id, is_early));
         for copy in &copies {
             copy.until(&desk, "the proposal", |it| {
-                shows(it, "1 proposal pending")
-                    && shows(it, "Set Transparency of game.Workspace.Wall")
+                shows(it, "1 proposal pending") && shows(it, "Set Transparency of Wall")
             });
             assert!(!has(&copy.studio, "Approve"), "nothing can be applied now");
         }

@@ -112,7 +112,7 @@ impl LogArgs {
                 || has_match(&pending.proposal.title)
                 || touched().any(|path| has_match(&path.to_string()));
             let is_below =
-                self.path.as_ref().is_none_or(|path| touched().any(|it| is_within(it, path)));
+                self.path.as_ref().is_none_or(|path| touched().any(|it| it.is_within(path)));
             let is_outcome = self.outcome.is_none_or(|it| it.matches(seq, pending, reverted));
             has_text && is_below && is_outcome
         };
@@ -145,17 +145,6 @@ fn is_named_place(place: &Place, named: &str) -> bool {
 fn changed_paths(proposal: &Proposal) -> impl Iterator<Item = &InstancePath> {
     let rows = proposal.preview.rows.iter().map(|row| &row.path);
     rows.chain(proposal.preview.scripts.iter().map(|script| &script.path))
-}
-
-fn is_within(path: &InstancePath, of: &InstancePath) -> bool {
-    let mut above = Some(path.clone());
-    while let Some(path) = above {
-        if path == *of {
-            return true;
-        }
-        above = path.parent();
-    }
-    false
 }
 
 pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
@@ -353,7 +342,7 @@ fn render_proposal(
         seq.0,
         style.paint(class_paint(class), format!("{:<11}", class_name(class))),
         style.paint(paint, format!("{label:<9}")),
-        terminal_line(&pending.proposal.title),
+        terminal_line(&pending.proposal.title_with_path()),
     );
     if let Some(why) = why {
         let why = format!("{:32}{}", "", terminal_line(&why));

@@ -1,9 +1,9 @@
 //! Pending proposals as a list shows them, without their changes, which may be very long.
 
-use scene_schemas::Fingerprint;
 use scene_schemas::api::SessionId;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Class, Proposal};
+use scene_schemas::{Fingerprint, InstancePath};
 
 /// How much a proposal changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct PendingSummary {
     /// The session of its workflow. Proposals without a local session are not listed.
     pub session: SessionId,
     pub title: String,
+    /// The instance that the whole proposal is about.
+    pub subject: Option<InstancePath>,
     /// The most destructive effect of its changes.
     pub class: Class,
     /// The number of warnings.
@@ -49,6 +51,7 @@ impl PendingSummary {
             workflow,
             session,
             title: it.title.clone(),
+            subject: it.subject().cloned(),
             class: it.class,
             warnings: it.warnings.len(),
             patch_id: it.patch_id.clone(),

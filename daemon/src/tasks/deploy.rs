@@ -241,7 +241,8 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
             let own = own.filter(|ack| ack.file.as_ref() == Some(&name));
             let Some(bytes) = own.and_then(|ack| ack.bytes.as_ref()) else { continue };
             written.goals.insert(seq, workflow.goal.clone());
-            let (title, patch) = (pending.proposal.title.clone(), &pending.proposal.patch_id);
+            let (title, patch) =
+                (pending.proposal.title_with_path().into_owned(), &pending.proposal.patch_id);
             let patch = patch.short_hex().to_owned();
             let accepted = AcceptedProposal { workflow: seq, proposal, title, patch };
             steps.insert(when.get(&proposal).copied(), (accepted, bytes.patch.clone()));

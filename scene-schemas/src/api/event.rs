@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::FailureKind;
 use super::session::SessionId;
 use crate::entry::{Approver, Finish, Seq, Step};
+use crate::path::InstancePath;
 use crate::proposal::{Class, Conflict, Mode};
 
 /// An event with its position, time and workflow.
@@ -128,6 +129,9 @@ pub enum Event {
         proposal: Seq,
         /// The proposal's title.
         title: String,
+        /// The path of the instance that the whole proposal is about. None if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<InstancePath>,
         /// How destructive the proposal is.
         class: Class,
         /// The proposal that this one replaces, as a part of it, an edited form or a replanned

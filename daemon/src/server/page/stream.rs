@@ -214,7 +214,8 @@ mod tests {
     fn mapped_proposal_names_its_original() {
         let title = "T".to_owned();
         let (class, from) = (Class::Additive, Some(Seq(7)));
-        let event = Event::ProposalMapped { call: Seq(3), proposal: Seq(9), title, class, from };
+        let (call, proposal, subject) = (Seq(3), Seq(9), None);
+        let event = Event::ProposalMapped { call, proposal, title, subject, class, from };
         let record = EventRecord { seq: Seq(10), at: 0, workflow: Seq(1), event };
         let told = serde_json::to_value(PageMessage::from_record(&record)).unwrap();
         assert_eq!((&told["proposal"], &told["from"]), (&9.into(), &7.into()));

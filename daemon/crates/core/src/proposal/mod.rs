@@ -23,6 +23,7 @@ mod rows;
 mod set_many;
 mod split;
 mod text;
+mod title;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +56,10 @@ pub use self::rows::{change_note, group_by_instance, short_values};
 pub use self::set_many::member_rows;
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
 pub use self::text::preview_text;
+pub use self::title::{
+    common_class, count_class, count_instances, create_title, list_properties, set_all_title,
+    set_title,
+};
 
 use crate::planning_scene::PlanningScene;
 
@@ -600,9 +605,12 @@ impl<'a> ProposalDraft<'a> {
         let what = count_noun(self.commands.len(), "change", "changes");
         match self.rows.first() {
             Some(row) if self.commands.len() == 1 => {
-                format!("{} {}", change_verb(&row.change), row.path)
+                format!("{} {}", change_verb(&row.change), row.path.quoted_name())
             }
-            Some(row) => format!("{what}, first: {} {}", change_verb(&row.change), row.path),
+            Some(row) => {
+                let first = row.path.quoted_name();
+                format!("{what}, first: {} {first}", change_verb(&row.change))
+            }
             None => what,
         }
     }

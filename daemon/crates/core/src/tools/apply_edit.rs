@@ -37,7 +37,7 @@ fn plan(args: ApplyEditArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refu
     let changed = vector_text_edit::apply_edits(&before, &edits).map_err(Refusal::new)? != before;
     if changed {
         draft.edit_seen(node, edits)?;
-        draft.set_title(format!("Edit {}", args.path));
+        draft.set_title(format!("Edit {}", args.path.quoted_name()));
     }
     let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))

@@ -40,7 +40,7 @@ fn plan(args: &ApplyPatchArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     }
     let stage = patched.stage.name();
     draft.edit_script(node, patched.edits)?;
-    draft.set_title(format!("Patch {path}"));
+    draft.set_title(format!("Edit {}", path.quoted_name()));
     let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": path, "stage": stage, "offset": patched.offset, "totalLines": lines }))
 }

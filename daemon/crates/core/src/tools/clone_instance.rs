@@ -43,6 +43,10 @@ fn plan(args: CloneInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, 
         draft.set_properties(copy, props)?;
     }
     let path = draft.scene().path(copy);
-    draft.set_title(format!("Clone {} as {path}", args.path));
+    let (whom, parent) = (args.path.quoted_name(), draft.scene().path(parent));
+    draft.set_title(match name == args.path.name() {
+        true => format!("Clone {whom} into {}", parent.quoted_name()),
+        false => format!("Clone {whom} as {}", path.quoted_name()),
+    });
     Ok(json!({ "path": path }))
 }

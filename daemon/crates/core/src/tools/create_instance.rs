@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use vector_place::{Node, PropertyOwner, count_noun, read_props, reflection};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
-use crate::proposal::ProposalDraft;
+use crate::proposal::{ProposalDraft, create_title};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "create_instance",
@@ -72,12 +72,11 @@ fn plan(args: CreateInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     };
     let path = draft.scene().path(top);
     let class = draft.scene().class(top).to_owned();
-    let more = if made > 1 {
-        format!(" ({})", count_noun(made, "instance", "instances"))
-    } else {
-        String::new()
+    let more = match made - 1 {
+        0 => String::new(),
+        below => format!(" with {}", count_noun(below, "descendant", "descendants")),
     };
-    draft.set_title(format!("Create {class} {path}{more}"));
+    draft.set_title(create_title(&class, &path) + &more);
     Ok(json!({ "path": path, "count": made }))
 }
 

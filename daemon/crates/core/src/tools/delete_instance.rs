@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use vector_place::count_noun;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
-use crate::proposal::ProposalDraft;
+use crate::proposal::{ProposalDraft, count_instances};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "delete_instance",
@@ -33,9 +33,17 @@ fn plan(args: &DeleteInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json
     let nodes =
         args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     let nodes = args::outermost_nodes(draft.scene(), &nodes);
-    let title = match args.path.as_ref() {
-        Some(path) => format!("Delete {path}"),
-        None => format!("Delete {}", count_noun(nodes.len(), "instance", "instances")),
+    let what = match args.path.as_ref() {
+        Some(path) => path.quoted_name(),
+        None => count_instances(draft.scene(), &nodes).into(),
+    };
+    let more = match (nodes.as_slice(), args.path.as_ref()) {
+        ([node], Some(_)) => draft.scene().subtree(*node).count() - 1,
+        _ => 0,
+    };
+    let title = match more {
+        0 => format!("Delete {what}"),
+        more => format!("Delete {what} with {}", count_noun(more, "descendant", "descendants")),
     };
     // Delete from last to first, so that the indices of equally named siblings on the card stay
     // correct.

@@ -41,7 +41,7 @@ fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusa
     let changed = !edits.is_empty();
     if changed {
         draft.edit_script(node, edits)?;
-        draft.set_title(format!("Format {}", args.path));
+        draft.set_title(format!("Format {}", args.path.quoted_name()));
     }
     Ok(json!({ "path": args.path, "changed": changed }))
 }

@@ -53,6 +53,6 @@ fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     let roots: Vec<Node> = draft.insert_asset(asset, parent, holds)?;
     let paths: Vec<_> = roots.iter().take(LISTED).map(|root| draft.scene().path(*root)).collect();
     let first = paths.first().cloned().unwrap_or_default();
-    draft.set_title(format!("Insert asset {asset} as {first}"));
+    draft.set_title(format!("Insert asset {asset} as {}", first.quoted_name()));
     Ok(json!({ "path": first, "paths": paths, "count": count, "scripts": scripts }))
 }

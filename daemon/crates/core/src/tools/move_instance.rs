@@ -5,10 +5,9 @@ use scene_schemas::refusal::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_place::count_noun;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
-use crate::proposal::ProposalDraft;
+use crate::proposal::{ProposalDraft, count_instances};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "move_instance",
@@ -45,10 +44,10 @@ fn plan(args: &MoveInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, 
         }
     }
     let what = match args.path.as_ref() {
-        Some(path) => path.to_string(),
-        None => count_noun(moved.len(), "instance", "instances"),
+        Some(path) => path.quoted_name(),
+        None => count_instances(draft.scene(), &moved).into(),
     };
-    draft.set_title(format!("Move {what} to {}", args.parent_path));
+    draft.set_title(format!("Move {what} into {}", args.parent_path.quoted_name()));
     let paths: Vec<_> = moved.iter().take(LISTED).map(|node| draft.scene().path(*node)).collect();
     Ok(json!({ "paths": paths, "moved": moved.len() }))
 }

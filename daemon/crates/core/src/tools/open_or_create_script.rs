@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use vector_place::reflection;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
-use crate::proposal::{ProposalDraft, text_of};
+use crate::proposal::{ProposalDraft, create_title, text_of};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "open_or_create_script",
@@ -59,6 +59,6 @@ fn plan(args: OpenScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Ref
     let parent = draft.parent_or_models(&parent)?;
     let node = draft.create_instance(parent, class, &name, Props::new())?;
     let path = draft.scene().path(node);
-    draft.set_title(format!("Create {class} {path}"));
+    draft.set_title(create_title(class, &path));
     Ok(json!({ "path": path, "text": "", "created": true }))
 }

@@ -1,6 +1,7 @@
 //! `rename_instance`: renames an instance.
 
 use scene_schemas::command::Props;
+use scene_schemas::path::quote_name;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstancePath, Value};
 use schemars::JsonSchema;
@@ -31,7 +32,7 @@ fn plan(args: RenameInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     if args.new_name.is_empty() {
         return refuse!("`newName` is empty.");
     }
-    let title = format!("Rename {} to {:?}", args.path, args.new_name);
+    let title = format!("Rename {} to {}", args.path.quoted_name(), quote_name(&args.new_name));
     let props = Props::from([("Name".to_owned(), Some(Value::String(args.new_name)))]);
     let changed = draft.set_properties(node, props)?;
     draft.set_title(title);

@@ -9,11 +9,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use vector_place::reflection::{self, PropertyAccess};
-use vector_place::{Node, PropertyOwner, Scene, SetGroups, count_noun, read_props};
+use vector_place::{Node, PropertyOwner, Scene, SetGroups, read_props};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::planning_scene::PlanningScene;
-use crate::proposal::ProposalDraft;
+use crate::proposal::{
+    ProposalDraft, common_class, count_class, list_properties, set_all_title, set_title,
+};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "set_properties",
@@ -42,19 +44,21 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     if args.props.is_empty() {
         return refuse!("`props` is empty.");
     }
-    // Take the path now, because the call may change the name.
-    let only = match nodes.as_slice() {
-        [one] => Some(draft.scene().path(*one).to_string()),
-        _ => None,
-    };
-    let (count, is_one) = (nodes.len(), only.is_some());
+    let count = nodes.len();
     let read = |scene: &Scene, node: Node| {
         let read = read_props(scene, PropertyOwner::Node(node), &args.props);
         read.map_err(|refusal| {
-            if is_one { refusal } else { Refusal(format!("{}: {refusal}", scene.path(node))) }
+            if count == 1 { refusal } else { Refusal(format!("{}: {refusal}", scene.path(node))) }
         })
     };
     let by_class = values_by_class(draft.scene(), &nodes, &args.props, read)?;
+    // Take these now, because the call may change what they say.
+    let only = match nodes.as_slice() {
+        [only] => Some(title_of_one(draft, *only, &read(draft.scene(), *only)?)),
+        _ => None,
+    };
+    let class = common_class(draft.scene(), &nodes).map(str::to_owned);
+    let values = shared_values(draft.scene(), &nodes, &args.props, read)?;
     let SetGroups { groups, rest, .. } = draft.group_sets(nodes, &by_class);
     let mut changed = 0;
     for group in groups {
@@ -65,10 +69,49 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
         let props = read(draft.scene(), node)?;
         changed += usize::from(draft.set_properties(node, props)?);
     }
-    let names: Vec<_> = args.props.keys().map(String::as_str).collect();
-    let whom = only.unwrap_or_else(|| count_noun(changed, "instance", "instances"));
-    draft.set_title(format!("Set {} of {whom}", names.join(", ")));
+    draft.set_title(only.unwrap_or_else(|| {
+        let whom = count_class(changed, class.as_deref());
+        match values {
+            Some(values) => set_all_title(&whom, &values),
+            None => {
+                let names = list_properties(args.props.keys().map(String::as_str));
+                format!("Set {names} of {whom}")
+            }
+        }
+    }));
     Ok(json!({ "changed": changed, "unchanged": count - changed }))
+}
+
+fn title_of_one(draft: &ProposalDraft<'_>, node: Node, props: &Props) -> String {
+    let scene = draft.scene();
+    let is_known = !scene.is_asset_preview(node);
+    set_title(
+        &scene.path(node),
+        props,
+        |property| {
+            if is_known { scene.value(node, property) } else { None }
+        },
+    )
+}
+
+/// Returns the values that all instances get. None if they may get different ones.
+fn shared_values(
+    scene: &PlanningScene,
+    nodes: &[Node],
+    props: &Map<String, Json>,
+    read: impl Fn(&Scene, Node) -> Result<Props, Refusal>,
+) -> Result<Option<Props>, Refusal> {
+    match nodes {
+        [first, ..] if !has_derived(scene.class(*first), props) => read(scene, *first).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a value depends on others of the instance.
+fn has_derived(class: &str, props: &Map<String, Json>) -> bool {
+    props.keys().any(|property| {
+        matches!(reflection::property_access(class, property), Some(PropertyAccess::Derived(_)))
+    })
 }
 
 /// Returns the values for each class of which there are many instances. Leaves out classes whose
@@ -83,9 +126,6 @@ fn values_by_class(
     if !scene.sets_many(nodes.len()) {
         return Ok(values);
     }
-    let is_derived = |class: &str, property: &str| {
-        matches!(reflection::property_access(class, property), Some(PropertyAccess::Derived(_)))
-    };
     let mut known = BTreeSet::new();
     for node in nodes {
         let class = scene.class(*node);
@@ -93,7 +133,7 @@ fn values_by_class(
             continue;
         }
         known.insert(class);
-        if !props.keys().any(|property| is_derived(class, property)) {
+        if !has_derived(class, props) {
             values.insert(class.to_owned(), read(scene, *node)?);
         }
     }

@@ -387,5 +387,5 @@ fn proposal_title_uses_the_name_before_the_rename() {
         "path": "game.Workspace.House", "props": { "Name": "Hut", "@Size": 2 },
     });
     let (_, proposal, _) = propose("set_properties", args);
-    assert_eq!(proposal.title, "Set @Size, Name of game.Workspace.House");
+    assert_eq!(proposal.title, "Set attribute Size and Name of House");
 }

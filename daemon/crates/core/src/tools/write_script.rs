@@ -39,7 +39,7 @@ fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     let changed = !edits.is_empty();
     if changed {
         draft.edit_seen(node, edits)?;
-        draft.set_title(format!("Write {}", args.path));
+        draft.set_title(format!("Rewrite {}", args.path.quoted_name()));
     }
     let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))

@@ -49,6 +49,7 @@ pub fn events_of(record: &Record) -> Vec<Event> {
                 call: *call,
                 proposal: seq,
                 title: proposal.title.clone(),
+                subject: proposal.subject().cloned(),
                 class: proposal.class,
                 from: proposal.replaces.or(proposal.from),
             },

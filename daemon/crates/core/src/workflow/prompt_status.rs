@@ -107,7 +107,7 @@ fn facts_of_step(step: &CallStep<'_>) -> Vec<(String, KnownFact)> {
         })
         .collect();
     if facts.is_empty() {
-        let title = one_line(&pending.proposal.title);
+        let title = one_line(&pending.proposal.title_with_path());
         facts.push((
             format!("proposal {seq}"),
             fact(format!("Done in step {number}: {title}"), true),

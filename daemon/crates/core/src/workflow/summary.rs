@@ -107,7 +107,11 @@ fn accepted_line(step: &CallStep<'_>) -> Option<String> {
     let (seq, pending) = step.proposal().filter(|_| step.is_applied())?;
     let proposal = &pending.proposal;
     let changed = if proposal.from.is_some() { ", changed by the person" } else { "" };
-    Some(first_line(&format!("step {}, proposal {seq}{changed}: {}", step.number, proposal.title)))
+    Some(first_line(&format!(
+        "step {}, proposal {seq}{changed}: {}",
+        step.number,
+        proposal.title_with_path()
+    )))
 }
 
 fn rejected_line(step: &CallStep<'_>) -> Option<String> {
@@ -119,7 +123,7 @@ fn rejected_line(step: &CallStep<'_>) -> Option<String> {
         PendingStatus::Failed(reason) => format!("failed: {reason}"),
         _ => return None,
     };
-    let title = &pending.proposal.title;
+    let title = pending.proposal.title_with_path();
     Some(first_line(&format!("step {}, proposal {seq} ({title}): {what}", step.number)))
 }
 

@@ -79,6 +79,7 @@ fn pending_entry(view: &PendingSummary, is_plain: bool) -> Markup {
             a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
                 data-class=(class) data-plain[is_plain] {
                 span.title { (safe_line(&view.title)) }
+                @if let Some(path) = &view.subject { span.path { (safe_line(&path.to_string())) } }
                 span.row {
                     span.class { (class) }
                     @if view.warnings > 0 {

@@ -29,10 +29,7 @@ fn script_is_formatted_with_the_project_settings() {
     let Ok(Plan::Propose(proposal, answer)) = call(&mut scene, "format", args.clone()) else {
         panic!("it is a change");
     };
-    assert_eq!(
-        (proposal.title.as_str(), &answer["changed"]),
-        ("Format game.ServerScriptService.Main", &json!(true))
-    );
+    assert_eq!((proposal.title.as_str(), &answer["changed"]), ("Format Main", &json!(true)));
     let main = at(&scene, MAIN_PATH);
     assert_eq!(scene.script_text(main).unwrap(), MAIN.replace('\t', "  "));
     let again = call(&mut scene, "format", args);
