@@ -338,7 +338,7 @@ pub struct ModelRequestRecord {
     pub summary: Option<Seq>,
     /// Number of messages in the request.
     pub turns: u32,
-    /// Size of the request in bytes.
+    /// Size of the request without its images, in bytes.
     pub bytes: u64,
     /// Estimated size of the request in tokens.
     pub estimate: u64,
@@ -499,6 +499,13 @@ pub enum AttachmentSnapshot {
         /// The file's text.
         text: String,
     },
+    /// An image, which is sent to the model beside the text.
+    Image {
+        /// The file's name or path, as the person gave it.
+        name: String,
+        /// The image.
+        image: Image,
+    },
     /// A listing of a folder on this machine.
     Folder {
         /// The path as the person wrote it.
@@ -528,12 +535,69 @@ pub enum AttachmentSnapshot {
     },
 }
 
+/// An image of a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// The format.
+    pub format: ImageFormat,
+    /// The width in pixels.
+    pub width: u32,
+    /// The height in pixels.
+    pub height: u32,
+    /// The image file in base64.
+    pub data: String,
+}
+
+/// The image formats that models read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageFormat {
+    /// PNG.
+    Png,
+    /// JPEG.
+    Jpeg,
+    /// GIF.
+    Gif,
+    /// WebP.
+    Webp,
+}
+
+impl ImageFormat {
+    /// Returns the name, as in `image/png`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpeg",
+            Self::Gif => "gif",
+            Self::Webp => "webp",
+        }
+    }
+}
+
 impl AttachmentSnapshot {
+    /// Returns the image, if it is one.
+    pub fn image(&self) -> Option<&Image> {
+        match self {
+            Self::Image { image, .. } => Some(image),
+            Self::Instance { .. }
+            | Self::Text { .. }
+            | Self::File { .. }
+            | Self::Folder { .. }
+            | Self::Page { .. }
+            | Self::Problems { .. } => None,
+        }
+    }
+
     /// Returns a short description for display.
     pub fn describe(&self) -> String {
         match self {
             Self::Instance { target, class } => format!("{} ({class})", target.path),
             Self::File { path, text, .. } => format!("{path} ({} bytes)", text.len()),
+            Self::Image { name, image } => {
+                let Image { format, width, height, .. } = image;
+                format!("{name} ({}, {width} × {height} pixels)", format.as_str().to_uppercase())
+            }
             Self::Folder { path, names, more } => {
                 format!("{path} ({} names)", names.len() + *more as usize)
             }

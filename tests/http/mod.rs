@@ -3,6 +3,7 @@
 
 mod access;
 mod again;
+mod attached;
 mod bench;
 mod closed;
 mod deploys;

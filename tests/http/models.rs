@@ -46,9 +46,13 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(replies: Vec<Reply>, settings: &str) -> Self {
-        let bench = Self::prepared(replies, settings);
-        let daemon = Some(Daemon::start(binary::vector(), bench.home.path()));
-        Self { daemon, ..bench }
+        let mut bench = Self::prepared(replies, settings);
+        bench.start();
+        bench
+    }
+
+    pub(super) fn start(&mut self) {
+        self.daemon = Some(Daemon::start(binary::vector(), self.home.path()));
     }
 
     /// Prepares everything but the daemon.

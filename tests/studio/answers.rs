@@ -283,6 +283,35 @@ fn word_after_at_searches_the_place() {
 }
 
 #[test]
+fn files_are_attached_from_the_dialog() {
+    let (desk, _) = read_desk();
+    let studio = &desk.studio;
+    let attach = |file| {
+        studio.click_text("+ File…").unwrap();
+        studio.choose_file(file);
+    };
+    attach(Some(("notes.md", b"# Lamps\n")));
+    until_shown(studio, "notes.md  ×");
+    attach(None);
+    attach(Some(("large.png", &[0; 600_000])));
+    until_shown(studio, "large.png is too large: Studio can send 600 KB of files with a request.");
+    assert!(!shows(studio, "large.png  ×"));
+    studio.type_into(&object(studio, "Ask"), "create SpotLight", false).unwrap();
+    studio.press_key("Return").unwrap();
+    until_there(studio, "Approve");
+    until_shown(studio, "notes.md (8 bytes)");
+    // The offline planner reads no images: what was typed and attached is still there.
+    attach(Some(("shot.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x04\0\0\0\x02")));
+    until_shown(studio, "shot.png  ×");
+    studio.type_into(&object(studio, "Ask"), "create PointLight", false).unwrap();
+    studio.press_key("Return").unwrap();
+    until_shown(studio, "The offline planner reads no images");
+    until_shown(studio, "shot.png  ×");
+    assert_eq!(object(studio, "Ask").text, "create PointLight");
+    assert_eq!(studio.errors(), Vec::<String>::new());
+}
+
+#[test]
 fn rows_of_one_instance_name_it_once() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;

@@ -199,10 +199,8 @@ impl ChatTask<'_> {
         };
         let attached = read_mentions(&goal, &scene, at.settings_folder())?;
         let user_request = UserRequest { goal, attached, interaction, follows };
-        if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-            model_request::check_first_message(models, &user_request)
-                .map_err(anyhow::Error::msg)?;
-        }
+        model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
+        model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();
         let listener = entry_listener(json, &calls);

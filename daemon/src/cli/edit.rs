@@ -19,7 +19,6 @@ use vector_core::workflow::{CALLS, PendingProposal, PendingStatus, Workflow, Wor
 use vector_engine::model_request;
 use vector_engine::{EntryListener, NextStep, ToolDriver, UserRequest, WorkflowRun, recover_runs};
 use vector_ledger::Ledger;
-use vector_providers::ProviderKind;
 use vector_providers::model_choice::OFFLINE;
 
 use super::call_log::CallLog;
@@ -134,9 +133,8 @@ fn run_edit(
     if args.prompt.is_some() {
         user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder())?;
     }
-    if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-        model_request::check_first_message(models, &user_request).map_err(anyhow::Error::msg)?;
-    }
+    model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
+    model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
     let calls_log = CallLog::default();
     let mut run = WorkflowRun::start(
         ledger,

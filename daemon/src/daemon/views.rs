@@ -4,7 +4,7 @@ use scene_schemas::api::{
     Failure, FailureKind, Hello, PROTOCOL, ProposalCard, ProposalView, SessionId, WorkflowState,
     WorkflowView,
 };
-use scene_schemas::entry::{Entry, Record, Seq};
+use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
 use scene_schemas::proposal::ImplicitTarget;
 use vector_core::policy;
 use vector_core::proposal::{ProposalUnit, cut_preview, list_units};
@@ -102,7 +102,7 @@ pub(super) fn workflow_view(
         cursor: EventHub::cursor_before(seq),
         session,
         goal: workflow.goal.clone(),
-        attached: workflow.attached.clone(),
+        attached: workflow.attached.iter().map(AttachmentSnapshot::describe).collect(),
         driver: workflow.driver.clone(),
         mode: workflow.mode,
         state,

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, FoundInstance, WorkflowStarted};
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::{Fingerprint, InstanceId, Target};
@@ -21,6 +23,7 @@ use vector_providers::http::CancelSwitch;
 use super::{Reply, RequestSettings, WorkflowAction};
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::failure::failure;
+use crate::tasks::attached_file;
 use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
 
 /// The maximum number of attachments. Requests with more are refused.
@@ -115,7 +118,7 @@ impl SessionActor {
         let place = RequestPlace {
             file_access: FileAccess::Folder(folder.as_deref()),
             folder: folder.as_deref(),
-            has_chips: !chat.attached.is_empty(),
+            has_chips: chat.attached.iter().any(is_from_studio),
             is_studio: self.engine.studio().is_some(),
         };
         // Mentions refer to the actual place, without proposals. The scene is built only if there
@@ -151,14 +154,16 @@ impl SessionActor {
             }
             driver => driver,
         };
-        let ToolDriver::Provider(ProviderKind::Model(models)) = &driver else {
+        model_request::check_images(&driver, &attached).map_err(|why| {
+            failure(FailureKind::BadRequest, why, "Your text is still there: remove the image.")
+        })?;
+        let ToolDriver::Provider(ProviderKind::Model(_)) = &driver else {
             let (place, interaction) = (self.engine.place(), chat.interaction);
             let follows = conversation::find_plan(&self.ledger, &place, &chat.text, interaction)
                 .map_err(|error| engine_failure(&error.into()))?;
             let request = UserRequest { goal: chat.text, attached, interaction, follows };
             return self.start_workflow(request, driver, mode);
         };
-        let models = models.clone();
         let place = self.engine.place();
         let mut follows =
             conversation::last_task(&self.ledger, &place, model_request::unix_millis())
@@ -180,7 +185,7 @@ impl SessionActor {
         }
         let request =
             UserRequest { goal: chat.text, attached, interaction: chat.interaction, follows };
-        model_request::check_first_message(&models, &request).map_err(|why| {
+        model_request::check_first_message(&driver, &request).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Make it shorter, or choose another model.")
         })?;
         self.start_workflow(request, driver, mode)
@@ -224,6 +229,14 @@ fn not_attached(why: String) -> Failure {
     failure(FailureKind::BadRequest, why, hint)
 }
 
+/// Whether the attachment is a part of the place.
+fn is_from_studio(attachment: &Attachment) -> bool {
+    match attachment {
+        Attachment::Instance { .. } | Attachment::Text { .. } => true,
+        Attachment::File { .. } => false,
+    }
+}
+
 fn find_instance(scene: &Scene, id: &InstanceId) -> Option<Node> {
     scene.by_id(id).filter(|node| scene.is_live(*node))
 }
@@ -241,20 +254,29 @@ fn resolve_attachments(
         let message = format!("At most {MAX_ATTACHED} things can be attached to one request.");
         return Err(attachment_refused(message, "Remove some."));
     }
-    let one = |attachment: &Attachment| {
-        let (Attachment::Instance { id } | Attachment::Text { id, .. }) = attachment;
-        let Some(node) = find_instance(scene, id) else {
+    let find = |id: &InstanceId| {
+        find_instance(scene, id).ok_or_else(|| {
             let message = "Something that you attached is no longer in the place.".to_owned();
-            return Err(attachment_refused(message, "Remove it, and select the instance again."));
-        };
-        let target = scene.target(node);
-        match attachment {
-            Attachment::Instance { .. } => {
-                Ok(AttachmentSnapshot::Instance { target, class: scene.class(node).to_owned() })
-            }
-            Attachment::Text { hash, selected, .. } => {
-                quote_selection(scene, node, target, hash, selected)
-            }
+            attachment_refused(message, "Remove it, and select the instance again.")
+        })
+    };
+    let one = |attachment: &Attachment| match attachment {
+        Attachment::Instance { id } => {
+            let node = find(id)?;
+            let (target, class) = (scene.target(node), scene.class(node).to_owned());
+            Ok(AttachmentSnapshot::Instance { target, class })
+        }
+        Attachment::Text { id, hash, selected } => {
+            let node = find(id)?;
+            quote_selection(scene, node, scene.target(node), hash, selected)
+        }
+        Attachment::File { name, data } => {
+            let bytes = BASE64_STANDARD.decode(data).map_err(|_| {
+                let message = format!("{name} did not arrive whole.");
+                attachment_refused(message, "Attach it again.")
+            })?;
+            attached_file::snapshot(name, bytes)
+                .map_err(|why| attachment_refused(why, "Remove it, or attach another file."))
         }
     };
     attachments.iter().map(one).collect()

@@ -9,7 +9,6 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use scene_schemas::Fingerprint;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::AttachmentSnapshot;
 use vector_core::mention::{MentionKind, find_mentions};
@@ -19,10 +18,7 @@ use vector_place::Scene;
 use vector_providers::http::CancelSwitch;
 
 use crate::tasks::check::{self, CheckedScript, ScriptLinters};
-use crate::tasks::web;
-
-/// The longest file that can be attached, in bytes: the limit of a script in Studio.
-const MAX_FILE: u64 = 200_000;
+use crate::tasks::{attached_file, web};
 
 /// Names attached per folder.
 const MAX_NAMES: usize = 500;
@@ -212,15 +208,9 @@ fn attach_file(name: &str, path: &Path) -> Result<AttachmentSnapshot, String> {
     }
     let mut bytes = Vec::new();
     let opened = File::open(path).map_err(failed)?;
-    opened.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(format!(
-            "@file:{name} is longer than {MAX_FILE} bytes, the most that can be attached."
-        ));
-    }
-    let hash = Fingerprint::hash_bytes(&bytes);
-    let text = String::from_utf8(bytes).map_err(|_| format!("@file:{name} is not a text."))?;
-    Ok(AttachmentSnapshot::File { path: name.to_owned(), hash, text })
+    let limit = attached_file::MAX_IMAGE as u64 + 1;
+    opened.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    attached_file::snapshot(name, bytes).map_err(|why| format!("@file:{why}"))
 }
 
 fn attach_folder(name: &str, path: &Path) -> Result<AttachmentSnapshot, String> {
@@ -310,12 +300,15 @@ mod tests {
         fs::write(folder.path().join("a.luau"), "return 1\n").unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
         let scene = Scene::empty_studio_place();
-        let text = format!("look at @file:{place}/a.luau and @folder:{place}");
+        fs::write(folder.path().join("src/dot.gif"), b"GIF89a\x01\0\x01\0\0\0\0").unwrap();
+        let text =
+            format!("look at @file:{place}/a.luau, @folder:{place} and @file:{place}/src/dot.gif");
         let all = attached(&text, &scene, SHELL).unwrap();
         assert!(matches!(&all[0], AttachmentSnapshot::File { text, .. } if text == "return 1\n"));
         assert!(
             matches!(&all[1], AttachmentSnapshot::Folder { names, more: 0, .. } if names == &["a.luau", "src/"])
         );
+        assert!(all[2].describe().ends_with("dot.gif (GIF, 1 × 1 pixels)"), "{:?}", all[2]);
         assert!(all[0].describe().ends_with("a.luau (9 bytes)"), "{}", all[0].describe());
         for (words, said) in [
             (format!("@file:{place}/none"), "cannot be read"),

@@ -3,6 +3,7 @@
 //!
 //! They must not decide or apply anything.
 
+pub mod attached_file;
 pub mod check;
 pub mod deploy;
 pub mod fetch;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
-use crate::entry::{AttachmentSnapshot, Finish, InteractionMode, Seq, Step};
+use crate::entry::{Finish, InteractionMode, Seq, Step};
 use crate::proposal::{Class, Mode, Preview, Proposal, Row, Warning};
 
 /// A person's request in an open place.
@@ -53,6 +53,13 @@ pub enum Attachment {
         hash: Fingerprint,
         /// The selected text.
         selected: String,
+    },
+    /// A file of the person's: an image or a text.
+    File {
+        /// The file's name.
+        name: String,
+        /// The file in base64.
+        data: String,
     },
 }
 
@@ -256,9 +263,9 @@ pub struct WorkflowView {
     pub session: Option<SessionId>,
     /// The person's request.
     pub goal: String,
-    /// The attachments of the request.
+    /// Short descriptions of the request's attachments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attached: Vec<AttachmentSnapshot>,
+    pub attached: Vec<String>,
     /// The driver that calls the tools.
     pub driver: String,
     /// Which proposals are approved without asking a person.

@@ -188,6 +188,18 @@ impl Studio {
         }
     }
 
+    /// Chooses a file in the dialog that is open, or that is opened next; None cancels it.
+    pub fn choose_file(&self, file: Option<(&str, &[u8])>) {
+        let (name, bytes) = file.unzip();
+        let contents = self.lua.create_buffer(bytes.unwrap_or_default());
+        let chosen = contents
+            .map_err(|error| error.to_string())
+            .and_then(|contents| self.call::<()>("chooseFile", (name, contents)));
+        if let Err(error) = chosen {
+            self.fault(&error);
+        }
+    }
+
     /// Registers the result of a method that the simulator cannot know, such as
     /// `StudioTestService.ExecutePlayModeAsync`. `{"error": ".."}` is raised as an error.
     pub fn register_answer(&self, method: &str, answer: &Json) {

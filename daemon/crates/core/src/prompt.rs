@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub use scene_schemas::entry::Replay;
 
 pub use self::presets::{BUILD, EXPLAIN, FIX, PRESETS, REST, RequestPreset, is_build_request};
-use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, TaskContext, Tokens};
+use scene_schemas::entry::{AttachmentSnapshot, Image, InteractionMode, TaskContext, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -99,6 +99,15 @@ impl ThinkingEffort {
 }
 
 impl ModelPrompt {
+    /// Returns the images of the user, oldest first.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let later = self.turns.iter().filter_map(|turn| match turn {
+            PromptTurn::Image(image) => Some(image),
+            PromptTurn::Asked(_) | PromptTurn::Said(_) | PromptTurn::Called { .. } => None,
+        });
+        self.attached.iter().filter_map(AttachmentSnapshot::image).chain(later)
+    }
+
     /// Returns the context sent with the goal: the attachments, and the scripts that may matter.
     pub fn context_text(&self) -> Option<String> {
         let parts = [attachment_text(&self.attached), self.scripts.as_ref().map(script_context)];
@@ -116,7 +125,7 @@ pub fn attachment_text(attached: &[AttachmentSnapshot]) -> Option<String> {
     for attached in attached {
         text.push_str(&format!("- {}\n", one_line(&attached.describe())));
         match attached {
-            AttachmentSnapshot::Instance { .. } => {}
+            AttachmentSnapshot::Instance { .. } | AttachmentSnapshot::Image { .. } => {}
             AttachmentSnapshot::Text { selected, .. } => {
                 text.push_str(&fence_text(selected, "luau"));
             }
@@ -190,6 +199,8 @@ fn longest_run(text: &str, of: char) -> usize {
 pub enum PromptTurn {
     /// A message from the user or from Vector.
     Asked(String),
+    /// An image of the user, which belongs to the message before it.
+    Image(Image),
     /// A message from the model. A call after it belongs to the same message.
     Said(String),
     /// A tool call by the model, with its outcome.

@@ -88,6 +88,7 @@ fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
             locate_target(scene, target)
         }
         AttachmentSnapshot::File { .. }
+        | AttachmentSnapshot::Image { .. }
         | AttachmentSnapshot::Folder { .. }
         | AttachmentSnapshot::Page { .. }
         | AttachmentSnapshot::Problems { .. } => None,

@@ -11,7 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{FailureKind, Setting};
-use scene_schemas::entry::{Entry, Guards, InteractionMode, ModelRequestRecord, Seq};
+use scene_schemas::entry::{
+    AttachmentSnapshot, Entry, Guards, InteractionMode, ModelRequestRecord, Seq,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -83,7 +85,10 @@ pub(crate) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
 ///
 /// # Errors
 /// The message can never be sent. The text says what to do instead.
-pub fn check_first_message(models: &TaskModels, request: &UserRequest) -> Result<(), String> {
+pub fn check_first_message(driver: &ToolDriver, request: &UserRequest) -> Result<(), String> {
+    let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
+        return Ok(());
+    };
     let client = &models.edit;
     let (estimate, window) = first_message_tokens(models, request);
     if estimate <= window {
@@ -97,6 +102,28 @@ pub fn check_first_message(models: &TaskModels, request: &UserRequest) -> Result
     ))
 }
 
+/// Checks that the driver reads images, if any are attached.
+///
+/// # Errors
+/// It does not. The text says what to do instead.
+pub fn check_images(driver: &ToolDriver, attached: &[AttachmentSnapshot]) -> Result<(), String> {
+    if attached.iter().all(|attached| attached.image().is_none()) {
+        return Ok(());
+    }
+    let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
+        return Err("The offline planner reads no images: choose a model that does.".to_owned());
+    };
+    let blind = [&models.plan, &models.edit].into_iter().find(|client| !client.reads_images());
+    match blind {
+        None => Ok(()),
+        Some(client) => Err(format!(
+            "{} is not known to read images: choose a model that does, or set `sees = true` for \
+             this one in models.toml.",
+            client.name()
+        )),
+    }
+}
+
 /// Returns the estimated tokens of a first message, and the token budget that it must fit into.
 pub(crate) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -> (u64, u64) {
     let (goal, attached) = (request.goal.clone(), request.attached.clone());
@@ -104,12 +131,23 @@ pub(crate) fn first_message_tokens(models: &TaskModels, request: &UserRequest) -
     // Include all tools, since this is the upper bound of the size.
     add_rules_and_tools(&mut prompt, request.interaction, models.config.scope_limit, None, true);
     let client = &models.edit;
-    let bytes = client
-        .build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools))
-        .body
-        .len();
+    let request =
+        client.build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools));
     // Three bytes a token is a cautious estimate: most texts need fewer tokens.
-    (bytes as u64 / 3, token_budget(client, models.config.max_output))
+    let tokens = text_bytes(&request) as u64 / 3 + image_tokens(&request);
+    (tokens, token_budget(client, models.config.max_output))
+}
+
+/// Tokens of an image: about the most that a provider counts, because each scales a larger one down.
+const IMAGE_TOKENS: u64 = 1_600;
+
+fn image_tokens(request: &ModelHttpRequest) -> u64 {
+    request.images.count as u64 * IMAGE_TOKENS
+}
+
+/// Returns the size of a request without its images.
+fn text_bytes(request: &ModelHttpRequest) -> usize {
+    request.body.len() - request.images.bytes
 }
 
 /// Returns the token budget of a request: the model's window without room for its answer.
@@ -302,7 +340,7 @@ impl Engine {
         let max_output = prompt.max_output;
         let request =
             client.build_request(&with_xml_calls(prompt, client.chosen_model().model.has_tools));
-        let bytes = request.body.len();
+        let bytes = text_bytes(&request);
         let requested = ModelRequestRecord {
             model: client.name(),
             effort,
@@ -311,7 +349,7 @@ impl Engine {
             summary: self.executor.state().newest_summary(workflow),
             turns,
             bytes: bytes as u64,
-            estimate: state.conversation().estimate_tokens(bytes),
+            estimate: state.conversation().estimate_tokens(bytes) + image_tokens(&request),
             window: u64::from(client.chosen_model().model.window),
             body: Fingerprint::hash_bytes(&request.body),
         };

@@ -78,6 +78,11 @@ impl ModelClient {
         }
     }
 
+    /// Whether the model is known to read images.
+    pub fn reads_images(&self) -> bool {
+        self.chosen_model.model.has_vision
+    }
+
     /// Whether the model runs on this machine.
     pub fn is_local(&self) -> bool {
         super::model_choice::is_local(&self.chosen_model.service.base_url)

@@ -12,6 +12,7 @@ use super::catalogue::{CatalogueModel, ChatDialect, ProviderService};
 use super::keys::Credential;
 use super::model_choice::ChosenModel;
 use super::sigv4;
+use super::turns::measure_images;
 use super::wire::{KeyHeader, WireFormat};
 
 #[derive(Clone)]
@@ -21,6 +22,15 @@ pub struct ModelHttpRequest {
     pub wire: WireFormat,
     pub credential: Credential,
     pub body: Vec<u8>,
+    pub images: SentImages,
+}
+
+/// The images in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SentImages {
+    pub count: usize,
+    /// Bytes of the body that they take.
+    pub bytes: usize,
 }
 
 impl fmt::Debug for ModelHttpRequest {
@@ -40,6 +50,7 @@ impl ModelHttpRequest {
             wire: service.wire,
             credential: credential.clone(),
             body: Self::encode_body(prompt, service, model),
+            images: measure_images(prompt, model),
         }
     }
 

@@ -6,16 +6,18 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use scene_schemas::entry::{AttachmentSnapshot, Image, ImageFormat};
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{CallOutcome, ModelPrompt, PromptTurn, picture_data, without_picture};
 
 use super::catalogue::CatalogueModel;
+use super::request::SentImages;
 
 /// A message of one side.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PromptMessage<'a> {
-    /// A message to the model: the result of its call, then texts.
-    Person { tool_result: Option<ToolResult<'a>>, texts: Vec<Cow<'a, str>> },
+    /// A message to the model: the result of its call, then images and texts.
+    Person { tool_result: Option<ToolResult<'a>>, images: Vec<&'a Image>, texts: Vec<Cow<'a, str>> },
     /// A message of the model: texts, then a call.
     Model { texts: Vec<&'a str>, call: Option<ModelCall<'a>> },
 }
@@ -88,7 +90,18 @@ pub(super) fn build_messages<'a>(
         texts.push(Cow::from(prompt.goal.as_str()));
     }
     texts.extend(prompt.context_text().map(Cow::from));
-    let mut sides = vec![PromptMessage::Person { tool_result: None, texts }];
+    if !model.has_vision && prompt.images().next().is_some() {
+        texts.push(Cow::from("(Vector: the images are not sent to you.)"));
+    }
+    let mut left_out = prompt.images().count().saturating_sub(sent_images(model));
+    let mut is_sent = |_: &&Image| {
+        let is_sent = left_out == 0;
+        left_out = left_out.saturating_sub(1);
+        is_sent
+    };
+    let attached = prompt.attached.iter().filter_map(AttachmentSnapshot::image);
+    let images = attached.filter(&mut is_sent).collect();
+    let mut sides = vec![PromptMessage::Person { tool_result: None, images, texts }];
     let turns = prompt.turns.iter().enumerate().filter(|_| model.has_vision);
     let seen = turns.rev().find_map(|(index, turn)| Some((index, turn_picture(turn)?)));
     let mut ids = BTreeSet::new();
@@ -98,10 +111,15 @@ pub(super) fn build_messages<'a>(
             PromptTurn::Asked(text) | PromptTurn::Said(text) if text.trim().is_empty() => {}
             PromptTurn::Asked(text) => match sides.last_mut() {
                 Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
-                _ => sides.push(PromptMessage::Person {
-                    tool_result: None,
-                    texts: vec![Cow::from(text.as_str())],
-                }),
+                _ => sides.push(user_text(text.as_str())),
+            },
+            PromptTurn::Image(image) if !is_sent(&image) => {}
+            PromptTurn::Image(image) => match sides.last_mut() {
+                Some(PromptMessage::Person { images, .. }) => images.push(image),
+                _ => {
+                    let (tool_result, texts) = (None, Vec::new());
+                    sides.push(PromptMessage::Person { tool_result, images: vec![image], texts });
+                }
             },
             PromptTurn::Said(text) => match sides.last_mut() {
                 Some(PromptMessage::Model { texts, .. }) => texts.push(text),
@@ -127,25 +145,57 @@ pub(super) fn build_messages<'a>(
                 }
                 let picture = seen.filter(|(at, _)| *at == index).map(|(_, picture)| picture);
                 let result = Some(ToolResult { id, tool, outcome, picture });
-                sides.push(PromptMessage::Person { tool_result: result, texts: vec![] });
+                sides.push(PromptMessage::Person {
+                    tool_result: result,
+                    images: Vec::new(),
+                    texts: Vec::new(),
+                });
             }
         }
     }
     if let Some(PromptMessage::Model { .. }) = sides.last() {
         // Several wires would continue a conversation that ends with the model's message as an
         // unfinished sentence.
-        sides.push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from("Go on.")] });
+        sides.push(user_text("Go on."));
     }
     if let Some(now) = &prompt.now {
         match sides.last_mut() {
             Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(now)),
-            _ => {
-                sides
-                    .push(PromptMessage::Person { tool_result: None, texts: vec![Cow::from(now)] });
-            }
+            _ => sides.push(user_text(now)),
         }
     }
     sides
+}
+
+fn user_text(text: &str) -> PromptMessage<'_> {
+    PromptMessage::Person { tool_result: None, images: Vec::new(), texts: vec![Cow::from(text)] }
+}
+
+/// Returns the address that holds an image itself.
+pub(super) fn image_url(format: ImageFormat, data: &str) -> String {
+    format!("data:image/{};base64,{data}", format.as_str())
+}
+
+/// Maximum number of images in a request: the newest ones. Providers limit number and size.
+const MAX_IMAGES: usize = 8;
+
+/// Returns the number and the size of all images that a model is sent.
+pub(super) fn measure_images(prompt: &ModelPrompt, model: &CatalogueModel) -> SentImages {
+    let mut sent = SentImages::default();
+    for message in build_messages(prompt, model) {
+        let PromptMessage::Person { tool_result, images, .. } = message else { continue };
+        let picture = tool_result.and_then(|result| result.picture);
+        for data in images.iter().map(|image| image.data.as_str()).chain(picture) {
+            sent.count += 1;
+            sent.bytes += data.len();
+        }
+    }
+    sent
+}
+
+/// Returns how many images of the user a model is sent at most.
+pub(super) fn sent_images(model: &CatalogueModel) -> usize {
+    if model.has_vision { MAX_IMAGES } else { 0 }
 }
 
 /// Returns the picture in a turn's result.
@@ -265,7 +315,7 @@ mod tests {
         let shapes: Vec<String> = sides
             .iter()
             .map(|side| match side {
-                PromptMessage::Person { tool_result: told, texts } => {
+                PromptMessage::Person { tool_result: told, texts, .. } => {
                     format!("person {:?} {texts:?}", told.as_ref().map(|told| &told.id))
                 }
                 PromptMessage::Model { texts, call } => {

@@ -3,7 +3,7 @@
 //! A task that continues a conversation names the previous task, so that its messages, reads and
 //! decisions are known here.
 
-use scene_schemas::entry::{Finish, Seq};
+use scene_schemas::entry::{AttachmentSnapshot, Finish, Seq};
 use serde_json::Value as Json;
 
 use super::talk::TurnSource;
@@ -59,6 +59,8 @@ impl LedgerState {
                 let context =
                     workflow.prompt_context().map_or(String::new(), |text| format!("\n\n{text}"));
                 prompt.turns.push(PromptTurn::Asked(format!("{}{context}", workflow.goal)));
+                let images = workflow.attached.iter().filter_map(AttachmentSnapshot::image);
+                prompt.turns.extend(images.cloned().map(PromptTurn::Image));
             }
             prompt.turns.extend(workflow.turns_after(after));
         }
@@ -195,6 +197,7 @@ impl Workflow {
         Some(match source {
             TurnSource::Model(text) => PromptTurn::Said(text.clone()),
             TurnSource::Aloud(_) => return None,
+            TurnSource::Image(image) => PromptTurn::Image(image.as_ref().clone()),
             TurnSource::Person(text, None) => PromptTurn::Asked(text.clone()),
             TurnSource::Person(text, Some(context)) => {
                 PromptTurn::Asked(format!("{text}\n\n{context}"))

@@ -357,6 +357,7 @@ impl Workflow {
                     let context =
                         attachment_text(attached).map_or(String::new(), |it| format!("\n\n{it}"));
                     self.settle_call(call, CallStatus::Answered(format!("{text}{context}").into()));
+                    self.talk.add_images(seq, attached);
                     self.talk.resume(seq);
                 }
                 None => self.talk.apply_entry(seq, entry),

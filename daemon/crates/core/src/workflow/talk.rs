@@ -4,7 +4,7 @@
 //! settled. They are queued, and come after the model's next call in the prompt.
 
 use scene_schemas::api::{FailureKind, Setting};
-use scene_schemas::entry::{Entry, ModelRequestRecord, Replay, Seq};
+use scene_schemas::entry::{AttachmentSnapshot, Entry, Image, ModelRequestRecord, Replay, Seq};
 
 use crate::prompt::attachment_text;
 
@@ -18,6 +18,8 @@ pub(super) enum TurnSource {
     Call(Seq),
     /// A message of the user, with its attachments.
     Person(String, Option<String>),
+    /// An image that the user attached to the message before it.
+    Image(Box<Image>),
     Vector(String),
 }
 
@@ -121,6 +123,12 @@ impl ModelConversation {
         self.turns.push((seq, TurnSource::Aloud(text.to_owned())));
     }
 
+    /// Adds the images of a user message.
+    pub(super) fn add_images(&mut self, seq: Seq, attached: &[AttachmentSnapshot]) {
+        let images = attached.iter().filter_map(AttachmentSnapshot::image);
+        self.queued.extend(images.map(|it| (seq, TurnSource::Image(Box::new(it.clone())))));
+    }
+
     pub(super) fn apply_entry(&mut self, seq: Seq, entry: &Entry) {
         match entry {
             Entry::Said { text, .. } => self.turns.push((seq, TurnSource::Model(text.clone()))),
@@ -135,6 +143,7 @@ impl ModelConversation {
             Entry::Asked { text, attached } => {
                 self.queued
                     .push((seq, TurnSource::Person(text.clone(), attachment_text(attached))));
+                self.add_images(seq, attached);
                 self.resume(seq);
             }
             Entry::Requested { request } => {

@@ -4,6 +4,7 @@
 //! come after the tools and never change, and after the last message, which the next request
 //! repeats.
 
+use scene_schemas::entry::ImageFormat;
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 
@@ -99,9 +100,11 @@ fn set_thinking(
 
 fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        PromptMessage::Person { tool_result, texts } => {
-            let text_blocks = texts.iter().map(|words| text_block(words));
-            ("user", tool_result.iter().map(tool_result_block).chain(text_blocks).collect())
+        PromptMessage::Person { tool_result, images, texts } => {
+            let results = tool_result.iter().map(tool_result_block);
+            let images = images.iter().map(|it| image_block(it.format, &it.data));
+            let texts = texts.iter().map(|words| text_block(words));
+            ("user", results.chain(images).chain(texts).collect())
         }
         PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
@@ -117,6 +120,12 @@ fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     (!content.is_empty()).then(|| json!({ "role": role, "content": content }))
 }
 
+fn image_block(format: ImageFormat, data: &str) -> Json {
+    let media_type = format!("image/{}", format.as_str());
+    let source = json!({ "type": "base64", "media_type": media_type, "data": data });
+    json!({ "type": "image", "source": source })
+}
+
 fn tool_use_block(call: &ModelCall<'_>) -> Json {
     json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": call.args })
 }
@@ -126,10 +135,7 @@ fn tool_result_block(tool_result: &ToolResult<'_>) -> Json {
     let plain = tool_result.to_plain_text();
     // The API rejects an empty text block.
     let text = (!plain.trim().is_empty()).then(|| text_block(&plain));
-    let picture = tool_result.picture.map(|png| {
-        let source = json!({ "type": "base64", "media_type": "image/png", "data": png });
-        json!({ "type": "image", "source": source })
-    });
+    let picture = tool_result.picture.map(|png| image_block(ImageFormat::Png, png));
     let content: Vec<Json> = text.into_iter().chain(picture).collect();
     if !content.is_empty() {
         result["content"] = content.into();

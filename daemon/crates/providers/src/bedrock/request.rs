@@ -3,6 +3,7 @@
 //! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>. The
 //! model id is part of the URL. The API cannot limit a message to one tool call.
 
+use scene_schemas::entry::ImageFormat;
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool, ThinkingEffort};
 
@@ -86,9 +87,11 @@ fn set_thinking(
 
 fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        PromptMessage::Person { tool_result, texts } => {
-            let text_blocks = texts.iter().map(|text| json!({ "text": text }));
-            ("user", tool_result.iter().map(tool_result_block).chain(text_blocks).collect())
+        PromptMessage::Person { tool_result, images, texts } => {
+            let results = tool_result.iter().map(tool_result_block);
+            let images = images.iter().map(|it| image_block(it.format, &it.data));
+            let texts = texts.iter().map(|text| json!({ "text": text }));
+            ("user", results.chain(images).chain(texts).collect())
         }
         PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
@@ -106,14 +109,16 @@ fn encode_message(side: &PromptMessage<'_>) -> Option<Json> {
     (!content.is_empty()).then(|| json!({ "role": role, "content": content }))
 }
 
+fn image_block(format: ImageFormat, data: &str) -> Json {
+    json!({ "image": { "format": format.as_str(), "source": { "bytes": data } } })
+}
+
 fn tool_use_block(call: &ModelCall<'_>) -> Json {
     json!({ "toolUse": { "toolUseId": call.id, "name": call.tool, "input": call.args } })
 }
 
 fn tool_result_block(tool_result: &ToolResult<'_>) -> Json {
-    let picture = tool_result
-        .picture
-        .map(|png| json!({ "image": { "format": "png", "source": { "bytes": png } } }));
+    let picture = tool_result.picture.map(|png| image_block(ImageFormat::Png, png));
     let output = std::iter::once(json!({ "json": tool_result.to_object() }));
     let content: Vec<Json> = output.chain(picture).collect();
     let mut result = json!({ "toolUseId": tool_result.id, "content": content });

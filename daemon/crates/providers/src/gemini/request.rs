@@ -4,6 +4,7 @@
 //! automatically, and cannot be limited to one tool call. A result is matched to its call by name
 //! and position, and by id if Gemini sent one.
 
+use scene_schemas::entry::ImageFormat;
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool};
 
@@ -78,15 +79,16 @@ fn tool_definition(tool: &PromptTool) -> Json {
 
 fn encode_content(side: &PromptMessage<'_>, model: &CatalogueModel) -> Option<Json> {
     let (role, parts) = match side {
-        PromptMessage::Person { tool_result, texts } => {
+        PromptMessage::Person { tool_result, images, texts } => {
             let picture = tool_result
                 .as_ref()
                 .and_then(|result| result.picture)
-                .map(|png| json!({ "inlineData": { "mimeType": "image/png", "data": png } }));
+                .map(|png| inline_image(ImageFormat::Png, png));
+            let images = images.iter().map(|it| inline_image(it.format, &it.data));
             let responses = tool_result.iter().map(|told| {
                 json!({ "functionResponse": { "name": told.tool, "response": told.to_object() } })
             });
-            let response_parts = responses.chain(picture);
+            let response_parts = responses.chain(picture).chain(images);
             (
                 "user",
                 response_parts.chain(texts.iter().map(|text| json!({ "text": text }))).collect(),
@@ -95,6 +97,11 @@ fn encode_content(side: &PromptMessage<'_>, model: &CatalogueModel) -> Option<Js
         PromptMessage::Model { texts, call } => ("model", model_parts(texts, call.as_ref(), model)),
     };
     (!parts.is_empty()).then(|| json!({ "role": role, "parts": parts }))
+}
+
+fn inline_image(format: ImageFormat, data: &str) -> Json {
+    let mime_type = format!("image/{}", format.as_str());
+    json!({ "inlineData": { "mimeType": mime_type, "data": data } })
 }
 
 fn model_parts(texts: &[&str], call: Option<&ModelCall<'_>>, model: &CatalogueModel) -> Vec<Json> {

@@ -7,6 +7,7 @@ use std::thread;
 
 use super::*;
 use crate::keys::{Credential, SecretKey};
+use crate::request::SentImages;
 use crate::wire::WireFormat;
 
 const KEY: &str = "sk-never-shown";
@@ -128,6 +129,7 @@ fn run(url: &str, waits: &WaitLimits, cancel: &CancelSwitch, fed: Option<mpsc::S
         wire: WireFormat::Anthropic,
         credential: Credential::Key(SecretKey::new(KEY)),
         body: b"{\"a\":1}".to_vec(),
+        images: SentImages::default(),
     };
     let http = HttpClient::new(url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -113,7 +113,7 @@ impl<'a> PlanProgress<'a> {
             .turns
             .iter()
             .filter_map(|turn| match turn {
-                PromptTurn::Said(_) | PromptTurn::Asked(_) => None,
+                PromptTurn::Said(_) | PromptTurn::Asked(_) | PromptTurn::Image(_) => None,
                 PromptTurn::Called { tool, args, outcome, .. } => {
                     Some((tool.as_str(), args, outcome))
                 }

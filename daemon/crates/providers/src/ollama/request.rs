@@ -45,7 +45,7 @@ pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json
 
 fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { tool_result, texts } => {
+        PromptMessage::Person { tool_result, images, texts } => {
             if let Some(result) = tool_result {
                 let (name, text) = (result.tool, result.to_text());
                 let mut message = json!({ "role": "tool", "tool_name": name, "content": text });
@@ -54,8 +54,12 @@ fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
                 }
                 messages.push(message);
             }
-            if !texts.is_empty() {
-                messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
+            if !texts.is_empty() || !images.is_empty() {
+                let mut message = json!({ "role": "user", "content": texts.join("\n\n") });
+                if !images.is_empty() {
+                    message["images"] = images.iter().map(|it| it.data.as_str()).collect();
+                }
+                messages.push(message);
             }
         }
         PromptMessage::Model { texts, call } => {

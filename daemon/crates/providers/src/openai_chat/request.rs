@@ -5,12 +5,13 @@
 //! only OpenAI knows. Strict schemas are not requested: here a schema is not strict unless the
 //! request says so.
 
+use scene_schemas::entry::ImageFormat;
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::ModelPrompt;
 
 use super::super::catalogue::{CatalogueModel, ChatDialect};
 use super::super::schema;
-use super::super::turns::{ModelCall, PromptMessage, build_messages};
+use super::super::turns::{ModelCall, PromptMessage, build_messages, image_url};
 
 pub(crate) fn request_body(
     prompt: &ModelPrompt,
@@ -69,18 +70,23 @@ fn mark_cached(text: &str) -> Json {
 
 fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { tool_result, texts } => {
+        PromptMessage::Person { tool_result, images, texts } => {
             if let Some(result) = tool_result {
                 let (id, text) = (&result.id, result.to_text());
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
             }
             // A tool message can only hold text, so its picture is sent in a user message.
-            if let Some(png) = tool_result.as_ref().and_then(|told| told.picture) {
-                let url = format!("data:image/png;base64,{png}");
-                let picture = json!({ "type": "image_url", "image_url": { "url": url } });
-                let text_parts = texts.iter().map(|text| json!({ "type": "text", "text": text }));
-                let content: Vec<Json> = std::iter::once(picture).chain(text_parts).collect();
-                messages.push(json!({ "role": "user", "content": content }));
+            let picture = tool_result.as_ref().and_then(|told| told.picture);
+            let pictures = picture.map(|png| image_url(ImageFormat::Png, png));
+            let images = images.iter().map(|it| image_url(it.format, &it.data));
+            let mut parts: Vec<Json> = pictures
+                .into_iter()
+                .chain(images)
+                .map(|url| json!({ "type": "image_url", "image_url": { "url": url } }))
+                .collect();
+            if !parts.is_empty() {
+                parts.extend(texts.iter().map(|text| json!({ "type": "text", "text": text })));
+                messages.push(json!({ "role": "user", "content": parts }));
             } else if !texts.is_empty() {
                 messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
             }

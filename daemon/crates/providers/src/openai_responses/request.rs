@@ -3,13 +3,14 @@
 //! <https://platform.openai.com/docs/api-reference/responses>. The provider stores nothing: each
 //! request holds the whole conversation, and reasoning is returned encrypted, to be sent again.
 
+use scene_schemas::entry::ImageFormat;
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool};
 
 use super::super::catalogue::CatalogueModel;
 use super::super::schema;
 use super::super::turns::{
-    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, replay_blocks,
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, build_messages, image_url, replay_blocks,
 };
 
 pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
@@ -61,25 +62,33 @@ fn message_item(role: &str, kind: &str, text: &str) -> Json {
     json!({ "type": "message", "role": role, "content": content })
 }
 
+fn input_image(format: ImageFormat, data: &str) -> Json {
+    json!({ "type": "input_image", "image_url": image_url(format, data), "detail": "auto" })
+}
+
 /// Encodes the result of a call: a text, or a text with its picture.
 fn call_output(result: &ToolResult<'_>) -> Json {
     let Some(png) = result.picture else {
         return result.to_text().into();
     };
-    let url = format!("data:image/png;base64,{png}");
     json!([
         { "type": "input_text", "text": result.to_text() },
-        { "type": "input_image", "image_url": url, "detail": "auto" },
+        input_image(ImageFormat::Png, png),
     ])
 }
 
 fn push_turn(input: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        PromptMessage::Person { tool_result, texts } => {
+        PromptMessage::Person { tool_result, images, texts } => {
             input.extend(tool_result.iter().map(|told| {
                 let (id, output) = (&told.id, call_output(told));
                 json!({ "type": "function_call_output", "call_id": id, "output": output })
             }));
+            if !images.is_empty() {
+                let content: Json =
+                    images.iter().map(|it| input_image(it.format, &it.data)).collect();
+                input.push(json!({ "type": "message", "role": "user", "content": content }));
+            }
             input.extend(texts.iter().map(|text| message_item("user", "input_text", text)));
         }
         PromptMessage::Model { texts, call } => {

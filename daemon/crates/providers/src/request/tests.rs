@@ -1,5 +1,6 @@
 //! Tests of URLs, headers, and the features that are specific to one wire.
 
+use scene_schemas::entry::{AttachmentSnapshot, Image, ImageFormat};
 use serde_json::json;
 use vector_core::prompt::{CallOutcome, PromptTool, PromptTurn, Replay, ThinkingEffort};
 
@@ -333,4 +334,108 @@ fn last_picture_is_sent_only_to_models_with_vision() {
         let text = shown(provider, id).to_string();
         assert!(!text.contains("bGFzdA==") && text.contains("not sent"), "{text}");
     }
+}
+
+fn image(format: ImageFormat, data: &str) -> Image {
+    Image { format, width: 4, height: 2, data: data.to_owned() }
+}
+
+/// A prompt with an attached image, and a later message with another.
+fn illustrated(provider: &str, id: &str) -> ModelPrompt {
+    let mut prompt = prompt(None, provider, id);
+    let name = "shot.jpg".to_owned();
+    prompt.attached =
+        vec![AttachmentSnapshot::Image { name, image: image(ImageFormat::Jpeg, "Zmlyc3Q=") }];
+    prompt.turns.push(PromptTurn::Asked("Like this.".to_owned()));
+    prompt.turns.push(PromptTurn::Image(image(ImageFormat::Webp, "bGFzdA==")));
+    prompt
+}
+
+#[test]
+fn images_of_the_user_are_sent_to_models_with_vision() {
+    let catalogue = Catalogue::from_user_file(None).unwrap();
+    let jpeg = "data:image/jpeg;base64,Zmlyc3Q=";
+    let webp = "data:image/webp;base64,bGFzdA==";
+    let bedrock =
+        |format: &str, data: &str| json!({ "format": format, "source": { "bytes": data } });
+    let cases = [
+        (
+            "anthropic",
+            "claude-sonnet-4-6",
+            [
+                ("/messages/0/content/0/source/media_type", json!("image/jpeg")),
+                ("/messages/2/content/1/source/data", json!("bGFzdA==")),
+            ],
+        ),
+        (
+            "openai",
+            "gpt-5.2",
+            [
+                ("/input/0/content/0/image_url", json!(jpeg)),
+                ("/input/6/content/0/image_url", json!(webp)),
+            ],
+        ),
+        (
+            "openrouter",
+            "openai/gpt-5.2",
+            [
+                ("/messages/1/content/0/image_url/url", json!(jpeg)),
+                ("/messages/4/content/0/image_url/url", json!(webp)),
+            ],
+        ),
+        (
+            "gemini",
+            "gemini-3-flash-preview",
+            [
+                ("/contents/0/parts/0/inlineData/mimeType", json!("image/jpeg")),
+                ("/contents/2/parts/1/inlineData/data", json!("bGFzdA==")),
+            ],
+        ),
+        (
+            "bedrock",
+            "amazon.nova-lite-v1:0",
+            [
+                ("/messages/0/content/0/image", bedrock("jpeg", "Zmlyc3Q=")),
+                ("/messages/2/content/1/image", bedrock("webp", "bGFzdA==")),
+            ],
+        ),
+    ];
+    for (provider, id, expected) in cases {
+        let (service, model) =
+            (catalogue.find_service(provider).unwrap(), catalogue.find_model(provider, id));
+        let prompt = illustrated(provider, id);
+        let body = request_body(&prompt, &model, service.wire, service.dialect);
+        holds(&body, &expected);
+        let text = body.to_string();
+        assert!(text.contains("shot.jpg (JPEG, 4 × 2 pixels)"), "{text}");
+        let sent = SentImages { count: 2, bytes: "Zmlyc3Q=bGFzdA==".len() };
+        assert_eq!(measure_images(&prompt, &model), sent);
+    }
+    let (service, mut model) =
+        (catalogue.find_service("ollama").unwrap(), catalogue.find_model("ollama", "m"));
+    let prompt = illustrated("ollama", "m");
+    let body = request_body(&prompt, &model, service.wire, service.dialect);
+    let text = body.to_string();
+    assert!(!text.contains("Zmlyc3Q=") && text.contains("images are not sent to you"), "{text}");
+    assert_eq!(measure_images(&prompt, &model), SentImages::default());
+    model.has_vision = true;
+    let body = request_body(&prompt, &model, service.wire, service.dialect);
+    holds(
+        &body,
+        &[("/messages/1/images", json!(["Zmlyc3Q="])), ("/messages/4/images", json!(["bGFzdA=="]))],
+    );
+}
+
+#[test]
+fn only_the_newest_images_are_sent() {
+    let catalogue = Catalogue::from_user_file(None).unwrap();
+    let service = catalogue.find_service("anthropic").unwrap();
+    let model = catalogue.find_model("anthropic", "claude-sonnet-4-6");
+    let mut prompt = illustrated("anthropic", "claude-sonnet-4-6");
+    let image =
+        |number: usize| PromptTurn::Image(image(ImageFormat::Png, &format!("image{number}")));
+    prompt.turns.extend((0..7).map(image));
+    let text = request_body(&prompt, &model, service.wire, service.dialect).to_string();
+    assert!(!text.contains("Zmlyc3Q=") && text.contains("bGFzdA=="), "{text}");
+    assert!((0..7).all(|number| text.contains(&format!("image{number}"))), "{text}");
 }

@@ -3,7 +3,7 @@
 use scene_schemas::InstanceId;
 use scene_schemas::api::FailureKind;
 use scene_schemas::command::{Command, Props, Target};
-use scene_schemas::entry::{ModelRequestRecord, Tokens};
+use scene_schemas::entry::{Image, ImageFormat, ModelRequestRecord, Tokens};
 use scene_schemas::text::TextEdit;
 
 use super::*;
@@ -368,6 +368,22 @@ fn user_message_during_a_request_joins_the_next() {
     let turns = run.state.build_prompt(WORKFLOW).unwrap().turns;
     let expected = [PromptTurn::Said("Done.".to_owned()), PromptTurn::Asked("And red.".to_owned())];
     assert_eq!(turns, expected);
+}
+
+#[test]
+fn images_follow_the_message_that_they_were_attached_to() {
+    let mut run = run();
+    run.requested(4_000);
+    let image = Image { format: ImageFormat::Png, width: 1, height: 1, data: "AA==".to_owned() };
+    let attached = |name: &str| {
+        vec![AttachmentSnapshot::Image { name: name.to_owned(), image: image.clone() }]
+    };
+    let text = "Like this.".to_owned();
+    run.input(WorkflowInput::Asked { text, attached: attached("a.png") }).unwrap();
+    let turns = run.state.build_prompt(WORKFLOW).unwrap().turns;
+    let [PromptTurn::Asked(text), shown] = &turns[..] else { panic!("{turns:?}") };
+    assert!(text.ends_with("- a.png (PNG, 1 × 1 pixels)\n"), "{text}");
+    assert_eq!(*shown, PromptTurn::Image(image.clone()));
 }
 
 #[test]
