@@ -270,8 +270,10 @@ impl DaemonActor {
         let session = started.as_ref().and_then(session_of);
         let session = session.and_then(|session| self.sessions.get(&session));
         let session = session.ok_or_else(plugin_away)?;
+        // The lease goes when the workflow ends, which may be while its state is read.
+        let is_held = self.ledger.has_lease(record.workflow);
         let state = read_state(&self.ledger, record.workflow)?;
-        let is_here = |it| !is_elsewhere(&self.ledger, record.workflow, it);
+        let is_here = |it| is_held || !is_elsewhere(&self.ledger, record.workflow, it);
         if state.workflow(record.workflow).is_none_or(is_here) {
             return Ok(session.handle);
         }
