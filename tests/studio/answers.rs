@@ -2,7 +2,7 @@
 //! permission, undo that forgets texts, a switch of the theme, long texts, and the keyboard.
 
 use serde_json::{Value as Json, json};
-use studio_sim::{GuiObject, Permission, Signals, Studio, Theme};
+use studio_sim::{GuiObject, Permission, Signals, Studio, Switches, Theme};
 
 use super::budget::{mirrored, read};
 use super::{Desk, ask, click, eval, has, object, shows, until, until_shown, until_there};
@@ -34,6 +34,39 @@ fn proposal_waits_until_studio_may_change_scripts() {
         until_shown(studio, "Step 1: applied");
         assert_ne!(studio.snapshot(), before, "{request}");
     }
+}
+
+#[test]
+fn open_dialog_of_studio_is_named_until_it_is_answered() {
+    let waits = Switches { dialogs_wait: true, ..Switches::default() };
+    let desk = Desk::with_switches(Signals::Deferred, waits);
+    let studio = &desk.studio;
+    until_there(studio, "Ask");
+    studio.set_script_writes(Permission::Asks);
+    desk.propose("replace \"print(1)\" with \"print(2)\" in game.ServerScriptService.Main");
+    click(studio, "Approve");
+    until_shown(studio, "If Studio asks for permission to change scripts, allow it.");
+    studio.run_for(60.0);
+    assert_eq!(studio.in_flight(), 1, "the plugin still polls");
+    assert_eq!(eval(studio, SOURCE), "print(1)\n");
+    studio.set_script_writes(Permission::Allowed);
+    until_shown(studio, "Step 1: applied");
+    assert_eq!(eval(studio, SOURCE), "print(2)\n");
+    // Denied instead: the proposal is offered again.
+    studio.set_script_writes(Permission::Asks);
+    desk.propose("replace \"print(2)\" with \"print(3)\" in game.ServerScriptService.Main");
+    click(studio, "Approve");
+    until(studio, "the dialog", Studio::asks_for_script_writes);
+    studio.set_script_writes(Permission::Denied);
+    until_shown(studio, "allow it and approve again");
+    assert_eq!(eval(studio, SOURCE), "print(2)\n");
+    // So do requests, from the first on.
+    studio.unload_plugin();
+    studio.set_http(Permission::Asks);
+    super::load(studio);
+    until_shown(studio, "Vector's daemon on this computer has not answered yet.");
+    studio.set_http(Permission::Allowed);
+    until_shown(studio, "Connected");
 }
 
 #[test]
@@ -286,6 +319,7 @@ fn word_after_at_searches_the_place() {
 fn files_are_attached_from_the_dialog() {
     let (desk, _) = read_desk();
     let studio = &desk.studio;
+    let large = vec![0; 600_000];
     let attach = |file| {
         studio.click_text("+ File…").unwrap();
         studio.choose_file(file);
@@ -293,7 +327,7 @@ fn files_are_attached_from_the_dialog() {
     attach(Some(("notes.md", b"# Lamps\n")));
     until_shown(studio, "notes.md  ×");
     attach(None);
-    attach(Some(("large.png", &[0; 600_000])));
+    attach(Some(("large.png", &large)));
     until_shown(studio, "large.png is too large: Studio can send 600 KB of files with a request.");
     assert!(!shows(studio, "large.png  ×"));
     studio.type_into(&object(studio, "Ask"), "create SpotLight", false).unwrap();

@@ -108,8 +108,8 @@ fn reports_differ_exactly_where_the_switches_do() {
     // Nothing is assumed of the services.
     assert_eq!(otherwise, switched.into_iter().filter(|it| *it != "services").collect::<Vec<_>>());
     assert_eq!(Switches::from_report(&kind.report), Switches::default());
-    // The probe does not ask how assets are loaded.
-    let hostile_but = Switches { loading_blocks: false, ..Switches::HOSTILE };
+    // The probe does not ask how assets are loaded, and nobody answers its dialogs.
+    let hostile_but = Switches { loading_blocks: false, dialogs_wait: false, ..Switches::HOSTILE };
     assert_eq!(Switches::from_report(&hostile.report), hostile_but);
     let unknown = "does not know";
     assert!(!kind.printed.contains(unknown), "{}", kind.printed);

@@ -79,6 +79,9 @@ pub struct Switches {
     pub slow_crossings: bool,
     /// Studio stands still for two seconds while `GetObjects` loads an asset.
     pub loading_blocks: bool,
+    /// A method that needs a permission which was not given yet waits until the user answers the
+    /// dialog, instead of failing at once. A property cannot wait.
+    pub dialogs_wait: bool,
 }
 
 impl Switches {
@@ -92,6 +95,7 @@ impl Switches {
         slow_frames: true,
         slow_crossings: true,
         loading_blocks: true,
+        dialogs_wait: true,
     };
 
     /// The answers of the newest Studio whose report is in `answers/`; without any report, every
@@ -132,11 +136,13 @@ impl Switches {
                 .is_some_and(|it| it > MOST_MICROSECONDS),
             // The probe knows no asset that every account may load.
             loading_blocks: false,
+            // Nor does it make a user answer a dialog.
+            dialogs_wait: false,
         }
     }
 
     /// The names of the switches in the engine, and whether each is on.
-    pub(crate) fn named(self) -> [(&'static str, bool); 8] {
+    pub(crate) fn named(self) -> [(&'static str, bool); 9] {
         let Self {
             undo_keeps_texts,
             weak_tables_lose_instances,
@@ -146,6 +152,7 @@ impl Switches {
             slow_frames,
             slow_crossings,
             loading_blocks,
+            dialogs_wait,
         } = self;
         [
             ("undoKeepsTexts", undo_keeps_texts),
@@ -156,6 +163,7 @@ impl Switches {
             ("slowFrames", slow_frames),
             ("slowCrossings", slow_crossings),
             ("loadingBlocks", loading_blocks),
+            ("dialogsWait", dialogs_wait),
         ]
     }
 }

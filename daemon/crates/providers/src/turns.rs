@@ -114,13 +114,14 @@ pub(super) fn build_messages<'a>(
                 _ => sides.push(user_text(text.as_str())),
             },
             PromptTurn::Image(image) if !is_sent(&image) => {}
-            PromptTurn::Image(image) => match sides.last_mut() {
-                Some(PromptMessage::Person { images, .. }) => images.push(image),
-                _ => {
+            PromptTurn::Image(image) => {
+                if let Some(PromptMessage::Person { images, .. }) = sides.last_mut() {
+                    images.push(image);
+                } else {
                     let (tool_result, texts) = (None, Vec::new());
                     sides.push(PromptMessage::Person { tool_result, images: vec![image], texts });
                 }
-            },
+            }
             PromptTurn::Said(text) => match sides.last_mut() {
                 Some(PromptMessage::Model { texts, .. }) => texts.push(text),
                 _ => sides.push(PromptMessage::Model { texts: vec![text], call: None }),

@@ -44,9 +44,10 @@ fn plan(args: CloneInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, 
     }
     let path = draft.scene().path(copy);
     let (whom, parent) = (args.path.quoted_name(), draft.scene().path(parent));
-    draft.set_title(match name == args.path.name() {
-        true => format!("Clone {whom} into {}", parent.quoted_name()),
-        false => format!("Clone {whom} as {}", path.quoted_name()),
+    draft.set_title(if name == args.path.name() {
+        format!("Clone {whom} into {}", parent.quoted_name())
+    } else {
+        format!("Clone {whom} as {}", path.quoted_name())
     });
     Ok(json!({ "path": path }))
 }

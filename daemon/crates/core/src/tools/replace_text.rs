@@ -53,7 +53,8 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     if !one && !replacements.iter().all(|replacement| replacement.should_replace_all) {
         return refuse!("Several scripts need `all: true`, because each may have several matches.");
     }
-    let (mut scripts, mut without, mut total) = (Vec::new(), Vec::new(), 0);
+    let (mut scripts, mut changed, mut without, mut total) =
+        (Vec::new(), Vec::new(), Vec::new(), 0);
     for node in nodes {
         if selector.is_some() && draft.scene().script_text(node).is_none() {
             continue;
@@ -61,6 +62,7 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
         match replace_in_script(draft, node, &replacements)? {
             Ok(matches) => {
                 total += matches;
+                changed.push(node);
                 scripts.push(json!({ "path": draft.scene().path(node), "matches": matches }));
             }
             Err(error) if one => return Err(Refusal::new(error)),
@@ -80,7 +82,10 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     }
     draft.set_title(args.rationale.unwrap_or_else(|| {
         let matches = count_noun(total, "match", "matches");
-        format!("Replace {matches} in {}", count_noun(scripts.len(), "script", "scripts"))
+        match changed.as_slice() {
+            [only] => format!("Replace {matches} in {}", draft.scene().path(*only).quoted_name()),
+            changed => format!("Replace {matches} in {} scripts", changed.len()),
+        }
     }));
     Ok(json!({ "scripts": scripts, "withoutMatch": without.len() }))
 }

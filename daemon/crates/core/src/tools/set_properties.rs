@@ -71,13 +71,11 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     }
     draft.set_title(only.unwrap_or_else(|| {
         let whom = count_class(changed, class.as_deref());
-        match values {
-            Some(values) => set_all_title(&whom, &values),
-            None => {
-                let names = list_properties(args.props.keys().map(String::as_str));
-                format!("Set {names} of {whom}")
-            }
+        if let Some(values) = values {
+            return set_all_title(&whom, &values);
         }
+        let names = list_properties(args.props.keys().map(String::as_str));
+        format!("Set {names} of {whom}")
     }));
     Ok(json!({ "changed": changed, "unchanged": count - changed }))
 }
