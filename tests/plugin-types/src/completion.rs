@@ -9,7 +9,7 @@ use luau_analysis::types::{TypeId, TypeKind};
 use luau_analysis::{ConfigResolver, DefinitionEnvironment, FileResolver, Frontend};
 use luau_common::BString;
 use luau_syntax::ast::Expression;
-use roblox_api::ApiFacts;
+use vector_roblox_api::ApiFacts;
 
 /// Methods that return an instance of the class that they are given, and the classes that have
 /// them.

@@ -16,7 +16,7 @@ use luau_analysis::{
 use luau_common::BString;
 use luau_common::flags::LuauSolverConstraintLimit;
 use luau_syntax::ast::Expression;
-use roblox_api::{ApiFacts, Member, TypeFacts, print_definitions};
+use vector_roblox_api::{ApiFacts, Member, TypeFacts, print_definitions};
 
 use self::completion::complete_definitions;
 

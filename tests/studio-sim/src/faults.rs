@@ -2,8 +2,8 @@
 
 use mlua::{Table, Value};
 use serde_json::Value as Json;
+use vector_runtime::json;
 
-use crate::json;
 use crate::options::Permission;
 use crate::studio::Studio;
 

@@ -7,11 +7,33 @@ use std::time::{Duration, Instant};
 
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value};
 use serde_json::Value as Json;
+use vector_runtime::{Engine, EngineExtension, Resumption, json};
 
 use crate::http::Outcome;
+use crate::native;
 use crate::options::{Options, Signals, Theme};
-use crate::shared::{Resumption, Shared};
-use crate::{engine, json, reflection};
+use crate::shared::Shared;
+
+/// The files that make the engine a Studio.
+const FILES: EngineExtension<'_> = EngineExtension {
+    classes: &[
+        ("questions", include_str!("luau/questions.luau")),
+        ("history", include_str!("luau/history.luau")),
+        ("scripts", include_str!("luau/scripts.luau")),
+        ("services", include_str!("luau/services.luau")),
+        ("http", include_str!("luau/http.luau")),
+        ("plugin", include_str!("luau/plugin.luau")),
+        ("connections", include_str!("luau/connections.luau")),
+        ("theme", include_str!("luau/theme.luau")),
+        ("text", include_str!("luau/text.luau")),
+        ("lists", include_str!("luau/lists.luau")),
+        ("layout", include_str!("luau/layout.luau")),
+        ("input", include_str!("luau/input.luau")),
+        ("legible", include_str!("luau/legible.luau")),
+        ("html", include_str!("luau/html.luau")),
+    ],
+    place: &[("window", include_str!("luau/window.luau"))],
+};
 
 /// A frame, in virtual seconds.
 pub const FRAME: f64 = 1.0 / 60.0;
@@ -76,7 +98,9 @@ impl Studio {
     pub fn new(options: Options<'_>) -> Result<Self, String> {
         let shared =
             Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
-        let (lua, engine) = engine::start(&shared).map_err(broken)?;
+        let meter = Rc::clone(&shared.borrow().meter);
+        let engine = Engine::start(&meter, FILES, |lua, table| native::add(lua, table, &shared));
+        let Engine { lua, table: engine } = engine.map_err(broken)?;
         let frame = if options.switches.slow_frames { SLOW_FRAME } else { FRAME };
         let studio = Self { lua, engine, shared, frame: Cell::new(frame), focused_frame: frame };
         studio.configure(&options).map_err(broken)?;
@@ -88,7 +112,7 @@ impl Studio {
             None => studio.call::<()>("emptyPlace", ())?,
         }
         if options.switches.all_services {
-            for service in reflection::services() {
+            for service in vector_runtime::services() {
                 studio.call::<()>("makeService", service)?;
             }
         }

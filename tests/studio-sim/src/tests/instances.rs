@@ -1,7 +1,7 @@
 //! Tests of the tree: creating, moving, finding, copying, destroying.
 
 use mlua::{Table, Value};
-use roblox_api::ApiFacts;
+use vector_roblox_api::ApiFacts;
 
 use super::{check, check_with_fails, ran};
 use crate::{Options, Studio};

@@ -1,15 +1,17 @@
 //! The engine: Luau files that share one table, loaded in order into a new VM.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use mlua::{Error, Lua, Result, Table, Value, VmState};
 
+use crate::meter::{Look, Meter};
 use crate::native;
-use crate::shared::{Look, Shared};
 
-/// The name and text of every file, each of which depends only on those before it.
-const FILES: &[(&str, &str)] = &[
+/// A file of an engine: its name, and its text.
+pub type EngineFile = (&'static str, &'static str);
+
+/// The files of the engine, each of which depends only on those before it.
+const FILES: &[EngineFile] = &[
     ("core", include_str!("luau/core.luau")),
     ("vectors", include_str!("luau/vectors.luau")),
     ("cframes", include_str!("luau/cframes.luau")),
@@ -21,36 +23,60 @@ const FILES: &[(&str, &str)] = &[
     ("classes", include_str!("luau/classes.luau")),
     ("instances", include_str!("luau/instances.luau")),
     ("methods", include_str!("luau/methods.luau")),
-    ("history", include_str!("luau/history.luau")),
-    ("scripts", include_str!("luau/scripts.luau")),
     ("services", include_str!("luau/services.luau")),
-    ("http", include_str!("luau/http.luau")),
     ("files", include_str!("luau/files.luau")),
     ("parts", include_str!("luau/parts.luau")),
     ("derived", include_str!("luau/derived.luau")),
     ("tweens", include_str!("luau/tweens.luau")),
-    ("plugin", include_str!("luau/plugin.luau")),
-    ("connections", include_str!("luau/connections.luau")),
-    ("theme", include_str!("luau/theme.luau")),
-    ("text", include_str!("luau/text.luau")),
-    ("lists", include_str!("luau/lists.luau")),
-    ("layout", include_str!("luau/layout.luau")),
-    ("input", include_str!("luau/input.luau")),
-    ("legible", include_str!("luau/legible.luau")),
-    ("html", include_str!("luau/html.luau")),
-    ("globals", include_str!("luau/globals.luau")),
 ];
 
-/// Creates a VM with the engine, and returns the engine's table too.
-pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
-    let lua = Lua::new();
-    let native = native::table(&lua, shared)?;
-    let engine = lua.create_table()?;
-    for (name, text) in FILES {
-        let chunk = lua.load(*text).set_name(format!("=[studio] {name}"));
-        chunk.call::<()>((&engine, &native))?;
+/// The globals and the place, which come after all classes.
+const LAST: EngineFile = ("globals", include_str!("luau/globals.luau"));
+
+/// What stands on the engine adds to it.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineExtension<'a> {
+    /// Files that define more classes.
+    pub classes: &'a [EngineFile],
+    /// Files that need the place.
+    pub place: &'a [EngineFile],
+}
+
+/// A VM with the engine.
+#[derive(Debug)]
+pub struct Engine {
+    pub lua: Lua,
+    /// The table that the engine's files share.
+    pub table: Table,
+}
+
+impl Engine {
+    /// Starts an engine whose scripts are measured by `meter`. `add_natives` adds functions to the
+    /// table `native`.
+    ///
+    /// # Errors
+    /// A file of the engine or of the extension fails.
+    pub fn start(
+        meter: &Rc<Meter>,
+        extension: EngineExtension<'_>,
+        add_natives: impl FnOnce(&Lua, &Table) -> Result<()>,
+    ) -> Result<Self> {
+        let lua = Lua::new();
+        let native = native::table(&lua, meter)?;
+        add_natives(&lua, &native)?;
+        let table = lua.create_table()?;
+        let files = FILES.iter().chain(extension.classes).chain([&LAST]).chain(extension.place);
+        for (name, text) in files {
+            let chunk = lua.load(*text).set_name(format!("=[engine] {name}"));
+            chunk.call::<()>((&table, &native))?;
+        }
+        limit_work(&lua, Rc::clone(meter));
+        Ok(Self { lua, table })
     }
-    let meter = Rc::clone(&shared.borrow().meter);
+}
+
+/// Counts the work of scripts, and stops one that exceeds its time.
+fn limit_work(lua: &Lua, meter: Rc<Meter>) {
     // Scripts run in coroutines. Only the engine runs on the main thread, and must not be
     // interrupted.
     let main = Value::Thread(lua.current_thread()).to_pointer();
@@ -66,7 +92,6 @@ pub(crate) fn start(shared: &Rc<RefCell<Shared>>) -> Result<(Lua, Table)> {
         }
         Ok(VmState::Continue)
     });
-    Ok((lua, engine))
 }
 
 /// The position of the running script, without the engine's own frames.

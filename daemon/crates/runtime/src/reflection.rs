@@ -9,7 +9,7 @@ use rbx_reflection::{
     ReflectionDatabase,
 };
 use rbx_types::Variant;
-use roblox_api::ApiFacts;
+use vector_roblox_api::ApiFacts;
 
 use crate::convert;
 
@@ -19,7 +19,7 @@ pub(crate) fn database() -> &'static ReflectionDatabase<'static> {
 }
 
 /// The names of the classes that are services, sorted.
-pub(crate) fn services() -> Vec<&'static str> {
+pub fn services() -> Vec<&'static str> {
     let classes = database().classes.values();
     let services = classes.filter(|class| class.tags.contains(&ClassTag::Service));
     let mut names: Vec<_> = services.map(|class| class.name).collect();

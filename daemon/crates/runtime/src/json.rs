@@ -96,7 +96,7 @@ pub(crate) fn decode(lua: &Lua, text: &[u8]) -> std::result::Result<Value, Strin
 }
 
 /// Converts JSON to tables; null becomes nil.
-pub(crate) fn to_luau(lua: &Lua, json: &Json) -> Result<Value> {
+pub fn to_luau(lua: &Lua, json: &Json) -> Result<Value> {
     match json {
         Json::Null => Ok(Value::Nil),
         Json::Bool(it) => it.into_lua(lua),
@@ -121,7 +121,7 @@ pub(crate) fn to_luau(lua: &Lua, json: &Json) -> Result<Value> {
 
 /// Converts a script's result for the tests: tables become arrays or objects, other values their
 /// text.
-pub(crate) fn from_luau(value: &Value) -> Json {
+pub fn from_luau(value: &Value) -> Json {
     match value {
         Value::Nil => Json::Null,
         Value::Boolean(it) => Json::from(*it),

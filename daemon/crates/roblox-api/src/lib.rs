@@ -108,20 +108,22 @@ pub struct ApiFacts {
     pub enums: BTreeMap<String, EnumFacts>,
 }
 
+const CLASSES: &str = include_str!("../data/classes.jsonl");
+const DATATYPES: &str = include_str!("../data/datatypes.jsonl");
+const ENUMS: &str = include_str!("../data/enums.jsonl");
+
 static FACTS: LazyLock<ApiFacts> = LazyLock::new(|| {
     let types = |text| lines(text).map(|it: TypeFacts| (it.name.clone(), it)).collect();
     ApiFacts {
-        classes: types(include_str!("../data/classes.jsonl")),
-        datatypes: types(include_str!("../data/datatypes.jsonl")),
-        enums: lines(include_str!("../data/enums.jsonl"))
-            .map(|it: EnumFacts| (it.name.clone(), it))
-            .collect(),
+        classes: types(CLASSES),
+        datatypes: types(DATATYPES),
+        enums: lines(ENUMS).map(|it: EnumFacts| (it.name.clone(), it)).collect(),
     }
 });
 
-#[expect(clippy::expect_used, reason = "the data is part of the program")]
+/// Reads the lines of the data. A test reads each of them.
 fn lines<T: DeserializeOwned>(text: &str) -> impl Iterator<Item = T> + '_ {
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of the data"))
+    text.lines().filter_map(|line| serde_json::from_str(line).ok())
 }
 
 /// Parameters that may be left out although the reference does not say so: class, method, parameter.
@@ -201,5 +203,18 @@ impl Parameter {
     fn is_optional(&self) -> bool {
         self.default.is_some()
             || self.value_type.as_ref().is_none_or(|it| it.ends_with('?') || it == "Variant")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_data_is_read() {
+        let facts = ApiFacts::get();
+        assert_eq!(facts.classes.len(), CLASSES.lines().count());
+        assert_eq!(facts.datatypes.len(), DATATYPES.lines().count());
+        assert_eq!(facts.enums.len(), ENUMS.lines().count());
     }
 }

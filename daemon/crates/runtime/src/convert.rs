@@ -13,8 +13,8 @@ use rbx_types::{
 };
 
 /// The registry names of the engine's two functions.
-pub(crate) const MAKE: &str = "studio.make";
-pub(crate) const TAKE: &str = "studio.take";
+pub(crate) const MAKE: &str = "engine.make";
+pub(crate) const TAKE: &str = "engine.take";
 
 /// A value that scripts cannot inspect, kept so that it survives reading and writing.
 pub(crate) struct Opaque(pub(crate) Variant);

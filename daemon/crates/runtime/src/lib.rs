@@ -1,0 +1,19 @@
+//! A Roblox DataModel in a Luau VM: instances with reflection-true properties and defaults,
+//! datatypes, enums, signals in both modes, and `task` on a clock that its user controls.
+//!
+//! The engine is written in Luau, in `luau/`, so that its methods may yield, and its errors are
+//! strings with the script's own line, as in Roblox. Rust does what Luau cannot: reflection data and
+//! files. A user of the engine steps its clock, and may add classes and functions, as the simulated
+//! Studio of the tests does. Nothing here reaches the machine.
+
+mod convert;
+mod engine;
+pub mod json;
+mod meter;
+mod native;
+mod place;
+mod reflection;
+
+pub use engine::{Engine, EngineExtension, EngineFile};
+pub use meter::{Meter, Resumption};
+pub use reflection::services;

@@ -1,0 +1,186 @@
+//! The work of scripts, in units that are the same on every machine, and in real time.
+
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+/// Virtual seconds per unit of work.
+///
+/// A unit is a safepoint of the VM (a call, a return, an iteration of a loop), in scripts and in
+/// the engine alike; the engine's native work is charged by its bytes.
+pub(crate) const UNIT: f64 = 1e-7;
+
+/// After this many units in one resumption, the running script is recorded, and again after each
+/// further multiple.
+const NOTED: u64 = 50_000;
+
+/// How often the real clock is read, in units.
+const LOOK: u64 = 4096;
+
+/// The work of a resumption.
+#[derive(Clone, Debug, Default)]
+pub struct Resumption {
+    /// The amount in units: see the README.
+    pub units: u64,
+    /// A trace after each 50,000 units.
+    pub traces: Vec<String>,
+}
+
+/// The work of the scripts, in units and in real time.
+#[derive(Debug)]
+pub struct Meter {
+    /// The units of the current outermost resumption, and of all before it.
+    units: Cell<u64>,
+    used: Cell<u64>,
+    /// The start of that resumption; None if none is running.
+    began: Cell<Option<Instant>>,
+    /// Whether its time is exhausted: a script that catches the error is stopped again.
+    exhausted: Cell<bool>,
+    traces: RefCell<Vec<String>>,
+    /// The most work of one resumption of the plugin, and the longest time.
+    most: RefCell<Resumption>,
+    longest: Cell<Duration>,
+    /// The plugin's real time within the current frame, and the longest of all frames.
+    frame: Cell<Duration>,
+    longest_frame: Cell<Duration>,
+    /// The same in units.
+    frame_units: Cell<u64>,
+    most_frame_units: Cell<u64>,
+    /// How long one resumption may run before it is considered an endless loop, as in Studio.
+    allowed: Duration,
+}
+
+/// The action at a safepoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    On,
+    /// Record the script's position with [`Meter::note`].
+    Noted,
+    Exhausted,
+}
+
+impl Meter {
+    pub fn new(allowed: Duration) -> Self {
+        Self {
+            units: Cell::new(0),
+            used: Cell::new(0),
+            began: Cell::new(None),
+            exhausted: Cell::new(false),
+            traces: RefCell::default(),
+            most: RefCell::default(),
+            longest: Cell::default(),
+            frame: Cell::default(),
+            longest_frame: Cell::default(),
+            frame_units: Cell::default(),
+            most_frame_units: Cell::default(),
+            allowed,
+        }
+    }
+
+    pub(crate) fn step(&self) -> Look {
+        let units = self.units.get() + 1;
+        self.units.set(units);
+        if units.is_multiple_of(LOOK) && self.is_exhausted() {
+            self.exhaust();
+        }
+        if self.exhausted.get() {
+            Look::Exhausted
+        } else if units.is_multiple_of(NOTED) {
+            Look::Noted
+        } else {
+            Look::On
+        }
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.began.get().is_some_and(|began| began.elapsed() > self.allowed)
+    }
+
+    /// Ends the time of this resumption.
+    pub(crate) fn exhaust(&self) {
+        self.exhausted.set(true);
+    }
+
+    /// The units of this resumption so far.
+    pub(crate) fn units(&self) -> u64 {
+        self.units.get()
+    }
+
+    /// Discards the count since [`Meter::units`] returned `units`, because Studio does this work
+    /// natively.
+    pub(crate) fn rewind(&self, units: u64) {
+        self.units.set(units);
+    }
+
+    /// Charges native work of the engine.
+    pub(crate) fn charge(&self, units: usize) {
+        self.units.set(self.units.get() + units as u64);
+    }
+
+    /// Records the position of a script that does much work.
+    pub(crate) fn note(&self, trace: String) {
+        if self.began.get().is_some() {
+            self.traces.borrow_mut().push(trace);
+        }
+    }
+
+    /// Begins the outermost resumption.
+    pub(crate) fn begin(&self) {
+        self.used.set(self.used.get() + self.units.take());
+        self.traces.borrow_mut().clear();
+        self.exhausted.set(false);
+        self.began.set(Some(Instant::now()));
+    }
+
+    /// Ends the outermost resumption; `plugin` tells whether it was the plugin's.
+    pub(crate) fn end(&self, plugin: bool) {
+        let Some(began) = self.began.take() else {
+            return;
+        };
+        let (took, units) = (began.elapsed(), self.units.take());
+        self.used.set(self.used.get() + units);
+        if plugin {
+            self.longest.set(self.longest.get().max(took));
+            self.frame.set(self.frame.get() + took);
+            self.longest_frame.set(self.longest_frame.get().max(self.frame.get()));
+            self.frame_units.set(self.frame_units.get() + units);
+            self.most_frame_units.set(self.most_frame_units.get().max(self.frame_units.get()));
+            if units > self.most.borrow().units {
+                *self.most.borrow_mut() = Resumption { units, traces: self.traces.take() };
+            }
+        }
+    }
+
+    pub fn begin_frame(&self) {
+        self.frame.set(Duration::ZERO);
+        self.frame_units.set(0);
+    }
+
+    /// Resets the maximum times and the maximum work.
+    pub fn reset(&self) {
+        self.longest.take();
+        self.longest_frame.take();
+        self.most_frame_units.take();
+        self.most.take();
+    }
+
+    /// The virtual seconds of all script work, including the current resumption.
+    pub(crate) fn used(&self) -> f64 {
+        (self.used.get() + self.units.get()) as f64 * UNIT
+    }
+
+    pub fn most(&self) -> Resumption {
+        self.most.borrow().clone()
+    }
+
+    pub fn longest(&self) -> Duration {
+        self.longest.get()
+    }
+
+    pub fn most_frame_units(&self) -> u64 {
+        self.most_frame_units.get()
+    }
+
+    pub fn longest_frame(&self) -> Duration {
+        self.longest_frame.get()
+    }
+}
