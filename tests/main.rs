@@ -22,6 +22,7 @@ mod plugin_style;
 mod printed;
 mod render;
 mod rojo;
+mod runtime;
 mod samples;
 mod studio;
 mod tidy;

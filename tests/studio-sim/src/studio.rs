@@ -100,7 +100,7 @@ impl Studio {
             Rc::new(RefCell::new(Shared::new(options.settings.clone(), options.script_timeout)));
         let meter = Rc::clone(&shared.borrow().meter);
         let engine = Engine::start(&meter, FILES, |lua, table| native::add(lua, table, &shared));
-        let Engine { lua, table: engine } = engine.map_err(broken)?;
+        let Engine { lua, table: engine, .. } = engine.map_err(broken)?;
         let frame = if options.switches.slow_frames { SLOW_FRAME } else { FRAME };
         let studio = Self { lua, engine, shared, frame: Cell::new(frame), focused_frame: frame };
         studio.configure(&options).map_err(broken)?;

@@ -42,6 +42,7 @@ mod snapshot;
 mod splice;
 mod studio_facts;
 mod tree;
+mod variants;
 mod xml;
 
 use std::borrow::Cow;
@@ -78,6 +79,7 @@ pub use self::scene_builder::{reference_of, referent_number, stored_form};
 pub use self::snapshot::{SceneSnapshot, SnapshotInstance};
 pub use self::splice::BytePatch;
 pub use self::studio_facts::StudioSelection;
+pub use self::variants::StoredVariant;
 
 /// Handle to an instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -25,6 +25,7 @@ const FILES: &[EngineFile] = &[
     ("methods", include_str!("luau/methods.luau")),
     ("services", include_str!("luau/services.luau")),
     ("files", include_str!("luau/files.luau")),
+    ("scene", include_str!("luau/scene.luau")),
     ("parts", include_str!("luau/parts.luau")),
     ("derived", include_str!("luau/derived.luau")),
     ("tweens", include_str!("luau/tweens.luau")),
@@ -48,6 +49,8 @@ pub struct Engine {
     pub lua: Lua,
     /// The table that the engine's files share.
     pub table: Table,
+    /// The functions that the engine cannot implement itself.
+    pub(crate) native: Table,
 }
 
 impl Engine {
@@ -71,7 +74,9 @@ impl Engine {
             chunk.call::<()>((&table, &native))?;
         }
         limit_work(&lua, Rc::clone(meter));
-        Ok(Self { lua, table })
+        // A script can get to the engine's environment; what reaches files must not be there.
+        lua.globals().raw_remove("require")?;
+        Ok(Self { lua, table, native })
     }
 }
 

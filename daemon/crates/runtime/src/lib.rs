@@ -13,7 +13,9 @@ mod meter;
 mod native;
 mod place;
 mod reflection;
+mod scene;
 
 pub use engine::{Engine, EngineExtension, EngineFile};
 pub use meter::{Meter, Resumption};
 pub use reflection::services;
+pub use scene::{RunLimits, RunOutcome, RunOutput, run_script};

@@ -47,14 +47,14 @@ pub(crate) fn decode(lua: &Lua, bytes: &[u8]) -> Result<Table> {
 
 /// A property of a class: its current names, its migration, and the default value, which is not
 /// stored.
-struct Known {
+pub(crate) struct Known {
     names: Vec<String>,
     migration: Option<&'static PropertyMigration<'static>>,
     usual: Option<&'static Variant>,
 }
 
 impl Known {
-    fn new(class: &str, name: &str) -> Self {
+    pub(crate) fn new(class: &str, name: &str) -> Self {
         let plain = |name: &str| Self {
             names: vec![name.to_owned()],
             migration: None,
@@ -73,7 +73,7 @@ impl Known {
     }
 
     /// Stores the value under the names that scripts use, unless it is the default.
-    fn put(&self, lua: &Lua, properties: &Table, value: &Variant) -> Result<()> {
+    pub(crate) fn put(&self, lua: &Lua, properties: &Table, value: &Variant) -> Result<()> {
         if self.usual == Some(value) {
             return Ok(());
         }

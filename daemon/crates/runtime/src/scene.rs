@@ -1,0 +1,223 @@
+//! Runs a script on a scene. The scene itself is never changed: instances are copied when the script
+//! first gets to them.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use mlua::{Lua, Table, Value};
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+use vector_place::{Node, Scene, StoredVariant};
+
+use crate::engine::{Engine, EngineExtension};
+use crate::json;
+use crate::meter::Meter;
+use crate::place::Known;
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy)]
+pub struct RunLimits {
+    /// How long a script may run without yielding, in real time.
+    pub resumption: Duration,
+    /// How long the run may take on the simulated clock, in seconds.
+    pub seconds: f64,
+    /// Memory of the VM in bytes.
+    pub memory: usize,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self { resumption: Duration::from_secs(10), seconds: 60.0, memory: 512 << 20 }
+    }
+}
+
+/// A line that the script printed, or an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOutput {
+    /// `print`, `warn` or `error`.
+    pub kind: String,
+    pub text: String,
+}
+
+/// The outcome of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOutcome {
+    pub output: Vec<RunOutput>,
+    /// What the script returned, or the error that ended it, with its line.
+    pub result: Result<Json, String>,
+    /// The number of instances that the script got to.
+    pub touched: u32,
+}
+
+/// A frame of the simulated clock, in seconds.
+const FRAME: f64 = 1.0 / 60.0;
+
+/// Runs a script on a copy of a scene. Errors of the script are part of the outcome.
+///
+/// # Errors
+/// The runtime itself failed, for example because the run needs more memory than it may use.
+pub fn run_script(
+    scene: &Scene,
+    source: &str,
+    name: &str,
+    limits: RunLimits,
+) -> Result<RunOutcome, String> {
+    let meter = Rc::new(Meter::new(limits.resumption));
+    let none = EngineExtension { classes: &[], place: &[] };
+    let engine = Engine::start(&meter, none, |_, _| Ok(())).map_err(|error| error.to_string())?;
+    let handles = Handles::new(scene);
+    let run = engine.lua.scope(|scope| {
+        let children = |lua: &Lua, of: u32| handles.children(lua, of);
+        engine.native.set("scene_children", scope.create_function(children)?)?;
+        let parent = |_: &Lua, of: u32| Ok(handles.parent(of));
+        engine.native.set("scene_parent", scope.create_function(parent)?)?;
+        let properties = |lua: &Lua, of: u32| handles.properties(lua, of);
+        engine.native.set("scene_properties", scope.create_function(properties)?)?;
+        let tags = |lua: &Lua, ()| handles.tag_counts(lua);
+        engine.native.set("scene_tags", scope.create_function(tags)?)?;
+        engine.lua.set_memory_limit(limits.memory)?;
+        let root = handles.handle(scene.root());
+        call::<()>(&engine, "openScene", root)?;
+        drive(&engine, source, name, limits)
+    });
+    run.map_err(|error| error.to_string())
+}
+
+fn call<T: mlua::FromLuaMulti>(
+    engine: &Engine,
+    name: &str,
+    arguments: impl mlua::IntoLuaMulti,
+) -> mlua::Result<T> {
+    engine.table.get::<mlua::Function>(name)?.call(arguments)
+}
+
+/// Runs the script until it has ended, nothing is left that could happen, or its time is over.
+fn drive(engine: &Engine, source: &str, name: &str, limits: RunLimits) -> mlua::Result<RunOutcome> {
+    let context: Table = call(engine, "context", (name, "plugin"))?;
+    let text = engine.lua.create_string(source)?;
+    let state: Table = call(engine, "run", (text, name, context))?;
+    let is_done = || state.get::<bool>("done");
+    let mut stopped = None;
+    while !is_done()? {
+        let now: f64 = engine.table.get("now")?;
+        let wants_frames: bool = call(engine, "wantsFrames", ())?;
+        let due: Option<f64> = call(engine, "nextDue", ())?;
+        let Some(wait) = (if wants_frames { Some(FRAME) } else { due }) else {
+            stopped = Some(end_of_thread(engine)?);
+            break;
+        };
+        if now + wait > limits.seconds {
+            let seconds = limits.seconds;
+            stopped =
+                Some(format!("The script was still waiting after {seconds} simulated seconds."));
+            break;
+        }
+        call::<()>(engine, "step", wait.max(FRAME))?;
+    }
+    let result = match stopped {
+        Some(why) => Err(why),
+        None if state.get::<bool>("ok")? => Ok(json::from_luau(&state.get::<Value>("result")?)),
+        None => Err(state.get::<String>("error")?),
+    };
+    Ok(RunOutcome { output: read_output(engine)?, result, touched: call(engine, "touched", ())? })
+}
+
+/// Why a script has not come to its end although nothing is left to happen: it was stopped for its
+/// time, or waits forever.
+fn end_of_thread(engine: &Engine) -> mlua::Result<String> {
+    let errors = engine.table.get::<Table>("errors")?;
+    let last = errors.sequence_values::<Table>().last().transpose()?;
+    match last {
+        Some(error) => error.get("text"),
+        None => Ok("The script waits for something that cannot happen here.".to_owned()),
+    }
+}
+
+fn read_output(engine: &Engine) -> mlua::Result<Vec<RunOutput>> {
+    let lines = engine.table.get::<Table>("output")?;
+    let read = |line: mlua::Result<Table>| {
+        let line = line?;
+        Ok(RunOutput { kind: line.get("kind")?, text: line.get("text")? })
+    };
+    lines.sequence_values::<Table>().map(read).collect()
+}
+
+/// The instances of a scene by numbers for the engine.
+struct Handles<'s> {
+    scene: &'s Scene,
+    known: RefCell<(Vec<Node>, FxHashMap<Node, u32>)>,
+    /// What the engine needs to know of each property of each class.
+    properties: RefCell<FxHashMap<(String, &'static str), Rc<Known>>>,
+}
+
+impl<'s> Handles<'s> {
+    fn new(scene: &'s Scene) -> Self {
+        Self { scene, known: RefCell::default(), properties: RefCell::default() }
+    }
+
+    fn handle(&self, node: Node) -> u32 {
+        let (nodes, handles) = &mut *self.known.borrow_mut();
+        *handles.entry(node).or_insert_with(|| {
+            nodes.push(node);
+            nodes.len() as u32 - 1
+        })
+    }
+
+    fn node(&self, handle: u32) -> Option<Node> {
+        self.known.borrow().0.get(handle as usize).copied()
+    }
+
+    fn parent(&self, of: u32) -> Option<u32> {
+        Some(self.handle(self.scene.parent(self.node(of)?)?))
+    }
+
+    /// The numbers, classes and names of the children.
+    fn children(&self, lua: &Lua, of: u32) -> mlua::Result<(Table, Table, Table)> {
+        let children = self.node(of).into_iter().flat_map(|node| self.scene.children(node));
+        let children: Vec<Node> = children.collect();
+        let numbers = lua.create_sequence_from(children.iter().map(|node| self.handle(*node)))?;
+        let classes = lua.create_sequence_from(children.iter().map(|it| self.scene.class(*it)))?;
+        let names = lua.create_sequence_from(children.iter().map(|it| self.scene.name(*it)))?;
+        Ok((numbers, classes, names))
+    }
+
+    /// The stored properties that differ from the defaults, and the numbers of the instances that
+    /// properties refer to.
+    fn properties(&self, lua: &Lua, of: u32) -> mlua::Result<(Table, Table)> {
+        let (properties, references) = (lua.create_table()?, lua.create_table()?);
+        let Some(node) = self.node(of) else {
+            return Ok((properties, references));
+        };
+        let class = self.scene.class(node);
+        for (name, property) in self.scene.stored_properties(node) {
+            match property {
+                StoredVariant::Reference(to) => {
+                    references.raw_set(name, to.map(|to| self.handle(to)))?;
+                }
+                StoredVariant::Value(value) => {
+                    let mut all = self.properties.borrow_mut();
+                    let key = (class.to_owned(), name);
+                    let known = all.entry(key).or_insert_with(|| Rc::new(Known::new(class, name)));
+                    let known = Rc::clone(known);
+                    drop(all);
+                    known.put(lua, &properties, &value)?;
+                }
+            }
+        }
+        Ok((properties, references))
+    }
+
+    fn tag_counts(&self, lua: &Lua) -> mlua::Result<Table> {
+        let mut counts: FxHashMap<String, u32> = FxHashMap::default();
+        for node in self.scene.descendants(self.scene.root()) {
+            for tag in self.scene.tags(node) {
+                *counts.entry(tag).or_default() += 1;
+            }
+        }
+        lua.create_table_from(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

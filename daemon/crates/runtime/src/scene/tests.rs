@@ -1,0 +1,129 @@
+//! Scripts that run on scenes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use vector_place::Scene;
+
+use super::*;
+
+fn obby() -> Scene {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../samples/obby.rbxlx");
+    Scene::decode(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn run(scene: &Scene, source: &str) -> RunOutcome {
+    run_script(scene, source, "Test", RunLimits::default()).unwrap()
+}
+
+#[track_caller]
+fn fails(source: &str, limits: RunLimits, why: &str) {
+    let outcome = run_script(&obby(), source, "Test", limits).unwrap();
+    let error = outcome.result.unwrap_err();
+    assert!(error.contains(why), "{error}");
+}
+
+#[test]
+fn scripts_see_every_instance_of_a_scene() {
+    let scene = obby();
+    let source = "
+        local lines = {}
+        local function add(it)
+            for _, child in it:GetChildren() do
+                table.insert(lines, `{child:GetFullName()} {child.ClassName} {child.Parent == it}`)
+                add(child)
+            end
+        end
+        for _, service in { 'Workspace', 'ServerScriptService', 'ReplicatedStorage', 'Lighting' } do
+            add(game:GetService(service))
+        end
+        return lines";
+    let found = run(&scene, source).result.unwrap();
+    let mut expected = Vec::new();
+    for service in ["Workspace", "ServerScriptService", "ReplicatedStorage", "Lighting"] {
+        let Some(node) = scene.find_child(scene.root(), service) else { continue };
+        for node in scene.descendants(node) {
+            let mut names = Vec::new();
+            let mut at = node;
+            while at != scene.root() {
+                names.insert(0, scene.name(at));
+                at = scene.parent(at).unwrap();
+            }
+            expected.push(format!("{} {} true", names.join("."), scene.class(node)));
+        }
+    }
+    assert!(expected.len() > 20);
+    assert_eq!(found, json!(expected));
+}
+
+#[test]
+fn only_what_a_script_gets_to_is_copied() {
+    let outcome = run(&obby(), "return workspace.Name");
+    assert_eq!(outcome.result, Ok(json!("Workspace")));
+    let services = obby().children(obby().root()).count() as u32;
+    assert_eq!(outcome.touched, services + 1);
+}
+
+#[test]
+fn values_references_attributes_and_tags_are_those_of_the_scene() {
+    let source = "
+        local Model = Instance.new('Model')
+        Model.Name = 'Made'
+        local part = Instance.new('Part')
+        part.Size = Vector3.new(1, 2, 3)
+        part:SetAttribute('Speed', 4)
+        part:AddTag('Spinner')
+        part.Parent = Model
+        Model.PrimaryPart = part
+        Model.Parent = workspace
+        local found = game:GetService('CollectionService'):GetTagged('Spinner')
+        return { #found, found[1].Size.Y, found[1]:GetAttribute('Speed'), workspace.Made.PrimaryPart == part }";
+    assert_eq!(run(&obby(), source).result, Ok(json!([1, 2, 4, true])));
+}
+
+#[test]
+fn output_errors_and_waits_are_reported() {
+    let outcome =
+        run(&obby(), "print('a', 1) warn('b') task.wait(5) print(os.clock() >= 5) return nil");
+    let lines: Vec<_> = outcome.output.iter().map(|it| (&*it.kind, &*it.text)).collect();
+    assert_eq!(lines, [("print", "a 1"), ("warn", "b"), ("print", "true")]);
+    let limits = RunLimits::default();
+    fails("local it = nil\nreturn it.Name", limits, "Test:2: attempt to index nil with 'Name'");
+    fails(
+        "return workspace.Nothing",
+        limits,
+        "Nothing is not a valid member of Workspace \"Workspace\"",
+    );
+    fails("task.wait(1e9)", limits, "still waiting after 60 simulated seconds");
+    fails("coroutine.yield()", limits, "cannot happen here");
+}
+
+#[test]
+fn runs_are_bounded_and_reach_nothing() {
+    let short = RunLimits { resumption: Duration::from_millis(200), ..RunLimits::default() };
+    fails("while true do end", short, "exhausted allowed execution time");
+    fails("while true do pcall(function() while true do end end) end", short, "exhausted");
+    let limits = RunLimits { memory: 64 << 20, ..RunLimits::default() };
+    let filling =
+        "local all = {} while true do table.insert(all, string.rep('x', 1e6) .. #all) end";
+    match run_script(&obby(), filling, "Test", limits) {
+        Ok(outcome) => assert!(outcome.result.unwrap_err().contains("memory")),
+        Err(error) => assert!(error.contains("memory"), "{error}"),
+    }
+    let limits = RunLimits::default();
+    for reach in ["io", "os.execute", "os.getenv", "package", "require", "loadfile", "dofile"] {
+        let mut source = String::new();
+        for level in 0..6 {
+            let _ = writeln!(
+                source,
+                "pcall(function() table.insert(found, getfenv({level}).{reach}) end)"
+            );
+        }
+        let source = format!("local found = {{}}\n{source}return #found");
+        let outcome = run_script(&obby(), &source, "Test", limits).unwrap();
+        assert_eq!(outcome.result, Ok(json!(0)), "{reach}");
+    }
+}
