@@ -67,6 +67,8 @@ fn files_that_cannot_be_read_are_refused() {
         assert!(answer.status == status && message.contains(why), "{answer:?}");
     };
     refused(file("shot.png", &PNG[..12]), 409, "shot.png is not a whole image");
+    refused(file(" ", b"hi"), 409, "The name of a file is empty");
+    refused(file(&"a".repeat(256), b"hi"), 409, "longer than 255 bytes");
     refused(file("a.rbxm", b"\0\x01"), 409, "a.rbxm is neither a text nor an image");
     refused(json!([{ "kind": "file", "name": "a.txt", "data": "?" }]), 409, "a.txt did not arrive");
     for (model, why) in [

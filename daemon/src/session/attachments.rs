@@ -28,6 +28,8 @@ use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_m
 
 /// The maximum number of attachments. Requests with more are refused.
 const MAX_ATTACHED: usize = 20;
+/// The longest name of an attached file, in bytes: what file systems allow.
+const MAX_NAME: usize = 255;
 /// The number of requests that are remembered in case they are sent again.
 const REMEMBERED: usize = 100;
 
@@ -269,6 +271,10 @@ fn resolve_attachments(
         Attachment::Text { id, hash, selected } => {
             let node = find(id)?;
             quote_selection(scene, node, scene.target(node), hash, selected)
+        }
+        Attachment::File { name, .. } if name.trim().is_empty() || name.len() > MAX_NAME => {
+            let message = format!("The name of a file is empty, or longer than {MAX_NAME} bytes.");
+            Err(attachment_refused(message, "Rename the file, and attach it again."))
         }
         Attachment::File { name, data } => {
             let bytes = BASE64_STANDARD.decode(data).map_err(|_| {

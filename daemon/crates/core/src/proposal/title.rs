@@ -47,7 +47,8 @@ pub fn set_title(
 /// Returns the title of a change to the properties of several instances, such as `12 Parts`.
 pub fn set_all_title(whom: &str, props: &Props) -> String {
     match single_value(props) {
-        Some((property, Some(after))) => set_value(property, whom, after),
+        Some((property, Some(after))) => known_phrase(property, None, after, whom)
+            .unwrap_or_else(|| set_value(property, whom, after)),
         Some((property, None)) => format!("Reset {} of {whom}", property_phrase(property)),
         None => format!("Set {} of {whom}", list_properties(props.keys().map(String::as_str))),
     }
@@ -252,6 +253,8 @@ mod tests {
         assert_eq!(of(&["A", "Same"]), r#"Turn on A of "Spawn Pad""#);
         let reset = Props::from([("Color".to_owned(), None)]);
         assert_eq!(set_all_title("3 Parts", &reset), "Reset Color of 3 Parts");
+        let anchored = Props::from([("Anchored".to_owned(), Some(Value::Bool(false)))]);
+        assert_eq!(set_all_title("3 Parts", &anchored), "Unanchor 3 Parts");
         assert_eq!(count_class(1, Some("Part")), "1 Part");
         assert_eq!(count_class(2, None), "2 instances");
     }
