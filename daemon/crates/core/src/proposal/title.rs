@@ -34,21 +34,20 @@ pub fn set_title(
     let mut changed = props.clone();
     changed.retain(|property, after| before(property) != *after);
     let props = if changed.is_empty() { props } else { &changed };
-    match single_value(props) {
-        Some((property, Some(after))) => {
-            let phrase = known_phrase(property, before(property).as_ref(), after, &whom);
-            phrase.unwrap_or_else(|| set_value(property, &whom, after))
-        }
-        Some((property, None)) => format!("Reset {} of {whom}", property_phrase(property)),
-        None => format!("Set {} of {whom}", list_properties(props.keys().map(String::as_str))),
-    }
+    describe_set(&whom, props, before)
 }
 
 /// Returns the title of a change to the properties of several instances, such as `12 Parts`.
 pub fn set_all_title(whom: &str, props: &Props) -> String {
+    describe_set(whom, props, |_| None)
+}
+
+fn describe_set(whom: &str, props: &Props, before: impl Fn(&str) -> Option<Value>) -> String {
     match single_value(props) {
-        Some((property, Some(after))) => known_phrase(property, None, after, whom)
-            .unwrap_or_else(|| set_value(property, whom, after)),
+        Some((property, Some(after))) => {
+            let phrase = known_phrase(property, before(property).as_ref(), after, whom);
+            phrase.unwrap_or_else(|| set_value(property, whom, after))
+        }
         Some((property, None)) => format!("Reset {} of {whom}", property_phrase(property)),
         None => format!("Set {} of {whom}", list_properties(props.keys().map(String::as_str))),
     }
