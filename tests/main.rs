@@ -22,7 +22,7 @@ mod plugin_style;
 mod printed;
 mod render;
 mod rojo;
-mod runtime;
+mod runs;
 mod samples;
 mod studio;
 mod tidy;

@@ -19,7 +19,7 @@ const NOBODY: u64 = u64::MAX;
 /// Longer numbers are kept as text.
 const MAX_DIGITS: usize = 9;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct DebugIds {
     keys: Vec<u64>,
     nodes: HashTable<u32>,

@@ -29,7 +29,7 @@ const PAGE: usize = 64;
 
 /// The edits of one property of one class. Edits mostly affect runs of instances, so slots are
 /// stored in pages of neighbouring node numbers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct EditColumn {
     pub(super) key: Ustr,
     pages: FxHashMap<u32, Box<[EditSlot; PAGE]>>,
@@ -111,7 +111,7 @@ fn replace_slot(
     before
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct EditTable {
     columns: Vec<EditColumn>,
     by_key: FxHashMap<(u32, Ustr), u32>,

@@ -17,7 +17,7 @@ use super::tree::InstanceTree;
 use super::xml::{self, XmlFile};
 
 /// The source that a scene was read from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum SourceFile {
     Binary(Box<BinaryFile>),
     Xml(Box<XmlFile>),

@@ -14,7 +14,7 @@ pub(super) fn next_number(number: u32) -> u32 {
 }
 
 /// Bidirectional map between new instances and their ids.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct NewIds {
     of: FxHashMap<u32, Arc<str>>,
     nodes: FxHashMap<Arc<str>, u32>,

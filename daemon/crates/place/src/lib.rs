@@ -21,6 +21,7 @@ mod edits;
 mod file;
 mod fingerprint;
 mod flat_tree;
+mod fork;
 mod ids;
 mod instance_table;
 mod interner;
@@ -79,7 +80,7 @@ pub use self::scene_builder::{reference_of, referent_number, stored_form};
 pub use self::snapshot::{SceneSnapshot, SnapshotInstance};
 pub use self::splice::BytePatch;
 pub use self::studio_facts::StudioSelection;
-pub use self::variants::StoredVariant;
+pub use self::variants::{StoredVariant, variant_value};
 
 /// Handle to an instance of a scene. It stays valid while the instance is part of the scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -66,7 +66,7 @@ impl MissingFacts {
 }
 
 /// The known state of an open place, apart from its tree.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct StudioMirror {
     ids: DebugIds,
     /// Known values; None for a property without a value.
@@ -84,7 +84,7 @@ pub(super) struct StudioMirror {
     instances: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PartialSnapshot {
     builder: TreeBuilder,
     mirror: StudioMirror,

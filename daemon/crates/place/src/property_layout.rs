@@ -48,7 +48,7 @@ impl ValueSource {
 }
 
 /// The properties of a class or an instance, and their sources.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct PropertyLayout {
     sources: UstrMap<ValueSource>,
     /// The properties in file order.

@@ -18,7 +18,7 @@ const SOURCE: &str = "Source";
 const LOG: usize = 4096;
 
 /// The instances whose text may have changed, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct TextChanges {
     /// The number of entries dropped from the log.
     dropped_count: u64,

@@ -11,7 +11,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use super::{Node, Scene, SourceFile};
 
 /// The facts for the call being planned.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct StudioFacts {
     /// By asset number, the contents of the asset, or the reason why they are not available.
     assets: BTreeMap<u64, Result<AssetContents, String>>,

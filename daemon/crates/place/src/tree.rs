@@ -17,7 +17,7 @@ pub(super) const ROOT: u32 = 0;
 const FEW: usize = 8;
 
 /// Instances by node number. 0 is `game`, and the instances of the file come first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct InstanceTree {
     parents: Vec<u32>,
     classes: Vec<u32>,
@@ -35,7 +35,7 @@ pub(super) struct InstanceTree {
 }
 
 /// A tree under construction: first all its instances, then their parents.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TreeBuilder {
     tree: InstanceTree,
     /// Pairs of child and parent, siblings in order.

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use rbx_dom_weak::ustr;
 use rbx_types::Variant;
+use scene_schemas::Value;
 
-use super::{HIDDEN, Node, Scene, node_of};
+use super::convert::to_value;
+use super::{Node, Scene, node_of};
 
 /// A stored property of an instance.
 #[derive(Debug)]
@@ -15,20 +18,18 @@ pub enum StoredVariant<'s> {
 }
 
 impl Scene {
-    /// Returns the stored properties of an instance by their names in files, unsorted. `Attributes`
-    /// and `Tags` are among them.
-    pub fn stored_properties(
-        &self,
-        node: Node,
-    ) -> impl Iterator<Item = (&'static str, StoredVariant<'_>)> {
-        let keys = self.stored_keys(node.0).into_iter();
-        keys.filter(|key| !key.starts_with(HIDDEN)).filter_map(move |key| {
-            let value = self.variant_of(node.0, key)?;
-            let Variant::Ref(to) = *value else {
-                return Some((key.as_str(), StoredVariant::Value(value)));
-            };
-            let to = node_of(to).map(Node).filter(|node| self.is_live(*node));
-            Some((key.as_str(), StoredVariant::Reference(to)))
-        })
+    /// Returns a stored property of an instance, `Attributes` or `Tags`. None if it is not stored.
+    pub fn stored_property(&self, node: Node, name: &str) -> Option<StoredVariant<'_>> {
+        let value = self.variant_of(node.0, ustr(name))?;
+        let Variant::Ref(to) = *value else {
+            return Some(StoredVariant::Value(value));
+        };
+        let to = node_of(to).map(Node).filter(|node| self.is_live(*node));
+        Some(StoredVariant::Reference(to))
     }
+}
+
+/// Converts a variant, other than a reference, to the value of a property of a class.
+pub fn variant_value(class: &str, property: &str, variant: &Variant) -> Value {
+    to_value(class, property, variant, &|_| None)
 }

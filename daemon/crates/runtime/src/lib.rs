@@ -6,6 +6,7 @@
 //! files. A user of the engine steps its clock, and may add classes and functions, as the simulated
 //! Studio of the tests does. Nothing here reaches the machine.
 
+mod changes;
 mod convert;
 mod engine;
 pub mod json;
@@ -18,4 +19,4 @@ mod scene;
 pub use engine::{Engine, EngineExtension, EngineFile};
 pub use meter::{Meter, Resumption};
 pub use reflection::services;
-pub use scene::{RunLimits, RunOutcome, RunOutput, run_script};
+pub use scene::{RunLimits, run_script};

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use mlua::{Lua, Table, Value};
 use rustc_hash::FxHashMap;
-use serde_json::Value as Json;
+use vector_core::run::{RunChanges, RunOutcome, RunOutput};
 use vector_place::{Node, Scene, StoredVariant};
 
 use crate::engine::{Engine, EngineExtension};
-use crate::json;
 use crate::meter::Meter;
-use crate::place::Known;
+use crate::{changes, convert, json};
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy)]
@@ -30,24 +29,6 @@ impl Default for RunLimits {
     fn default() -> Self {
         Self { resumption: Duration::from_secs(10), seconds: 60.0, memory: 512 << 20 }
     }
-}
-
-/// A line that the script printed, or an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunOutput {
-    /// `print`, `warn` or `error`.
-    pub kind: String,
-    pub text: String,
-}
-
-/// The outcome of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunOutcome {
-    pub output: Vec<RunOutput>,
-    /// What the script returned, or the error that ended it, with its line.
-    pub result: Result<Json, String>,
-    /// The number of instances that the script got to.
-    pub touched: u32,
 }
 
 /// A frame of the simulated clock, in seconds.
@@ -72,19 +53,21 @@ pub fn run_script(
         engine.native.set("scene_children", scope.create_function(children)?)?;
         let parent = |_: &Lua, of: u32| Ok(handles.parent(of));
         engine.native.set("scene_parent", scope.create_function(parent)?)?;
-        let properties = |lua: &Lua, of: u32| handles.properties(lua, of);
-        engine.native.set("scene_properties", scope.create_function(properties)?)?;
-        let tags = |lua: &Lua, ()| handles.tag_counts(lua);
-        engine.native.set("scene_tags", scope.create_function(tags)?)?;
+        let property = |lua: &Lua, (of, name): (u32, String)| handles.property(lua, of, &name);
+        engine.native.set("scene_property", scope.create_function(property)?)?;
+        let names = |_: &Lua, of: u32| Ok(handles.names(of));
+        engine.native.set("scene_names", scope.create_function(names)?)?;
+        let tagged = |_: &Lua, tag: String| Ok(handles.tagged(&tag));
+        engine.native.set("scene_tagged", scope.create_function(tagged)?)?;
         engine.lua.set_memory_limit(limits.memory)?;
         let root = handles.handle(scene.root());
         call::<()>(&engine, "openScene", root)?;
-        drive(&engine, source, name, limits)
+        drive(&engine, &handles, source, name, limits)
     });
     run.map_err(|error| error.to_string())
 }
 
-fn call<T: mlua::FromLuaMulti>(
+pub(crate) fn call<T: mlua::FromLuaMulti>(
     engine: &Engine,
     name: &str,
     arguments: impl mlua::IntoLuaMulti,
@@ -93,7 +76,13 @@ fn call<T: mlua::FromLuaMulti>(
 }
 
 /// Runs the script until it has ended, nothing is left that could happen, or its time is over.
-fn drive(engine: &Engine, source: &str, name: &str, limits: RunLimits) -> mlua::Result<RunOutcome> {
+fn drive(
+    engine: &Engine,
+    handles: &Handles<'_>,
+    source: &str,
+    name: &str,
+    limits: RunLimits,
+) -> mlua::Result<RunOutcome> {
     let context: Table = call(engine, "context", (name, "plugin"))?;
     let text = engine.lua.create_string(source)?;
     let state: Table = call(engine, "run", (text, name, context))?;
@@ -120,7 +109,17 @@ fn drive(engine: &Engine, source: &str, name: &str, limits: RunLimits) -> mlua::
         None if state.get::<bool>("ok")? => Ok(json::from_luau(&state.get::<Value>("result")?)),
         None => Err(state.get::<String>("error")?),
     };
-    Ok(RunOutcome { output: read_output(engine)?, result, touched: call(engine, "touched", ())? })
+    Ok(RunOutcome {
+        output: read_output(engine)?,
+        changes: if result.is_ok() {
+            changes::read(engine, handles)?
+        } else {
+            RunChanges::default()
+        },
+        result,
+        not_in_runtime: engine.table.get("missing")?,
+        touched: call(engine, "touched", ())?,
+    })
 }
 
 /// Why a script has not come to its end although nothing is left to happen: it was stopped for its
@@ -144,16 +143,14 @@ fn read_output(engine: &Engine) -> mlua::Result<Vec<RunOutput>> {
 }
 
 /// The instances of a scene by numbers for the engine.
-struct Handles<'s> {
+pub(crate) struct Handles<'s> {
     scene: &'s Scene,
     known: RefCell<(Vec<Node>, FxHashMap<Node, u32>)>,
-    /// What the engine needs to know of each property of each class.
-    properties: RefCell<FxHashMap<(String, &'static str), Rc<Known>>>,
 }
 
 impl<'s> Handles<'s> {
     fn new(scene: &'s Scene) -> Self {
-        Self { scene, known: RefCell::default(), properties: RefCell::default() }
+        Self { scene, known: RefCell::default() }
     }
 
     fn handle(&self, node: Node) -> u32 {
@@ -164,7 +161,7 @@ impl<'s> Handles<'s> {
         })
     }
 
-    fn node(&self, handle: u32) -> Option<Node> {
+    pub(crate) fn node(&self, handle: u32) -> Option<Node> {
         self.known.borrow().0.get(handle as usize).copied()
     }
 
@@ -182,40 +179,28 @@ impl<'s> Handles<'s> {
         Ok((numbers, classes, names))
     }
 
-    /// The stored properties that differ from the defaults, and the numbers of the instances that
-    /// properties refer to.
-    fn properties(&self, lua: &Lua, of: u32) -> mlua::Result<(Table, Table)> {
-        let (properties, references) = (lua.create_table()?, lua.create_table()?);
-        let Some(node) = self.node(of) else {
-            return Ok((properties, references));
-        };
-        let class = self.scene.class(node);
-        for (name, property) in self.scene.stored_properties(node) {
-            match property {
-                StoredVariant::Reference(to) => {
-                    references.raw_set(name, to.map(|to| self.handle(to)))?;
-                }
-                StoredVariant::Value(value) => {
-                    let mut all = self.properties.borrow_mut();
-                    let key = (class.to_owned(), name);
-                    let known = all.entry(key).or_insert_with(|| Rc::new(Known::new(class, name)));
-                    let known = Rc::clone(known);
-                    drop(all);
-                    known.put(lua, &properties, &value)?;
-                }
-            }
+    /// A stored value, and the number of the instance that it refers to.
+    fn property(&self, lua: &Lua, of: u32, name: &str) -> mlua::Result<(Value, Option<u32>)> {
+        let stored = self.node(of).and_then(|node| self.scene.stored_property(node, name));
+        match stored {
+            Some(StoredVariant::Value(value)) => Ok((convert::to_luau(lua, &value)?, None)),
+            Some(StoredVariant::Reference(to)) => Ok((Value::Nil, to.map(|to| self.handle(to)))),
+            None => Ok((Value::Nil, None)),
         }
-        Ok((properties, references))
     }
 
-    fn tag_counts(&self, lua: &Lua) -> mlua::Result<Table> {
-        let mut counts: FxHashMap<String, u32> = FxHashMap::default();
-        for node in self.scene.descendants(self.scene.root()) {
-            for tag in self.scene.tags(node) {
-                *counts.entry(tag).or_default() += 1;
-            }
-        }
-        lua.create_table_from(counts)
+    /// The names of the stored values.
+    fn names(&self, of: u32) -> Vec<&'static str> {
+        let mut names = self.node(of).map(|of| self.scene.stored_names(of)).unwrap_or_default();
+        names.retain(|name| !matches!(*name, "Attributes" | "Tags"));
+        names
+    }
+
+    /// The instances with a tag, in the order of the tree.
+    fn tagged(&self, tag: &str) -> Vec<u32> {
+        let all = self.scene.descendants(self.scene.root());
+        let tagged = all.filter(|node| self.scene.tags(*node).iter().any(|it| it == tag));
+        tagged.map(|node| self.handle(node)).collect()
     }
 }
 

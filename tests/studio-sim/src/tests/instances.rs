@@ -35,7 +35,7 @@ fn unknown_members_and_classes_fail_with_engine_messages() {
         fails('Unable to create an Instance of type \"BasePart\"', Instance.new, 'BasePart')
         fails('Unable to create an Instance of type \"Workspace\"', Instance.new, 'Workspace')
         fails(\"'Foo' is not a valid Service name\", function() game:GetService('Foo') end)
-        fails('exists in Studio but is not simulated', function() part:ApplyImpulse(Vector3.one) end)
+        fails('NotInRuntime: Part.ApplyImpulse exists in Roblox', function() part:ApplyImpulse(Vector3.one) end)
         fails('lacking capability', function() return part.UniqueId end)
         fails('cannot be assigned to', function() part.Destroy = 1 end)
         fails(\"Expected ':' not '.'\", function() part.GetChildren() end)

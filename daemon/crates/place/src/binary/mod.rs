@@ -46,7 +46,7 @@ use super::tree::{InstanceTree, NONE, ROOT, TreeBuilder};
 /// Number of bytes of a PROP chunk that are unpacked first to identify the property.
 const FRONT_SIZE: usize = 8 + 56;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct BinaryFile {
     file: Arc<[u8]>,
     header: FileHeader,
@@ -70,7 +70,7 @@ pub(super) struct BinaryFile {
 }
 
 /// The table of strings that values share.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct SharedStrings {
     strings: Vec<SharedString>,
     /// End of the strings in their chunk; None if there is no chunk or it is damaged.
@@ -79,7 +79,7 @@ struct SharedStrings {
 
 /// The instances of an INST chunk. They are the rows of its property columns and have consecutive
 /// node numbers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ClassGroup {
     chunk: usize,
     type_id: u32,
@@ -96,7 +96,7 @@ struct ClassGroup {
     layout: OnceCell<PropertyLayout>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PropChunk {
     chunk: usize,
     group: u32,
@@ -107,7 +107,7 @@ struct PropChunk {
 }
 
 /// Map from referents to nodes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum NodeMap {
     Dense(Vec<u32>),
     Sparse(FxHashMap<i32, u32>),

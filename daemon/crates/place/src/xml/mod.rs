@@ -51,7 +51,7 @@ pub(super) const EMPTY: &str = "<roblox version=\"4\">\n</roblox>\n";
 /// The property that holds the name of an item.
 const NAME: &str = "Name";
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct XmlFile {
     file: Arc<[u8]>,
     document: DocumentInfo,
@@ -93,7 +93,7 @@ struct ItemSpan {
 }
 
 /// Items by their referents.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct ReferentIndex {
     table: HashTable<u32>,
     /// The items that share their referent with another item.

@@ -1,4 +1,6 @@
-//! Scripts that run on real places see what the files hold.
+//! Scripts that run on places: what they see, and what they change.
+
+mod authoring;
 
 use std::fs;
 
