@@ -15,7 +15,6 @@ use vector_core::proposal::{BlobStore, ProposalDraft, SET_MANY_FROM};
 use vector_core::run::RunOutcome;
 use vector_place::diff::{SceneDifference, diff_scenes};
 use vector_place::{FileFormat, Scene};
-use vector_runtime::{RunLimits, run_script};
 use vector_tests::cases::cases;
 
 /// Saves the services that a place has.
@@ -63,7 +62,7 @@ fn run_and_save(scene: &Scene, source: &str, name: &str) -> (RunOutcome, Scene) 
         "local function authored()\n{source}\nend\nauthored()\nlocal saved = {{ {} }}{SAVE}",
         saved.join(", ")
     );
-    let outcome = run_script(scene, &source, name, RunLimits::default()).unwrap();
+    let outcome = super::run(scene, &source, name);
     let saved = outcome.result.clone().unwrap_or_else(|error| panic!("{name}: {error}"));
     let bytes = STANDARD.decode(saved.as_str().unwrap()).unwrap();
     (outcome, Scene::decode(&bytes).unwrap())

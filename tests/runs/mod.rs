@@ -3,9 +3,11 @@
 mod authoring;
 
 use std::fs;
+use std::rc::Rc;
 
 use scene_schemas::Value;
 use serde_json::{Value as Json, json};
+use vector_core::run::{RunOutcome, RunRequest};
 use vector_place::{Node, Scene};
 use vector_runtime::{RunLimits, run_script};
 use vector_tests::cases::cases;
@@ -21,6 +23,11 @@ const WALK: &str = "
         end
     end
     return lines";
+
+fn run(scene: &Scene, source: &str, name: &str) -> RunOutcome {
+    let request = RunRequest { source: source.to_owned(), name: name.to_owned(), title: None };
+    run_script(scene, &request, RunLimits::default(), Rc::new(|| false)).unwrap()
+}
 
 /// A number as it comes from a script, which knows no integers.
 fn number(it: f32) -> Json {
@@ -51,7 +58,7 @@ fn scripts_see_real_places_as_they_are() {
         let names: Vec<String> =
             tops.iter().map(|node| format!("{:?}", scene.name(*node))).collect();
         let source = format!("local tops = {{ {} }}\n{WALK}", names.join(", "));
-        let outcome = run_script(&scene, &source, "Walk", RunLimits::default()).unwrap();
+        let outcome = run(&scene, &source, "Walk");
         let found = outcome.result.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let nodes = tops.iter().flat_map(|top| scene.subtree(*top));
         let expected: Vec<Json> = nodes.map(|node| line(&scene, node)).collect();

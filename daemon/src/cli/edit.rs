@@ -75,43 +75,6 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
 pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
     let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
-    if args.out.is_some() && matches!(at, PlaceArg::Project(_)) {
-        bail!("--out writes a place file; changes to a project are written to its own files");
-    }
-    let driver = match &calls {
-        Some(_) => ToolDriver::Calls,
-        None => model::choose_driver(home, at.settings_folder(), args.model.as_deref())?,
-    };
-    if !args.dry_run {
-        let ledger = Arc::new(Ledger::open(home)?);
-        let written = at.ledger_file()?;
-        let recovered = recover_runs(&ledger, args.out.as_deref().unwrap_or(&written))?;
-        for notice in recovered.notices {
-            print_status(&format!("note: {notice}"));
-        }
-        let cut_off = recovered.workflows;
-        return run_edit(args, driver, calls, &ledger, &cut_off, args.out.as_deref());
-    }
-    let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
-    let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
-    let out = scratch.path().join("place");
-    let exit = run_edit(args, driver, calls, &ledger, &[], Some(&out))?;
-    print_status("This was a dry run: nothing was written or recorded.");
-    Ok(exit)
-}
-
-fn run_edit(
-    args: &EditArgs,
-    driver: ToolDriver,
-    calls: Option<Vec<(usize, ToolCall)>>,
-    ledger: &Arc<Ledger>,
-    cut_off: &[Seq],
-    out: Option<&Path>,
-) -> anyhow::Result<ExitStatus> {
-    interrupt::install_handler();
-    let terminal = Terminal::for_command(args.decide.json);
-    let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
-    let opened = at.open_target(&terminal, out, args.dry_run)?;
     let goal = request_goal(args);
     let calls = calls.map(|calls| {
         if args.keep_going {
@@ -120,51 +83,115 @@ fn run_edit(
             vec![combine_calls(calls, &goal)]
         }
     });
-    let request = interrupted_runs::RunRequest {
-        place: opened.0.place(),
-        goal: &goal,
-        driver: driver.name(),
-        calls: calls.as_deref(),
+    let request = match calls {
+        Some(calls) => EditRequest::Calls(calls),
+        None => EditRequest::Prompt(model::choose_driver(
+            home,
+            at.settings_folder(),
+            args.model.as_deref(),
+        )?),
     };
-    if let Some(exit) = interrupted_runs::find_repeated_request(ledger, cut_off, &request)? {
-        return Ok(exit);
+    let (out, dry_run, decide) = (args.out.as_deref(), args.dry_run, &args.decide);
+    EditTask { at, out, dry_run, decide, goal, request }.run(home)
+}
+
+/// What is done to a place.
+#[derive(Debug)]
+pub(super) enum EditRequest {
+    Calls(Vec<ToolCall>),
+    /// The goal is a request in words, for this driver.
+    Prompt(ToolDriver),
+}
+
+/// An edit of a place, from the request to the changed file.
+#[derive(Debug)]
+pub(super) struct EditTask<'a> {
+    pub(super) at: PlaceArg<'a>,
+    /// The file to write to instead of the place.
+    pub(super) out: Option<&'a Path>,
+    pub(super) dry_run: bool,
+    pub(super) decide: &'a DecideArgs,
+    pub(super) goal: String,
+    pub(super) request: EditRequest,
+}
+
+impl EditTask<'_> {
+    pub(super) fn run(self, home: &Path) -> anyhow::Result<ExitStatus> {
+        if self.out.is_some() && matches!(self.at, PlaceArg::Project(_)) {
+            bail!("--out writes a place file; changes to a project are written to its own files");
+        }
+        let out = self.out;
+        if !self.dry_run {
+            let ledger = Arc::new(Ledger::open(home)?);
+            let written = self.at.ledger_file()?;
+            let recovered = recover_runs(&ledger, out.unwrap_or(&written))?;
+            for notice in recovered.notices {
+                print_status(&format!("note: {notice}"));
+            }
+            return self.run_on(&ledger, &recovered.workflows, out);
+        }
+        let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
+        let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
+        let exit = self.run_on(&ledger, &[], Some(&scratch.path().join("place")))?;
+        print_status("This was a dry run: nothing was written or recorded.");
+        Ok(exit)
     }
-    let mut user_request = UserRequest::from(goal.as_str());
-    if args.prompt.is_some() {
-        user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder())?;
+
+    fn run_on(
+        self,
+        ledger: &Arc<Ledger>,
+        cut_off: &[Seq],
+        out: Option<&Path>,
+    ) -> anyhow::Result<ExitStatus> {
+        let Self { at, out: own_out, dry_run, decide, goal, request } = self;
+        interrupt::install_handler();
+        let terminal = Terminal::for_command(decide.json);
+        let opened = at.open_target(&terminal, out, dry_run)?;
+        let (driver, calls) = match request {
+            EditRequest::Calls(calls) => (ToolDriver::Calls, Some(calls)),
+            EditRequest::Prompt(driver) => (driver, None),
+        };
+        let repeated = interrupted_runs::RunRequest {
+            place: opened.0.place(),
+            goal: &goal,
+            driver: driver.name(),
+            calls: calls.as_deref(),
+        };
+        if let Some(exit) = interrupted_runs::find_repeated_request(ledger, cut_off, &repeated)? {
+            return Ok(exit);
+        }
+        let mut user_request = UserRequest::from(goal.as_str());
+        if calls.is_none() {
+            user_request.attached = read_mentions(&goal, &opened.1, at.settings_folder())?;
+        }
+        model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
+        model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
+        let calls_log = CallLog::default();
+        let listener = entry_listener(decide.json, &calls_log);
+        let mut run =
+            WorkflowRun::start(ledger, opened, user_request, driver, decide.mode(), listener)?;
+        if let Some(calls) = calls {
+            let called = run.add_calls(calls);
+            called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;
+        }
+        let exit = decide_all(&mut run, decide, &terminal, &calls_log, dry_run)?;
+        let is_applied =
+            |(_, it): (Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
+        let has_written = run.workflow().is_some_and(|it| it.proposals().any(is_applied));
+        if exit == ExitStatus::Done
+            && own_out.is_some()
+            && !dry_run
+            && !has_written
+            && let Some(file) = run.place_file()
+        {
+            file.copy_unchanged()?;
+            let out = file.output_file().display();
+            let place = at.path().display();
+            print_status(&format!("No changes. Copied {place} to {out}."));
+        }
+        run.release();
+        Ok(exit)
     }
-    model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
-    model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
-    let calls_log = CallLog::default();
-    let mut run = WorkflowRun::start(
-        ledger,
-        opened,
-        user_request,
-        driver,
-        args.decide.mode(),
-        entry_listener(args.decide.json, &calls_log),
-    )?;
-    if let Some(calls) = calls {
-        let called = run.add_calls(calls);
-        called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;
-    }
-    let exit = decide_all(&mut run, &args.decide, &terminal, &calls_log, args.dry_run)?;
-    let is_applied =
-        |(_, it): (Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
-    let has_written = run.workflow().is_some_and(|it| it.proposals().any(is_applied));
-    if exit == ExitStatus::Done
-        && args.out.is_some()
-        && !args.dry_run
-        && !has_written
-        && let Some(file) = run.place_file()
-    {
-        file.copy_unchanged()?;
-        let out = file.output_file().display();
-        let place = at.path().display();
-        print_status(&format!("No changes. Copied {place} to {out}."));
-    }
-    run.release();
-    Ok(exit)
 }
 
 fn request_goal(args: &EditArgs) -> String {

@@ -42,6 +42,7 @@ mod render;
 mod replan_notice;
 mod revert;
 mod review;
+mod run;
 mod serve;
 mod session_chat;
 mod session_choice;
@@ -120,6 +121,8 @@ enum CliCommand {
     Sourcemap(sourcemap::SourcemapArgs),
     /// Check all scripts of a place: syntax, lints, types
     Check(check::CheckArgs),
+    /// Run a Luau script on a copy of a place; what it changed becomes a proposal
+    Run(run::RunArgs),
     /// Run the specs of a place, headlessly
     Test(test::TestArgs),
     /// Compare two places: instances, properties, scripts
@@ -276,6 +279,7 @@ pub fn main() -> ExitCode {
         CliCommand::Source(args) => source::run(&args),
         CliCommand::Sourcemap(args) => sourcemap::run(&args),
         CliCommand::Check(args) => Ok(check::run(&args)),
+        CliCommand::Run(args) => home().and_then(|home| run::run(&args, &home)),
         CliCommand::Test(args) => Ok(test::run(&args)),
         CliCommand::Diff(args) => Ok(diff::run(&args)),
         CliCommand::Merge(args) => Ok(merge::run(&args)),

@@ -32,7 +32,9 @@ pub(super) fn render_summary(
         text.push('\n');
     }
     if workflow.driver == CALLS {
-        for answer in workflow.answers().flat_map(split_answers) {
+        // What code returned was shown when it had run.
+        let answers = workflow.answers().filter(|(tool, _)| *tool != "run_luau");
+        for answer in answers.flat_map(|(_, answer)| split_answers(answer)) {
             // The terminal cannot show pictures. `vector render` writes them to a file.
             let answer = without_picture(answer, false);
             let shown = serde_json::to_string_pretty(&*answer).unwrap_or_default();

@@ -15,6 +15,8 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use scene_schemas::entry::{Seq, Step};
 use scene_schemas::proposal::Proposal;
+use serde_json::Value as Json;
+use vector_core::run::RunOutcome;
 use vector_core::workflow::Workflow;
 
 use super::style::{PaintKind, TextStyle, fold_columns, safe_lines, terminal_line, wrap_words};
@@ -181,6 +183,34 @@ impl Terminal {
             }
         };
         self.show(&format!("{}\n", style.paint(PaintKind::Dim, line)));
+    }
+
+    /// Shows what a run printed and returned. If it failed, its error says both.
+    pub(super) fn show_run_output(&self, outcome: &RunOutcome) {
+        let Ok(result) = &outcome.result else {
+            return;
+        };
+        let style = self.style();
+        let mut output = String::new();
+        for line in &outcome.output {
+            let text = safe_lines(&line.text);
+            let text = match line.kind.as_str() {
+                "print" => text,
+                kind => style.paint(PaintKind::Bold, format!("{kind}: {text}")),
+            };
+            let _ = writeln!(output, "{text}");
+        }
+        match result {
+            Json::Null => {}
+            Json::String(text) => {
+                let _ = writeln!(output, "{}", safe_lines(text));
+            }
+            other => {
+                let text = serde_json::to_string_pretty(other).unwrap_or_default();
+                let _ = writeln!(output, "{}", safe_lines(&text));
+            }
+        }
+        self.show(&output);
     }
 
     /// Shows the summary: the changes, the file, and how to revert them.

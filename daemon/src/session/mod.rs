@@ -31,7 +31,6 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
-use serde_json::Value as Json;
 use tokio::sync::oneshot;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
@@ -50,6 +49,7 @@ use self::attachments::{SessionRequest, search_instances};
 pub use self::handle::{Answer, PictureOptions, SessionHandle, WorkflowAction};
 pub(crate) use self::handle::{Reply, SharedActor};
 use self::model_calls::ActiveRequest;
+use vector_engine::fetch::FetchResult;
 use vector_engine::model_request;
 use vector_engine::model_request::ModelRequest;
 use vector_engine::render_input::PictureSubject;
@@ -101,7 +101,7 @@ pub(crate) enum SessionMessage {
     /// The answer of a model in a workflow, or the error.
     ModelReplied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
     /// The result of a call's fetch, or the reason it failed.
-    Fetched(Seq, Seq, Result<Json, String>),
+    Fetched(Seq, Seq, Result<FetchResult, String>),
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
     /// The user's action on a workflow.
     ActOnWorkflow(Seq, WorkflowAction, RequestSettings, Reply<()>),
@@ -425,7 +425,7 @@ impl SessionActor {
     }
 
     /// Handles the result of a call's fetch.
-    fn handle_fetched(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
+    fn handle_fetched(&mut self, workflow: Seq, call: Seq, seen: Result<FetchResult, String>) {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
         }

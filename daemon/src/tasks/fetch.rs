@@ -1,16 +1,20 @@
 //! Data from outside the scene for a call: a web page, diagnostics, specs, a picture. The engine
 //! supplies the request as [`FetchWork`] and records the answer as the call's entry.
 
+use std::rc::Rc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
+use vector_core::run::RunRequest;
 use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
-use vector_engine::fetch::FetchWork;
+use vector_engine::fetch::{FetchResult, FetchWork, FinishedRun};
 use vector_engine::settings;
 use vector_luau::{FindingSeverity, SourceFinding};
 use vector_providers::http::CancelSwitch;
 use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
+use vector_runtime::{RunLimits, run_script};
 
 use super::check::{self, CheckedScript, ScriptLinters};
 use super::spec::{self, SpecLimits};
@@ -27,16 +31,40 @@ const PICTURE_SIDE: u32 = 512;
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<Json, String> {
+pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchResult, String> {
     if cancel.is_cancelled() {
         return Err(CANCELLED_MESSAGE.to_owned());
     }
-    match &*work.request {
+    let answer = match &*work.request {
         FetchRequest::Page(address) => web::read_page(address, cancel).map(Json::from),
         FetchRequest::Diagnostics(wanted) => fetch_diagnostics(work, wanted, cancel),
         FetchRequest::Specs(wanted) => fetch_specs(wanted, cancel),
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
+        FetchRequest::Run(request) => {
+            let run = run_code(work, request, cancel)?;
+            return Ok(FetchResult::Run(Box::new(run)));
+        }
+    };
+    answer.map(FetchResult::Answer)
+}
+
+/// Runs code on the copy of the scene that came with the fetch.
+fn run_code(
+    work: &FetchWork,
+    request: &RunRequest,
+    cancel: &CancelSwitch,
+) -> Result<FinishedRun, String> {
+    let Some((scene, state)) = &work.run_scene else {
+        return Err("The code did not run, because there is no copy of the place.".to_owned());
+    };
+    let own = cancel.clone();
+    let outcome =
+        run_script(scene, request, RunLimits::default(), Rc::new(move || own.is_cancelled()));
+    if cancel.is_cancelled() {
+        return Err(CANCELLED_MESSAGE.to_owned());
     }
+    let outcome = outcome.map_err(|error| format!("The code could not be run: {error}"))?;
+    Ok(FinishedRun { outcome, missing: scene.take_missing(), state: *state })
 }
 
 fn fetch_diagnostics(
@@ -170,13 +198,14 @@ mod tests {
             request: Arc::new(FetchRequest::Specs(Box::new(wanted))),
             folder: None,
             files: HashMap::new(),
+            run_scene: None,
         };
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
         let began = std::time::Instant::now();
         let look = std::thread::spawn(move || perform_fetch(&looking, &own));
         cancel.cancel();
-        assert_eq!(look.join().unwrap(), Err(CANCELLED_MESSAGE.to_owned()));
+        assert_eq!(look.join().unwrap().unwrap_err(), CANCELLED_MESSAGE);
         assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
         let script = vector_core::tools::FetchScript {
             path: "game.A".parse().unwrap(),
@@ -193,7 +222,8 @@ mod tests {
             request: Arc::new(FetchRequest::Diagnostics(Box::new(wanted))),
             folder: None,
             files: HashMap::new(),
+            run_scene: None,
         };
-        assert_eq!(perform_fetch(&looking, &cancel), Err(CANCELLED_MESSAGE.to_owned()));
+        assert_eq!(perform_fetch(&looking, &cancel).unwrap_err(), CANCELLED_MESSAGE);
     }
 }

@@ -8,13 +8,36 @@ use scene_schemas::command::Props;
 use serde_json::Value as Json;
 use vector_place::Node;
 
+pub use self::draft::ChangeCounts;
+
 /// A script to run on a copy of the scene.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
     pub source: String,
     /// The name of the script in errors.
     pub name: String,
+    /// What it changes, in its author's words.
+    pub title: Option<String>,
 }
+
+impl RunRequest {
+    /// Returns the title of a proposal with its changes: the given one, or the comment that the
+    /// script begins with.
+    pub fn title(&self) -> Option<String> {
+        let given = self.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+        let comment = || {
+            let line = self.source.lines().map(str::trim).find(|line| !line.is_empty())?;
+            let comment = line.strip_prefix("--")?;
+            let is_words = comment.starts_with([' ', '\t']);
+            let words = comment.trim().trim_end_matches('.');
+            (is_words && !words.is_empty() && words.len() <= MAX_COMMENT).then_some(words)
+        };
+        given.or_else(comment).map(str::to_owned)
+    }
+}
+
+/// Maximum bytes of a comment that becomes a title.
+const MAX_COMMENT: usize = 100;
 
 /// A line that a script printed, or an error.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use vector_core::workflow::{
 };
 use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 
+use crate::fetch::FinishedRun;
 use crate::workflow_state;
 use crate::{EngineError, EntryListener, ToolDriver};
 
@@ -27,12 +28,21 @@ pub(crate) struct ActiveTask {
     pub(crate) open_request: Option<Seq>,
     /// The call that waits for a fetch, and the fetch.
     pub(crate) fetching: Option<(Seq, Arc<FetchRequest>)>,
+    /// The call whose code has run, until its changes are planned.
+    ran: Option<(Seq, Arc<FetchRequest>, FinishedRun)>,
     _lease: WorkflowLease,
 }
 
 impl ActiveTask {
     fn new(driver: ToolDriver, lease: WorkflowLease) -> Self {
-        Self { driver, is_other_epoch: false, open_request: None, fetching: None, _lease: lease }
+        Self {
+            driver,
+            is_other_epoch: false,
+            open_request: None,
+            fetching: None,
+            ran: None,
+            _lease: lease,
+        }
     }
 }
 
@@ -265,11 +275,33 @@ impl Executor {
         }
     }
 
-    /// Drops the fetch of a call.
-    pub(crate) fn end_fetch(&mut self, call: Seq) {
-        for task in self.tasks.values_mut() {
-            task.fetching.take_if(|(of, _)| *of == call);
+    /// Drops the fetch of a call, and returns it.
+    pub(crate) fn end_fetch(&mut self, call: Seq) -> Option<Arc<FetchRequest>> {
+        let taken = |task: &mut ActiveTask| task.fetching.take_if(|(of, _)| *of == call);
+        self.tasks.values_mut().find_map(taken).map(|(_, request)| request)
+    }
+
+    /// Keeps a run until the changes of its code are planned.
+    pub(crate) fn keep_run(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        request: Arc<FetchRequest>,
+        run: FinishedRun,
+    ) {
+        if let Some(task) = self.tasks.get_mut(&workflow) {
+            task.ran = Some((call, request, run));
         }
+    }
+
+    /// Takes the run of a call.
+    pub(crate) fn take_run(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+    ) -> Option<(Arc<FetchRequest>, FinishedRun)> {
+        let (of, request, run) = self.tasks.get_mut(&workflow)?.ran.take()?;
+        (of == call).then_some((request, run))
     }
 
     /// Reads blobs from the ledger, unless they are loaded already.

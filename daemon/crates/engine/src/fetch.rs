@@ -13,13 +13,15 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 use vector_core::planning_scene::StyleFile;
+use vector_core::run::RunOutcome;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
+use vector_place::{MissingFacts, Scene, SceneState};
 
 use crate::{Engine, EngineError, settings};
 
 /// A fetch for a call, with all that is needed to perform it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct FetchWork {
     pub request: Arc<FetchRequest>,
     /// The folder whose settings apply; None if the place has none.
@@ -27,6 +29,26 @@ pub struct FetchWork {
     /// For a project: the files of the scripts to check, relative to the project's folder. Scripts
     /// without a file are left out.
     pub files: HashMap<InstancePath, String>,
+    /// For code to run: a copy of the scene, and the state of the scene that it was taken from.
+    pub run_scene: Option<(Scene, SceneState)>,
+}
+
+/// The result of a fetch.
+#[derive(Debug)]
+pub enum FetchResult {
+    /// The answer of the call.
+    Answer(Json),
+    Run(Box<FinishedRun>),
+}
+
+/// A run on a copy of the scene.
+#[derive(Debug)]
+pub struct FinishedRun {
+    pub outcome: RunOutcome,
+    /// What the run read of an open place that is not known.
+    pub missing: MissingFacts,
+    /// The state of the scene that it ran on.
+    pub state: SceneState,
 }
 
 impl FetchWork {
@@ -38,6 +60,7 @@ impl FetchWork {
                 format!("Checking {} scripts", wanted.scripts.len())
             }
             FetchRequest::Specs(wanted) => format!("Running {} specs", wanted.specs.len()),
+            FetchRequest::Run(_) => "Running code".to_owned(),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
@@ -53,12 +76,14 @@ impl Engine {
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
         let request = Arc::clone(self.executor.find_fetch(call)?);
         let files = self.script_files_for(&request);
-        Some(FetchWork { request, folder: self.settings_folder(), files })
+        let run_scene = matches!(*request, FetchRequest::Run(_))
+            .then(|| (self.planner.scene.fork(), self.planner.scene.state()));
+        Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
     }
 
     /// Drops the fetch of a call: its result is not needed any more.
     pub fn end_fetch(&mut self, call: Seq) {
-        self.executor.end_fetch(call);
+        drop(self.executor.end_fetch(call));
     }
 
     /// Returns the files of the scripts that a fetch checks.
@@ -75,7 +100,7 @@ impl Engine {
     }
 
     /// Records the result of a fetch, or the reason it failed. If the call is settled already, the
-    /// result is dropped.
+    /// result is dropped. What a run changed is planned when the workflow is run next.
     ///
     /// # Errors
     /// The ledger cannot be read or written.
@@ -83,10 +108,18 @@ impl Engine {
         &mut self,
         workflow: Seq,
         call: Seq,
-        seen: Result<Json, String>,
+        seen: Result<FetchResult, String>,
     ) -> Result<(), EngineError> {
-        self.end_fetch(call);
-        let result = seen.map(Plan::Answer).map_err(Refusal);
+        let request = self.executor.end_fetch(call);
+        let result = match (seen, request) {
+            (Ok(FetchResult::Run(run)), Some(request)) => {
+                self.executor.keep_run(workflow, call, request, *run);
+                return Ok(());
+            }
+            (Ok(FetchResult::Run(_)), None) => return Ok(()),
+            (Ok(FetchResult::Answer(answer)), _) => Ok(Plan::Answer(answer)),
+            (Err(why), _) => Err(Refusal(why)),
+        };
         let planned = WorkflowInput::Planned { call, result, after: Vec::new() };
         match self.handle_input(workflow, planned) {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
@@ -166,7 +199,8 @@ mod tests {
             assert!(Arc::ptr_eq(&first.request, &again.request), "call {call} was planned again");
         }
         let [(one, call), (_, other)] = tasks;
-        engine.record_fetch_result(one, call, Ok(json!({ "passed": 1 }))).unwrap();
+        let passed = FetchResult::Answer(json!({ "passed": 1 }));
+        engine.record_fetch_result(one, call, Ok(passed)).unwrap();
         assert!(engine.find_fetch(call).is_none() && engine.find_fetch(other).is_some());
         assert_eq!(engine.run(one).unwrap(), NextStep::Nothing);
     }

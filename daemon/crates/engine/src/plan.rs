@@ -3,15 +3,18 @@
 //! The tools themselves decide what a call proposes or answers. This module does what surrounds it:
 //! questions to Studio, fetches, the check against project files, and the overlay.
 
+use scene_schemas::Fingerprint;
 use scene_schemas::api::{ListedScript, ScriptPage};
 use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
-use vector_core::tools::{self, Plan, ToolSpec};
+use vector_core::tools::{self, FetchRequest, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 
+use crate::fetch::FinishedRun;
 use crate::parallel_reading;
+use crate::planner::Planner;
 use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
 
 const PAGE_SIZE: u64 = 100;
@@ -128,10 +131,16 @@ impl Engine {
         self.planner.scene.begin_scope(call);
         self.planner.scene.set_readers(parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
+        let ran = self.executor.take_run(workflow, call);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
         } else if is_own && tool == RESTORE {
             self.plan_restore(call, args, &base)?
+        } else if let Some((request, run)) = ran.filter(|(_, run)| self.is_run_valid(run)) {
+            if self.ask_for_run(&run) {
+                return Ok(false);
+            }
+            self.plan_run(call, &request, &run, &base)
         } else {
             let seen = self.planner.planned_texts.get(&call);
             tools::plan_call(
@@ -171,5 +180,43 @@ impl Engine {
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
         self.planner.keep_overlay(&records, mark);
         Ok(false)
+    }
+
+    /// Whether the scene is still as it was when the run began. Otherwise the code runs again.
+    fn is_run_valid(&self, run: &FinishedRun) -> bool {
+        run.state == self.planner.scene.state()
+    }
+
+    /// Asks Studio for what a run read and what is not known. The code runs again then. Returns false
+    /// if everything is known, or Studio was asked too often.
+    fn ask_for_run(&mut self, run: &FinishedRun) -> bool {
+        if run.missing.is_empty() || !self.planner.count_question() {
+            return false;
+        }
+        let Some(studio) = self.studio_mut() else {
+            return false;
+        };
+        studio.request_missing(run.missing.clone());
+        true
+    }
+
+    fn plan_run(
+        &mut self,
+        call: Seq,
+        request: &FetchRequest,
+        run: &FinishedRun,
+        base: &Fingerprint,
+    ) -> Result<Plan, Refusal> {
+        if !run.missing.is_empty() {
+            return refuse!(
+                "run_luau: The code reads more of the place than Studio can tell in one go. Let it \
+                 read less at once: fewer instances, or fewer of their properties."
+            );
+        }
+        let FetchRequest::Run(request) = request else {
+            return refuse!("run_luau: The result of the run is missing; call it again.");
+        };
+        let Planner { scene, blobs, .. } = &mut self.planner;
+        tools::plan_run(call, request, &run.outcome, scene, base, blobs)
     }
 }

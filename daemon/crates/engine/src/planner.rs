@@ -15,6 +15,9 @@ use vector_core::workflow::PendingStatus;
 
 use crate::executor::Executor;
 
+/// How often one call may ask questions before it is refused.
+const MAX_ROUNDS: usize = 64;
+
 /// The state of the questions to Studio.
 #[derive(Debug, Default)]
 pub(crate) struct AskedQuestions {
@@ -98,6 +101,12 @@ impl Planner {
             self.scene.scene_mut().forget_facts();
         }
         self.scene.set_implicit_target(implicit_target);
+    }
+
+    /// Counts a question of the call being planned. Returns false if it has asked too often.
+    pub(crate) fn count_question(&mut self) -> bool {
+        self.questions.rounds += 1;
+        self.questions.rounds <= MAX_ROUNDS
     }
 
     /// Whether any call has asked Studio something and is not settled.

@@ -23,9 +23,6 @@ use crate::target::LiveDriver;
 use crate::target::studio::{self, ObservedState, PreparedActions, StudioTarget};
 use crate::{Engine, EngineError, workflow_state};
 
-/// How often one call may ask questions before it is refused.
-const MAX_ROUNDS: usize = 64;
-
 impl Engine {
     /// Handles a restart of the plugin: empties the mirror, which Studio has to fill again, and
     /// drops all questions.
@@ -152,8 +149,7 @@ impl Engine {
             self.planner.questions.own_question = Some((number, call));
             return true;
         }
-        self.planner.questions.rounds += 1;
-        if missing.is_empty() || self.planner.questions.rounds > MAX_ROUNDS {
+        if missing.is_empty() || !self.planner.count_question() {
             return false;
         }
         live.studio_mut().request_missing(missing);

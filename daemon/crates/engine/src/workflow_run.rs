@@ -6,7 +6,6 @@ use std::sync::Arc;
 use scene_schemas::Refusal;
 use scene_schemas::entry::{Approver, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal, Row};
-use serde_json::Value as Json;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::ProposalDraft;
@@ -16,7 +15,7 @@ use vector_ledger::Ledger;
 use vector_providers::answer::ModelAnswer;
 use vector_providers::http::HttpError;
 
-use crate::fetch::FetchWork;
+use crate::fetch::{FetchResult, FetchWork};
 use crate::model_request::ModelRequest;
 use crate::{
     Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest, read_member_rows,
@@ -112,7 +111,7 @@ impl WorkflowRun {
     pub fn record_fetch_result(
         &mut self,
         call: Seq,
-        fetched: Result<Json, String>,
+        fetched: Result<FetchResult, String>,
     ) -> Result<(), EngineError> {
         self.engine.record_fetch_result(self.workflow, call, fetched)
     }

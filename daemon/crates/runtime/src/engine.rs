@@ -93,12 +93,24 @@ fn limit_work(lua: &Lua, meter: Rc<Meter>) {
             Look::Noted => meter.note(trace(lua)),
             Look::Exhausted => {
                 if Value::Thread(lua.current_thread()).to_pointer() != main {
+                    meter.note_stop(|| position(lua));
                     return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
                 }
             }
         }
         Ok(VmState::Continue)
     });
+}
+
+/// The name and line of the running script.
+fn position(lua: &Lua) -> Option<String> {
+    let trace = lua.traceback(None, 0).ok()?.to_string_lossy();
+    let is_line = |at: &&str| {
+        let number = at.rsplit_once(':').map(|(_, line)| line);
+        !at.starts_with('[') && number.is_some_and(|it| it.parse::<u32>().is_ok())
+    };
+    let mut places = trace.lines().filter_map(|line| line.split_whitespace().next());
+    places.find(is_line).map(str::to_owned)
 }
 
 /// The position of the running script, without the engine's own frames.

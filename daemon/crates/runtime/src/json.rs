@@ -119,9 +119,21 @@ pub fn to_luau(lua: &Lua, json: &Json) -> Result<Value> {
     }
 }
 
-/// Converts a script's result for the tests: tables become arrays or objects, other values their
-/// text.
+/// Maximum number of values in a result.
+const MAX_VALUES: usize = 1_000_000;
+
+/// Converts a script's result: tables become arrays or objects, other values their text. A cyclic or
+/// very large table is cut.
 pub fn from_luau(value: &Value) -> Json {
+    convert_result(value, 0, &mut MAX_VALUES.clone())
+}
+
+fn convert_result(value: &Value, depth: usize, left: &mut usize) -> Json {
+    if depth > DEEPEST || *left == 0 {
+        return Json::from("…");
+    }
+    *left -= 1;
+    let mut below = |value: &Value| convert_result(value, depth + 1, left);
     match value {
         Value::Nil => Json::Null,
         Value::Boolean(it) => Json::from(*it),
@@ -131,12 +143,12 @@ pub fn from_luau(value: &Value) -> Json {
         Value::String(it) => Json::from(it.to_string_lossy()),
         Value::Table(it) if it.raw_len() > 0 => {
             let items = 1..=it.raw_len();
-            items.map(|at| from_luau(&it.raw_get::<Value>(at).unwrap_or(Value::Nil))).collect()
+            items.map(|at| below(&it.raw_get::<Value>(at).unwrap_or(Value::Nil))).collect()
         }
         Value::Table(it) => {
             let pairs = it.pairs::<Value, Value>().filter_map(Result::ok);
             let pairs =
-                pairs.map(|(key, value)| (key.to_string().unwrap_or_default(), from_luau(&value)));
+                pairs.map(|(key, value)| (key.to_string().unwrap_or_default(), below(&value)));
             Json::Object(pairs.collect())
         }
         other => Json::from(other.to_string().unwrap_or_default()),

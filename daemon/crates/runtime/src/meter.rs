@@ -1,6 +1,8 @@
 //! The work of scripts, in units that are the same on every machine, and in real time.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Virtual seconds per unit of work.
@@ -47,6 +49,29 @@ pub struct Meter {
     most_frame_units: Cell<u64>,
     /// How long one resumption may run before it is considered an endless loop, as in Studio.
     allowed: Duration,
+    stop: Option<StopSignal>,
+    /// Where the first script was stopped.
+    stopped_at: RefCell<Option<String>>,
+}
+
+/// Tells whether scripts have to stop.
+#[derive(Clone)]
+pub(crate) struct StopSignal(Rc<dyn Fn() -> bool>);
+
+impl StopSignal {
+    pub(crate) fn new(is_set: impl Fn() -> bool + 'static) -> Self {
+        Self(Rc::new(is_set))
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for StopSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StopSignal").field(&self.is_set()).finish()
+    }
 }
 
 /// The action at a safepoint.
@@ -73,7 +98,14 @@ impl Meter {
             frame_units: Cell::default(),
             most_frame_units: Cell::default(),
             allowed,
+            stop: None,
+            stopped_at: RefCell::default(),
         }
+    }
+
+    /// Also stops scripts when the signal is set.
+    pub(crate) fn with_stop(self, stop: StopSignal) -> Self {
+        Self { stop: Some(stop), ..self }
     }
 
     pub(crate) fn step(&self) -> Look {
@@ -92,7 +124,25 @@ impl Meter {
     }
 
     fn is_exhausted(&self) -> bool {
-        self.began.get().is_some_and(|began| began.elapsed() > self.allowed)
+        self.began.get().is_some_and(|began| began.elapsed() > self.allowed) || self.is_stopped()
+    }
+
+    /// Whether the stop signal is set.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(StopSignal::is_set)
+    }
+
+    /// Records where a script was stopped, if it is the first.
+    pub(crate) fn note_stop(&self, trace: impl FnOnce() -> Option<String>) {
+        let mut stopped_at = self.stopped_at.borrow_mut();
+        if stopped_at.is_none() {
+            *stopped_at = trace();
+        }
+    }
+
+    /// Returns where the first script was stopped: its name and line.
+    pub(crate) fn stopped_at(&self) -> Option<String> {
+        self.stopped_at.borrow().clone()
     }
 
     /// Ends the time of this resumption.

@@ -3,22 +3,22 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mlua::{Lua, Table, Value};
 use rustc_hash::FxHashMap;
-use vector_core::run::{RunChanges, RunOutcome, RunOutput};
+use vector_core::run::{RunChanges, RunOutcome, RunOutput, RunRequest};
 use vector_place::{Node, Scene, StoredVariant};
 
 use crate::engine::{Engine, EngineExtension};
-use crate::meter::Meter;
+use crate::meter::{Meter, StopSignal};
 use crate::{changes, convert, json};
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy)]
 pub struct RunLimits {
-    /// How long a script may run without yielding, in real time.
-    pub resumption: Duration,
+    /// How long the run may take, in real time.
+    pub real: Duration,
     /// How long the run may take on the simulated clock, in seconds.
     pub seconds: f64,
     /// Memory of the VM in bytes.
@@ -27,24 +27,27 @@ pub struct RunLimits {
 
 impl Default for RunLimits {
     fn default() -> Self {
-        Self { resumption: Duration::from_secs(10), seconds: 60.0, memory: 512 << 20 }
+        Self { real: Duration::from_secs(10), seconds: 60.0, memory: 512 << 20 }
     }
 }
 
 /// A frame of the simulated clock, in seconds.
 const FRAME: f64 = 1.0 / 60.0;
 
-/// Runs a script on a copy of a scene. Errors of the script are part of the outcome.
+/// Runs a script on a scene, which is not changed. Errors of the script are part of the outcome.
+/// `is_cancelled` is called often, and ends the run when it returns true.
 ///
 /// # Errors
 /// The runtime itself failed, for example because the run needs more memory than it may use.
 pub fn run_script(
     scene: &Scene,
-    source: &str,
-    name: &str,
+    request: &RunRequest,
     limits: RunLimits,
+    is_cancelled: Rc<dyn Fn() -> bool>,
 ) -> Result<RunOutcome, String> {
-    let meter = Rc::new(Meter::new(limits.resumption));
+    let began = Instant::now();
+    let stop = StopSignal::new(move || is_cancelled() || began.elapsed() > limits.real);
+    let meter = Rc::new(Meter::new(limits.real).with_stop(stop));
     let none = EngineExtension { classes: &[], place: &[] };
     let engine = Engine::start(&meter, none, |_, _| Ok(())).map_err(|error| error.to_string())?;
     let handles = Handles::new(scene);
@@ -62,7 +65,7 @@ pub fn run_script(
         engine.lua.set_memory_limit(limits.memory)?;
         let root = handles.handle(scene.root());
         call::<()>(&engine, "openScene", root)?;
-        drive(&engine, &handles, source, name, limits)
+        drive(&engine, &handles, request, limits, &meter)
     });
     run.map_err(|error| error.to_string())
 }
@@ -79,12 +82,13 @@ pub(crate) fn call<T: mlua::FromLuaMulti>(
 fn drive(
     engine: &Engine,
     handles: &Handles<'_>,
-    source: &str,
-    name: &str,
+    request: &RunRequest,
     limits: RunLimits,
+    meter: &Meter,
 ) -> mlua::Result<RunOutcome> {
+    let name = request.name.as_str();
     let context: Table = call(engine, "context", (name, "plugin"))?;
-    let text = engine.lua.create_string(source)?;
+    let text = engine.lua.create_string(&request.source)?;
     let state: Table = call(engine, "run", (text, name, context))?;
     let is_done = || state.get::<bool>("done");
     let mut stopped = None;
@@ -93,9 +97,14 @@ fn drive(
         let wants_frames: bool = call(engine, "wantsFrames", ())?;
         let due: Option<f64> = call(engine, "nextDue", ())?;
         let Some(wait) = (if wants_frames { Some(FRAME) } else { due }) else {
-            stopped = Some(end_of_thread(engine)?);
+            stopped = Some(end_of_thread(engine, meter)?);
             break;
         };
+        if meter.is_stopped() {
+            let real = limits.real.as_secs_f64();
+            stopped = Some(format!("The code took longer than {real} s and was stopped."));
+            break;
+        }
         if now + wait > limits.seconds {
             let seconds = limits.seconds;
             stopped =
@@ -124,11 +133,18 @@ fn drive(
 
 /// Why a script has not come to its end although nothing is left to happen: it was stopped for its
 /// time, or waits forever.
-fn end_of_thread(engine: &Engine) -> mlua::Result<String> {
+fn end_of_thread(engine: &Engine, meter: &Meter) -> mlua::Result<String> {
     let errors = engine.table.get::<Table>("errors")?;
     let last = errors.sequence_values::<Table>().last().transpose()?;
     match last {
-        Some(error) => error.get("text"),
+        Some(error) => {
+            let text: String = error.get("text")?;
+            // The stop of an endless loop has no position of its own.
+            Ok(match meter.stopped_at() {
+                Some(at) => format!("{at}: {text}"),
+                None => text,
+            })
+        }
         None => Ok("The script waits for something that cannot happen here.".to_owned()),
     }
 }

@@ -10,6 +10,7 @@ use vector_place::{Node, Scene, SceneSnapshot};
 use vector_render::{SolidSet, ViewDirection};
 
 use crate::proposal::text_of;
+use crate::run::RunRequest;
 
 /// A request to the shell.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub enum FetchRequest {
     /// The diagnostics of scripts.
     Diagnostics(Box<DiagnosticsRequest>),
     Specs(Box<SpecsRequest>),
+    /// A script to run on a copy of the scene.
+    Run(RunRequest),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,

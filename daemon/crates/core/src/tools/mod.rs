@@ -39,6 +39,7 @@ mod rename_instance;
 mod render_scene;
 mod replace_text;
 mod reveal;
+mod run_luau;
 mod run_tests;
 mod search_files;
 mod set_properties;
@@ -64,13 +65,14 @@ use std::sync::Arc;
 use scene_schemas::Fingerprint;
 use scene_schemas::api::PluginQuery;
 use scene_schemas::entry::{InteractionMode, Phase, Seq};
-use scene_schemas::proposal::{Conflict, ImplicitTarget, Proposal};
+use scene_schemas::proposal::{Conflict, Proposal};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use schemars::Schema;
 use serde_json::Value as Json;
 
 use crate::planning_scene::PlanningScene;
 use crate::proposal::{BlobStore, ProposalDraft, SeenTexts};
+use crate::run::{RunOutcome, RunRequest};
 
 pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
@@ -91,6 +93,7 @@ pub static TOOLS: &[ToolSpec] = &[
     get_dependency_graph::TOOL,
     get_diagnostics::TOOL,
     validate_syntax::TOOL,
+    run_luau::TOOL,
     run_tests::TOOL,
     get_active_script::TOOL,
     list_selection::TOOL,
@@ -192,6 +195,8 @@ pub enum ToolAction {
     Fetch(fn(Json, &PlanningScene) -> Result<PluginQuery, Refusal>),
     /// Requests data from the shell that is not in the scene.
     Look(fn(Json, &PlanningScene) -> Result<FetchRequest, Refusal>),
+    /// Runs code on a copy of the scene. What it changed becomes a proposal: see [`plan_run`].
+    Run(fn(Json) -> Result<RunRequest, Refusal>),
     /// Sends a message to the user, or reports on the task.
     Talk(fn(Json) -> Result<ModelAction, Refusal>),
 }
@@ -292,21 +297,39 @@ pub fn plan_call(
         ToolAction::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
         ToolAction::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
         ToolAction::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
+        ToolAction::Run(run) => {
+            run(args).map(FetchRequest::Run).map(Arc::new).map(Plan::Look).map_err(named)
+        }
         ToolAction::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
         ToolAction::Change(change) => {
-            scene.begin_scope(call);
-            let mark = scene.journal_mark();
-            let seen = seen.cloned().unwrap_or_default();
-            let planned = draft_change(change, args, default_target, scene, base, blobs, seen);
-            if !matches!(planned, Ok(Plan::Propose(..))) {
-                scene.rollback(mark);
-            }
-            match planned.map_err(&named)? {
+            let planned = propose(call, scene, base, blobs, |draft| {
+                draft.set_seen_texts(seen.cloned().unwrap_or_default());
+                draft.set_implicit_target(default_target);
+                change(args, draft)
+            });
+            match planned.map_err(named)? {
                 Plan::Conflict(refusal, conflict) => Ok(Plan::Conflict(named(refusal), conflict)),
                 plan => Ok(plan),
             }
         }
     }
+}
+
+/// Plans what a run changed. The scene must be as it was when the run began.
+///
+/// # Errors
+/// The code failed, or a change is not possible in this place.
+pub fn plan_run(
+    call: Seq,
+    request: &RunRequest,
+    outcome: &RunOutcome,
+    scene: &mut PlanningScene,
+    base: &Fingerprint,
+    blobs: &BlobStore,
+) -> Result<Plan, Refusal> {
+    let planned =
+        propose(call, scene, base, blobs, |draft| run_luau::draft_run(request, outcome, draft));
+    planned.map_err(|refusal| Refusal(format!("{}: {refusal}", run_luau::TOOL.name)))
 }
 
 /// Returns the reason that a tool needing Studio cannot be called on a file.
@@ -337,25 +360,40 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
             draft.set_implicit_target(default_target);
             change(args, draft).map_err(named)
         }
+        ToolAction::Run(_) => {
+            refuse!(
+                "Code that has run cannot be edited here; reject the proposal and ask for it again."
+            )
+        }
         ToolAction::Read(_) | ToolAction::Talk(_) | ToolAction::Fetch(_) | ToolAction::Look(_) => {
             refuse!("`{name}` does not change anything; use a tool that does.")
         }
     }
 }
 
-fn draft_change(
-    change: fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>,
-    args: Json,
-    default_target: Option<ImplicitTarget>,
+/// Drafts a change. Unless it becomes a proposal, the scene is unchanged.
+fn propose(
+    call: Seq,
     scene: &mut PlanningScene,
     base: &Fingerprint,
     blobs: &BlobStore,
-    seen: SeenTexts,
+    change: impl FnOnce(&mut ProposalDraft<'_>) -> Result<Json, Refusal>,
 ) -> Result<Plan, Refusal> {
-    let mut draft = ProposalDraft::new(scene, blobs);
-    draft.set_seen_texts(seen);
-    draft.set_implicit_target(default_target);
-    let mut answer = match (change(args, &mut draft), draft.take_conflict()) {
+    scene.begin_scope(call);
+    let mark = scene.journal_mark();
+    let planned = draft_change(ProposalDraft::new(scene, blobs), base, change);
+    if !matches!(planned, Ok(Plan::Propose(..))) {
+        scene.rollback(mark);
+    }
+    planned
+}
+
+fn draft_change(
+    mut draft: ProposalDraft<'_>,
+    base: &Fingerprint,
+    change: impl FnOnce(&mut ProposalDraft<'_>) -> Result<Json, Refusal>,
+) -> Result<Plan, Refusal> {
+    let mut answer = match (change(&mut draft), draft.take_conflict()) {
         (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
         (answer, _) => answer?,
     };

@@ -21,11 +21,7 @@ const PROPERTIES: PeerCounterpart = Tools(&["get_properties"]);
 const SHOT: PeerCounterpart = Tools(&["render_scene"]);
 const ASSET: PeerCounterpart = Tools(&["insert_asset"]);
 const PLACES: PeerCounterpart = Tools(&["list_sessions"]);
-const CODE: PeerCounterpart = Instead(
-    "Vector does not run code in the place: propose the change itself with create_instance, \
-     set_properties, clone_instance or write_script; propose_changes takes several at once. \
-     run_tests runs specs.",
-);
+const CODE: PeerCounterpart = Tools(&["run_luau"]);
 const PLAY: PeerCounterpart = Instead(
     "Vector cannot playtest: ask the user to. run_tests runs specs, get_diagnostics checks scripts.",
 );
@@ -100,7 +96,6 @@ const COUNTERPARTS: &[(&str, PeerCounterpart)] = &[
     ("get_request_status", Tools(&["proposal_status"])),
     ("execute_luau", CODE),
     ("run_code", CODE),
-    ("run_luau", CODE),
     ("run_script", CODE),
     ("eval_server_runtime", CODE),
     ("eval_client_runtime", CODE),
@@ -156,7 +151,7 @@ mod tests {
         let edit = find_counterpart("edit_script", |_| true).unwrap();
         assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
         assert_eq!(find_counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");
-        assert!(find_counterpart("execute_luau", |_| true).unwrap().contains("does not run code"));
+        assert_eq!(find_counterpart("execute_luau", |_| true).unwrap(), "Use `run_luau`.");
         // Vector's own model has no tool for sessions.
         let own = |name: &str| TOOLS.iter().any(|tool| tool.name == name);
         assert_eq!(find_counterpart("get_place_info", own).unwrap(), "Use `list_children`.");

@@ -74,6 +74,15 @@ fn run(
         }
         ToolAction::Change(change) => change(args, draft),
         ToolAction::Talk(talk) => talk(args).map(|_| Json::Null),
+        ToolAction::Run(_) => refuse!(
+            "`{name}` makes a proposal of its own and cannot be part of another. {}",
+            if is_listed {
+                "Put it into a separate file, or use --keep-going, which treats each line \
+                 separately."
+            } else {
+                "Call it outside of propose_changes."
+            }
+        ),
         ToolAction::Fetch(_) | ToolAction::Look(_) => refuse!(
             "`{name}` changes nothing and cannot be part of a proposal. {}",
             if is_listed {

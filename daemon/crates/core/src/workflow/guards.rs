@@ -223,6 +223,12 @@ pub(super) fn check_plan(
     let Some(own) = state.workflow(workflow) else {
         return Ok(plan);
     };
+    if matches!(plan, Plan::Propose(..)) && own.interaction != InteractionMode::Act {
+        return refuse!(
+            "run_luau: This mode does not allow changes, and the code changes the place. Only ask \
+             questions with it."
+        );
+    }
     let Some(guards) = &own.guards else {
         return Ok(plan);
     };

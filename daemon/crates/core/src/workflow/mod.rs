@@ -281,9 +281,9 @@ impl Workflow {
     }
 
     /// Returns the answers of calls that changed nothing, in order.
-    pub fn answers(&self) -> impl Iterator<Item = &Json> {
+    pub fn answers(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.calls.values().filter_map(|call| match &call.status {
-            CallStatus::Answered(answer) if !answer.is_null() => Some(answer),
+            CallStatus::Answered(answer) if !answer.is_null() => Some((call.tool.as_str(), answer)),
             _ => None,
         })
     }

@@ -20,6 +20,9 @@ const COMPARED: usize = 300;
 /// The tool that reformats whole texts without replacing content.
 const LAYS_OUT: &str = "format";
 
+/// The tool whose code reads the texts that it edits.
+const RUNS_CODE: &str = "run_luau";
+
 /// The lines in the prompt, by script path.
 #[derive(Default)]
 struct ReadLines {
@@ -38,6 +41,9 @@ pub(super) fn check_read(
     proposal: &Proposal,
     tool: &str,
 ) -> Result<(), Refusal> {
+    if tool == RUNS_CODE {
+        return Ok(());
+    }
     let reading = ReadLines::from_chain(chain, own);
     let edited = proposal.commands.iter().enumerate().filter_map(|(at, command)| match command {
         // Scripts created by this proposal are known, and empty edits overwrite nothing.

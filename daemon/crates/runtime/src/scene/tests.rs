@@ -14,14 +14,19 @@ fn obby() -> Scene {
     Scene::decode(&std::fs::read(path).unwrap()).unwrap()
 }
 
+fn run_within(scene: &Scene, source: &str, limits: RunLimits) -> Result<RunOutcome, String> {
+    let request = RunRequest { source: source.to_owned(), name: "Test".to_owned(), title: None };
+    run_script(scene, &request, limits, Rc::new(|| false))
+}
+
 #[track_caller]
 fn run(scene: &Scene, source: &str) -> RunOutcome {
-    run_script(scene, source, "Test", RunLimits::default()).unwrap()
+    run_within(scene, source, RunLimits::default()).unwrap()
 }
 
 #[track_caller]
 fn fails(source: &str, limits: RunLimits, why: &str) {
-    let outcome = run_script(&obby(), source, "Test", limits).unwrap();
+    let outcome = run_within(&obby(), source, limits).unwrap();
     let error = outcome.result.unwrap_err();
     assert!(error.contains(why), "{error}");
 }
@@ -103,13 +108,16 @@ fn output_errors_and_waits_are_reported() {
 
 #[test]
 fn runs_are_bounded_and_reach_nothing() {
-    let short = RunLimits { resumption: Duration::from_millis(200), ..RunLimits::default() };
+    let short = RunLimits { real: Duration::from_millis(200), ..RunLimits::default() };
     fails("while true do end", short, "exhausted allowed execution time");
     fails("while true do pcall(function() while true do end end) end", short, "exhausted");
+    let waiting = "while true do task.wait() end";
+    let endless = RunLimits { seconds: 1e9, ..short };
+    fails(waiting, endless, "took longer than 0.2 s");
     let limits = RunLimits { memory: 64 << 20, ..RunLimits::default() };
     let filling =
         "local all = {} while true do table.insert(all, string.rep('x', 1e6) .. #all) end";
-    match run_script(&obby(), filling, "Test", limits) {
+    match run_within(&obby(), filling, limits) {
         Ok(outcome) => assert!(outcome.result.unwrap_err().contains("memory")),
         Err(error) => assert!(error.contains("memory"), "{error}"),
     }
@@ -123,7 +131,28 @@ fn runs_are_bounded_and_reach_nothing() {
             );
         }
         let source = format!("local found = {{}}\n{source}return #found");
-        let outcome = run_script(&obby(), &source, "Test", limits).unwrap();
+        let outcome = run_within(&obby(), &source, limits).unwrap();
         assert_eq!(outcome.result, Ok(json!(0)), "{reach}");
     }
+}
+
+#[test]
+fn cyclic_and_strange_results_are_cut() {
+    let found = run(&obby(), "local it = { 1 } it[2] = it return it").result.unwrap();
+    assert_eq!(found[0], 1);
+    assert_eq!(found[1][1][0], 1);
+    let wide = "local it = {} for index = 1, 4 do it[index] = it end return it";
+    run(&obby(), wide).result.unwrap();
+    let found =
+        run(&obby(), "return { workspace, Vector3.one, print ~= nil, 0/0 }").result.unwrap();
+    assert_eq!(found[0], "Workspace");
+    assert_eq!(found[2], true);
+}
+
+#[test]
+fn run_ends_when_it_is_cancelled() {
+    let request =
+        RunRequest { source: "while true do end".to_owned(), name: "Test".to_owned(), title: None };
+    let outcome = run_script(&obby(), &request, RunLimits::default(), Rc::new(|| true)).unwrap();
+    assert!(outcome.result.is_err());
 }
