@@ -109,7 +109,9 @@ fn position(lua: &Lua) -> Option<String> {
         let number = at.rsplit_once(':').map(|(_, line)| line);
         !at.starts_with('[') && number.is_some_and(|it| it.parse::<u32>().is_ok())
     };
-    let mut places = trace.lines().filter_map(|line| line.split_whitespace().next());
+    let mut places = trace
+        .lines()
+        .filter_map(|line| Some(line.split_whitespace().next()?.trim_end_matches(':')));
     places.find(is_line).map(str::to_owned)
 }
 
