@@ -30,7 +30,7 @@ fn unknown_tool_is_refused_with_the_nearest_by_meaning() {
          all tools."
     );
     let text = refused(&mut client, "execute_luau", &json!({ "code": "print(1)" }));
-    assert!(text.contains("does not run code") && text.contains("propose_changes"), "{text}");
+    assert!(text.contains("Use `run_luau`"), "{text}");
     let text = refused(&mut client, "read_scripts", &json!({}));
     assert!(text.contains("Did you mean `read_script`"), "{text}");
     let text =
