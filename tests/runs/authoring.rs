@@ -17,6 +17,8 @@ use vector_place::diff::{SceneDifference, diff_scenes};
 use vector_place::{FileFormat, Scene};
 use vector_tests::cases::cases;
 
+use super::scripts::scripts;
+
 /// Saves the services that a place has.
 const SAVE: &str = "
 local services = {}
@@ -28,18 +30,6 @@ end
 local bytes = game:GetService('SerializationService'):SerializeInstancesAsync(services)
 return buffer.tostring(game:GetService('EncodingService'):Base64Encode(bytes))
 ";
-
-fn scripts() -> Vec<(String, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("runs/scripts");
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let read = |file: PathBuf| {
-        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        (name, fs::read_to_string(file).unwrap())
-    };
-    let mut all: Vec<_> = entries.map(read).collect();
-    all.sort();
-    all
-}
 
 /// Plans the changes of a run on its scene and returns the scene with them.
 fn plan(scene: &Scene, outcome: &RunOutcome) -> PlanningScene {

@@ -1,6 +1,7 @@
 //! Scripts that run on places: what they see, and what they change.
 
 mod authoring;
+pub(crate) mod scripts;
 
 use std::fs;
 use std::rc::Rc;

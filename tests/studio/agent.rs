@@ -13,13 +13,13 @@ use super::{Desk, click, eval, until, until_shown, until_there};
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
 
 /// An agent that makes calls on other threads, while Studio continues.
-struct Agent {
+pub(super) struct Agent {
     port: u16,
     token: String,
 }
 
 impl Agent {
-    fn of(desk: &Desk) -> Self {
+    pub(super) fn of(desk: &Desk) -> Self {
         Self { port: desk.daemon.port, token: Daemon::agent_token(desk.home.path()) }
     }
 
@@ -33,7 +33,7 @@ impl Agent {
     }
 
     /// Calls a tool; the answer arrives when the call is planned.
-    fn calls(&self, id: &str, tool: &str, args: Json) -> Receiver<Json> {
+    pub(super) fn calls(&self, id: &str, tool: &str, args: Json) -> Receiver<Json> {
         let call = json!({
             "connection": "agent", "client": "a test", "id": id, "tool": tool, "args": args,
             "hold": 60,
@@ -42,14 +42,14 @@ impl Agent {
     }
 
     /// Waits for the outcome of a call.
-    fn became(&self, call: &Json) -> Receiver<Json> {
+    pub(super) fn became(&self, call: &Json) -> Receiver<Json> {
         let path = format!("/api/agents/calls/{}?hold=60", call["call"]);
         self.send("GET", path, Json::Null)
     }
 }
 
 /// Runs Studio until the answer arrives.
-fn answered(studio: &Studio, answer: &Receiver<Json>) -> Json {
+pub(super) fn answered(studio: &Studio, answer: &Receiver<Json>) -> Json {
     let came = std::cell::OnceCell::new();
     until(studio, "an answer", |_| {
         if let Ok(answer) = answer.try_recv() {

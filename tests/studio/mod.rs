@@ -15,6 +15,7 @@ mod playtest;
 mod pointed;
 mod probe;
 mod recorder;
+mod runs;
 mod specs;
 
 use std::time::Duration;
@@ -41,6 +42,7 @@ mod hostile {
     mod joined;
     mod playtest;
     mod pointed;
+    mod runs;
 }
 
 /// The switches for the running test.

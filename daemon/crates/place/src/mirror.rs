@@ -175,6 +175,7 @@ fn storage_names(class: &str, name: &str) -> Vec<&'static str> {
         _ if name.starts_with('@') => vec![ATTRIBUTES],
         "Tags" => vec!["Tags"],
         SOURCE => vec![SOURCE],
+        "WorldPivot" if reflection::is_a(class, "Model") => vec!["WorldPivotData"],
         _ => match reflection::property_access(class, name) {
             Some(PropertyAccess::Stored(found)) => vec![found.name],
             Some(PropertyAccess::Migrated(migrated)) => migrated.to.to_vec(),

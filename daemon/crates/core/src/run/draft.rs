@@ -113,7 +113,12 @@ impl RunDraft<'_, '_> {
             }
             InstanceOrigin::CopiedWithin { root, of } => {
                 match self.copies.get_mut(root).and_then(|copies| copies.remove(of)) {
-                    Some(copy) => Ok(copy),
+                    Some(copy) => {
+                        if self.draft.scene().parent(copy) != Some(parent) {
+                            self.draft.move_to(copy, parent)?;
+                        }
+                        Ok(copy)
+                    }
                     None => self.copy(index, *of, parent, &placed.name),
                 }
             }
