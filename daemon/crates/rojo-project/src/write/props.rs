@@ -266,7 +266,8 @@ impl ChangePlanner<'_> {
     /// Returns a predicate for the properties of an instance that belong in the project file.
     fn project_properties(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
         let origin = &self.instance_at(number).origin;
-        let is_node = matches!(origin, InstanceOrigin::Node { .. });
+        let is_node =
+            matches!(origin, InstanceOrigin::Node { .. }) || self.has_class_of_node(number, node);
         let mut declared: Vec<String> = Vec::new();
         if let Some((project, names)) = mount_node(origin)
             && !is_node
@@ -287,6 +288,20 @@ impl ChangePlanner<'_> {
         }
         let class = self.scene.class(node).to_owned();
         move |name| is_node || declared.iter().any(|it| it == name || is_alias(&class, it, name))
+    }
+
+    /// Whether an instance is a folder that has its class from the project's node, such as a service.
+    /// Its own files know only the properties of a `Folder`.
+    fn has_class_of_node(&self, number: u32, node: Node) -> bool {
+        let origin = &self.instance_at(number).origin;
+        let InstanceOrigin::Folder { init: None, meta, .. } = origin else {
+            return false;
+        };
+        if mount_node(origin).is_none() || self.scene.class(node) == "Folder" {
+            return false;
+        }
+        let bytes = self.files.read_planned(meta).ok().flatten().unwrap_or_default();
+        read_json(&bytes).unwrap_or_default().get("className").is_none()
     }
 
     /// Checks that a project node is one instance only, which fails if the project is mounted
