@@ -19,7 +19,7 @@ use super::cases::make;
 use super::oracle::{ask, rojo};
 
 /// Every file of a folder with its bytes; folders end with a slash.
-pub(super) fn snapshot(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn snapshot(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(at) = open.pop() {

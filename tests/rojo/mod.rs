@@ -6,7 +6,7 @@
 mod cases;
 mod crash;
 mod edited;
-mod edits;
+pub(crate) mod edits;
 mod followed;
 mod large;
 mod looked;

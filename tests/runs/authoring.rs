@@ -45,7 +45,7 @@ fn plan(scene: &Scene, outcome: &RunOutcome) -> PlanningScene {
 }
 
 /// Runs a script on a scene, and returns the tree that it made, as the runtime saves it.
-fn run_and_save(scene: &Scene, source: &str, name: &str) -> (RunOutcome, Scene) {
+pub(super) fn run_and_save(scene: &Scene, source: &str, name: &str) -> (RunOutcome, Scene) {
     let saved: Vec<String> =
         scene.children(scene.root()).map(|it| format!("{:?}", scene.class(it))).collect();
     let source = format!(
@@ -83,7 +83,8 @@ fn check(
     unsaved: &HashSet<(String, String)>,
 ) {
     let (outcome, made) = run_and_save(scene, source, name);
-    let planned = plan(scene, &outcome);
+    let mut planned = plan(scene, &outcome).into_scene();
+    let planned = Scene::decode(&planned.encode().unwrap()).unwrap();
     let mut differences = diff_scenes(&made, &planned);
     differences.retain_mut(|difference| match difference {
         SceneDifference::Changed { class, properties, .. } => {

@@ -2,6 +2,7 @@
 
 mod authoring;
 pub(crate) mod scripts;
+mod targets;
 
 use std::fs;
 use std::rc::Rc;

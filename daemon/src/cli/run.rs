@@ -26,7 +26,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "code")]
     script: Option<PathBuf>,
     /// The code itself
-    #[arg(long, short, value_name = "LUAU", conflicts_with = "script")]
+    #[arg(long, short, value_name = "LUAU", conflicts_with = "script", allow_hyphen_values = true)]
     code: Option<String>,
     /// What the script changes, in a few words [default: its first comment]
     #[arg(long, value_name = "TEXT")]

@@ -26,6 +26,7 @@ const FILES: &[EngineFile] = &[
     ("services", include_str!("luau/services.luau")),
     ("files", include_str!("luau/files.luau")),
     ("encoding", include_str!("luau/encoding.luau")),
+    ("modules", include_str!("luau/modules.luau")),
     ("scene", include_str!("luau/scene.luau")),
     ("changes", include_str!("luau/changes.luau")),
     ("parts", include_str!("luau/parts.luau")),

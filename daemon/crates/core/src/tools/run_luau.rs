@@ -13,7 +13,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "run_luau",
     about: "Runs Luau on a copy of the place, like Studio's command bar. What it changed becomes one \
             proposal; code that only reads needs no approval. For bulk edits, geometry, counting. \
-            Returns {output, result}. Not here: terrain, physics, require, HTTP.",
+            Returns {output, result}. Not here: terrain, physics, HTTP.",
     schema: args::args_schema::<RunLuauArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Run(|json| plan(args::parse_args(json)?)),

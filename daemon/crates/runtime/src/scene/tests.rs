@@ -122,7 +122,7 @@ fn runs_are_bounded_and_reach_nothing() {
         Err(error) => assert!(error.contains("memory"), "{error}"),
     }
     let limits = RunLimits::default();
-    for reach in ["io", "os.execute", "os.getenv", "package", "require", "loadfile", "dofile"] {
+    for reach in ["io", "os.execute", "os.getenv", "package", "loadfile", "dofile"] {
         let mut source = String::new();
         for level in 0..6 {
             let _ = writeln!(
@@ -134,6 +134,14 @@ fn runs_are_bounded_and_reach_nothing() {
         let outcome = run_within(&obby(), &source, limits).unwrap();
         assert_eq!(outcome.result, Ok(json!(0)), "{reach}");
     }
+    // A script's own `require` finds instances; that of the VM, which reads files, is not there.
+    let source = "
+        local own = require
+        for level = 0, 10 do
+            local isThere, other = pcall(function() return getfenv(level).require end)
+            assert(not isThere or other == nil or other == own, level)
+        end";
+    assert_eq!(run(&obby(), source).result, Ok(json!(null)));
 }
 
 #[test]
@@ -155,4 +163,38 @@ fn run_ends_when_it_is_cancelled() {
         RunRequest { source: "while true do end".to_owned(), name: "Test".to_owned(), title: None };
     let outcome = run_script(&obby(), &request, RunLimits::default(), Rc::new(|| true)).unwrap();
     assert!(outcome.result.is_err());
+}
+
+#[test]
+fn modules_are_required_by_instance_and_by_path() {
+    let mut scene = obby();
+    let storage = scene.create(scene.root(), "ReplicatedStorage", "Modules");
+    let mut module = |name: &str, source: &str| {
+        let node = scene.create(storage, "ModuleScript", name);
+        scene.set_source(node, source.to_owned());
+    };
+    module("Price", "return { value = 5 }");
+    module("Shop", "local Price = require('./Price') Price.value += 1 return Price");
+    module("Same", "return require(script.Parent.Price)");
+    module("Loop", "return require('./Loop')");
+    module("Broken", "local it = nil\nreturn it.x");
+    module("Nothing", "");
+    module("Slow", "task.wait(2) return os.clock()");
+    let at = "local at = game.Modules ";
+    let value = |source: &str| run(&scene, &format!("{at}{source}")).result;
+    let source = "return { require(at.Shop).value, require(at.Same).value, \
+                  require('@game/Modules/Price') == require(at.Price), require(at.Slow) >= 2 }";
+    assert_eq!(value(source), Ok(json!([6, 6, true, true])));
+    for (module, why) in [
+        ("Loop", "Requested module experienced an error while loading"),
+        ("Broken", "Requested module experienced an error while loading"),
+        ("Nothing", "Module code did not return exactly one value"),
+    ] {
+        let outcome = run(&scene, &format!("{at}return require(at.{module})"));
+        assert!(outcome.result.clone().unwrap_err().contains(why), "{outcome:?}");
+    }
+    let outcome = run(&scene, &format!("{at}require(at.Broken)"));
+    assert_eq!(outcome.output[0].text, "Modules.Broken:2: attempt to index nil with 'x'");
+    let error = value("return require('./Price')").unwrap_err();
+    assert!(error.contains("require by a path works only in a script"), "{error}");
 }
