@@ -51,6 +51,14 @@ fn tested(ground: &mut Ground, source: &str) -> Seen {
     ground.run(&["test", &place.display().to_string()], "")
 }
 
+/// Runs code on a place without instances.
+fn ran(ground: &mut Ground, code: &str) -> Seen {
+    let place = ground.path("run.rbxlx");
+    fs::write(&place, xml("")).unwrap();
+    ground.note();
+    ground.run(&["run", &place.display().to_string(), "-c", code, "--yes"], "")
+}
+
 /// Starts a daemon on a home that was tampered with. Asserts that the token files are regular files
 /// that only the user can read, and that nothing was written through a link.
 #[track_caller]
@@ -172,6 +180,18 @@ attacks! { served: false;
                 let source = format!("return function() it('evil', function() {code} end) end");
                 tested(ground, &source)
             }).into();
+    code_that_reaches_out: Agent, "code of `run_luau` that reads files, runs programs, loads code, and asks the network"
+        => Exit(1, "The code failed, and nothing was changed"),
+        |ground| ["io.open('/etc/passwd')", "os.execute('id')", "os.getenv('HOME'):len()", "loadstring('return 1')()",
+            "require('/etc/passwd')", "require('./src/lib')", "getfenv(0).io.open('/etc/passwd')",
+            "getfenv(1).require('/etc/passwd')", "getfenv(print).native.wrap(0)",
+            "game:GetService('HttpService'):GetAsync('http://127.0.0.1')", "debug.setmetatable({}, {})",
+            "setmetatable(getmetatable(game), {})", "getmetatable(Vector3.one).x = 1", "string.rep = nil",
+            "package.loadlib('x', 'y')", "dofile('/etc/passwd')", "coroutine.wrap(function() while true do end end)()",
+            "local all = {} while true do all[#all + 1] = string.rep('x', 1e6) .. #all end",
+            "local function deep() return deep() + 1 end deep()",
+            "while true do Instance.new('Part') end", "local it = '' while true do print(it) it ..= 'x' end"]
+            .map(|code| ran(ground, code)).into();
     a_token_file_that_all_can_read: File, "a token file from before, which every user can read"
         => Instead("the daemon writes a new one that is the person's alone"),
         |ground| {
