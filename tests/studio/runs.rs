@@ -100,9 +100,8 @@ fn code_changes_an_open_place_as_if_it_had_run_there() {
             assert_eq!(became["outcome"]["state"], "done", "{name}: {became}");
         }
         let found = without_ids(studio.snapshot());
-        if found != expected {
-            panic!("{name}: {}", first_difference(&found, &expected, "game"));
-        }
+        let difference = first_difference(&found, &expected, "game");
+        assert!(found == expected, "{name}: {difference}");
         if state == "pending" {
             assert!(studio.undo(), "{name}");
             until(studio, "one undo step takes it back", |studio| studio.snapshot() == before);

@@ -20,6 +20,7 @@ mod find_instances;
 mod find_references;
 mod format;
 mod get_active_script;
+mod get_api;
 mod get_dependency_graph;
 mod get_diagnostics;
 mod get_properties;
@@ -91,6 +92,7 @@ pub static TOOLS: &[ToolSpec] = &[
     find_definition::TOOL,
     find_references::TOOL,
     get_dependency_graph::TOOL,
+    get_api::TOOL,
     get_diagnostics::TOOL,
     validate_syntax::TOOL,
     run_luau::TOOL,
