@@ -75,7 +75,7 @@ fn find_unsaved(scene: &Scene) -> HashSet<(String, String)> {
 }
 
 #[track_caller]
-fn check(
+pub(super) fn check(
     scene: &Scene,
     name: &str,
     source: &str,

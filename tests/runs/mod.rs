@@ -1,6 +1,7 @@
 //! Scripts that run on places: what they see, and what they change.
 
 mod authoring;
+mod random;
 pub(crate) mod scripts;
 mod targets;
 

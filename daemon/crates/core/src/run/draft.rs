@@ -60,26 +60,30 @@ struct RunDraft<'d, 's> {
 }
 
 impl RunDraft<'_, '_> {
-    /// Returns the deleted subtrees that something is moved out of or copied from.
+    /// Returns the deleted subtrees that something is moved out of or copied from, or that are part
+    /// of what is copied.
     fn needed_until_placed(&self, changes: &RunChanges) -> HashSet<Node> {
         let scene: &Scene = self.draft.scene();
         let deleted: HashSet<Node> = changes.deleted.iter().copied().collect();
-        let mut needed = HashSet::new();
+        let with_ancestors = |node| std::iter::successors(Some(node), |it| scene.parent(*it));
+        let (mut needed, mut copied) = (HashSet::new(), HashSet::new());
         if deleted.is_empty() {
             return needed;
         }
         for placed in &changes.placed {
-            let mut at = match placed.origin {
-                InstanceOrigin::Copied(node) | InstanceOrigin::Moved(node) => Some(node),
-                InstanceOrigin::CopiedWithin { .. } | InstanceOrigin::Created(_) => None,
-            };
-            while let Some(node) = at {
-                if deleted.contains(&node) {
-                    needed.insert(node);
+            let node = match placed.origin {
+                // What was moved into a copied instance is copied by itself.
+                InstanceOrigin::Copied(node) | InstanceOrigin::CopiedWithin { of: node, .. } => {
+                    copied.insert(node);
+                    node
                 }
-                at = scene.parent(node);
-            }
+                InstanceOrigin::Moved(node) => node,
+                InstanceOrigin::Created(_) => continue,
+            };
+            needed.extend(with_ancestors(node).filter(|it| deleted.contains(it)));
         }
+        let is_copied = |node: &Node| with_ancestors(*node).any(|it| copied.contains(&it));
+        needed.extend(deleted.iter().copied().filter(is_copied));
         needed
     }
 
