@@ -173,10 +173,11 @@ fn signature(facts: &ApiFacts, of: &TypeFacts, member: &Member) -> String {
         }
         match &it.default {
             Some(Json::String(default)) if default != "nil" => {
-                text.push_str(&format!(" = {default}"))
+                text.push_str(" = ");
+                text.push_str(default);
             }
             Some(default) if !default.is_null() && !default.is_string() => {
-                text.push_str(&format!(" = {default}"))
+                text.push_str(&format!(" = {default}"));
             }
             _ if of.is_optional(member, it) && !text.ends_with('?') => text.push('?'),
             _ => {}

@@ -74,23 +74,20 @@ fn run(
         }
         ToolAction::Change(change) => change(args, draft),
         ToolAction::Talk(talk) => talk(args).map(|_| Json::Null),
-        ToolAction::Run(_) => refuse!(
-            "`{name}` makes a proposal of its own and cannot be part of another. {}",
-            if is_listed {
-                "Put it into a separate file, or use --keep-going, which treats each line \
-                 separately."
-            } else {
-                "Call it outside of propose_changes."
-            }
-        ),
+        ToolAction::Run(_) => {
+            refuse!("`{name}` makes a proposal of its own. {}", call_outside(is_listed))
+        }
         ToolAction::Fetch(_) | ToolAction::Look(_) => refuse!(
             "`{name}` changes nothing and cannot be part of a proposal. {}",
-            if is_listed {
-                "Put it into a separate file, or use --keep-going, which treats each line \
-                 separately."
-            } else {
-                "Call it outside of propose_changes."
-            }
+            call_outside(is_listed)
         ),
+    }
+}
+
+fn call_outside(is_listed: bool) -> &'static str {
+    if is_listed {
+        "Put it into a separate file, or use --keep-going, which treats each line separately."
+    } else {
+        "Call it outside of propose_changes."
     }
 }
