@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mlua::{Lua, Table, Value};
+use mlua::{Lua, LuaString, Table, Value};
 use rustc_hash::FxHashMap;
 use vector_core::run::{RunChanges, RunOutcome, RunOutput, RunRequest};
 use vector_place::{Node, Scene, StoredVariant};
@@ -31,6 +31,10 @@ impl Default for RunLimits {
     }
 }
 
+/// Maximum number of printed lines that are kept, and maximum bytes of each.
+const MAX_LINES: usize = 10_000;
+const MAX_LINE: usize = 2_000;
+
 /// A frame of the simulated clock, in seconds.
 const FRAME: f64 = 1.0 / 60.0;
 
@@ -38,7 +42,7 @@ const FRAME: f64 = 1.0 / 60.0;
 /// `is_cancelled` is called often, and ends the run when it returns true.
 ///
 /// # Errors
-/// The runtime itself failed, for example because the run needs more memory than it may use.
+/// The runtime itself failed.
 pub fn run_script(
     scene: &Scene,
     request: &RunRequest,
@@ -67,7 +71,28 @@ pub fn run_script(
         call::<()>(&engine, "openScene", root)?;
         drive(&engine, &handles, request, limits, &meter)
     });
-    run.map_err(|error| error.to_string())
+    match run {
+        Ok(outcome) => Ok(outcome),
+        Err(error) if is_out_of_memory(&error) => Ok(RunOutcome {
+            output: Vec::new(),
+            result: Err(format!(
+                "The code needs more memory than a run may use, {} MB.",
+                limits.memory >> 20
+            )),
+            changes: RunChanges::default(),
+            not_in_runtime: Vec::new(),
+            touched: 0,
+        }),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn is_out_of_memory(error: &mlua::Error) -> bool {
+    match error {
+        mlua::Error::MemoryError(_) => true,
+        mlua::Error::CallbackError { cause, .. } => is_out_of_memory(cause),
+        error => error.to_string().contains("not enough memory"),
+    }
 }
 
 pub(crate) fn call<T: mlua::FromLuaMulti>(
@@ -87,6 +112,9 @@ fn drive(
     meter: &Meter,
 ) -> mlua::Result<RunOutcome> {
     let name = request.name.as_str();
+    let options: Table = engine.table.get("options")?;
+    options.set("maxLines", MAX_LINES)?;
+    options.set("maxLine", MAX_LINE)?;
     let context: Table = call(engine, "context", (name, "plugin"))?;
     let text = engine.lua.create_string(&request.source)?;
     let state: Table = call(engine, "run", (text, name, context))?;
@@ -116,7 +144,7 @@ fn drive(
     let result = match stopped {
         Some(why) => Err(why),
         None if state.get::<bool>("ok")? => Ok(json::from_luau(&state.get::<Value>("result")?)),
-        None => Err(state.get::<String>("error")?),
+        None => Err(state.get::<LuaString>("error")?.to_string_lossy()),
     };
     Ok(RunOutcome {
         output: read_output(engine)?,
@@ -138,7 +166,7 @@ fn end_of_thread(engine: &Engine, meter: &Meter) -> mlua::Result<String> {
     let last = errors.sequence_values::<Table>().last().transpose()?;
     match last {
         Some(error) => {
-            let text: String = error.get("text")?;
+            let text = error.get::<LuaString>("text")?.to_string_lossy();
             // The stop of an endless loop has no position of its own.
             Ok(match meter.stopped_at() {
                 Some(at) => format!("{at}: {text}"),
@@ -153,9 +181,17 @@ fn read_output(engine: &Engine) -> mlua::Result<Vec<RunOutput>> {
     let lines = engine.table.get::<Table>("output")?;
     let read = |line: mlua::Result<Table>| {
         let line = line?;
-        Ok(RunOutput { kind: line.get("kind")?, text: line.get("text")? })
+        let text = line.get::<LuaString>("text")?.to_string_lossy();
+        Ok(RunOutput { kind: line.get("kind")?, text })
     };
-    lines.sequence_values::<Table>().map(read).collect()
+    let mut lines: Vec<RunOutput> =
+        lines.sequence_values::<Table>().map(read).collect::<mlua::Result<_>>()?;
+    let left_out: usize = engine.table.get("leftOut")?;
+    if left_out > 0 {
+        let text = format!("{left_out} more lines were printed.");
+        lines.push(RunOutput { kind: "warn".to_owned(), text });
+    }
+    Ok(lines)
 }
 
 /// The instances of a scene by numbers for the engine.

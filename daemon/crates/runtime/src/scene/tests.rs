@@ -117,10 +117,7 @@ fn runs_are_bounded_and_reach_nothing() {
     let limits = RunLimits { memory: 64 << 20, ..RunLimits::default() };
     let filling =
         "local all = {} while true do table.insert(all, string.rep('x', 1e6) .. #all) end";
-    match run_within(&obby(), filling, limits) {
-        Ok(outcome) => assert!(outcome.result.unwrap_err().contains("memory")),
-        Err(error) => assert!(error.contains("memory"), "{error}"),
-    }
+    fails(filling, limits, "memory");
     let limits = RunLimits::default();
     for reach in ["io", "os.execute", "os.getenv", "package", "loadfile", "dofile"] {
         let mut source = String::new();
@@ -155,6 +152,22 @@ fn cyclic_and_strange_results_are_cut() {
         run(&obby(), "return { workspace, Vector3.one, print ~= nil, 0/0 }").result.unwrap();
     assert_eq!(found[0], "Workspace");
     assert_eq!(found[2], true);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_shown_as_far_as_possible() {
+    let outcome = run(&obby(), "print('a\\255b') return '\\254'");
+    assert_eq!((&*outcome.output[0].text, outcome.result), ("a\u{fffd}b", Ok(json!("\u{fffd}"))));
+    fails("error('\\255no')", RunLimits::default(), "\u{fffd}no");
+}
+
+#[test]
+fn long_output_is_cut() {
+    let source = "for index = 1, 12000 do print(index, string.rep('x', 5000)) end";
+    let output = run(&obby(), source).output;
+    assert_eq!(output.len(), MAX_LINES + 1);
+    assert!(output[0].text.starts_with("1 xxx") && output[0].text.len() == MAX_LINE);
+    assert_eq!(output[MAX_LINES].text, "2000 more lines were printed.");
 }
 
 #[test]
