@@ -10,6 +10,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Proposal, name_files};
 use serde_json::Value as Json;
 use vector_core::prompt::without_picture;
+use vector_core::tools::{self, ToolSpec};
 use vector_core::workflow::{CALLS, PendingStatus, Workflow};
 
 use super::card::format_value_change;
@@ -33,7 +34,8 @@ pub(super) fn render_summary(
     }
     if workflow.driver == CALLS {
         // What code returned was shown when it had run.
-        let answers = workflow.answers().filter(|(tool, _)| *tool != "run_luau");
+        let runs_code = |tool: &str| tools::find_tool(tool).is_ok_and(ToolSpec::runs_code);
+        let answers = workflow.answers().filter(|(tool, _)| !runs_code(tool));
         for answer in answers.flat_map(|(_, answer)| split_answers(answer)) {
             // The terminal cannot show pictures. `vector render` writes them to a file.
             let answer = without_picture(answer, false);

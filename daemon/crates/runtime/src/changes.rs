@@ -82,10 +82,8 @@ impl ChangeReader<'_, '_> {
             (Some(node), _) => InstanceOrigin::Moved(self.node(node)?),
             (None, None) => InstanceOrigin::Created(Props::new()),
             (None, Some(of)) => match root {
-                Some(root) if row.get("rides")? => {
-                    InstanceOrigin::CopiedWithin { root: root - 1, of: self.node(of)? }
-                }
-                _ => InstanceOrigin::Copied(self.node(of)?),
+                Some(root) => InstanceOrigin::CopiedWithin { root: root - 1, of: self.node(of)? },
+                None => InstanceOrigin::Copied(self.node(of)?),
             },
         };
         Ok(PlacedInstance {

@@ -170,6 +170,11 @@ impl ToolSpec {
         matches!(self.run, ToolAction::Fetch(_)) || self.name == insert_asset::TOOL.name
     }
 
+    /// Whether the tool runs code, whose changes become a proposal.
+    pub fn runs_code(&self) -> bool {
+        matches!(self.run, ToolAction::Run(_))
+    }
+
     pub fn is_change(&self) -> bool {
         matches!(self.run, ToolAction::Change(_))
     }

@@ -224,8 +224,9 @@ pub(super) fn check_plan(
         return Ok(plan);
     };
     if matches!(plan, Plan::Propose(..)) && own.interaction != InteractionMode::Act {
+        let tool = own.call(call).map_or("", |(tool, _)| tool);
         return refuse!(
-            "run_luau: This mode does not allow changes, and the code changes the place. Only ask \
+            "{tool}: This mode does not allow changes, and the code changes the place. Only ask \
              questions with it."
         );
     }

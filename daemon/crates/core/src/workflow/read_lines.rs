@@ -13,15 +13,13 @@ use serde_json::Value as Json;
 
 use super::Workflow;
 use super::chain::TaskChain;
+use crate::tools::{self, ToolSpec};
 
 /// Search results truncate longer lines, so only this many bytes are compared.
 const COMPARED: usize = 300;
 
 /// The tool that reformats whole texts without replacing content.
 const LAYS_OUT: &str = "format";
-
-/// The tool whose code reads the texts that it edits.
-const RUNS_CODE: &str = "run_luau";
 
 /// The lines in the prompt, by script path.
 #[derive(Default)]
@@ -41,7 +39,8 @@ pub(super) fn check_read(
     proposal: &Proposal,
     tool: &str,
 ) -> Result<(), Refusal> {
-    if tool == RUNS_CODE {
+    // Code reads the texts that it edits.
+    if tools::find_tool(tool).is_ok_and(ToolSpec::runs_code) {
         return Ok(());
     }
     let reading = ReadLines::from_chain(chain, own);
