@@ -484,3 +484,24 @@ fn interaction_mode_limits_tools_for_every_driver() {
     }
     assert_eq!(may(InteractionMode::Act, "offline", "create_instance", None), Ok(()));
 }
+
+#[test]
+fn code_only_answers_questions_where_changes_are_not_allowed() {
+    for interaction in [InteractionMode::Ask, InteractionMode::Plan, InteractionMode::Act] {
+        let mut run = Run::within(interaction, ("offline", Mode::Dangerous, "a goal"), None);
+        let mut call = |result| {
+            let call = ToolCall::new("run_luau", json!({ "code": "return 1" }));
+            run.input(WorkflowInput::Called(vec![call])).unwrap();
+            run.answer(Ok(result), &[]);
+            run.records.last().unwrap().entry.clone()
+        };
+        assert!(matches!(call(Plan::Answer(json!(1))), Entry::Answered { .. }));
+        match (interaction, call(Plan::Propose(Box::new(proposal("a")), Json::Null))) {
+            (InteractionMode::Act, Entry::Proposed { .. }) => {}
+            (InteractionMode::Ask | InteractionMode::Plan, Entry::Refused { reason, .. }) => {
+                assert!(reason.starts_with("run_luau: This mode does not allow"), "{reason}");
+            }
+            (_, other) => panic!("{interaction:?}: {other:?}"),
+        }
+    }
+}
