@@ -14,6 +14,7 @@ pub mod planning_scene;
 pub mod policy;
 pub mod prompt;
 pub mod proposal;
+pub mod play;
 pub mod run;
 pub mod safe_line;
 pub mod tools;

@@ -61,6 +61,13 @@ pub struct RunOutcome {
     pub touched: u32,
 }
 
+impl RunOutcome {
+    /// Says that code was stopped for its memory, of which it may use so many bytes.
+    pub fn needs_more_memory(bytes: usize) -> String {
+        format!("The code needs more memory than a run may use, {} MB.", bytes >> 20)
+    }
+}
+
 /// What a run changed in the place.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunChanges {

@@ -3,9 +3,11 @@
 //!
 //! The engine is written in Luau, in `luau/`, so that its methods may yield, and its errors are
 //! strings with the script's own line, as in Roblox. Rust does what Luau cannot: reflection data and
-//! files. A user of the engine steps its clock, and may add classes and functions, as the simulated
+//! files. [`run_script`] runs a script on a scene; [`play_scene`] plays a game, with a server and
+//! clients. A user of the engine steps its clock, and may add classes and functions, as the simulated
 //! Studio of the tests does. Nothing here reaches the machine.
 
+mod boxes;
 mod changes;
 mod convert;
 mod engine;
@@ -13,10 +15,12 @@ pub mod json;
 mod meter;
 mod native;
 mod place;
+mod play;
 mod reflection;
 mod scene;
 
 pub use engine::{Engine, EngineExtension, EngineFile};
+pub use play::{PlayLimits, play_scene};
 pub use meter::{Meter, Resumption};
 pub use reflection::services;
 pub use scene::{RunLimits, run_script};

@@ -50,6 +50,8 @@ pub struct Meter {
     /// How long one resumption may run before it is considered an endless loop, as in Studio.
     allowed: Duration,
     stop: Option<StopSignal>,
+    /// The same limit in units, if there is one.
+    most_units: Option<u64>,
     /// Where the first script was stopped.
     stopped_at: RefCell<Option<String>>,
 }
@@ -99,6 +101,7 @@ impl Meter {
             most_frame_units: Cell::default(),
             allowed,
             stop: None,
+            most_units: None,
             stopped_at: RefCell::default(),
         }
     }
@@ -106,6 +109,11 @@ impl Meter {
     /// Also stops scripts when the signal is set.
     pub(crate) fn with_stop(self, stop: StopSignal) -> Self {
         Self { stop: Some(stop), ..self }
+    }
+
+    /// Also stops a resumption after this much work.
+    pub(crate) fn with_most_units(self, units: u64) -> Self {
+        Self { most_units: Some(units), ..self }
     }
 
     pub(crate) fn step(&self) -> Look {
@@ -124,7 +132,9 @@ impl Meter {
     }
 
     fn is_exhausted(&self) -> bool {
-        self.began.get().is_some_and(|began| began.elapsed() > self.allowed) || self.is_stopped()
+        self.began.get().is_some_and(|began| began.elapsed() > self.allowed)
+            || self.most_units.is_some_and(|most| self.units.get() > most)
+            || self.is_stopped()
     }
 
     /// Whether the stop signal is set.
@@ -143,6 +153,11 @@ impl Meter {
     /// Returns where the first script was stopped: its name and line.
     pub(crate) fn stopped_at(&self) -> Option<String> {
         self.stopped_at.borrow().clone()
+    }
+
+    /// Returns where a script was stopped, and forgets it.
+    pub(crate) fn take_stopped_at(&self) -> Option<String> {
+        self.stopped_at.take()
     }
 
     /// Ends the time of this resumption.

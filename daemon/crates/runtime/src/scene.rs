@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mlua::{Lua, LuaString, Table, Value};
+use mlua::{Lua, LuaString, Scope, Table, Value};
 use rustc_hash::FxHashMap;
 use vector_core::run::{RunChanges, RunOutcome, RunOutput, RunRequest};
+use vector_place::reflection::is_a;
 use vector_place::{Node, Scene, StoredVariant};
 
 use crate::engine::{Engine, EngineExtension};
@@ -32,11 +33,11 @@ impl Default for RunLimits {
 }
 
 /// Maximum number of printed lines that are kept, and maximum bytes of each.
-const MAX_LINES: usize = 10_000;
-const MAX_LINE: usize = 2_000;
+pub(crate) const MAX_LINES: usize = 10_000;
+pub(crate) const MAX_LINE: usize = 2_000;
 
 /// A frame of the simulated clock, in seconds.
-const FRAME: f64 = 1.0 / 60.0;
+pub(crate) const FRAME: f64 = 1.0 / 60.0;
 
 /// Runs a script on a scene, which is not changed. Errors of the script are part of the outcome.
 /// `is_cancelled` is called often, and ends the run when it returns true.
@@ -56,29 +57,15 @@ pub fn run_script(
     let engine = Engine::start(&meter, none, |_, _| Ok(())).map_err(|error| error.to_string())?;
     let handles = Handles::new(scene);
     let run = engine.lua.scope(|scope| {
-        let children = |lua: &Lua, of: u32| handles.children(lua, of);
-        engine.native.set("scene_children", scope.create_function(children)?)?;
-        let parent = |_: &Lua, of: u32| Ok(handles.parent(of));
-        engine.native.set("scene_parent", scope.create_function(parent)?)?;
-        let property = |lua: &Lua, (of, name): (u32, String)| handles.property(lua, of, &name);
-        engine.native.set("scene_property", scope.create_function(property)?)?;
-        let names = |_: &Lua, of: u32| Ok(handles.names(of));
-        engine.native.set("scene_names", scope.create_function(names)?)?;
-        let tagged = |_: &Lua, tag: String| Ok(handles.tagged(&tag));
-        engine.native.set("scene_tagged", scope.create_function(tagged)?)?;
         engine.lua.set_memory_limit(limits.memory)?;
-        let root = handles.handle(scene.root());
-        call::<()>(&engine, "openScene", root)?;
+        open_scene(&engine, scope, &handles)?;
         drive(&engine, &handles, request, limits, &meter)
     });
     match run {
         Ok(outcome) => Ok(outcome),
         Err(error) if is_out_of_memory(&error) => Ok(RunOutcome {
             output: Vec::new(),
-            result: Err(format!(
-                "The code needs more memory than a run may use, {} MB.",
-                limits.memory >> 20
-            )),
+            result: Err(RunOutcome::needs_more_memory(limits.memory)),
             changes: RunChanges::default(),
             not_in_runtime: Vec::new(),
             touched: 0,
@@ -87,7 +74,27 @@ pub fn run_script(
     }
 }
 
-fn is_out_of_memory(error: &mlua::Error) -> bool {
+/// Opens a scene as the place. The engine reads it until the scope ends.
+pub(crate) fn open_scene<'scope, 'env: 'scope>(
+    engine: &'env Engine,
+    scope: &'scope Scope<'scope, 'env>,
+    handles: &'env Handles<'_>,
+) -> mlua::Result<()> {
+    let native = &engine.native;
+    let children = |lua: &Lua, of: u32| handles.children(lua, of);
+    native.set("scene_children", scope.create_function(children)?)?;
+    let parent = |_: &Lua, of: u32| Ok(handles.parent(of));
+    native.set("scene_parent", scope.create_function(parent)?)?;
+    let property = |lua: &Lua, (of, name): (u32, String)| handles.property(lua, of, &name);
+    native.set("scene_property", scope.create_function(property)?)?;
+    let names = |_: &Lua, of: u32| Ok(handles.names(of));
+    native.set("scene_names", scope.create_function(names)?)?;
+    let tagged = |_: &Lua, tag: String| Ok(handles.tagged(&tag));
+    native.set("scene_tagged", scope.create_function(tagged)?)?;
+    call::<()>(engine, "openScene", handles.handle(handles.scene.root()))
+}
+
+pub(crate) fn is_out_of_memory(error: &mlua::Error) -> bool {
     match error {
         mlua::Error::MemoryError(_) => true,
         mlua::Error::CallbackError { cause, .. } => is_out_of_memory(cause),
@@ -115,7 +122,7 @@ fn drive(
     let options: Table = engine.table.get("options")?;
     options.set("maxLines", MAX_LINES)?;
     options.set("maxLine", MAX_LINE)?;
-    let context: Table = call(engine, "context", (name, "plugin"))?;
+    let context: Table = call(engine, "context", (name, "script"))?;
     let text = engine.lua.create_string(&request.source)?;
     let state: Table = call(engine, "run", (text, name, context))?;
     let is_done = || state.get::<bool>("done");
@@ -196,16 +203,16 @@ fn read_output(engine: &Engine) -> mlua::Result<Vec<RunOutput>> {
 
 /// The instances of a scene by numbers for the engine.
 pub(crate) struct Handles<'s> {
-    scene: &'s Scene,
+    pub(crate) scene: &'s Scene,
     known: RefCell<(Vec<Node>, FxHashMap<Node, u32>)>,
 }
 
 impl<'s> Handles<'s> {
-    fn new(scene: &'s Scene) -> Self {
+    pub(crate) fn new(scene: &'s Scene) -> Self {
         Self { scene, known: RefCell::default() }
     }
 
-    fn handle(&self, node: Node) -> u32 {
+    pub(crate) fn handle(&self, node: Node) -> u32 {
         let (nodes, handles) = &mut *self.known.borrow_mut();
         *handles.entry(node).or_insert_with(|| {
             nodes.push(node);
@@ -246,6 +253,25 @@ impl<'s> Handles<'s> {
         let mut names = self.node(of).map(|of| self.scene.stored_names(of)).unwrap_or_default();
         names.retain(|name| !matches!(*name, "Attributes" | "Tags"));
         names
+    }
+
+    /// The instances of a class and those that inherit from it, in the order of the tree.
+    pub(crate) fn of_class(&self, class: &str) -> Vec<u32> {
+        let all = self.scene.descendants(self.scene.root());
+        let found = all.filter(|node| is_a(self.scene.class(*node), class));
+        found.map(|node| self.handle(node)).collect()
+    }
+
+    /// The path of an instance, as its full name.
+    pub(crate) fn path(&self, of: u32) -> Option<String> {
+        let mut names = Vec::new();
+        let mut at = self.node(of)?;
+        while let Some(parent) = self.scene.parent(at) {
+            names.push(self.scene.name(at));
+            at = parent;
+        }
+        names.reverse();
+        Some(names.join("."))
     }
 
     /// The instances with a tag, in the order of the tree.
