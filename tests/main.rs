@@ -20,6 +20,7 @@ mod page;
 mod picture;
 mod plugin_style;
 mod printed;
+mod plays;
 mod render;
 mod rojo;
 mod runs;

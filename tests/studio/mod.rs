@@ -14,6 +14,7 @@ mod pictures;
 mod playtest;
 mod pointed;
 mod probe;
+mod plays;
 mod recorder;
 mod runs;
 mod specs;
@@ -41,6 +42,7 @@ mod hostile {
     mod flow;
     mod joined;
     mod playtest;
+    mod plays;
     mod pointed;
     mod runs;
 }

@@ -36,6 +36,7 @@ mod open;
 mod pair;
 mod patch;
 mod place_arg;
+mod play;
 mod plugin;
 mod remote_review;
 mod render;
@@ -123,6 +124,8 @@ enum CliCommand {
     Check(check::CheckArgs),
     /// Run a Luau script on a copy of a place; what it changed becomes a proposal
     Run(run::RunArgs),
+    /// Play a game headlessly on a copy of a place, and report its errors
+    Play(play::PlayArgs),
     /// Run the specs of a place, headlessly
     Test(test::TestArgs),
     /// Compare two places: instances, properties, scripts
@@ -279,6 +282,7 @@ pub fn main() -> ExitCode {
         CliCommand::Source(args) => source::run(&args),
         CliCommand::Sourcemap(args) => sourcemap::run(&args),
         CliCommand::Check(args) => Ok(check::run(&args)),
+        CliCommand::Play(args) => Ok(play::run(&args)),
         CliCommand::Run(args) => home().and_then(|home| run::run(&args, &home)),
         CliCommand::Test(args) => Ok(test::run(&args)),
         CliCommand::Diff(args) => Ok(diff::run(&args)),

@@ -6,7 +6,7 @@ use std::path::Path;
 use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
 use vector_core::workflow::WorkflowInput;
-use vector_engine::fetch::FetchResult;
+use vector_engine::fetch::{CodeOutcome, FetchResult};
 use vector_engine::model_request::ModelRequest;
 use vector_engine::{ToolDriver, WorkflowRun};
 use vector_providers::ProviderKind;
@@ -73,8 +73,10 @@ pub(super) fn fetch_for_call(
         let fetched = terminal.with_spinner(&fetch_work.title(), || {
             fetch::perform_fetch(&fetch_work, &interrupt::cancel_switch())
         });
-        if let Ok(FetchResult::Run(finished)) = &fetched {
-            terminal.show_run_output(&finished.outcome);
+        if let Ok(FetchResult::Run(finished)) = &fetched
+            && let CodeOutcome::Run(outcome) = &finished.outcome
+        {
+            terminal.show_run_output(outcome);
         }
         run.record_fetch_result(call, fetched)?;
     }

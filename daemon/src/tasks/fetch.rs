@@ -7,14 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
-use vector_core::run::RunRequest;
 use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
-use vector_engine::fetch::{FetchResult, FetchWork, FinishedRun};
+use vector_engine::fetch::{CodeOutcome, FetchResult, FetchWork, FinishedRun};
 use vector_engine::settings;
 use vector_luau::{FindingSeverity, SourceFinding};
+use vector_place::Scene;
 use vector_providers::http::CancelSwitch;
 use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
-use vector_runtime::{RunLimits, run_script};
+use vector_runtime::{PlayLimits, RunLimits, play_scene, run_script};
 
 use super::check::{self, CheckedScript, ScriptLinters};
 use super::spec::{self, SpecLimits};
@@ -41,8 +41,18 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
         FetchRequest::Specs(wanted) => fetch_specs(wanted, cancel),
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
         FetchRequest::Run(request) => {
-            let run = run_code(work, request, cancel)?;
-            return Ok(FetchResult::Run(Box::new(run)));
+            let limits = RunLimits::default();
+            let run = run_code(work, cancel, |scene, is_cancelled| {
+                run_script(scene, request, limits, is_cancelled).map(CodeOutcome::Run)
+            });
+            return run.map(|run| FetchResult::Run(Box::new(run)));
+        }
+        FetchRequest::Play(request) => {
+            let limits = PlayLimits::default();
+            let run = run_code(work, cancel, |scene, is_cancelled| {
+                play_scene(scene, request, limits, is_cancelled).map(CodeOutcome::Play)
+            });
+            return run.map(|run| FetchResult::Run(Box::new(run)));
         }
     };
     answer.map(FetchResult::Answer)
@@ -51,15 +61,14 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
 /// Runs code on the copy of the scene that came with the fetch.
 fn run_code(
     work: &FetchWork,
-    request: &RunRequest,
     cancel: &CancelSwitch,
+    run: impl FnOnce(&Scene, Rc<dyn Fn() -> bool>) -> Result<CodeOutcome, String>,
 ) -> Result<FinishedRun, String> {
     let Some((scene, state)) = &work.run_scene else {
         return Err("The code did not run, because there is no copy of the place.".to_owned());
     };
     let own = cancel.clone();
-    let outcome =
-        run_script(scene, request, RunLimits::default(), Rc::new(move || own.is_cancelled()));
+    let outcome = run(scene, Rc::new(move || own.is_cancelled()));
     if cancel.is_cancelled() {
         return Err(CANCELLED_MESSAGE.to_owned());
     }
@@ -181,7 +190,7 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::Arc;
 
-    use vector_place::{FileFormat, Scene};
+    use vector_place::FileFormat;
 
     use super::*;
 

@@ -2,8 +2,12 @@
 //!
 //! The runtime reports a game in these types. This module must not know how it is played.
 
+mod report;
+mod step;
+
 use serde_json::Value as Json;
 
+pub use self::step::{StepArgs, read_steps};
 pub use crate::run::RunOutput;
 
 /// A game to play on a copy of the scene.

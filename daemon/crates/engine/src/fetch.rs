@@ -13,6 +13,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 use vector_core::planning_scene::StyleFile;
+use vector_core::play::PlayOutcome;
 use vector_core::run::RunOutcome;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
@@ -29,7 +30,7 @@ pub struct FetchWork {
     /// For a project: the files of the scripts to check, relative to the project's folder. Scripts
     /// without a file are left out.
     pub files: HashMap<InstancePath, String>,
-    /// For code to run: a copy of the scene, and the state of the scene that it was taken from.
+    /// For code to run, and games to play: a copy of the scene, and the state of the scene that it was taken from.
     pub run_scene: Option<(Scene, SceneState)>,
 }
 
@@ -44,11 +45,18 @@ pub enum FetchResult {
 /// A run on a copy of the scene.
 #[derive(Debug)]
 pub struct FinishedRun {
-    pub outcome: RunOutcome,
+    pub outcome: CodeOutcome,
     /// What the run read of an open place that is not known.
     pub missing: MissingFacts,
     /// The state of the scene that it ran on.
     pub state: SceneState,
+}
+
+/// What came of code on a copy of the scene.
+#[derive(Debug)]
+pub enum CodeOutcome {
+    Run(RunOutcome),
+    Play(PlayOutcome),
 }
 
 impl FetchWork {
@@ -61,6 +69,7 @@ impl FetchWork {
             }
             FetchRequest::Specs(wanted) => format!("Running {} specs", wanted.specs.len()),
             FetchRequest::Run(_) => "Running code".to_owned(),
+            FetchRequest::Play(_) => "Playing the game".to_owned(),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
@@ -76,7 +85,7 @@ impl Engine {
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
         let request = Arc::clone(self.executor.find_fetch(call)?);
         let files = self.script_files_for(&request);
-        let run_scene = matches!(*request, FetchRequest::Run(_))
+        let run_scene = matches!(*request, FetchRequest::Run(_) | FetchRequest::Play(_))
             .then(|| (self.planner.scene.fork(), self.planner.scene.state()));
         Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
     }

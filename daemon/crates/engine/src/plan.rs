@@ -12,7 +12,7 @@ use vector_core::prompt::ToolCall;
 use vector_core::tools::{self, FetchRequest, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 
-use crate::fetch::FinishedRun;
+use crate::fetch::{CodeOutcome, FinishedRun};
 use crate::parallel_reading;
 use crate::planner::Planner;
 use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
@@ -209,14 +209,19 @@ impl Engine {
     ) -> Result<Plan, Refusal> {
         if !run.missing.is_empty() {
             return refuse!(
-                "run_luau: The code reads more of the place than Studio can tell in one go. Let it \
-                 read less at once: fewer instances, or fewer of their properties."
+                "The code reads more of the place than Studio can tell in one go. Let it read less at \
+                 once: fewer instances, or fewer of their properties."
             );
         }
-        let FetchRequest::Run(request) = request else {
-            return refuse!("run_luau: The result of the run is missing; call it again.");
-        };
         let Planner { scene, blobs, .. } = &mut self.planner;
-        tools::plan_run(call, request, &run.outcome, scene, base, blobs)
+        match (request, &run.outcome) {
+            (FetchRequest::Run(request), CodeOutcome::Run(outcome)) => {
+                tools::plan_run(call, request, outcome, scene, base, blobs)
+            }
+            (FetchRequest::Play(request), CodeOutcome::Play(outcome)) => {
+                Ok(Plan::Answer(tools::play_answer(request, outcome)))
+            }
+            _ => refuse!("The result of the run is missing; call the tool again."),
+        }
     }
 }

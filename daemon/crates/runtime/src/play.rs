@@ -28,6 +28,7 @@ const GAME: &[EngineFile] = &[
     ("remotes", include_str!("luau/game/remotes.luau")),
     ("players", include_str!("luau/game/players.luau")),
     ("world", include_str!("luau/game/world.luau")),
+    ("paths", include_str!("luau/game/paths.luau")),
     ("stores", include_str!("luau/game/stores.luau")),
     ("online", include_str!("luau/game/online.luau")),
     ("input", include_str!("luau/game/input.luau")),
@@ -127,6 +128,22 @@ pub fn play_scene(
         }),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Tells of members of classes, each a class and a name, whether games have them here. Of a class that
+/// Roblox does not have, none.
+///
+/// # Errors
+/// The runtime itself failed.
+pub fn has_members(members: &[(&str, &str)]) -> Result<Vec<bool>, String> {
+    let meter = Rc::new(Meter::new(PlayLimits::default().real));
+    let extension = EngineExtension { classes: &[], place: GAME };
+    let look = || {
+        let engine = Engine::start(&meter, extension, |_, _| Ok(()))?;
+        let has = |(class, name): &(&str, &str)| call(&engine, "hasMember", (*class, *name));
+        members.iter().map(has).collect::<mlua::Result<Vec<bool>>>()
+    };
+    look().map_err(|error| error.to_string())
 }
 
 /// Where the parts of the world are.
@@ -382,6 +399,9 @@ impl Game<'_, '_> {
                     known.insert((peer.clone(), message.clone()), errors.len());
                     let trace: String = lossy(&row, "trace")?;
                     let stack = trace.lines().map(str::trim).filter(|line| is_call(line));
+                    // Some of the engine's own errors say nothing of the script.
+                    let position = position
+                        .or_else(|| stack.clone().find_map(|call| self.position(call, &names)));
                     errors.push(PlayError {
                         at: row.get("at")?,
                         peer,
@@ -409,7 +429,8 @@ impl Game<'_, '_> {
         colons.find_map(|at| {
             let node = names.get(&message[..at])?;
             let rest = &message[at + 1..];
-            let line = rest[..rest.find(':')?].parse().ok()?;
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let line = rest[..digits].parse().ok()?;
             Some(ScriptPosition { script: self.handles.path(*node)?, line })
         })
     }

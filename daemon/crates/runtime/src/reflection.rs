@@ -58,6 +58,8 @@ fn argument_type(written: &str) -> String {
     let name = written.trim_end_matches('?');
     let name = name.strip_prefix("Enum.").unwrap_or(name);
     match name {
+        // The id of a user, which also is the name of a class.
+        "User" => "number".to_owned(),
         "bool" | "boolean" => "boolean".to_owned(),
         "float" | "double" | "int" | "int64" | "number" => "number".to_owned(),
         "string" | "ContentId" | "BinaryString" => "string".to_owned(),
@@ -70,6 +72,12 @@ fn argument_type(written: &str) -> String {
         _ if facts.datatypes.contains_key(name) => name.to_owned(),
         _ => "any".to_owned(),
     }
+}
+
+/// Whether Roblox has a class of this name.
+#[cfg(test)]
+pub(crate) fn has_class(name: &str) -> bool {
+    database().classes.contains_key(name)
 }
 
 /// What the engine needs of a class: its superclass, tags and own properties.

@@ -9,6 +9,7 @@ use vector_luau::FindingSeverity;
 use vector_place::{Node, Scene, SceneSnapshot};
 use vector_render::{SolidSet, ViewDirection};
 
+use crate::play::PlayRequest;
 use crate::proposal::text_of;
 use crate::run::RunRequest;
 
@@ -22,6 +23,8 @@ pub enum FetchRequest {
     Specs(Box<SpecsRequest>),
     /// A script to run on a copy of the scene.
     Run(RunRequest),
+    /// A game to play on a copy of the scene.
+    Play(PlayRequest),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,

@@ -40,6 +40,7 @@ mod rename_instance;
 mod render_scene;
 mod replace_text;
 mod reveal;
+mod playtest;
 mod run_luau;
 mod run_tests;
 mod search_files;
@@ -78,6 +79,7 @@ use crate::run::{RunOutcome, RunRequest};
 pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
 pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript, SpecsRequest, is_spec};
+pub use self::playtest::play_answer;
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
 
@@ -95,6 +97,7 @@ pub static TOOLS: &[ToolSpec] = &[
     get_api::TOOL,
     get_diagnostics::TOOL,
     validate_syntax::TOOL,
+    playtest::TOOL,
     run_luau::TOOL,
     run_tests::TOOL,
     get_active_script::TOOL,
