@@ -18,9 +18,9 @@ mod models;
 mod page;
 #[cfg(unix)]
 mod picture;
+mod plays;
 mod plugin_style;
 mod printed;
-mod plays;
 mod render;
 mod rojo;
 mod runs;

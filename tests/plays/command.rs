@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rbx_types::{CFrame, Matrix3, Vector3};
+use scene_schemas::Value;
 use serde_json::{Value as Json, json};
 use vector_place::{FileFormat, Scene};
 use vector_tests::binary::{Home, Output};
@@ -11,7 +13,10 @@ fn shop() -> Scene {
     let mut scene = Scene::empty(FileFormat::Xml);
     let root = scene.root();
     let workspace = scene.create(root, "Workspace", "Workspace");
-    scene.create(workspace, "Part", "Coin");
+    let coin = scene.create(workspace, "Part", "Coin");
+    scene.set_property(coin, "Anchored", Some(&Value::Bool(true))).unwrap();
+    let at = CFrame::new(Vector3::new(20.0, 3.0, 0.0), Matrix3::identity());
+    scene.set_property(coin, "CFrame", Some(&Value::CFrame(at))).unwrap();
     let storage = scene.create(root, "ReplicatedStorage", "ReplicatedStorage");
     scene.create(storage, "RemoteEvent", "Buy");
     let scripts = scene.create(root, "ServerScriptService", "ServerScriptService");
@@ -51,7 +56,10 @@ impl Folder {
             "name": "shop",
             "tree": {
                 "$className": "DataModel",
-                "Workspace": { "Coin": { "$className": "Part" } },
+                "Workspace": { "Coin": {
+                    "$className": "Part",
+                    "$properties": { "Anchored": true, "Position": [20, 3, 0] },
+                } },
                 "ReplicatedStorage": { "Buy": { "$className": "RemoteEvent" } },
                 "ServerScriptService": { "Shop": { "$path": "Shop.server.luau" } },
             },
@@ -85,14 +93,14 @@ fn errors_are_found_in_files_and_projects() {
         assert_eq!(played.code, 1, "{place}: {}", played.stderr);
         assert_eq!(
             played.stdout,
-            "   0.23 Server   Player1 has 10
+            "   0.22 Server   Player1 has 10
    0.22 ✓ The player touches Workspace.Coin
-   0.23 ✓ wait 0.1 s
-   0.33 ✓ Server: game.Players.Player1:GetAttribute('Coins') == 10
-   0.33 ✓ The player fires ReplicatedStorage.Buy
+   0.22 ✓ wait 0.1 s
+   0.32 ✓ Server: game.Players.Player1:GetAttribute('Coins') == 10
+   0.32 ✓ The player fires ReplicatedStorage.Buy
 remote ReplicatedStorage.Buy: 1 from clients
 ✗ ServerScriptService.Shop:11 attempt to perform arithmetic (sub) on number and string
-    Server, after 0.35 s
+    Server, after 0.33 s
 ",
             "{place}"
         );

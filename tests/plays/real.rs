@@ -25,9 +25,8 @@ const GOAL: usize = 95;
 fn places() -> Option<Vec<PathBuf>> {
     let entries = fs::read_dir(cases()?.join("places")).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| {
-        file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbxl"))
-    });
+    files
+        .retain(|file| file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbxl")));
     files.sort();
     Some(files)
 }
@@ -67,18 +66,26 @@ fn real_places_are_played_without_faults_of_the_runtime() {
 }
 
 /// Returns the names in a text that follow a point or a colon and are written as Roblox's members are.
-fn used_members(text: &str) -> Vec<&str> {
+/// Those of functions that the text defines are added to `own`.
+fn used_members<'t>(text: &'t str, own: &mut BTreeSet<String>) -> Vec<&'t str> {
     let mut found = Vec::new();
     for (at, mark) in text.match_indices(['.', ':']) {
         let name = &text[at + mark.len()..];
         let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
         let before = &text[..at];
-        // An item of an enum is no member.
+        // Items of enums are left out.
         let word = before.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).next();
         let is_item = word.is_some_and(|word| word.split('.').any(|part| part == "Enum"));
-        if name.starts_with(|c: char| c.is_ascii_uppercase()) && !is_item {
-            found.push(&name[..end]);
+        if !name.starts_with(|c: char| c.is_ascii_uppercase()) || is_item {
+            continue;
         }
+        let owner = before.rfind(char::is_whitespace).unwrap_or(0);
+        if before[..owner].ends_with("function")
+            || name[end..].trim_start().starts_with("= function")
+        {
+            own.insert(name[..end].to_owned());
+        }
+        found.push(&name[..end]);
     }
     found
 }
@@ -105,10 +112,17 @@ fn games_have_the_members_that_real_places_use() {
     let (mut uses, mut known, mut missing) = (0, 0, BTreeMap::<String, usize>::new());
     for file in files {
         let scene = read(&file);
-        for node in scene.descendants(scene.root()) {
-            let Some(source) = scene.script_text(node) else { continue };
-            for name in used_members(&source) {
-                if owners.contains_key(name) {
+        let nodes = scene.descendants(scene.root());
+        let texts: Vec<_> = nodes.filter_map(|node| scene.script_text(node)).collect();
+        // What scripts define themselves, and what values have that are no instances.
+        let mut own: BTreeSet<String> =
+            facts.datatypes.values().flat_map(|it| &it.members).map(|it| it.name.clone()).collect();
+        for text in &texts {
+            used_members(text, &mut own);
+        }
+        for text in &texts {
+            for name in used_members(text, &mut BTreeSet::new()) {
+                if owners.contains_key(name) && !own.contains(name) {
                     uses += 1;
                     known += usize::from(has.contains(name));
                     if !has.contains(name) {

@@ -11,10 +11,10 @@ mod flow;
 mod joined;
 mod model;
 mod pictures;
+mod plays;
 mod playtest;
 mod pointed;
 mod probe;
-mod plays;
 mod recorder;
 mod runs;
 mod specs;
@@ -41,8 +41,8 @@ mod hostile {
     mod faults;
     mod flow;
     mod joined;
-    mod playtest;
     mod plays;
+    mod playtest;
     mod pointed;
     mod runs;
 }

@@ -8,7 +8,7 @@ use super::{Desk, eval};
 
 const CONTENTS: &str = r#"
 local coin = Instance.new("Part")
-coin.Name = "Coin"
+coin.Name, coin.Position, coin.Anchored = "Coin", Vector3.new(20, 3, 0), true
 coin.Parent = workspace
 local module = Instance.new("ModuleScript")
 module.Name = "Prices"
@@ -43,7 +43,7 @@ fn game_of_an_open_place_is_played_on_a_copy() {
     let call = answered(studio, &call);
     let outcome = &call["outcome"];
     assert_eq!(outcome["state"], "done", "{call}");
-    let answer = &outcome["result"];
+    let answer = &outcome["answer"];
     assert_eq!(answer["errors"][0]["script"], "ServerScriptService.Main", "{call}");
     assert_eq!(answer["errors"][0]["line"], 6);
     assert_eq!(answer["steps"][2]["ok"], true);

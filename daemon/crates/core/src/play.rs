@@ -89,7 +89,7 @@ impl FailingService {
 
 /// A position in a script of the place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ScriptPosition {
+pub struct CodePosition {
     /// The path of the script in the place, of which the one that ran may be a copy.
     pub script: String,
     pub line: u32,
@@ -104,7 +104,7 @@ pub struct PlayError {
     pub peer: String,
     pub message: String,
     /// Where it happened; None if it is in no script of the place.
-    pub position: Option<ScriptPosition>,
+    pub position: Option<CodePosition>,
     /// The calls that led to it, innermost first.
     pub stack: Vec<String>,
     /// How often it happened.
@@ -163,7 +163,7 @@ pub struct PlayChange {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissingMember {
     pub what: String,
-    pub position: Option<ScriptPosition>,
+    pub position: Option<CodePosition>,
 }
 
 /// The outcome of a play-test.

@@ -19,9 +19,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     fn meets(&self, other: &Self) -> bool {
-        (0..3).all(|axis| {
-            self.low[axis] <= other.high[axis] && self.high[axis] >= other.low[axis]
-        })
+        (0..3).all(|axis| self.low[axis] <= other.high[axis] && self.high[axis] >= other.low[axis])
     }
 
     /// Returns the cells that the box is in; None if they are many.

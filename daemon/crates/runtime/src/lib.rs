@@ -20,7 +20,7 @@ mod reflection;
 mod scene;
 
 pub use engine::{Engine, EngineExtension, EngineFile};
-pub use play::{PlayLimits, has_members, play_scene};
 pub use meter::{Meter, Resumption};
+pub use play::{PlayLimits, has_members, play_scene};
 pub use reflection::services;
 pub use scene::{RunLimits, run_script};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use mlua::{Lua, LuaString, Table};
 use rustc_hash::FxHashMap;
 use vector_core::play::{
-    MissingMember, MoveGoal, PlayAction, PlayChange, PlayError, PlayOutcome, PlayOutput,
-    PlayRequest, PlayStep, RemoteUse, RunOutput, ScriptPosition, ServiceRequest, StepResult,
+    CodePosition, MissingMember, MoveGoal, PlayAction, PlayChange, PlayError, PlayOutcome,
+    PlayOutput, PlayRequest, PlayStep, RemoteUse, RunOutput, ServiceRequest, StepResult,
 };
 use vector_core::run::RunOutcome;
 use vector_place::reflection::is_a;
@@ -169,17 +169,14 @@ fn index_parts(handles: &Handles<'_>) -> BoxIndex {
     };
     for node in scene.descendants(workspace) {
         let class = scene.class(node);
-        if class != "Terrain"
-            && is_a(class, "BasePart")
-            && let Some(bounds) = part_bounds(scene, node)
-        {
-            index.set(handles.handle(node), bounds);
+        if class != "Terrain" && is_a(class, "BasePart") {
+            index.set(handles.handle(node), part_bounds(scene, node));
         }
     }
     index
 }
 
-fn part_bounds(scene: &Scene, node: Node) -> Option<Bounds> {
+fn part_bounds(scene: &Scene, node: Node) -> Bounds {
     let stored = |names: &[&str]| {
         names.iter().find_map(|name| match scene.stored_property(node, name)? {
             StoredVariant::Value(value) => Some(value),
@@ -201,10 +198,10 @@ fn part_bounds(scene: &Scene, node: Node) -> Option<Bounds> {
     let reach = sides.map(|row| {
         row.iter().zip(size).map(|(turned, size)| turned.abs() * size / 2.0).sum::<f32>()
     });
-    Some(Bounds {
+    Bounds {
         low: std::array::from_fn(|axis| center[axis] - reach[axis]),
         high: std::array::from_fn(|axis| center[axis] + reach[axis]),
-    })
+    }
 }
 
 struct Game<'g, 's> {
@@ -424,14 +421,14 @@ impl Game<'_, '_> {
     }
 
     /// Returns the position that a message begins with, in the script of the place.
-    fn position(&self, message: &str, names: &FxHashMap<String, u32>) -> Option<ScriptPosition> {
+    fn position(&self, message: &str, names: &FxHashMap<String, u32>) -> Option<CodePosition> {
         let mut colons = message.match_indices(':').map(|(at, _)| at);
         colons.find_map(|at| {
             let node = names.get(&message[..at])?;
             let rest = &message[at + 1..];
             let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let line = rest[..digits].parse().ok()?;
-            Some(ScriptPosition { script: self.handles.path(*node)?, line })
+            Some(CodePosition { script: self.handles.path(*node)?, line })
         })
     }
 

@@ -58,10 +58,9 @@ fn argument_type(written: &str) -> String {
     let name = written.trim_end_matches('?');
     let name = name.strip_prefix("Enum.").unwrap_or(name);
     match name {
-        // The id of a user, which also is the name of a class.
-        "User" => "number".to_owned(),
         "bool" | "boolean" => "boolean".to_owned(),
-        "float" | "double" | "int" | "int64" | "number" => "number".to_owned(),
+        // `User` is the id of a user, and also the name of a class.
+        "float" | "double" | "int" | "int64" | "number" | "User" => "number".to_owned(),
         "string" | "ContentId" | "BinaryString" => "string".to_owned(),
         "buffer" | "Vector3" => name.to_owned(),
         "Function" => "function".to_owned(),

@@ -17,7 +17,7 @@ pub(super) struct ExpectedError {
 }
 
 #[derive(Debug)]
-pub(super) struct Game {
+pub(super) struct GameFile {
     pub(super) scene: Scene,
     pub(super) request: PlayRequest,
     pub(super) errors: Vec<ExpectedError>,
@@ -25,8 +25,8 @@ pub(super) struct Game {
 
 /// Reads a game: lines with `--!` say what is played and which errors there are, `--@` begins an
 /// instance, `--=` sets a property of it, and what follows is the text of a script.
-pub(super) fn read_game(text: &str) -> Game {
-    let mut game = Game {
+pub(super) fn read_game(text: &str) -> GameFile {
+    let mut game = GameFile {
         scene: Scene::empty(FileFormat::Xml),
         request: PlayRequest::default(),
         errors: Vec::new(),
