@@ -58,7 +58,13 @@ impl Folder {
                 "$className": "DataModel",
                 "Workspace": { "Coin": {
                     "$className": "Part",
-                    "$properties": { "Anchored": true, "Position": [20, 3, 0] },
+                    "$properties": {
+                        "Anchored": true,
+                        "CFrame": { "CFrame": {
+                            "position": [20, 3, 0],
+                            "orientation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+                        } },
+                    },
                 } },
                 "ReplicatedStorage": { "Buy": { "$className": "RemoteEvent" } },
                 "ServerScriptService": { "Shop": { "$path": "Shop.server.luau" } },

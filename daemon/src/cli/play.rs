@@ -219,8 +219,8 @@ fn describe_step(step: &PlayStep) -> String {
 
 fn summarize(request: &PlayRequest, outcome: &PlayOutcome) -> String {
     let mut text = format!(
-        "Played {:.4} s with {} and {}: ",
-        outcome.seconds,
+        "Played {} s with {} and {}: ",
+        (outcome.seconds * 100.0).round() / 100.0,
         count_noun(request.players as usize, "player"),
         count_noun(outcome.scripts as usize, "script"),
     );
