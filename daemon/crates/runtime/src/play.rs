@@ -28,6 +28,7 @@ const GAME: &[EngineFile] = &[
     ("remotes", include_str!("luau/game/remotes.luau")),
     ("players", include_str!("luau/game/players.luau")),
     ("world", include_str!("luau/game/world.luau")),
+    ("characters", include_str!("luau/game/characters.luau")),
     ("paths", include_str!("luau/game/paths.luau")),
     ("stores", include_str!("luau/game/stores.luau")),
     ("online", include_str!("luau/game/online.luau")),
