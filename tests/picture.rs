@@ -1,4 +1,4 @@
-//! The README's picture of a card and its question in a terminal is up to date.
+//! The README's pictures of cards and their question in a terminal are up to date.
 
 use std::ffi::OsStr;
 
@@ -7,14 +7,21 @@ use vector_tests::binary::Home;
 use vector_tests::person::{Person, left_to_see};
 use vector_tests::{printed, repository};
 
-const PICTURE: &str = "docs/card.svg";
+/// Each picture, and the tool calls whose card it shows.
+const PICTURES: [(&str, &str); 2] =
+    [("docs/card.svg", "samples/lava.jsonl"), ("docs/runs.svg", "samples/rename.jsonl")];
 
 #[test]
-fn card_picture_is_up_to_date() {
+fn card_pictures_are_up_to_date() {
+    for (picture, calls) in PICTURES {
+        check_picture(picture, calls);
+    }
+}
+
+fn check_picture(picture: &str, calls: &str) {
     let home = Home::new();
     let out = home.path().join("out.rbxlx");
-    let edit =
-        ["edit", "samples/obby.rbxlx", "--ops", "samples/lava.jsonl", "--out"].map(OsStr::new);
+    let edit = ["edit", "samples/obby.rbxlx", "--ops", calls, "--out"].map(OsStr::new);
     let mut command = home.command(&edit);
     command.arg(&out).current_dir(repository::root());
     command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
@@ -22,9 +29,9 @@ fn card_picture_is_up_to_date() {
     let question = "[q]uit [?]";
     let shown = person.answers(question, "q") + question;
     person.sees_the_end();
-    let typed = "\x1b[2m$\x1b[0m vector edit samples/obby.rbxlx --ops samples/lava.jsonl";
+    let typed = format!("\x1b[2m$\x1b[0m vector edit samples/obby.rbxlx --ops {calls}");
     let screen = format!("{typed}\n{shown}\n");
-    printed::check(PICTURE, &Term::new().palette(WIN10_CONSOLE).render_svg(&screen));
+    printed::check(picture, &Term::new().palette(WIN10_CONSOLE).render_svg(&screen));
 }
 
 #[test]

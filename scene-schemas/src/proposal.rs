@@ -34,7 +34,7 @@ pub enum Mode {
     /// None: every proposal waits for a decision.
     #[default]
     Confirm,
-    /// Additive proposals without warnings.
+    /// Additive proposals without warnings and without new errors of scripts.
     Auto,
     /// All proposals except those with a warning that needs a second confirmation. Stale proposals
     /// are replanned first.
@@ -133,6 +133,49 @@ pub struct Proposal {
     /// The withdrawn proposal of the same call that was replanned as this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Seq>,
+    /// What came of playing the game with the proposal. None if it was not played: no script runs, or
+    /// the check is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<PlayCheck>,
+}
+
+/// What came of playing the game for some seconds with a proposal, compared with the game without
+/// it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlayCheck {
+    /// Whether there are new errors.
+    pub result: PlayCheckResult,
+    /// One line for the card, which begins with `runs:`.
+    pub summary: String,
+    /// The first new errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ScriptError>,
+    /// Number of further new errors.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_errors: u32,
+}
+
+/// The results of a check by playing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlayCheckResult {
+    /// The whole game was played, and there are no new errors.
+    Passed,
+    /// There are new errors.
+    NewErrors,
+    /// The game could not be played, or not all of it.
+    Unknown,
+}
+
+/// An error of a script while the game was played.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptError {
+    /// `Server`, or the name of a player.
+    pub peer: String,
+    /// The message, which begins with the script and the line. Long ones are cut and end with `…`.
+    pub message: String,
 }
 
 /// The part of a proposal in an open place that changes files of the Rojo project synced with the
@@ -190,6 +233,11 @@ impl Proposal {
         let mut paths = rows.chain(self.preview.scripts.iter().map(|script| &script.path));
         let first = paths.next()?;
         paths.all(|path| path.is_within(first)).then_some(first)
+    }
+
+    /// Whether scripts fail with it that did not fail before, as far as it was played.
+    pub fn has_new_errors(&self) -> bool {
+        self.runs.as_ref().is_some_and(|check| check.result == PlayCheckResult::NewErrors)
     }
 
     /// Returns the title, followed by the path that it is about, for lists without a preview.

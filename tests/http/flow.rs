@@ -319,7 +319,9 @@ fn dry_run_shows_a_proposal_and_refuses_approval() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let settings = json!({ "mode": "dangerous", "dry_run": true, "model": "offline" });
+    let settings = json!({
+        "mode": "dangerous", "dry_run": true, "play_check": false, "model": "offline",
+    });
     plugin.call("PUT", "/api/settings", &settings).ok();
     plugin.chat("rename game.Workspace.Wall to Tower").ok();
     let seq = proposal(&mut plugin);

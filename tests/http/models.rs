@@ -80,7 +80,8 @@ impl Bench {
 }
 
 pub(super) fn choose(plugin: &Plugin<'_>, model: &str) {
-    let settings = json!({ "mode": "confirm", "dry_run": false, "model": model });
+    let settings =
+        json!({ "mode": "confirm", "dry_run": false, "play_check": false, "model": model });
     plugin.call("PUT", "/api/settings", &settings).ok();
 }
 

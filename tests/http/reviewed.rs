@@ -149,7 +149,10 @@ fn hostile_text_of_places_and_agents_is_shown_escaped() {
     let hostile = json!({ "Name": HOSTILE, "@a": HOSTILE, "Color": "#ff8800" });
     let create = json!({ "className": "Part", "parentPath": "game.Workspace", "props": hostile });
     let made = desk.propose("create_instance", create);
-    let texts = format!("-- {HOSTILE}\nprint(2)\n--[[ {HOSTILE}\n]]\n{}", "x()".repeat(2_000));
+    let texts = format!(
+        "-- {HOSTILE}\nprint(2)\n--[[ {HOSTILE}\n]]\nif nil then {} end",
+        "x()".repeat(2_000)
+    );
     let written = desk.write(&texts);
     let changes = json!([
         { "tool": "set_properties", "args": { "path": "game.Workspace.Wall", "props": { "@b": HOSTILE } } },
@@ -236,7 +239,7 @@ fn additive_proposals_before_a_deletion_are_offered_together() {
 #[test]
 fn double_confirmation_warning_appears_on_card_and_proposal() {
     let mut desk = Desk::new("print(1)\n");
-    let proposal = desk.write("print(1)\nloadstring(\"x\")()\n");
+    let proposal = desk.write("print(1)\nif nil then\n\tloadstring(\"x\")()\nend\n");
     for part in ["card", "proposal"] {
         let part = desk.part(&format!("{part}?of={proposal}"));
         let twice = part.split("data-twice=\"").nth(1).unwrap().split('"').next().unwrap();

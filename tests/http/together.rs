@@ -342,7 +342,9 @@ fn auto_mode_holds_proposals_on_top_of_pending_ones() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let settings = json!({ "mode": "auto", "dry_run": false, "model": "offline" });
+    let settings = json!({
+        "mode": "auto", "dry_run": false, "play_check": false, "model": "offline",
+    });
     plugin.call("PUT", "/api/settings", &settings).ok();
     let (_, first) = ask(&mut plugin, RENAME);
     let (_, second) = ask(&mut plugin, "grid 2x2 of neon parts");

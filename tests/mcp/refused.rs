@@ -74,7 +74,10 @@ fn refusal_names_the_pending_proposal_in_the_way() {
     let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
     let person = Person::beside(&home);
     let mut first = StdioClient::start(&home, &place, 1);
-    let delete = first.call("delete_instance", &json!({ "path": "game.ReplicatedStorage.Config" }));
+    let config = json!({ "path": "game.ReplicatedStorage.Config" });
+    let text = refused(&mut first, "delete_instance", &config);
+    assert!(text.contains("Config is not a valid member"), "scripts need it: {text}");
+    let delete = first.call("delete_instance", &config);
     assert_eq!(first.answer(delete)["structuredContent"]["status"], "pending");
     let number = person.waiting()["seq"].clone();
     let mut second = StdioClient::start(&home, &place, 1);

@@ -114,7 +114,9 @@ fn private_conversation_text_reaches_no_daemon_log() {
     let daemon = Daemon::start(&file, home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let chosen = json!({ "mode": "confirm", "dry_run": false, "model": "nvidia/some" });
+    let chosen = json!({
+        "mode": "confirm", "dry_run": false, "play_check": false, "model": "nvidia/some",
+    });
     plugin.call("PUT", "/api/settings", &chosen).ok();
     plugin.chat("my-secret-plan: what does it do?").ok();
     plugin.until(|polled| {

@@ -299,7 +299,7 @@ fn danger() -> Json {
     let loads = json!({
         "path": "game.ServerScriptService.Stages",
         "search": "-- Counts the checkpoints that a player has reached, in order.",
-        "replace": "loadstring(\"print('stages')\")()",
+        "replace": "task.delay(10, function()\n\tloadstring(\"print('stages')\")()\nend)",
     });
     let changes = json!([
         { "tool": "delete_instance", "args": { "path": "game.Workspace.Course.Hazards.Spinner.Spin" } },

@@ -146,7 +146,7 @@ fn reject_reason_is_recorded_and_triggers_no_shortcuts() {
 }
 
 /// A script that loads code, which needs a warning.
-const LOADS: &str = "print(1)\nloadstring(\"print(2)\")()\n";
+const LOADS: &str = "print(1)\nif nil then\n\tloadstring(\"print(2)\")()\nend\n";
 
 #[test]
 fn additive_proposals_are_approved_together_risky_ones_confirmed() {

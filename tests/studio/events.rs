@@ -69,6 +69,7 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         base: Fingerprint::hash_bytes(b"base"),
         patch_id: Fingerprint::hash_bytes(b"patch"),
         warnings: Vec::new(),
+        runs: None,
         notes: Vec::new(),
         preview: Preview { rows: (0..shown).map(row).collect(), ..Preview::default() },
         more: rows - shown,
@@ -147,6 +148,7 @@ impl Player {
             "/api/settings" => json!(Settings {
                 mode: Mode::Confirm,
                 dry_run: false,
+                play_check: true,
                 model: "offline".to_owned(),
                 models: vec!["offline".to_owned()],
             }),

@@ -4,7 +4,7 @@ use serde_json::json;
 use studio_sim::Signals;
 
 use super::agent::{Agent, answered};
-use super::{Desk, eval};
+use super::{Desk, click, eval, has, shows, until, until_shown};
 
 const CONTENTS: &str = r#"
 local coin = Instance.new("Part")
@@ -49,4 +49,69 @@ fn game_of_an_open_place_is_played_on_a_copy() {
     assert_eq!(answer["steps"][2]["ok"], true);
     assert_eq!(answer["changes"][0]["path"], "Workspace.Coin");
     assert_eq!(studio.snapshot(), before, "nothing happens in the open place");
+}
+
+const SHOP: &str = r#"
+local module = Instance.new("ModuleScript")
+module.Name = "Prices"
+module.Source = "return { Coin = 10 }"
+module.Parent = game:GetService("ReplicatedStorage")
+local script = Instance.new("Script")
+script.Name = "Main"
+script.Source = "local prices = require(game.ReplicatedStorage.Prices)\nprint(prices.Coin + 1)"
+script.Parent = game:GetService("ServerScriptService")
+for n = 1, 300 do
+	local part = Instance.new("Part")
+	part.Parent = workspace
+end
+"#;
+
+const RENAME: &str = "replace \"Coin\" with \"Gold\" in game.ReplicatedStorage.Prices";
+const DEARER: &str = "replace \"10\" with \"20\" in game.ReplicatedStorage.Prices";
+
+#[test]
+fn card_says_which_script_newly_fails() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    eval(studio, SHOP);
+    let before = studio.snapshot();
+    desk.propose(RENAME);
+    assert!(shows(studio, "runs: 1 new error, ServerScriptService.Main:2"));
+    assert!(shows(studio, "attempt to perform arithmetic (add) on nil and number (Server)"));
+    click(studio, "Reject");
+    until(studio, "it is rejected", |studio| !has(studio, "Approve"));
+    desk.propose(DEARER);
+    assert!(shows(studio, "runs: no new errors"));
+    assert_eq!(studio.snapshot(), before, "nothing happens in the open place");
+}
+
+#[test]
+fn check_by_playing_can_be_switched_off() {
+    let desk = Desk::ready(Signals::Deferred);
+    let studio = &desk.studio;
+    eval(studio, SHOP);
+    click(studio, "Settings");
+    click(studio, "Play changes");
+    until(studio, "it is off", |_| {
+        super::budget::read(&desk.daemon, &desk.home, "/api/settings")["play_check"] == false
+    });
+    click(studio, "Back");
+    desk.propose(RENAME);
+    assert!(!shows(studio, "runs:"));
+}
+
+#[test]
+fn agent_is_told_of_new_errors_before_a_card_is_shown() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    eval(studio, SHOP);
+    let args =
+        json!({ "path": "game.ReplicatedStorage.Prices", "search": "Coin", "replace": "Gold" });
+    let call = answered(studio, &agent.calls("1", "replace_text", args.clone()));
+    assert_eq!(call["outcome"]["state"], "refused", "{call}");
+    assert!(call["outcome"].to_string().contains("ServerScriptService.Main:2: attempt"), "{call}");
+    assert!(!has(studio, "Approve"));
+    let call = answered(studio, &agent.calls("2", "replace_text", args));
+    assert_eq!(call["outcome"]["state"], "pending", "{call}");
+    until_shown(studio, "runs: 1 new error, ServerScriptService.Main:2");
 }

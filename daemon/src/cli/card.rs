@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
+use scene_schemas::proposal::{
+    Change, Class, PlayCheck, PlayCheckResult, Proposal, Row, ScriptDiff,
+};
 use scene_schemas::{Command, InstancePath, Value};
 use vector_core::proposal::{change_note, class_reason, group_by_instance, short_values};
 
@@ -44,6 +46,7 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
     if let Some(files) = proposal.describe_files() {
         lines.extend(wrap_words(&terminal_line(&files), inner.width));
     }
+    lines.extend(proposal.runs.iter().flat_map(|check| check_lines(check, inner)));
     lines.extend(warning_lines(proposal, inner));
     let table = operation_lines(proposal, inner, whole);
     if !table.is_empty() {
@@ -86,6 +89,26 @@ pub(super) fn class_paint(class: Class) -> PaintKind {
         Class::Modifying => PaintKind::Changed,
         Class::Destructive => PaintKind::Removed,
     }
+}
+
+/// The lines about what came of playing the game.
+fn check_lines(check: &PlayCheck, style: TextStyle) -> Vec<String> {
+    let paint = match check.result {
+        PlayCheckResult::Passed => PaintKind::Added,
+        PlayCheckResult::NewErrors => PaintKind::Removed,
+        PlayCheckResult::Unknown => PaintKind::Dim,
+    };
+    let summary = wrap_words(&terminal_line(&check.summary), style.width);
+    let mut lines: Vec<String> = summary.into_iter().map(|line| style.paint(paint, line)).collect();
+    for error in &check.errors {
+        let text = format!("{} ({})", terminal_line(&error.message), terminal_line(&error.peer));
+        let wrapped = wrap_words(&text, style.width.saturating_sub(2));
+        lines.extend(wrapped.into_iter().map(|line| format!("  {line}")));
+    }
+    if check.more_errors > 0 {
+        lines.push(format!("  … and {}", count_noun(check.more_errors as usize, "more error")));
+    }
+    lines
 }
 
 fn warning_lines(proposal: &Proposal, style: TextStyle) -> Vec<String> {

@@ -206,6 +206,7 @@ impl ChatTask<'_> {
         let listener = entry_listener(json, &calls);
         let mut run =
             WorkflowRun::start(ledger, (target, scene), user_request, driver, mode, listener)?;
+        run.set_play_check(!args.decide.no_play);
         decide_all(&mut run, &args.decide, terminal, &calls, false)?;
         Ok(())
     }

@@ -19,6 +19,7 @@ use vector_core::workflow::{CALLS, PendingProposal, PendingStatus, Workflow, Wor
 use vector_engine::model_request;
 use vector_engine::{EntryListener, NextStep, ToolDriver, UserRequest, WorkflowRun, recover_runs};
 use vector_ledger::Ledger;
+use vector_providers::ProviderKind;
 use vector_providers::model_choice::OFFLINE;
 
 use super::call_log::CallLog;
@@ -168,8 +169,12 @@ impl EditTask<'_> {
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
         let calls_log = CallLog::default();
         let listener = entry_listener(decide.json, &calls_log);
+        let driver_has_model = matches!(driver, ToolDriver::Provider(ProviderKind::Model(_)));
         let mut run =
             WorkflowRun::start(ledger, opened, user_request, driver, decide.mode(), listener)?;
+        // With --yes nobody reads the cards of a list of calls.
+        let is_read = driver_has_model || !decide.yes;
+        run.set_play_check(is_read && !decide.no_play);
         if let Some(calls) = calls {
             let called = run.add_calls(calls);
             called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;

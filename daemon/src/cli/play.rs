@@ -81,8 +81,13 @@ fn play(args: &PlayArgs) -> anyhow::Result<ExitStatus> {
         bail!("--seconds has to be more than 0 and at most {MAX_SECONDS}");
     }
     let steps = args.steps.as_deref().map(read_steps_file).transpose()?.unwrap_or_default();
-    let request =
-        PlayRequest { seconds: args.seconds, players: args.players, seed: args.seed, steps };
+    let request = PlayRequest {
+        seconds: args.seconds,
+        players: args.players,
+        seed: args.seed,
+        steps,
+        has_physics: true,
+    };
     let terminal = Terminal::for_command(args.json);
     let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
     let limits = PlayLimits { real: Duration::from_secs(args.timeout), ..PlayLimits::default() };

@@ -35,6 +35,8 @@ pub struct PendingSummary {
     pub class: Class,
     /// The number of warnings.
     pub warnings: usize,
+    /// Whether scripts fail with it that did not fail before.
+    pub has_new_errors: bool,
     /// The identity of the proposal, and of the state that it was planned on. A decision names
     /// both.
     pub patch_id: Fingerprint,
@@ -54,6 +56,7 @@ impl PendingSummary {
             subject: it.subject().cloned(),
             class: it.class,
             warnings: it.warnings.len(),
+            has_new_errors: it.has_new_errors(),
             patch_id: it.patch_id.clone(),
             base: it.base.clone(),
             after: it.after.clone(),
@@ -61,8 +64,8 @@ impl PendingSummary {
         }
     }
 
-    /// Whether it is only additive and has no warnings.
+    /// Whether it is only additive and has no warnings and no new errors.
     pub fn is_plain(&self) -> bool {
-        self.class == Class::Additive && self.warnings == 0
+        self.class == Class::Additive && self.warnings == 0 && !self.has_new_errors
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn load_settings(home: &Path) -> Settings {
     kept.unwrap_or_else(|| Settings {
         mode: Mode::Confirm,
         dry_run: false,
+        play_check: true,
         model: String::new(),
         models: Vec::new(),
     })

@@ -172,6 +172,7 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         base: proposal.base.clone(),
         patch_id: proposal.patch_id.clone(),
         warnings: proposal.warnings.clone(),
+        runs: proposal.runs.clone(),
         notes: target.into_iter().chain(proposal.describe_files()).collect(),
         preview: cut.preview,
         more: cut.more,

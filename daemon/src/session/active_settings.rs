@@ -13,6 +13,7 @@ pub(crate) struct ActiveSettings(Mutex<SettingValues>);
 #[derive(Debug)]
 struct SettingValues {
     is_dry_run: bool,
+    has_play_check: bool,
     mode: Mode,
     /// Empty if the user has chosen no model.
     model: String,
@@ -45,6 +46,7 @@ impl ActiveSettings {
     pub(crate) fn from_settings(settings: &Settings) -> Self {
         Self(Mutex::new(SettingValues {
             is_dry_run: settings.dry_run,
+            has_play_check: settings.play_check,
             mode: settings.mode,
             model: settings.model.clone(),
             pending_limit: Some(PENDING),
@@ -58,6 +60,7 @@ impl ActiveSettings {
     pub(crate) fn update(&self, settings: &Settings) {
         let mut values = self.lock();
         values.is_dry_run = settings.dry_run;
+        values.has_play_check = settings.play_check;
         values.mode = settings.mode;
         values.model.clone_from(&settings.model);
     }
@@ -74,6 +77,11 @@ impl ActiveSettings {
     /// Whether proposals are shown and never applied.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.lock().is_dry_run
+    }
+
+    /// Whether the game is played with each proposal.
+    pub(crate) fn has_play_check(&self) -> bool {
+        self.lock().has_play_check
     }
 
     /// Which proposals may be applied without the user's approval.

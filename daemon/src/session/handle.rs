@@ -109,6 +109,7 @@ impl SessionHandle {
         let settings = scene_schemas::api::Settings {
             mode: scene_schemas::proposal::Mode::Confirm,
             dry_run: false,
+            play_check: true,
             model: String::new(),
             models: Vec::new(),
         };

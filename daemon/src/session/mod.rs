@@ -493,6 +493,7 @@ impl SessionActor {
             return None;
         }
         self.engine.limit_mode(self.active_settings.mode());
+        self.engine.set_play_check(self.active_settings.has_play_check());
         let due = match self.engine.run(workflow) {
             Ok(NextStep::Call) => self.finish_agent_workflow(workflow),
             due => due,

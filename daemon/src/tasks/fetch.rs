@@ -2,13 +2,16 @@
 //! supplies the request as [`FetchWork`] and records the answer as the call's entry.
 
 use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
+use vector_core::play::{PlayRequest, PlayedTwice};
 use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
-use vector_engine::fetch::{CodeOutcome, FetchResult, FetchWork, FinishedRun};
+use vector_engine::fetch::{CodeOutcome, FetchResult, FetchWork, FinishedRun, RunScene};
 use vector_engine::settings;
 use vector_luau::{FindingSeverity, SourceFinding};
 use vector_place::Scene;
@@ -22,6 +25,12 @@ use super::web;
 
 /// The message for a fetch that ended because its task was cancelled.
 const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
+
+const NO_COPY: &str = "The code did not run, because there is no copy of the place.";
+
+/// What each of the two games of a check may use: somebody waits for it.
+const CHECK_LIMITS: PlayLimits =
+    PlayLimits { real: Duration::from_secs(5), memory: 256 << 20, steps: 20_000_000 };
 
 /// Width and height of the pictures for a model, in pixels. Larger ones cost more and show little
 /// more.
@@ -54,6 +63,10 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
             });
             return run.map(|run| FetchResult::Run(Box::new(run)));
         }
+        FetchRequest::Check(request) => {
+            return check_proposal(work, request, cancel)
+                .map(|run| FetchResult::Run(Box::new(run)));
+        }
     };
     answer.map(FetchResult::Answer)
 }
@@ -64,8 +77,8 @@ fn run_code(
     cancel: &CancelSwitch,
     run: impl FnOnce(&Scene, Rc<dyn Fn() -> bool>) -> Result<CodeOutcome, String>,
 ) -> Result<FinishedRun, String> {
-    let Some((scene, state)) = &work.run_scene else {
-        return Err("The code did not run, because there is no copy of the place.".to_owned());
+    let Some(RunScene { scene, state, .. }) = &work.run_scene else {
+        return Err(NO_COPY.to_owned());
     };
     let own = cancel.clone();
     let outcome = run(scene, Rc::new(move || own.is_cancelled()));
@@ -74,6 +87,37 @@ fn run_code(
     }
     let outcome = outcome.map_err(|error| format!("The code could not be run: {error}"))?;
     Ok(FinishedRun { outcome, missing: scene.take_missing(), state: *state })
+}
+
+/// Plays the game on the copies of the scene without the proposal and with it, at the same time.
+fn check_proposal(
+    work: &FetchWork,
+    request: &PlayRequest,
+    cancel: &CancelSwitch,
+) -> Result<FinishedRun, String> {
+    let Some(RunScene { scene, state, proposed: Some(proposed) }) = &work.run_scene else {
+        return Err(NO_COPY.to_owned());
+    };
+    let play = |scene: &Scene, cancel: CancelSwitch| {
+        let played =
+            play_scene(scene, request, CHECK_LIMITS, Rc::new(move || cancel.is_cancelled()));
+        played.map(|outcome| (outcome, scene.take_missing()))
+    };
+    let (first, own) = (scene.fork(), cancel.clone());
+    let (before, after) = thread::scope(|scope| {
+        let before = scope.spawn(move || play(&first, own));
+        let after = play(proposed, cancel.clone());
+        (before.join(), after)
+    });
+    if cancel.is_cancelled() {
+        return Err(CANCELLED_MESSAGE.to_owned());
+    }
+    let before = before.unwrap_or_else(|_| Err("an internal error".to_owned()));
+    let failed = |error: String| format!("the runtime failed: {error}.");
+    let ((before, mut missing), (after, also)) = (before.map_err(failed)?, after.map_err(failed)?);
+    missing.join(also);
+    let outcome = CodeOutcome::Check(Box::new(PlayedTwice { before, after }));
+    Ok(FinishedRun { outcome, missing, state: *state })
 }
 
 fn fetch_diagnostics(

@@ -9,7 +9,7 @@ use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{Finish, InteractionMode, Seq, Step};
-use crate::proposal::{Class, Mode, Preview, Proposal, Row, Warning};
+use crate::proposal::{Class, Mode, PlayCheck, Preview, Proposal, Row, Warning};
 
 /// A person's request in an open place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -199,6 +199,9 @@ pub struct ProposalCard {
     pub patch_id: Fingerprint,
     /// Warnings for the person who decides.
     pub warnings: Vec<Warning>,
+    /// What came of playing the game with the proposal. None if it was not played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<PlayCheck>,
     /// Lines about the proposal as a whole: the instance that its call addresses by omitting a
     /// path, and the files that change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -377,11 +380,18 @@ pub struct Settings {
     /// Whether proposals are only shown and never applied.
     #[serde(default)]
     pub dry_run: bool,
+    /// Whether the game is played with each proposal before anybody sees it, to find new errors.
+    #[serde(default = "is_on")]
+    pub play_check: bool,
     /// The driver that calls the tools.
     pub model: String,
     /// The available choices for `model`. Ignored in a request.
     #[serde(default)]
     pub models: Vec<String>,
+}
+
+fn is_on() -> bool {
+    true
 }
 
 /// Model usage.

@@ -2,11 +2,13 @@
 //!
 //! The runtime reports a game in these types. This module must not know how it is played.
 
+mod check;
 mod report;
 mod step;
 
 use serde_json::Value as Json;
 
+pub use self::check::{PlayedTwice, check_before, unknown as unknown_check};
 pub use self::step::{StepArgs, read_steps};
 pub use crate::run::RunOutput;
 
@@ -20,11 +22,14 @@ pub struct PlayRequest {
     /// What decides all that happens by chance.
     pub seed: u32,
     pub steps: Vec<PlayStep>,
+    /// Whether things fall, characters walk, and parts touch. Otherwise all stay where scripts put
+    /// them.
+    pub has_physics: bool,
 }
 
 impl Default for PlayRequest {
     fn default() -> Self {
-        Self { seconds: 5.0, players: 1, seed: 1, steps: Vec::new() }
+        Self { seconds: 5.0, players: 1, seed: 1, steps: Vec::new(), has_physics: true }
     }
 }
 

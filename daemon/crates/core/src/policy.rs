@@ -11,7 +11,10 @@ pub fn can_auto_approve(mode: Mode, proposal: &Proposal) -> bool {
     }
     match mode {
         Mode::Confirm => false,
-        Mode::Auto => proposal.class == Class::Additive && proposal.warnings.is_empty(),
+        Mode::Auto => {
+            let is_clean = proposal.warnings.is_empty() && !proposal.has_new_errors();
+            proposal.class == Class::Additive && is_clean
+        }
         Mode::Dangerous => true,
     }
 }
@@ -46,6 +49,7 @@ mod tests {
             from: None,
             reverts: Vec::new(),
             replaces: None,
+            runs: None,
             changed_files: Vec::new(),
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];

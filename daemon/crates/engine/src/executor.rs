@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
+use vector_core::play::PlayRequest;
 use vector_core::proposal::BlobStore;
 use vector_core::tools::FetchRequest;
 use vector_core::workflow::{
@@ -15,7 +16,8 @@ use vector_core::workflow::{
 };
 use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 
-use crate::fetch::FinishedRun;
+use crate::check::ProposalCheck;
+use crate::fetch::{FinishedRun, RunScene};
 use crate::workflow_state;
 use crate::{EngineError, EntryListener, ToolDriver};
 
@@ -28,8 +30,12 @@ pub(crate) struct ActiveTask {
     pub(crate) open_request: Option<Seq>,
     /// The call that waits for a fetch, and the fetch.
     pub(crate) fetching: Option<(Seq, Arc<FetchRequest>)>,
+    /// For the check of a proposal: the scene without it and with it.
+    checking: Option<RunScene>,
     /// The call whose code has run, until its changes are planned.
-    ran: Option<(Seq, Arc<FetchRequest>, FinishedRun)>,
+    ran: Option<(Seq, Arc<FetchRequest>, Arc<FinishedRun>)>,
+    /// The last proposal that was checked, or that is being checked.
+    pub(crate) check: Option<ProposalCheck>,
     _lease: WorkflowLease,
 }
 
@@ -40,7 +46,9 @@ impl ActiveTask {
             is_other_epoch: false,
             open_request: None,
             fetching: None,
+            checking: None,
             ran: None,
+            check: None,
             _lease: lease,
         }
     }
@@ -275,10 +283,34 @@ impl Executor {
         }
     }
 
+    /// Begins to play the game with a call's proposal and without it.
+    pub(crate) fn begin_check(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        request: PlayRequest,
+        scenes: RunScene,
+    ) {
+        self.begin_fetch(workflow, call, Arc::new(FetchRequest::Check(request)));
+        if let Some(task) = self.tasks.get_mut(&workflow) {
+            task.checking = Some(scenes);
+        }
+    }
+
+    /// Returns the scenes of the check that a call waits for.
+    pub(crate) fn checked_scenes(&self, call: Seq) -> Option<&RunScene> {
+        let is_of = |task: &&ActiveTask| task.fetching.as_ref().is_some_and(|(of, _)| *of == call);
+        self.tasks.values().find(is_of)?.checking.as_ref()
+    }
+
     /// Drops the fetch of a call, and returns it.
     pub(crate) fn end_fetch(&mut self, call: Seq) -> Option<Arc<FetchRequest>> {
-        let taken = |task: &mut ActiveTask| task.fetching.take_if(|(of, _)| *of == call);
-        self.tasks.values_mut().find_map(taken).map(|(_, request)| request)
+        let taken = |task: &mut ActiveTask| {
+            let (_, request) = task.fetching.take_if(|(of, _)| *of == call)?;
+            task.checking = None;
+            Some(request)
+        };
+        self.tasks.values_mut().find_map(taken)
     }
 
     /// Keeps a run until the changes of its code are planned.
@@ -290,18 +322,25 @@ impl Executor {
         run: FinishedRun,
     ) {
         if let Some(task) = self.tasks.get_mut(&workflow) {
-            task.ran = Some((call, request, run));
+            task.ran = Some((call, request, Arc::new(run)));
         }
     }
 
-    /// Takes the run of a call.
-    pub(crate) fn take_run(
-        &mut self,
+    /// Returns the run of a call.
+    pub(crate) fn find_run(
+        &self,
         workflow: Seq,
         call: Seq,
-    ) -> Option<(Arc<FetchRequest>, FinishedRun)> {
-        let (of, request, run) = self.tasks.get_mut(&workflow)?.ran.take()?;
-        (of == call).then_some((request, run))
+    ) -> Option<(Arc<FetchRequest>, Arc<FinishedRun>)> {
+        let (of, request, run) = self.tasks.get(&workflow)?.ran.as_ref()?;
+        (*of == call).then(|| (Arc::clone(request), Arc::clone(run)))
+    }
+
+    /// Drops the run of a workflow's call: its code has to run again, or its changes are planned.
+    pub(crate) fn drop_run(&mut self, workflow: Seq) {
+        if let Some(task) = self.tasks.get_mut(&workflow) {
+            task.ran = None;
+        }
     }
 
     /// Reads blobs from the ledger, unless they are loaded already.

@@ -13,7 +13,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 use vector_core::planning_scene::StyleFile;
-use vector_core::play::PlayOutcome;
+use vector_core::play::{PlayOutcome, PlayedTwice};
 use vector_core::run::RunOutcome;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
@@ -30,8 +30,25 @@ pub struct FetchWork {
     /// For a project: the files of the scripts to check, relative to the project's folder. Scripts
     /// without a file are left out.
     pub files: HashMap<InstancePath, String>,
-    /// For code to run, and games to play: a copy of the scene, and the state of the scene that it was taken from.
-    pub run_scene: Option<(Scene, SceneState)>,
+    /// For code to run, and games to play: a copy of the scene.
+    pub run_scene: Option<RunScene>,
+}
+
+/// A copy of the scene for code to run on.
+#[derive(Debug)]
+pub struct RunScene {
+    pub scene: Scene,
+    /// The state of the scene that it was taken from.
+    pub state: SceneState,
+    /// For a check: the same scene with the proposal.
+    pub proposed: Option<Scene>,
+}
+
+impl RunScene {
+    fn fork(&self) -> Self {
+        let proposed = self.proposed.as_ref().map(Scene::fork);
+        Self { scene: self.scene.fork(), state: self.state, proposed }
+    }
 }
 
 /// The result of a fetch.
@@ -57,6 +74,7 @@ pub struct FinishedRun {
 pub enum CodeOutcome {
     Run(RunOutcome),
     Play(PlayOutcome),
+    Check(Box<PlayedTwice>),
 }
 
 impl FetchWork {
@@ -70,6 +88,7 @@ impl FetchWork {
             FetchRequest::Specs(wanted) => format!("Running {} specs", wanted.specs.len()),
             FetchRequest::Run(_) => "Running code".to_owned(),
             FetchRequest::Play(_) => "Playing the game".to_owned(),
+            FetchRequest::Check(_) => "Playing the change".to_owned(),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
     }
@@ -85,8 +104,14 @@ impl Engine {
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
         let request = Arc::clone(self.executor.find_fetch(call)?);
         let files = self.script_files_for(&request);
-        let run_scene = matches!(*request, FetchRequest::Run(_) | FetchRequest::Play(_))
-            .then(|| (self.planner.scene.fork(), self.planner.scene.state()));
+        let run_scene = match &*request {
+            FetchRequest::Run(_) | FetchRequest::Play(_) => {
+                let scene = &self.planner.scene;
+                Some(RunScene { scene: scene.fork(), state: scene.state(), proposed: None })
+            }
+            FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),
+            _ => None,
+        };
         Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
     }
 
@@ -120,6 +145,10 @@ impl Engine {
         seen: Result<FetchResult, String>,
     ) -> Result<(), EngineError> {
         let request = self.executor.end_fetch(call);
+        if matches!(request.as_deref(), Some(FetchRequest::Check(_))) {
+            self.keep_check(workflow, call, seen);
+            return Ok(());
+        }
         let result = match (seen, request) {
             (Ok(FetchResult::Run(run)), Some(request)) => {
                 self.executor.keep_run(workflow, call, request, *run);

@@ -6,6 +6,7 @@
 
 mod apply;
 pub mod budget;
+mod check;
 mod context_selection;
 pub mod conversation;
 mod executor;
@@ -189,6 +190,8 @@ pub struct Engine {
     /// The calls whose proposal Studio did not apply for want of a permission. A person has to
     /// approve it again: the mode would only ask Studio over and over.
     unpermitted_calls: BTreeSet<Seq>,
+    /// Whether proposals are checked by playing the game.
+    has_play_check: bool,
 }
 
 impl Engine {

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::tools::{self, FetchRequest, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
+use vector_place::MissingFacts;
 
 use crate::fetch::{CodeOutcome, FinishedRun};
 use crate::parallel_reading;
@@ -131,13 +132,17 @@ impl Engine {
         self.planner.scene.begin_scope(call);
         self.planner.scene.set_readers(parallel_reading::PARALLEL_READERS);
         self.load_style(tool);
-        let ran = self.executor.take_run(workflow, call);
+        if self.ask_for_check(workflow, call) {
+            return Ok(false);
+        }
+        let ran = self.executor.find_run(workflow, call);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
         } else if is_own && tool == RESTORE {
             self.plan_restore(call, args, &base)?
         } else if let Some((request, run)) = ran.filter(|(_, run)| self.is_run_valid(run)) {
-            if self.ask_for_run(&run) {
+            if self.ask_for(&run.missing) {
+                self.executor.drop_run(workflow);
                 return Ok(false);
             }
             self.plan_run(call, &request, &run, &base)
@@ -173,6 +178,18 @@ impl Engine {
             self.executor.begin_fetch(workflow, call, look);
             return Ok(true);
         }
+        // What is reverted was there before.
+        let is_old = is_own && matches!(tool, REVERT | RESTORE);
+        let result = match result {
+            Ok(plan) if !is_old => {
+                match self.check_plan(workflow, call, plan, mark, earlier.as_ref()) {
+                    Some(checked) => checked,
+                    None => return Ok(true),
+                }
+            }
+            other => other,
+        };
+        self.executor.drop_run(workflow);
         self.planner.end_questions();
         let result = result.map_err(|refusal| self.add_pending_conflicts(workflow, refusal, args));
         let after = self.planner.overlay.iter().map(|(seq, _)| *seq).collect();
@@ -187,16 +204,16 @@ impl Engine {
         run.state == self.planner.scene.state()
     }
 
-    /// Asks Studio for what a run read and what is not known. The code runs again then. Returns false
+    /// Asks Studio for what code read and what is not known. The code runs again then. Returns false
     /// if everything is known, or Studio was asked too often.
-    fn ask_for_run(&mut self, run: &FinishedRun) -> bool {
-        if run.missing.is_empty() || !self.planner.count_question() {
+    pub(crate) fn ask_for(&mut self, missing: &MissingFacts) -> bool {
+        if missing.is_empty() || !self.planner.count_question() {
             return false;
         }
         let Some(studio) = self.studio_mut() else {
             return false;
         };
-        studio.request_missing(run.missing.clone());
+        studio.request_missing(missing.clone());
         true
     }
 

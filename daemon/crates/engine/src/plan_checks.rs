@@ -43,6 +43,14 @@ impl Engine {
         self.target.driver().planned_files(&self.planner.scene)
     }
 
+    /// Whether a model makes the calls, of Vector or of an external agent.
+    pub(crate) fn has_model(&self, workflow: Seq) -> bool {
+        !matches!(
+            self.executor.driver(workflow),
+            None | Some(ToolDriver::Calls | ToolDriver::Provider(ProviderKind::Offline))
+        )
+    }
+
     /// Warns of files that another tool will overwrite. A model is refused once per file and task,
     /// so that it changes the source file instead.
     fn warn_generated_files(
@@ -51,10 +59,7 @@ impl Engine {
         completed: CompletedPlan,
     ) -> Result<Proposal, Refusal> {
         let CompletedPlan { mut proposal, generated: found } = completed;
-        let is_model = !matches!(
-            self.executor.driver(workflow),
-            None | Some(ToolDriver::Calls | ToolDriver::Provider(ProviderKind::Offline))
-        );
+        let is_model = self.has_model(workflow);
         let was_warned = |file: &str| {
             let prefix = format!("{file} is written by");
             self.workflow(workflow)

@@ -6,7 +6,7 @@
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::Proposal;
+use scene_schemas::proposal::{PlayCheck, Proposal};
 use vector_core::planning_scene::PlanningMark;
 use vector_core::proposal::{
     MovedInstance, ProposalDraft, check_targets, draft_part, moved_instances, rematch_selection,
@@ -27,6 +27,11 @@ pub(crate) struct PreviousPlan {
 }
 
 impl PreviousPlan {
+    /// Returns what came of playing the game with it.
+    pub(crate) fn check(&self) -> Option<&PlayCheck> {
+        self.proposal.runs.as_ref()
+    }
+
     /// Returns the blobs that its commands need.
     pub(crate) fn required_blobs(&self) -> Vec<Fingerprint> {
         let original = self.original.iter().map(|(_, proposal)| proposal);

@@ -34,6 +34,7 @@ impl Engine {
             requests: RequestMemory::default(),
             mode_limit: Mode::Dangerous,
             unpermitted_calls: BTreeSet::new(),
+            has_play_check: false,
         }
     }
 

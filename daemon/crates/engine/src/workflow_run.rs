@@ -46,6 +46,11 @@ impl WorkflowRun {
         self.workflow
     }
 
+    /// Sets whether proposals are checked by playing the game.
+    pub fn set_play_check(&mut self, is_on: bool) {
+        self.engine.set_play_check(is_on);
+    }
+
     /// Returns the workflow, as read from the ledger.
     pub fn workflow(&self) -> Option<&Workflow> {
         self.engine.workflow(self.workflow)

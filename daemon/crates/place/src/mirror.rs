@@ -63,6 +63,27 @@ impl MissingFacts {
             && self.assets.is_empty()
             && !self.is_selection_missing
     }
+
+    /// Adds what another reader of the same scene is missing.
+    pub fn join(&mut self, other: Self) {
+        for query in other.properties {
+            match self.properties.iter_mut().find(|it| it.id == query.id) {
+                Some(own) => {
+                    let new = query.names.into_iter().filter(|name| !own.names.contains(name));
+                    let new: Vec<String> = new.collect();
+                    own.names.extend(new);
+                }
+                None => self.properties.push(query),
+            }
+        }
+        let new = other.sources.into_iter().filter(|id| !self.sources.contains(id));
+        let new: Vec<InstanceId> = new.collect();
+        self.sources.extend(new);
+        let new = other.assets.into_iter().filter(|asset| !self.assets.contains(asset));
+        let new: Vec<u64> = new.collect();
+        self.assets.extend(new);
+        self.is_selection_missing |= other.is_selection_missing;
+    }
 }
 
 /// The known state of an open place, apart from its tree.

@@ -218,6 +218,7 @@ impl Game<'_, '_> {
         let options: Table = self.engine.table.get("options")?;
         options.set("maxLines", MAX_LINES)?;
         options.set("maxLine", MAX_LINE)?;
+        options.set("physics", self.request.has_physics)?;
         call::<()>(self.engine, "seed", self.request.seed)?;
         let steps = self.steps()?;
         call::<()>(self.engine, "begin", (steps, self.request.players))?;

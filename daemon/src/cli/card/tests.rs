@@ -27,6 +27,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         from: None,
         reverts: Vec::new(),
         replaces: None,
+        runs: None,
         changed_files: Vec::new(),
     }
 }

@@ -72,6 +72,10 @@ fn chosen_settings(settings: &Settings) -> Markup {
                 input type="checkbox" name="dry_run" checked[settings.dry_run];
                 span { "Dry run: changes are shown, and never applied" }
             }
+            label.check {
+                input type="checkbox" name="play_check" checked[settings.play_check];
+                span { "Play the game with each change, to find new errors of scripts before you see it" }
+            }
             label.field {
                 span { "Model" }
                 input name="model" list="models" value=(settings.model) autocomplete="off" spellcheck="false" required;

@@ -256,6 +256,7 @@ mod tests {
             from: None,
             reverts: Vec::new(),
             replaces: None,
+            runs: None,
             changed_files: Vec::new(),
         };
         assert_eq!(class_reason(&proposal), expected);

@@ -597,6 +597,7 @@ impl<'a> ProposalDraft<'a> {
             from: None,
             reverts: Vec::new(),
             replaces: None,
+            runs: None,
             changed_files: Vec::new(),
         })
     }

@@ -431,6 +431,7 @@ mod tests {
             from,
             reverts: Vec::new(),
             replaces: None,
+            runs: None,
             changed_files: Vec::new(),
         }
     }

@@ -25,6 +25,8 @@ pub enum FetchRequest {
     Run(RunRequest),
     /// A game to play on a copy of the scene.
     Play(PlayRequest),
+    /// A game to play with a proposal and without it.
+    Check(PlayRequest),
     /// A rendered image of the place.
     Picture {
         of: InstancePath,

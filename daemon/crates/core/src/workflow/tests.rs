@@ -116,6 +116,7 @@ fn proposal(name: &str) -> Proposal {
         from: None,
         reverts: Vec::new(),
         replaces: None,
+        runs: None,
         changed_files: Vec::new(),
     }
 }

@@ -37,7 +37,7 @@ export function changed(what) {
 }
 
 act("choose", async (form) => {
-  const { mode, dry_run: dry, model } = form.elements;
+  const { mode, dry_run: dry, play_check: play, model } = form.elements;
   if (mode.value === "dangerous" && [...mode].some((it) => it.checked !== it.defaultChecked)) {
     const text = "Then every change by a model is applied immediately, without asking you.";
     if ((await question({ title: "Apply everything without asking?", text, yes: "Apply everything", danger: true })) === null) return;
@@ -46,6 +46,7 @@ act("choose", async (form) => {
   const body = await call("GET", "/api/settings");
   if ([...mode].some((it) => it.checked !== it.defaultChecked)) body.mode = mode.value;
   if (dry.checked !== dry.defaultChecked) body.dry_run = dry.checked;
+  if (play.checked !== play.defaultChecked) body.play_check = play.checked;
   if (model.value !== model.defaultValue) body.model = model.value.trim();
   await call("PUT", "/api/settings", body);
   toast("Saved. The settings apply to new tasks.", "good");

@@ -6,7 +6,9 @@ use vector_core::proposal::group_by_instance;
 use vector_core::safe_line::safe_line;
 use vector_text_edit::WordDiff;
 
-use super::proposal_view::{ELSEWHERE, decision_group, outcome_text, reason_view, warnings_view};
+use super::proposal_view::{
+    ELSEWHERE, check_view, decision_group, outcome_text, reason_view, warnings_view,
+};
 use super::{diff, proposal_url, table};
 use crate::daemon::ChangeExtent;
 use crate::server::page::format;
@@ -29,6 +31,7 @@ pub(super) fn card_view(view: &ProposalView) -> Markup {
         }
         @if view.status == ProposalStatus::Waiting {
             p.dim { (reason_view(proposal)) }
+            (check_view(proposal))
             (warnings_view(proposal))
             (instance_list(view))
             (first_lines(view))

@@ -42,7 +42,7 @@ pub(super) fn pending_list(
     }
 }
 
-/// Returns the additive proposals without warnings that depend on no pending proposal outside this
+/// Returns the additive proposals without warnings and new errors that depend on no pending proposal outside this
 /// set. They can be approved together.
 fn batch_approvable(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
@@ -82,6 +82,7 @@ fn pending_entry(view: &PendingSummary, is_plain: bool) -> Markup {
                 @if let Some(path) = &view.subject { span.path { (safe_line(&path.to_string())) } }
                 span.row {
                     span.class { (class) }
+                    @if view.has_new_errors { span.tag.bad { "new errors" } }
                     @if view.warnings > 0 {
                         span.tag.warn { (format::count_text(view.warnings, "warning")) }
                     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use scene_schemas::Command;
 use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{Proposal, WarningKind};
+use scene_schemas::proposal::{PlayCheckResult, Proposal, WarningKind};
 use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
 use vector_core::safe_line::safe_line;
 
@@ -51,6 +51,7 @@ pub(super) fn proposal_view(
                 (outcome_view(view))
                 (remarks_view(proposal, replaced))
             }
+            (check_view(proposal))
             (warnings_view(proposal))
             (picture_view(view))
             (table::operation_table(proposal, &pieces))
@@ -127,6 +128,31 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
             }
             @if let Some(from) = proposal.from { li { "It was derived from " (proposal_link(from)) } }
         }
+    }
+}
+
+/// Renders what came of playing the game.
+pub(super) fn check_view(proposal: &Proposal) -> Markup {
+    html! {
+        @if let Some(check) = &proposal.runs {
+            div.runs data-result=(result_name(check.result)) {
+                p { (safe_line(&check.summary)) }
+                @for error in &check.errors {
+                    p.error { (safe_line(&error.message)) " " span.dim { "(" (safe_line(&error.peer)) ")" } }
+                }
+                @if check.more_errors > 0 {
+                    p.dim { "… and " (format::count_text(check.more_errors as usize, "more error")) }
+                }
+            }
+        }
+    }
+}
+
+fn result_name(result: PlayCheckResult) -> &'static str {
+    match result {
+        PlayCheckResult::Passed => "passed",
+        PlayCheckResult::NewErrors => "new-errors",
+        PlayCheckResult::Unknown => "unknown",
     }
 }
 

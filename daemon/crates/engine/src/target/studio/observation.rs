@@ -225,6 +225,7 @@ mod tests {
             from: None,
             reverts: Vec::new(),
             replaces: None,
+            runs: None,
             changed_files: Vec::new(),
         };
         let predicted = Ack {

@@ -1,0 +1,206 @@
+//! The check of a proposal before anybody sees it: the game is played without it and with it.
+//!
+//! A call with a proposal is planned, waits for the check as for a fetch, and is planned again. The
+//! check holds for the same commands, whatever else has changed in the place meanwhile.
+
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{PlayCheck, PlayCheckResult, Proposal};
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Command, Fingerprint};
+use serde_json::Value as Json;
+use vector_core::planning_scene::PlanningMark;
+use vector_core::play::{PlayRequest, check_before, unknown_check};
+use vector_core::tools::Plan;
+use vector_core::workflow::Workflow;
+use vector_place::{MissingFacts, Scene, reflection};
+
+use crate::Engine;
+use crate::fetch::{CodeOutcome, FetchResult, RunScene};
+use crate::replan::PreviousPlan;
+
+/// The maximum number of instances whose facts Studio is asked for, for one check.
+const MAX_ASKED: usize = 3_000;
+
+/// The check of a call's proposal.
+#[derive(Debug)]
+pub(crate) struct ProposalCheck {
+    call: Seq,
+    /// The hash of the proposal's commands.
+    commands: Fingerprint,
+    state: CheckState,
+    /// The number of instances that Studio was asked about for it.
+    asked: usize,
+}
+
+#[derive(Debug)]
+enum CheckState {
+    Playing,
+    /// The game needs facts of the open place that are not known.
+    Lacking(MissingFacts),
+    Done(PlayCheck),
+}
+
+impl Engine {
+    /// Sets whether proposals are checked by playing the game.
+    pub fn set_play_check(&mut self, is_on: bool) {
+        self.has_play_check = is_on;
+    }
+
+    /// Adds to a planned proposal what came of playing the game with it. A model's proposal with new
+    /// errors is refused. One that replaces an `earlier` plan is not played again, because the person
+    /// who looks at it would not see it meanwhile. None if the game is being played: the scene is as
+    /// it was at `mark` then, and the call has to be planned again.
+    pub(crate) fn check_plan(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        plan: Plan,
+        mark: PlanningMark,
+        earlier: Option<&PreviousPlan>,
+    ) -> Option<Result<Plan, Refusal>> {
+        let Plan::Propose(mut proposal, mut answer) = plan else {
+            return Some(Ok(plan));
+        };
+        if let Some(earlier) = earlier {
+            proposal.runs = earlier.check().map(check_before);
+            return Some(Ok(Plan::Propose(proposal, answer)));
+        }
+        let check = self.play_proposal(workflow, call, &proposal, mark)?;
+        if let Err(refusal) = self.return_new_errors(workflow, check.as_ref()) {
+            return Some(Err(refusal));
+        }
+        if let (Some(check), Json::Object(answer)) = (&check, &mut answer) {
+            let summary = check.summary.trim_start_matches("runs: ");
+            answer.insert("runs".to_owned(), summary.into());
+        }
+        proposal.runs = check;
+        Some(Ok(Plan::Propose(proposal, answer)))
+    }
+
+    /// Returns what came of playing the game with a call's proposal, which is in the scene since
+    /// `mark`; `Some(None)` if it is not to be played. None if it is being played.
+    fn play_proposal(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        proposal: &Proposal,
+        mark: PlanningMark,
+    ) -> Option<Option<PlayCheck>> {
+        let scene = &self.planner.scene;
+        if !self.has_play_check
+            || !has_game(scene)
+            || proposal.commands.iter().all(Command::is_memory)
+        {
+            return Some(None);
+        }
+        if proposal.commands.iter().any(|it| matches!(it, Command::Insert { .. })) {
+            let why = "what is in an asset can be played after it is inserted.";
+            return Some(Some(unknown_check(why)));
+        }
+        let commands = hash_commands(&proposal.commands);
+        let known = self.executor.task(workflow).and_then(|task| task.check.as_ref());
+        let known = known.filter(|check| check.call == call);
+        if let Some(ProposalCheck { state: CheckState::Done(check), commands: of, .. }) = known
+            && *of == commands
+        {
+            return Some(Some(check.clone()));
+        }
+        let asked = known.map_or(0, |check| check.asked);
+        let request = PlayRequest::for_check(!scene.is_open_in_studio());
+        let proposed = Some(scene.fork());
+        self.planner.scene.rollback(mark);
+        let scene = &self.planner.scene;
+        let scenes = RunScene { scene: scene.fork(), state: scene.state(), proposed };
+        self.executor.begin_check(workflow, call, request, scenes);
+        if let Some(task) = self.executor.task_mut(workflow) {
+            task.check = Some(ProposalCheck { call, commands, state: CheckState::Playing, asked });
+        }
+        None
+    }
+
+    /// Keeps the result of playing for a call's check.
+    pub(crate) fn keep_check(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        played: Result<FetchResult, String>,
+    ) {
+        let Some(task) = self.executor.task_mut(workflow) else {
+            return;
+        };
+        let Some(check) = task.check.as_mut().filter(|check| check.call == call) else {
+            return;
+        };
+        check.state = match played {
+            Ok(FetchResult::Run(run)) => match run.outcome {
+                _ if !run.missing.is_empty() => CheckState::Lacking(run.missing),
+                CodeOutcome::Check(twice) => CheckState::Done(twice.compare()),
+                CodeOutcome::Run(_) | CodeOutcome::Play(_) => {
+                    CheckState::Done(unknown_check("the game was not played."))
+                }
+            },
+            Ok(FetchResult::Answer(_)) => {
+                CheckState::Done(unknown_check("the game was not played."))
+            }
+            Err(why) => CheckState::Done(unknown_check(&why)),
+        };
+    }
+
+    /// Asks Studio for what the check of a call lacks; the game is played again then. Returns false
+    /// if nothing is lacking, or if it is too much.
+    pub(crate) fn ask_for_check(&mut self, workflow: Seq, call: Seq) -> bool {
+        let task = self.executor.task_mut(workflow);
+        let Some(check) = task.and_then(|task| task.check.as_mut()) else {
+            return false;
+        };
+        let CheckState::Lacking(missing) = &check.state else {
+            return false;
+        };
+        if check.call != call {
+            return false;
+        }
+        let missing = missing.clone();
+        check.asked += missing.properties.len() + missing.sources.len();
+        let is_too_much = check.asked > MAX_ASKED;
+        check.state = CheckState::Playing;
+        if !is_too_much && self.ask_for(&missing) {
+            return true;
+        }
+        let why = "its scripts read more of the place than Studio is asked for each time.";
+        if let Some(check) = self.executor.task_mut(workflow).and_then(|it| it.check.as_mut()) {
+            check.state = CheckState::Done(unknown_check(why));
+        }
+        false
+    }
+
+    /// Refuses a model's proposal with new errors, so that it corrects them before anybody sees them.
+    /// The same errors are refused once for each task.
+    fn return_new_errors(&self, workflow: Seq, check: Option<&PlayCheck>) -> Result<(), Refusal> {
+        let check = check.filter(|check| check.result == PlayCheckResult::NewErrors);
+        let Some(check) = check.filter(|_| self.has_model(workflow)) else {
+            return Ok(());
+        };
+        let lines: Vec<String> =
+            check.errors.iter().map(|it| format!("{} ({})", it.message, it.peer)).collect();
+        let list = lines.join("\n");
+        let was_returned = |it: &Workflow| it.refusals().any(|(_, reason)| reason.contains(&list));
+        if self.workflow(workflow).is_some_and(was_returned) {
+            return Ok(());
+        }
+        refuse!(
+            "Nothing was proposed, because scripts fail with this change that did not fail before; the \
+             game was played for 5 seconds.\n{list}\nCorrect the change and send it again. If the errors \
+             cannot be avoided, make the same call again; the person sees them then."
+        )
+    }
+}
+
+/// Whether a scene has a script that can run by itself.
+fn has_game(scene: &Scene) -> bool {
+    let is_script = |class: &str| reflection::is_a(class, "BaseScript");
+    scene.descendants(scene.root()).any(|node| is_script(scene.class(node)))
+}
+
+fn hash_commands(commands: &[Command]) -> Fingerprint {
+    Fingerprint::hash_bytes(&serde_json::to_vec(commands).unwrap_or_default())
+}
