@@ -191,7 +191,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.turn_to(tour.moved);
     }),
     ("proposal-destructive", |tour| {
-        let gone = tour.bench.propose("propose_changes", &danger());
+        let gone = tour.bench.propose_with_errors("propose_changes", &danger());
         tour.turn_to(gone);
     }),
     ("proposal-applied", |tour| {
@@ -299,7 +299,7 @@ fn danger() -> Json {
     let loads = json!({
         "path": "game.ServerScriptService.Stages",
         "search": "-- Counts the checkpoints that a player has reached, in order.",
-        "replace": "task.delay(10, function()\n\tloadstring(\"print('stages')\")()\nend)",
+        "replace": "loadstring(\"print('stages')\")()",
     });
     let changes = json!([
         { "tool": "delete_instance", "args": { "path": "game.Workspace.Course.Hazards.Spinner.Spin" } },

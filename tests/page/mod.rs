@@ -102,14 +102,27 @@ impl Bench {
     /// Makes a call as an agent, and returns the proposal that it became.
     #[track_caller]
     fn propose(&mut self, tool: &str, args: &Json) -> u64 {
+        let view = self.call(tool, args);
+        view["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+    }
+
+    /// Makes a call with which scripts newly fail. It is refused once.
+    #[track_caller]
+    fn propose_with_errors(&mut self, tool: &str, args: &Json) -> u64 {
+        let view = self.call(tool, args);
+        assert_eq!(view["outcome"]["state"], "refused", "{view}");
+        self.propose(tool, args)
+    }
+
+    /// Makes a call as an agent, and returns what became of it.
+    fn call(&mut self, tool: &str, args: &Json) -> Json {
         self.calls += 1;
         let call = json!({
             "connection": "agent", "client": "agent", "id": self.calls.to_string(), "tool": tool, "args": args,
             "hold": 60,
         });
         let token = Daemon::agent_token(&ledger(&self.home));
-        let view = self.daemon().call("POST", "/api/agents/calls", Some(&token), &call).ok();
-        view["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+        self.daemon().call("POST", "/api/agents/calls", Some(&token), &call).ok()
     }
 
     /// Kills the daemon, and returns its port.

@@ -181,6 +181,17 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     studio.undo();
     until_shown(&studio, "You have undone step 2");
     album.take(&studio, "undone");
+    super::ask(
+        &studio,
+        "replace \"local Players = game\" with \"local Players = workspace.Door and game\" in \
+         game.ServerScriptService.DoorController",
+    );
+    until_there(&studio, "Approve");
+    until_shown(&studio, "runs: 1 new error, ServerScriptService.DoorController:1");
+    until_shown(&studio, "Waiting for your decision");
+    album.take(&studio, "fails");
+    click(&studio, "Reject");
+    until(&studio, "the end", |studio| !super::shows(studio, "Stop"));
     let backdoor = "local all = getfenv()\nrequire(7132546)\n";
     studio.register_asset("rbxassetid://123", Ok(&super::assets::asset(backdoor)));
     super::ask(&studio, "insert asset 123 into game.Workspace");

@@ -91,6 +91,7 @@ fn check_by_playing_can_be_switched_off() {
     let studio = &desk.studio;
     eval(studio, SHOP);
     click(studio, "Settings");
+    until_shown(studio, "✓");
     click(studio, "Play changes");
     until(studio, "it is off", |_| {
         super::budget::read(&desk.daemon, &desk.home, "/api/settings")["play_check"] == false

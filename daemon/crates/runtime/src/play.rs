@@ -55,8 +55,9 @@ impl Default for PlayLimits {
     }
 }
 
-/// How long the callbacks of `BindToClose` and `PlayerRemoving` may take after the end, in seconds of
-/// the game.
+/// How long handlers of `PlayerRemoving` and callbacks of `BindToClose` may take after the end, in
+/// seconds of the game.
+const LEAVING: f64 = 1.0;
 const CLOSING: f64 = 30.0;
 
 /// Maximum numbers of reported errors, changes, and members that are missing.
@@ -229,7 +230,7 @@ impl Game<'_, '_> {
         let step_results = self.step_results()?;
         if stopped.is_none() {
             call::<()>(self.engine, "finish", ())?;
-            stopped = self.run_until(seconds + CLOSING)?;
+            stopped = self.close(seconds)?;
         }
         if stopped.is_none() && !steps_done && !self.request.steps.is_empty() {
             let (done, all) = (step_results.len(), self.request.steps.len());
@@ -255,6 +256,19 @@ impl Game<'_, '_> {
 
     fn now(&self) -> mlua::Result<f64> {
         self.engine.table.get("now")
+    }
+
+    /// Lets time pass until the game that ended at `end` is closed. Returns why it was stopped before.
+    fn close(&self, end: f64) -> mlua::Result<Option<String>> {
+        let mut until = end + LEAVING;
+        loop {
+            let stopped = self.run_until(until)?;
+            let is_closing: bool = call(self.engine, "isClosing", ())?;
+            if stopped.is_some() || !is_closing || until >= end + CLOSING {
+                return Ok(stopped);
+            }
+            until += LEAVING;
+        }
     }
 
     /// Lets time pass until `end`. Returns why it was stopped before.
