@@ -59,6 +59,19 @@ fn ran(ground: &mut Ground, code: &str) -> Seen {
     ground.run(&["run", &place.display().to_string(), "-c", code, "--yes"], "")
 }
 
+/// Plays a game with one script of the server.
+fn played(ground: &mut Ground, code: &str) -> Seen {
+    let place = ground.path("play.rbxlx");
+    let item = format!(
+        "<Item class=\"Workspace\" referent=\"W\"/><Item class=\"ServerScriptService\" referent=\"S\">\
+         <Item class=\"Script\" referent=\"R\"><Properties><string name=\"Name\">Evil</string>\
+         <ProtectedString name=\"Source\"><![CDATA[{code}]]></ProtectedString></Properties></Item></Item>"
+    );
+    fs::write(&place, xml(&item)).unwrap();
+    ground.note();
+    ground.run(&["play", &place.display().to_string(), "--seconds", "1", "--timeout", "5"], "")
+}
+
 /// Starts a daemon on a home that was tampered with. Asserts that the token files are regular files
 /// that only the user can read, and that nothing was written through a link.
 #[track_caller]
@@ -192,6 +205,21 @@ attacks! { served: false;
             "local function deep() return deep() + 1 end deep()",
             "while true do Instance.new('Part') end", "local it = '' while true do print(it) it ..= 'x' end"]
             .map(|code| ran(ground, code)).into();
+    a_game_that_reaches_out: Content, "scripts of a game that is played, which read files, ask the network, and never end"
+        => Exit(1, "Played"),
+        |ground| ["io.open('/etc/passwd')", "os.execute('id')", "loadstring('return 1')()", "require('/etc/passwd')",
+            "getfenv(1).require('/etc/passwd')", "getfenv(print).native.wrap(0)",
+            "game:GetService('HttpService'):GetAsync('http://127.0.0.1').x()", "debug.setmetatable({}, {})",
+            "setmetatable(getmetatable(game), {})", "getmetatable(Vector3.one).x = 1", "string.rep = nil",
+            "game.Players.PlayerAdded:Wait() game.ReplicatedFirst.Parent = nil",
+            "local all = {} while true do all[#all + 1] = string.rep('x', 1e6) .. #all end",
+            "local function deep() return deep() + 1 end deep()",
+            "while true do Instance.new('Part', workspace) end", "local it = '' while true do print(it) it ..= 'x' end",
+            "while true do pcall(function() while true do end end) end",
+            "game:BindToClose(function() while true do end end)",
+            "local function f() task.spawn(f) end f()",
+            "game.Players.PlayerRemoving:Connect(function() error(setmetatable({}, { __tostring = function() while true do end end })) end)"]
+            .map(|code| played(ground, code)).into();
     a_token_file_that_all_can_read: File, "a token file from before, which every user can read"
         => Instead("the daemon writes a new one that is the person's alone"),
         |ground| {

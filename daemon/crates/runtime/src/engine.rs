@@ -86,14 +86,18 @@ impl Engine {
 /// Counts the work of scripts, and stops one that exceeds its time.
 fn limit_work(lua: &Lua, meter: Rc<Meter>) {
     // Scripts run in coroutines. Only the engine runs on the main thread, and must not be
-    // interrupted.
+    // interrupted, except for a game that is over.
     let main = Value::Thread(lua.current_thread()).to_pointer();
     lua.set_interrupt(move |lua| {
         match meter.step() {
             Look::On => {}
             Look::Noted => meter.note(trace(lua)),
             Look::Exhausted => {
-                if Value::Thread(lua.current_thread()).to_pointer() != main {
+                if Value::Thread(lua.current_thread()).to_pointer() == main {
+                    if meter.stops_engine() {
+                        return Err(Error::runtime("The game was stopped"));
+                    }
+                } else {
                     meter.note_stop(|| position(lua));
                     return Err(Error::runtime("Script timeout: exhausted allowed execution time"));
                 }

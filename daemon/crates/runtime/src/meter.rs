@@ -33,6 +33,10 @@ pub struct Meter {
     /// The units of the current outermost resumption, and of all before it.
     units: Cell<u64>,
     used: Cell<u64>,
+    /// The units at which the clock is read next, and the script recorded next. Native work may charge
+    /// many units at once.
+    next_look: Cell<u64>,
+    next_note: Cell<u64>,
     /// The start of that resumption; None if none is running.
     began: Cell<Option<Instant>>,
     /// Whether its time is exhausted: a script that catches the error is stopped again.
@@ -52,6 +56,8 @@ pub struct Meter {
     stop: Option<StopSignal>,
     /// The same limit in units, if there is one.
     most_units: Option<u64>,
+    /// Whether the stop signal also stops the engine's own work.
+    stops_engine: Cell<bool>,
     /// Where the first script was stopped.
     stopped_at: RefCell<Option<String>>,
 }
@@ -90,6 +96,8 @@ impl Meter {
         Self {
             units: Cell::new(0),
             used: Cell::new(0),
+            next_look: Cell::new(LOOK),
+            next_note: Cell::new(NOTED),
             began: Cell::new(None),
             exhausted: Cell::new(false),
             traces: RefCell::default(),
@@ -102,6 +110,7 @@ impl Meter {
             allowed,
             stop: None,
             most_units: None,
+            stops_engine: Cell::new(false),
             stopped_at: RefCell::default(),
         }
     }
@@ -119,12 +128,16 @@ impl Meter {
     pub(crate) fn step(&self) -> Look {
         let units = self.units.get() + 1;
         self.units.set(units);
-        if units.is_multiple_of(LOOK) && self.is_exhausted() {
-            self.exhaust();
+        if units >= self.next_look.get() {
+            self.next_look.set(units + LOOK);
+            if self.is_exhausted() {
+                self.exhaust();
+            }
         }
         if self.exhausted.get() {
             Look::Exhausted
-        } else if units.is_multiple_of(NOTED) {
+        } else if units >= self.next_note.get() {
+            self.next_note.set(units - units % NOTED + NOTED);
             Look::Noted
         } else {
             Look::On
@@ -140,6 +153,16 @@ impl Meter {
     /// Whether the stop signal is set.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(StopSignal::is_set)
+    }
+
+    /// Sets whether the stop signal also stops the engine's own work, such as moving parts.
+    pub(crate) fn set_stops_engine(&self, is_set: bool) {
+        self.stops_engine.set(is_set);
+    }
+
+    /// Whether the engine has to stop now.
+    pub(crate) fn stops_engine(&self) -> bool {
+        self.stops_engine.get() && self.is_stopped()
     }
 
     /// Records where a script was stopped, if it is the first.
@@ -174,6 +197,7 @@ impl Meter {
     /// natively.
     pub(crate) fn rewind(&self, units: u64) {
         self.units.set(units);
+        self.next_look.set(self.next_look.get().min(units + LOOK));
     }
 
     /// Charges native work of the engine.
@@ -188,9 +212,16 @@ impl Meter {
         }
     }
 
+    /// Begins to count anew. Returns the units so far.
+    fn restart(&self) -> u64 {
+        self.next_look.set(LOOK);
+        self.next_note.set(NOTED);
+        self.units.take()
+    }
+
     /// Begins the outermost resumption.
     pub(crate) fn begin(&self) {
-        self.used.set(self.used.get() + self.units.take());
+        self.used.set(self.used.get() + self.restart());
         self.traces.borrow_mut().clear();
         self.exhausted.set(false);
         self.began.set(Some(Instant::now()));
@@ -201,7 +232,7 @@ impl Meter {
         let Some(began) = self.began.take() else {
             return;
         };
-        let (took, units) = (began.elapsed(), self.units.take());
+        let (took, units) = (began.elapsed(), self.restart());
         self.used.set(self.used.get() + units);
         if plugin {
             self.longest.set(self.longest.get().max(took));

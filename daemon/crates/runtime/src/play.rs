@@ -292,7 +292,12 @@ impl Game<'_, '_> {
                 (false, Some(due)) => due.max(FRAME).min(end - now),
                 (false, None) => end - now,
             };
-            call::<()>(self.engine, "step", wait)?;
+            self.meter.set_stops_engine(true);
+            let stepped = call::<()>(self.engine, "step", wait);
+            self.meter.set_stops_engine(false);
+            if !self.meter.is_stopped() {
+                stepped?;
+            }
         }
     }
 
