@@ -56,6 +56,9 @@ pub(super) struct ChatArgs {
     /// Begin a new conversation
     #[arg(long)]
     new: bool,
+    /// Do not play the game to find out whether a change brings new errors
+    #[arg(long, conflicts_with = "session")]
+    no_play: bool,
     #[command(flatten)]
     decide: DecideArgs,
 }
@@ -206,7 +209,7 @@ impl ChatTask<'_> {
         let listener = entry_listener(json, &calls);
         let mut run =
             WorkflowRun::start(ledger, (target, scene), user_request, driver, mode, listener)?;
-        run.set_play_check(!args.decide.no_play);
+        run.set_play_check(!args.no_play);
         decide_all(&mut run, &args.decide, terminal, &calls, false)?;
         Ok(())
     }

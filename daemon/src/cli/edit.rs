@@ -59,6 +59,9 @@ pub(super) struct EditArgs {
     /// Show what would be done; nothing is written or recorded
     #[arg(long)]
     dry_run: bool,
+    /// Do not play the game to find out whether a change brings new errors
+    #[arg(long)]
+    no_play: bool,
     #[command(flatten)]
     decide: DecideArgs,
 }
@@ -93,7 +96,8 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         )?),
     };
     let (out, dry_run, decide) = (args.out.as_deref(), args.dry_run, &args.decide);
-    EditTask { at, out, dry_run, decide, goal, request }.run(home)
+    let is_played = !args.no_play;
+    EditTask { at, out, dry_run, is_played, decide, goal, request }.run(home)
 }
 
 /// What is done to a place.
@@ -111,6 +115,8 @@ pub(super) struct EditTask<'a> {
     /// The file to write to instead of the place.
     pub(super) out: Option<&'a Path>,
     pub(super) dry_run: bool,
+    /// Whether the game is played with each change.
+    pub(super) is_played: bool,
     pub(super) decide: &'a DecideArgs,
     pub(super) goal: String,
     pub(super) request: EditRequest,
@@ -144,7 +150,7 @@ impl EditTask<'_> {
         cut_off: &[Seq],
         out: Option<&Path>,
     ) -> anyhow::Result<ExitStatus> {
-        let Self { at, out: own_out, dry_run, decide, goal, request } = self;
+        let Self { at, out: own_out, dry_run, is_played, decide, goal, request } = self;
         interrupt::install_handler();
         let terminal = Terminal::for_command(decide.json);
         let opened = at.open_target(&terminal, out, dry_run)?;
@@ -169,12 +175,12 @@ impl EditTask<'_> {
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;
         let calls_log = CallLog::default();
         let listener = entry_listener(decide.json, &calls_log);
-        let driver_has_model = matches!(driver, ToolDriver::Provider(ProviderKind::Model(_)));
+        let has_model = matches!(driver, ToolDriver::Provider(ProviderKind::Model(_)));
         let mut run =
             WorkflowRun::start(ledger, opened, user_request, driver, decide.mode(), listener)?;
         // With --yes nobody reads the cards of a list of calls.
-        let is_read = driver_has_model || !decide.yes;
-        run.set_play_check(is_read && !decide.no_play);
+        let is_read = has_model || !decide.yes;
+        run.set_play_check(is_played && is_read);
         if let Some(calls) = calls {
             let called = run.add_calls(calls);
             called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;

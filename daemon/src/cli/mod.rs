@@ -199,9 +199,6 @@ struct DecideArgs {
     /// With --yes: also approve cards that need a second confirmation
     #[arg(long, requires = "yes")]
     force: bool,
-    /// Do not play the game to find out whether a change brings new errors
-    #[arg(long)]
-    no_play: bool,
     /// Print only the ledger's entries on stdout, as JSON lines
     #[arg(long)]
     json: bool,

@@ -37,6 +37,9 @@ pub(super) struct RunArgs {
     /// Show what would be done; nothing is written or recorded
     #[arg(long)]
     dry_run: bool,
+    /// Do not play the game to find out whether a change brings new errors
+    #[arg(long)]
+    no_play: bool,
     #[command(flatten)]
     decide: DecideArgs,
 }
@@ -61,7 +64,8 @@ pub(super) fn run(args: &RunArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let calls = vec![ToolCall::new("run_luau", call)];
     let (out, dry_run, decide) = (args.out.as_deref(), args.dry_run, &args.decide);
     let request = EditRequest::Calls(calls);
-    EditTask { at, out, dry_run, decide, goal, request }.run(home)
+    let is_played = !args.no_play;
+    EditTask { at, out, dry_run, is_played, decide, goal, request }.run(home)
 }
 
 /// Reads the code. Also returns what it is called.

@@ -40,6 +40,14 @@ enum CheckState {
     Done(PlayCheck),
 }
 
+/// Whether the game is played with a proposal, and what came of it.
+enum CheckProgress {
+    /// It is not to be played.
+    Skipped,
+    Playing,
+    Done(PlayCheck),
+}
+
 impl Engine {
     /// Sets whether proposals are checked by playing the game.
     pub fn set_play_check(&mut self, is_on: bool) {
@@ -65,37 +73,41 @@ impl Engine {
             proposal.runs = earlier.check().map(check_before);
             return Some(Ok(Plan::Propose(proposal, answer)));
         }
-        let check = self.play_proposal(workflow, call, &proposal, mark)?;
-        if let Err(refusal) = self.return_new_errors(workflow, check.as_ref()) {
+        let check = match self.play_proposal(workflow, call, &proposal, mark) {
+            CheckProgress::Skipped => return Some(Ok(Plan::Propose(proposal, answer))),
+            CheckProgress::Playing => return None,
+            CheckProgress::Done(check) => check,
+        };
+        if let Err(refusal) = self.return_new_errors(workflow, &check) {
             return Some(Err(refusal));
         }
-        if let (Some(check), Json::Object(answer)) = (&check, &mut answer) {
+        if let Json::Object(answer) = &mut answer {
             let summary = check.summary.trim_start_matches("runs: ");
             answer.insert("runs".to_owned(), summary.into());
         }
-        proposal.runs = check;
+        proposal.runs = Some(check);
         Some(Ok(Plan::Propose(proposal, answer)))
     }
 
     /// Returns what came of playing the game with a call's proposal, which is in the scene since
-    /// `mark`; `Some(None)` if it is not to be played. None if it is being played.
+    /// `mark`, or begins to play it.
     fn play_proposal(
         &mut self,
         workflow: Seq,
         call: Seq,
         proposal: &Proposal,
         mark: PlanningMark,
-    ) -> Option<Option<PlayCheck>> {
+    ) -> CheckProgress {
         let scene = &self.planner.scene;
         if !self.has_play_check
             || !has_game(scene)
             || proposal.commands.iter().all(Command::is_memory)
         {
-            return Some(None);
+            return CheckProgress::Skipped;
         }
         if proposal.commands.iter().any(|it| matches!(it, Command::Insert { .. })) {
             let why = "what is in an asset can be played after it is inserted.";
-            return Some(Some(unknown_check(why)));
+            return CheckProgress::Done(unknown_check(why));
         }
         let commands = hash_commands(&proposal.commands);
         let known = self.executor.task(workflow).and_then(|task| task.check.as_ref());
@@ -103,7 +115,7 @@ impl Engine {
         if let Some(ProposalCheck { state: CheckState::Done(check), commands: of, .. }) = known
             && *of == commands
         {
-            return Some(Some(check.clone()));
+            return CheckProgress::Done(check.clone());
         }
         let asked = known.map_or(0, |check| check.asked);
         let request = PlayRequest::for_check(!scene.is_open_in_studio());
@@ -115,7 +127,7 @@ impl Engine {
         if let Some(task) = self.executor.task_mut(workflow) {
             task.check = Some(ProposalCheck { call, commands, state: CheckState::Playing, asked });
         }
-        None
+        CheckProgress::Playing
     }
 
     /// Keeps the result of playing for a call's check.
@@ -175,11 +187,10 @@ impl Engine {
 
     /// Refuses a model's proposal with new errors, so that it corrects them before anybody sees them.
     /// The same errors are refused once for each task.
-    fn return_new_errors(&self, workflow: Seq, check: Option<&PlayCheck>) -> Result<(), Refusal> {
-        let check = check.filter(|check| check.result == PlayCheckResult::NewErrors);
-        let Some(check) = check.filter(|_| self.has_model(workflow)) else {
+    fn return_new_errors(&self, workflow: Seq, check: &PlayCheck) -> Result<(), Refusal> {
+        if check.result != PlayCheckResult::NewErrors || !self.has_model(workflow) {
             return Ok(());
-        };
+        }
         let lines: Vec<String> =
             check.errors.iter().map(|it| format!("{} ({})", it.message, it.peer)).collect();
         let list = lines.join("\n");

@@ -193,7 +193,7 @@ mod tests {
     fn second_error_with_the_same_words_is_new() {
         let old = error("Workspace.Shop", 14, "attempt to index nil with 'Price'");
         let more = error("Workspace.Shop", 20, "attempt to index nil with 'Price'");
-        let check = played(&[old.clone()], &[old, more]).compare();
+        let check = played(std::slice::from_ref(&old), &[old.clone(), more]).compare();
         assert_eq!(check.result, PlayCheckResult::NewErrors);
         assert_eq!(check.summary, "runs: 1 new error, Workspace.Shop:20");
         assert_eq!(check.errors.len(), 1);
