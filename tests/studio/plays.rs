@@ -51,15 +51,10 @@ fn game_of_an_open_place_is_played_on_a_copy() {
     assert_eq!(studio.snapshot(), before, "nothing happens in the open place");
 }
 
+/// Another main script, and many parts.
 const SHOP: &str = r#"
-local module = Instance.new("ModuleScript")
-module.Name = "Prices"
-module.Source = "return { Coin = 10 }"
-module.Parent = game:GetService("ReplicatedStorage")
-local script = Instance.new("Script")
-script.Name = "Main"
+local script = game:GetService("ServerScriptService").Main
 script.Source = "local prices = require(game.ReplicatedStorage.Prices)\nprint(prices.Coin + 1)"
-script.Parent = game:GetService("ServerScriptService")
 for n = 1, 300 do
 	local part = Instance.new("Part")
 	part.Parent = workspace
@@ -73,6 +68,7 @@ const DEARER: &str = "replace \"10\" with \"20\" in game.ReplicatedStorage.Price
 fn card_says_which_script_newly_fails() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
+    eval(studio, CONTENTS);
     eval(studio, SHOP);
     let before = studio.snapshot();
     desk.propose(RENAME);
@@ -89,6 +85,7 @@ fn card_says_which_script_newly_fails() {
 fn check_by_playing_can_be_switched_off() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
+    eval(studio, CONTENTS);
     eval(studio, SHOP);
     click(studio, "Settings");
     until_shown(studio, "✓");
@@ -105,6 +102,7 @@ fn check_by_playing_can_be_switched_off() {
 fn agent_is_told_of_new_errors_before_a_card_is_shown() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    eval(studio, CONTENTS);
     eval(studio, SHOP);
     let args =
         json!({ "path": "game.ReplicatedStorage.Prices", "search": "Coin", "replace": "Gold" });

@@ -212,7 +212,7 @@ impl Meter {
         }
     }
 
-    /// Begins to count anew. Returns the units so far.
+    /// Sets the units to 0. Returns what they were.
     fn restart(&self) -> u64 {
         self.next_look.set(LOOK);
         self.next_note.set(NOTED);
