@@ -104,6 +104,8 @@ fn agent_is_told_of_new_errors_before_a_card_is_shown() {
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
     eval(studio, CONTENTS);
     eval(studio, SHOP);
+    let is_told = |_: &_| super::budget::mirrored(&desk.daemon, &desk.home) > 300;
+    until(studio, "the daemon knows the place", is_told);
     let args =
         json!({ "path": "game.ReplicatedStorage.Prices", "search": "Coin", "replace": "Gold" });
     let call = answered(studio, &agent.calls("1", "replace_text", args.clone()));
