@@ -82,8 +82,17 @@ fn errors_from_before_are_not_held_against_a_change() {
     let place = Place::new(Some("print('on')\nprint(workspace.Moon.Name)\n"));
     let above = replace("game.ServerScriptService.Shop", "print('on')", "local a = 1\nprint(a)");
     assert_eq!(place.runs(&above), ["runs: no new errors, 1 as before"]);
-    let mended = replace("game.ServerScriptService.Shop", "workspace.Moon", "workspace");
-    assert_eq!(place.runs(&mended), ["runs: no new errors, 1 gone"]);
+    let corrected = replace("game.ServerScriptService.Shop", "workspace.Moon", "workspace");
+    assert_eq!(place.runs(&corrected), ["runs: no new errors, 1 gone"]);
+}
+
+#[test]
+fn errors_whose_words_differ_each_time_are_not_new() {
+    let script = "print('on')\ntask.spawn(function() error({}) end)\n\
+                  error('at ' .. os.clock() .. ' ' .. tostring({}))\n";
+    let place = Place::new(Some(script));
+    let call = replace("game.ServerScriptService.Shop", "print('on')", "print('off')\nprint('on')");
+    assert_eq!(place.runs(&call), ["runs: no new errors, 2 as before"]);
 }
 
 #[test]

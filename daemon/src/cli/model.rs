@@ -5,6 +5,7 @@ use std::path::Path;
 
 use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
+use vector_core::tools::FetchRequest;
 use vector_core::workflow::WorkflowInput;
 use vector_engine::fetch::{CodeOutcome, FetchResult};
 use vector_engine::model_request::ModelRequest;
@@ -78,7 +79,11 @@ pub(super) fn fetch_for_call(
         {
             terminal.show_run_output(outcome);
         }
-        run.record_fetch_result(call, fetched)?;
+        // Without a result the call is not planned again, and cannot be applied by the mode.
+        let is_check = matches!(*fetch_work.request, FetchRequest::Check(_));
+        if !(is_check && interrupt::is_pressed()) {
+            run.record_fetch_result(call, fetched)?;
+        }
     }
     Ok(())
 }

@@ -8,9 +8,12 @@ mod step;
 
 use serde_json::Value as Json;
 
-pub use self::check::{PlayedTwice, check_before, unknown as unknown_check};
+pub use self::check::{PlayedTwice, check_before, stable_message, unknown as unknown_check};
 pub use self::step::{StepArgs, read_steps};
 pub use crate::run::RunOutput;
+
+/// Maximum number of different errors of a game that are reported.
+pub const MAX_PLAY_ERRORS: usize = 100;
 
 /// A game to play on a copy of the scene.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +181,7 @@ pub struct PlayOutcome {
     pub seconds: f64,
     /// The number of scripts that were started.
     pub scripts: u32,
-    /// The errors of scripts, without those of [`PlayOutcome::missing`].
+    /// The first errors of scripts, without those of [`PlayOutcome::missing`].
     pub errors: Vec<PlayError>,
     pub output: Vec<PlayOutput>,
     /// The results of the steps that were begun.

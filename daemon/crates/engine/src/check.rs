@@ -9,14 +9,20 @@ use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
 use vector_core::planning_scene::PlanningMark;
-use vector_core::play::{PlayRequest, check_before, unknown_check};
+use vector_core::play::{PlayRequest, check_before, stable_message, unknown_check};
 use vector_core::tools::Plan;
-use vector_core::workflow::Workflow;
 use vector_place::{MissingFacts, Scene, reflection};
 
 use crate::Engine;
 use crate::fetch::{CodeOutcome, FetchResult, RunScene};
 use crate::replan::PreviousPlan;
+
+/// How often the game is played for one call at most: the place may change, and Studio may have to
+/// be asked.
+const MAX_PLAYS: u32 = 12;
+
+/// How many errors are returned to a model in one task at most.
+const MAX_RETURNED: usize = 30;
 
 /// The maximum number of instances whose facts Studio is asked for, for one check.
 const MAX_ASKED: usize = 3_000;
@@ -30,6 +36,14 @@ pub(crate) struct ProposalCheck {
     state: CheckState,
     /// The number of instances that Studio was asked about for it.
     asked: usize,
+    /// How often the game was played for it.
+    plays: u32,
+}
+
+impl ProposalCheck {
+    pub(crate) fn is_of(&self, call: Seq) -> bool {
+        self.call == call
+    }
 }
 
 #[derive(Debug)]
@@ -70,7 +84,7 @@ impl Engine {
             return Some(Ok(plan));
         };
         if let Some(earlier) = earlier {
-            proposal.runs = earlier.check().map(check_before);
+            proposal.runs = earlier.check().map(|it| check_before(it, "the place changed"));
             return Some(Ok(Plan::Propose(proposal, answer)));
         }
         let check = match self.play_proposal(workflow, call, &proposal, mark) {
@@ -117,7 +131,10 @@ impl Engine {
         {
             return CheckProgress::Done(check.clone());
         }
-        let asked = known.map_or(0, |check| check.asked);
+        let (asked, plays) = known.map_or((0, 0), |check| (check.asked, check.plays));
+        if plays >= MAX_PLAYS {
+            return CheckProgress::Done(unknown_check("the place kept changing."));
+        }
         let request = PlayRequest::for_check(!scene.is_open_in_studio());
         let proposed = Some(scene.fork());
         self.planner.scene.rollback(mark);
@@ -125,8 +142,11 @@ impl Engine {
         let scenes = RunScene { scene: scene.fork(), state: scene.state(), proposed };
         self.executor.begin_check(workflow, call, request, scenes);
         if let Some(task) = self.executor.task_mut(workflow) {
-            task.check = Some(ProposalCheck { call, commands, state: CheckState::Playing, asked });
+            let (state, plays) = (CheckState::Playing, plays + 1);
+            task.check = Some(ProposalCheck { call, commands, state, asked, plays });
         }
+        // Others may ask Studio meanwhile.
+        self.planner.end_questions();
         CheckProgress::Playing
     }
 
@@ -175,7 +195,7 @@ impl Engine {
         check.asked += missing.properties.len() + missing.sources.len();
         let is_too_much = check.asked > MAX_ASKED;
         check.state = CheckState::Playing;
-        if !is_too_much && self.ask_for(&missing) {
+        if !is_too_much && self.request_missing(&missing) {
             return true;
         }
         let why = "its scripts read more of the place than Studio is asked for each time.";
@@ -186,18 +206,22 @@ impl Engine {
     }
 
     /// Refuses a model's proposal with new errors, so that it corrects them before anybody sees them.
-    /// The same errors are refused once for each task.
-    fn return_new_errors(&self, workflow: Seq, check: &PlayCheck) -> Result<(), Refusal> {
+    /// The same errors are refused once for each task, on whatever lines they are.
+    fn return_new_errors(&mut self, workflow: Seq, check: &PlayCheck) -> Result<(), Refusal> {
         if check.result != PlayCheckResult::NewErrors || !self.has_model(workflow) {
+            return Ok(());
+        }
+        let Some(task) = self.executor.task_mut(workflow) else {
+            return Ok(());
+        };
+        let known = task.returned_errors.len();
+        task.returned_errors.extend(check.errors.iter().map(|it| stable_message(&it.message)));
+        if task.returned_errors.len() == known || known >= MAX_RETURNED {
             return Ok(());
         }
         let lines: Vec<String> =
             check.errors.iter().map(|it| format!("{} ({})", it.message, it.peer)).collect();
         let list = lines.join("\n");
-        let was_returned = |it: &Workflow| it.refusals().any(|(_, reason)| reason.contains(&list));
-        if self.workflow(workflow).is_some_and(was_returned) {
-            return Ok(());
-        }
         refuse!(
             "Nothing was proposed, because scripts fail with this change that did not fail before; the \
              game was played for 5 seconds.\n{list}\nCorrect the change and send it again. If the errors \

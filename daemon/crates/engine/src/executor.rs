@@ -3,7 +3,7 @@
 //! It decides what an input means and appends the resulting entries. It must not know the scene or
 //! the target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use scene_schemas::Fingerprint;
@@ -36,6 +36,8 @@ pub(crate) struct ActiveTask {
     ran: Option<(Seq, Arc<FetchRequest>, Arc<FinishedRun>)>,
     /// The last proposal that was checked, or that is being checked.
     pub(crate) check: Option<ProposalCheck>,
+    /// The new errors that were returned to its model.
+    pub(crate) returned_errors: BTreeSet<String>,
     _lease: WorkflowLease,
 }
 
@@ -49,6 +51,7 @@ impl ActiveTask {
             checking: None,
             ran: None,
             check: None,
+            returned_errors: BTreeSet::new(),
             _lease: lease,
         }
     }
@@ -334,6 +337,14 @@ impl Executor {
     ) -> Option<(Arc<FetchRequest>, Arc<FinishedRun>)> {
         let (of, request, run) = self.tasks.get(&workflow)?.ran.as_ref()?;
         (*of == call).then(|| (Arc::clone(request), Arc::clone(run)))
+    }
+
+    /// Drops what was kept for a call that is not planned any more.
+    pub(crate) fn forget_call(&mut self, call: Seq) {
+        for task in self.tasks.values_mut() {
+            task.ran.take_if(|(of, ..)| *of == call);
+            task.check.take_if(|check| check.is_of(call));
+        }
     }
 
     /// Drops the run of a workflow's call: its code has to run again, or its changes are planned.

@@ -110,7 +110,10 @@ impl Engine {
                 Some(RunScene { scene: scene.fork(), state: scene.state(), proposed: None })
             }
             FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),
-            _ => None,
+            FetchRequest::Page(_)
+            | FetchRequest::Diagnostics(_)
+            | FetchRequest::Specs(_)
+            | FetchRequest::Picture { .. } => None,
         };
         Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
     }
@@ -118,6 +121,7 @@ impl Engine {
     /// Drops the fetch of a call: its result is not needed any more.
     pub fn end_fetch(&mut self, call: Seq) {
         drop(self.executor.end_fetch(call));
+        self.executor.forget_call(call);
     }
 
     /// Returns the files of the scripts that a fetch checks.

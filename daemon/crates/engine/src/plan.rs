@@ -117,6 +117,7 @@ impl Engine {
             check_call(self.executor.state(), workflow, call).and_then(|()| self.check_readable());
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
+            self.executor.forget_call(call);
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
             return Ok(false);
         }
@@ -206,10 +207,12 @@ impl Engine {
 
     /// Asks Studio for what code read and what is not known. The code runs again then. Returns false
     /// if everything is known, or Studio was asked too often.
-    pub(crate) fn ask_for(&mut self, missing: &MissingFacts) -> bool {
-        if missing.is_empty() || !self.planner.count_question() {
-            return false;
-        }
+    fn ask_for(&mut self, missing: &MissingFacts) -> bool {
+        !missing.is_empty() && self.planner.count_question() && self.request_missing(missing)
+    }
+
+    /// Asks Studio for missing facts. Returns false if the place is not open in Studio.
+    pub(crate) fn request_missing(&mut self, missing: &MissingFacts) -> bool {
         let Some(studio) = self.studio_mut() else {
             return false;
         };

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use mlua::{Lua, LuaString, Table};
 use rustc_hash::FxHashMap;
 use vector_core::play::{
-    CodePosition, MissingMember, MoveGoal, PlayAction, PlayChange, PlayError, PlayOutcome,
-    PlayOutput, PlayRequest, PlayStep, RemoteUse, RunOutput, ServiceRequest, StepResult,
+    CodePosition, MAX_PLAY_ERRORS, MissingMember, MoveGoal, PlayAction, PlayChange, PlayError,
+    PlayOutcome, PlayOutput, PlayRequest, PlayStep, RemoteUse, RunOutput, ServiceRequest,
+    StepResult,
 };
 use vector_core::run::RunOutcome;
 use vector_place::reflection::is_a;
@@ -60,8 +61,7 @@ impl Default for PlayLimits {
 const LEAVING: f64 = 1.0;
 const CLOSING: f64 = 30.0;
 
-/// Maximum numbers of reported errors, changes, and members that are missing.
-const MAX_ERRORS: usize = 100;
+/// Maximum numbers of reported changes, and members that are missing.
 const MAX_CHANGES: usize = 200;
 const MAX_MISSING: usize = 100;
 
@@ -282,7 +282,8 @@ impl Game<'_, '_> {
                 let real = self.limits.real.as_secs_f64();
                 return Ok(Some(format!(
                     "The game took longer than {real} s and was stopped after {now:.2} of its \
-                     {end} seconds."
+                     {} seconds.",
+                    self.request.seconds
                 )));
             }
             let wants_frames: bool = call(self.engine, "wantsFrames", ())?;
@@ -413,7 +414,7 @@ impl Game<'_, '_> {
             }
             match known.get(&(peer.clone(), message.clone())) {
                 Some(index) => errors[*index].times += 1,
-                None if errors.len() < MAX_ERRORS => {
+                None if errors.len() < MAX_PLAY_ERRORS => {
                     known.insert((peer.clone(), message.clone()), errors.len());
                     let trace: String = lossy(&row, "trace")?;
                     let stack = trace.lines().map(str::trim).filter(|line| is_call(line));

@@ -4,13 +4,16 @@
 use scene_schemas::proposal::{PlayCheck, PlayCheckResult, ScriptError};
 use vector_place::count_noun;
 
-use super::{PlayError, PlayOutcome, PlayRequest};
+use super::{MAX_PLAY_ERRORS, PlayError, PlayOutcome, PlayRequest};
 
 /// How long a game is played for a check, in seconds of the game.
 const SECONDS: f64 = 5.0;
 
 /// Maximum number of errors that a check lists.
 const MAX_ERRORS: usize = 5;
+
+/// The error of a script that is stopped, as in Roblox.
+const SCRIPT_TIMEOUT: &str = "Script timeout: exhausted allowed execution time";
 
 /// Maximum number of characters of a listed message.
 const MAX_MESSAGE: usize = 300;
@@ -24,9 +27,10 @@ pub struct PlayedTwice {
     pub after: PlayOutcome,
 }
 
-/// An error without what an edit elsewhere in its script changes: the line.
+/// An error without what an edit elsewhere changes: the line, and where the script is in the tree.
 #[derive(Debug, PartialEq, Eq)]
 struct ErrorKey<'a> {
+    /// The name of the script.
     script: Option<&'a str>,
     is_server: bool,
     message: String,
@@ -43,11 +47,21 @@ impl PlayRequest {
 impl PlayedTwice {
     /// Compares the two games.
     pub fn compare(&self) -> PlayCheck {
-        let new = missing_from(&self.after.errors, &self.before.errors);
+        // The shorter of two games has fewer errors.
+        if let Some(why) = &self.before.stopped {
+            return unknown(why);
+        }
+        if self.before.errors.len() >= MAX_PLAY_ERRORS {
+            return unknown("scripts fail in too many ways also without the change.");
+        }
+        let is_cut = self.after.stopped.is_some();
+        // A game that takes too long stops whatever script runs then.
+        let is_own = |error: &&PlayError| !(is_cut && error.message.contains(SCRIPT_TIMEOUT));
+        let new = missing_from(self.after.errors.iter().filter(is_own), &self.before.errors);
         if !new.is_empty() {
             return failed(&new);
         }
-        if let Some(why) = self.after.stopped.as_ref().or(self.before.stopped.as_ref()) {
+        if let Some(why) = &self.after.stopped {
             return unknown(why);
         }
         if let Some(first) = self.after.missing.first() {
@@ -64,7 +78,7 @@ impl PlayedTwice {
                 first.what
             ));
         }
-        let gone = missing_from(&self.before.errors, &self.after.errors).len();
+        let gone = missing_from(self.before.errors.iter(), &self.after.errors).len();
         let kept = self.after.errors.len();
         let mut summary = "runs: no new errors".to_owned();
         if kept > 0 {
@@ -87,14 +101,15 @@ pub fn unknown(why: &str) -> PlayCheck {
     }
 }
 
-/// Returns the check of a proposal for the one that replaces it, because the place has changed.
-pub fn check_before(earlier: &PlayCheck) -> PlayCheck {
-    const BEFORE: &str = " (before the place changed)";
+/// Returns the check of a proposal for another that replaces it. `event` is what happened since the
+/// game was played.
+pub fn check_before(earlier: &PlayCheck, event: &str) -> PlayCheck {
     let result = match earlier.result {
         PlayCheckResult::Passed | PlayCheckResult::Unknown => PlayCheckResult::Unknown,
         PlayCheckResult::NewErrors => PlayCheckResult::NewErrors,
     };
-    let summary = format!("{}{BEFORE}", earlier.summary.trim_end_matches(BEFORE));
+    let summary = earlier.summary.split(" (before ").next().unwrap_or_default();
+    let summary = format!("{summary} (before {event})");
     PlayCheck { result, summary, ..earlier.clone() }
 }
 
@@ -119,7 +134,10 @@ fn listed(error: &PlayError) -> ScriptError {
 }
 
 /// Returns the errors of one list that the other does not have as often.
-fn missing_from<'a>(all: &'a [PlayError], known: &[PlayError]) -> Vec<&'a PlayError> {
+fn missing_from<'a>(
+    all: impl Iterator<Item = &'a PlayError>,
+    known: &[PlayError],
+) -> Vec<&'a PlayError> {
     let mut known: Vec<ErrorKey<'_>> = known.iter().map(key_of).collect();
     let mut is_new = |error: &&PlayError| {
         let key = key_of(error);
@@ -131,27 +149,49 @@ fn missing_from<'a>(all: &'a [PlayError], known: &[PlayError]) -> Vec<&'a PlayEr
             None => true,
         }
     };
-    all.iter().filter(|error| is_new(error)).collect()
+    all.filter(|error| is_new(error)).collect()
 }
 
 fn key_of(error: &PlayError) -> ErrorKey<'_> {
+    let script = error.position.as_ref().map(|at| at.script.as_str());
+    let place = error.position.as_ref().map(|at| format!("{}:{}:", at.script, at.line));
+    let message = place.and_then(|place| error.message.strip_prefix(&place));
     ErrorKey {
-        script: error.position.as_ref().map(|at| at.script.as_str()),
+        script: script.map(|path| path.rsplit('.').next().unwrap_or(path)),
         is_server: error.peer == "Server",
-        message: without_lines(&error.message),
+        message: stable_message(message.unwrap_or(&error.message)),
     }
 }
 
-/// Returns a message without the line numbers in it, which are between two colons.
-fn without_lines(message: &str) -> String {
+/// Returns a message without what differs from game to game: the numbers of lines, which are between
+/// two colons, addresses of tables, and fractions, which are mostly times.
+pub fn stable_message(message: &str) -> String {
     let mut kept = String::with_capacity(message.len());
-    let mut parts = message.split(':').peekable();
-    while let Some(part) = parts.next() {
-        let is_line = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if !(is_line && !kept.is_empty() && parts.peek().is_some()) {
-            kept.push_str(part);
-            kept.push(':');
-        }
+    let mut rest = message;
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, after) = rest.split_at(digits);
+        let fraction = after.strip_prefix('.').map_or(0, |after| {
+            after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len()
+        });
+        let address = rest.strip_prefix("0x").map_or(0, |after| {
+            after.len() - after.trim_start_matches(|c: char| c.is_ascii_hexdigit()).len()
+        });
+        let is_line = kept.ends_with(':') && after.starts_with(':');
+        let length = if address > 0 {
+            address + 2
+        } else if digits > 0 && fraction > 0 {
+            digits + 1 + fraction
+        } else if digits > 0 && is_line {
+            digits
+        } else {
+            let length = digits.max(first.len_utf8());
+            kept.push_str(if digits > 0 { number } else { &rest[..length] });
+            rest = &rest[length..];
+            continue;
+        };
+        kept.push('#');
+        rest = &rest[length..];
     }
     kept
 }
@@ -221,9 +261,6 @@ mod tests {
             "runs: not known: Workspace.Paint:3 uses AssetService:CreateEditableImage, which only \
              Roblox itself has."
         );
-        twice.after.missing.clear();
-        twice.before.stopped = Some("The game took too long.".to_owned());
-        assert_eq!(twice.compare().result, PlayCheckResult::Unknown);
         twice.after.errors = vec![error("Workspace.Paint", 1, "no")];
         assert_eq!(twice.compare().result, PlayCheckResult::NewErrors);
     }
@@ -231,14 +268,44 @@ mod tests {
     #[test]
     fn check_of_a_replaced_proposal_is_nothing_green() {
         let passed = played(&[], &[]).compare();
-        let carried = check_before(&check_before(&passed));
+        let carried = check_before(&passed, "it was revised");
+        let carried = check_before(&carried, "the place changed");
         assert_eq!(carried.result, PlayCheckResult::Unknown);
         assert_eq!(carried.summary, "runs: no new errors (before the place changed)");
     }
 
     #[test]
-    fn numbers_that_are_no_lines_stay_in_a_message() {
-        assert_eq!(without_lines("A.B:12: no 7 in 12:30"), "A.B: no 7 in 12:30:");
-        assert_eq!(without_lines("12: x"), "12: x:");
+    fn what_differs_from_game_to_game_is_not_compared() {
+        let same = [
+            ("A.B:12: no 7 in 12:30", "A.B:#: no 7 in 12:30"),
+            ("12: x 3", "12: x 3"),
+            ("A:1: table: 0x000001f3 after 0.25 s", "A:#: table: # after # s"),
+            ("0x is 5. Ü", "0x is 5. Ü"),
+        ];
+        for (message, stable) in same {
+            assert_eq!(stable_message(message), stable);
+        }
+    }
+
+    #[test]
+    fn error_of_a_script_in_a_renamed_folder_is_not_new() {
+        let old = error("Workspace.Old.Shop", 14, "attempt to index nil with 'Price'");
+        let moved = error("Workspace.New.Shop", 14, "attempt to index nil with 'Price'");
+        assert_eq!(played(&[old], &[moved]).compare().result, PlayCheckResult::Passed);
+    }
+
+    #[test]
+    fn game_that_takes_too_long_blames_no_script() {
+        let stopped = || Some("The game took longer than 5 s.".to_owned());
+        let cut = error("Workspace.Slow", 3, SCRIPT_TIMEOUT);
+        let mut twice = played(&[], std::slice::from_ref(&cut));
+        assert_eq!(twice.compare().result, PlayCheckResult::NewErrors, "an endless loop");
+        twice.after.stopped = stopped();
+        assert_eq!(twice.compare().result, PlayCheckResult::Unknown);
+        let other = error("Workspace.Shop", 14, "attempt to index nil with 'Price'");
+        twice.after.errors = vec![cut, other];
+        assert_eq!(twice.compare().summary, "runs: 1 new error, Workspace.Shop:14");
+        twice.before.stopped = stopped();
+        assert_eq!(twice.compare().result, PlayCheckResult::Unknown);
     }
 }

@@ -16,6 +16,7 @@ use super::{
     CallStatus, LedgerState, ModelTrouble, PendingProposal, PendingStatus, Workflow, guards,
     summary,
 };
+use crate::play::check_before;
 use crate::policy;
 use crate::prompt::{MessageCost, ModelMessage, ToolCall};
 use crate::tools::update_plan::StepName;
@@ -534,10 +535,14 @@ fn revise_proposal(
     by.from = Some(old);
     by.reverts.clear();
     by.implicit_target.clone_from(&pending.proposal.implicit_target);
-    let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
+    by.runs = pending.proposal.runs.as_ref().map(|it| check_before(it, "it was revised"));
+    let mut answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
         Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
         _ => None,
     };
+    if let Some(Json::Object(answer)) = &mut answer {
+        answer.remove("runs");
+    }
     let reason = Some("It was replaced by a part or an edited version of it.".to_owned());
     let mut entries = vec![Entry::Rejected { proposal: old, reason }];
     entries.extend(withdraw_later(workflow, old));
