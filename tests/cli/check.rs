@@ -184,16 +184,20 @@ fn specs_run_headlessly() {
     let module = "return function(a, b) return a + b end";
     let spec = "return function()\nlocal add = require(script.Parent.Add)\n\
                 it('adds', function() expect(add(1, 2)).to.equal(3) end)\n\
-                it('fails', function() print('hello') expect(add(1, 1)).to.equal(3) end)\nend";
+                it('fails', function() print('hello') expect(add(1, 1)).to.equal(3) end)\n\
+                it('moves', function() script.Parent.Add:SetAttribute('Price', Vector3.one) end)\n\
+                it('asks', function() settings() end)\nend";
     let file = place(&home, &[("Add", module), ("Add.spec", spec)]);
     let output = home.run(&["test", &file], "");
     ended(&output, 1);
     let path = "game.ReplicatedStorage[\"Add.spec\"]";
     let expected = format!(
-        "{path}\n  ✓ adds\n  ✗ fails\n    {path}:4: expected 3 (number), got 2 (number)\n    hello\n"
+        "{path}\n  ✓ adds\n  ✗ fails\n    {path}:4: expected 3 (number), got 2 (number)\n    hello\n  \
+         ✓ moves\n  ? asks\n    {path}:6: not known: it uses settings(), which Roblox has and Vector's \
+         runtime has not\n"
     );
     assert_eq!(output.stdout, expected);
-    assert_eq!(output.stderr, "1 passed, 1 failed\n");
+    assert_eq!(output.stderr, "2 passed, 1 failed, 1 not known\n");
     let lines = home.run(&["test", &file, "--json"], "").stdout;
     let first: Json = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!((&first["case"], &first["outcome"]), (&"adds".into(), &"passed".into()));

@@ -10,6 +10,7 @@ mod deploy;
 mod doctor;
 mod forget;
 mod full_disk;
+mod jest;
 mod killed;
 mod merge;
 mod models;

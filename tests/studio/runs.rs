@@ -109,6 +109,38 @@ fn code_changes_an_open_place_as_if_it_had_run_there() {
     }
 }
 
+#[test]
+fn specs_see_an_open_place_and_change_nothing_there() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    eval(studio, CONTENTS);
+    let spec = r#"
+local module = Instance.new("ModuleScript")
+module.Name = "Houses.spec"
+module.Source = [[return function()
+    it("reads", function()
+        local house = workspace.House2
+        expect(house:GetAttribute("Price")).to.equal(200)
+        expect(house.PrimaryPart.Position).to.equal(Vector3.new(40, 0, 0))
+        expect(#game:GetService("CollectionService"):GetTagged("House")).to.equal(3)
+    end)
+    it("changes", function()
+        workspace.House1:PivotTo(CFrame.new(0, 10, 0))
+        workspace.House3:Destroy()
+        expect(workspace.House1.Door.Transparency).to.equal(1)
+    end)
+end]]
+module.Parent = game:GetService("ReplicatedStorage")
+"#;
+    eval(studio, spec);
+    let before = studio.snapshot();
+    let call = answered(studio, &agent.calls("specs", "run_tests", json!({})));
+    assert_eq!(call["outcome"]["state"], "done", "{call}");
+    let answer = call["outcome"]["answer"].to_string();
+    assert!(answer.contains(r#""passed":1"#) && answer.contains("got 0 (number)"), "{call}");
+    assert_eq!(studio.snapshot(), before, "specs change nothing in the open place");
+}
+
 /// Describes where two snapshots differ.
 fn first_difference(found: &Json, expected: &Json, path: &str) -> String {
     match (found, expected) {

@@ -24,6 +24,8 @@ pub enum Requirement {
     Cases,
     Chromium,
     Git,
+    /// Jest-Lua from npm.
+    Jest,
     /// The official MCP SDK from npm.
     Mcp,
     Node,
@@ -37,12 +39,13 @@ pub enum Requirement {
 static NOTICES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 impl Requirement {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Agents,
         Self::Axe,
         Self::Cases,
         Self::Chromium,
         Self::Git,
+        Self::Jest,
         Self::Mcp,
         Self::Node,
         Self::Packages,
@@ -56,6 +59,7 @@ impl Requirement {
             Self::Cases => "cases",
             Self::Chromium => "chromium",
             Self::Git => "git",
+            Self::Jest => "jest",
             Self::Mcp => "mcp",
             Self::Node => "node",
             Self::Packages => "packages",

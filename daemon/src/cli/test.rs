@@ -1,23 +1,22 @@
 //! `vector test`: runs the specs of a place headlessly.
 //!
-//! `crate::tasks::spec` runs them. This module selects the specs and prints the results.
+//! The runtime runs them. This module selects the specs and prints the results.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::json;
-use vector_core::tools::is_spec;
+use vector_core::specs::{CaseOutcome, SpecCase, SpecFinder, SpecResult};
+use vector_runtime::{SpecLimits, run_specs};
 
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::terminal::{Terminal, escape_line_ends, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence, resolve_path};
-use crate::tasks::spec::{self, CaseOutcome, SpecCase, SpecLimits, SpecResult};
 
-/// Run the specs of a place or model: ModuleScripts named *.spec, in the style of TestEZ.
+/// Run the specs of a place or model: ModuleScripts named *.spec, of TestEZ or Jest.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,17 +44,18 @@ const FAILED: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 
 pub(super) fn run(args: &TestArgs) -> ExitStatus {
-    run_specs(args).unwrap_or_else(|error| {
+    run_and_print(args).unwrap_or_else(|error| {
         print_status(&format!("error: {}", error_sentence(&error)));
         TROUBLE
     })
 }
 
-fn run_specs(args: &TestArgs) -> anyhow::Result<ExitStatus> {
+fn run_and_print(args: &TestArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(args.json);
     let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
     let root = resolve_path(&scene, &args.root)?;
-    let specs: Vec<_> = scene.subtree(root).filter(|node| is_spec(&scene, *node)).collect();
+    let finder = SpecFinder::new(&scene);
+    let specs: Vec<_> = scene.subtree(root).filter(|node| finder.is_spec(*node)).collect();
     if specs.is_empty() {
         anyhow::bail!(
             "{} has no specs below {}: ModuleScripts whose names end in .spec",
@@ -63,11 +63,10 @@ fn run_specs(args: &TestArgs) -> anyhow::Result<ExitStatus> {
             args.root
         );
     }
-    let (still, numbers) = scene.take_snapshot(&specs);
     let limits =
         SpecLimits { total_time: Duration::from_secs(args.timeout), ..SpecLimits::default() };
     let results = terminal.with_spinner("Running specs", || {
-        spec::run_specs(&Arc::new(still), &numbers, limits, &|| false)
+        run_specs(scene.fork(), &specs, limits, &|| false).results
     });
     let text =
         if args.json { json_lines(&results) } else { render_results(&results, stdout_style()) };
@@ -88,6 +87,7 @@ fn render_results(results: &[SpecResult], style: TextStyle) -> String {
                 CaseOutcome::Passed => ("✓", PaintKind::Added),
                 CaseOutcome::Failed => ("✗", PaintKind::Removed),
                 CaseOutcome::Skipped => ("-", PaintKind::Dim),
+                CaseOutcome::Unknown => ("?", PaintKind::Dim),
             };
             line(2, &format!("{} {}", style.paint(paint, mark), terminal_line(&case.name)));
             if let Some(failure) = &case.failure {
@@ -134,6 +134,10 @@ fn format_tally(results: &[SpecResult]) -> String {
     let skipped = sum(CaseOutcome::Skipped);
     if skipped > 0 {
         text.push_str(&format!(", {skipped} skipped"));
+    }
+    let unknown = sum(CaseOutcome::Unknown);
+    if unknown > 0 {
+        text.push_str(&format!(", {unknown} not known"));
     }
     if broken > 0 {
         text.push_str(&format!("; {} did not finish", count_noun(broken, "spec")));

@@ -10,17 +10,17 @@ use base64::engine::general_purpose::STANDARD;
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
 use vector_core::play::{PlayRequest, PlayedTwice};
-use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
+use vector_core::specs::SpecsRequest;
+use vector_core::tools::{DiagnosticsRequest, FetchRequest};
 use vector_engine::fetch::{CodeOutcome, FetchResult, FetchWork, FinishedRun, RunScene};
 use vector_engine::settings;
 use vector_luau::{FindingSeverity, SourceFinding};
 use vector_place::Scene;
 use vector_providers::http::CancelSwitch;
 use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
-use vector_runtime::{PlayLimits, RunLimits, play_scene, run_script};
+use vector_runtime::{PlayLimits, RunLimits, SpecLimits, play_scene, run_script, run_specs};
 
 use super::check::{self, CheckedScript, ScriptLinters};
-use super::spec::{self, SpecLimits};
 use super::web;
 
 /// The message for a fetch that ended because its task was cancelled.
@@ -47,7 +47,10 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
     let answer = match &*work.request {
         FetchRequest::Page(address) => web::read_page(address, cancel).map(Json::from),
         FetchRequest::Diagnostics(wanted) => fetch_diagnostics(work, wanted, cancel),
-        FetchRequest::Specs(wanted) => fetch_specs(wanted, cancel),
+        FetchRequest::Specs(request) => {
+            return run_specs_on_copy(work, request, cancel)
+                .map(|run| FetchResult::Run(Box::new(run)));
+        }
         FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
         FetchRequest::Run(request) => {
             let limits = RunLimits::default();
@@ -198,14 +201,23 @@ fn finding_json(place: &Json, finding: &SourceFinding) -> Json {
     object
 }
 
-fn fetch_specs(wanted: &SpecsRequest, cancel: &CancelSwitch) -> Result<Json, String> {
-    let total = std::time::Duration::from_secs(wanted.seconds);
-    let limits = SpecLimits { total_time: total, ..SpecLimits::default() };
-    let results = spec::run_specs(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
+/// Runs specs on the copy of the scene that came with the fetch.
+fn run_specs_on_copy(
+    work: &FetchWork,
+    request: &SpecsRequest,
+    cancel: &CancelSwitch,
+) -> Result<FinishedRun, String> {
+    let Some(RunScene { scene, state, .. }) = &work.run_scene else {
+        return Err(NO_COPY.to_owned());
+    };
+    let total_time = Duration::from_secs(request.seconds);
+    let limits = SpecLimits { total_time, ..SpecLimits::default() };
+    let run = run_specs(scene.fork(), &request.specs, limits, &|| cancel.is_cancelled());
     if cancel.is_cancelled() {
         return Err(CANCELLED_MESSAGE.to_owned());
     }
-    Ok(spec::report_json(&results))
+    let outcome = CodeOutcome::Specs(run.results);
+    Ok(FinishedRun { outcome, missing: run.missing, state: *state })
 }
 
 /// Draws a picture and returns it in base64, with notes on what it shows.
@@ -234,6 +246,7 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::Arc;
 
+    use vector_core::tools::FetchScript;
     use vector_place::FileFormat;
 
     use super::*;
@@ -245,13 +258,13 @@ mod tests {
         let root = scene.root();
         let spec = scene.create(root, "ModuleScript", "A.spec");
         scene.set_source(spec, endless.to_owned());
-        let (still, specs) = scene.take_snapshot(&[spec]);
-        let wanted = SpecsRequest { still: Arc::new(still), specs, seconds: 100 };
+        let wanted = SpecsRequest { specs: vec![spec], seconds: 100 };
+        let state = scene.state();
         let looking = FetchWork {
-            request: Arc::new(FetchRequest::Specs(Box::new(wanted))),
+            request: Arc::new(FetchRequest::Specs(wanted)),
             folder: None,
             files: HashMap::new(),
-            run_scene: None,
+            run_scene: Some(RunScene { scene, state, proposed: None }),
         };
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
@@ -260,7 +273,7 @@ mod tests {
         cancel.cancel();
         assert_eq!(look.join().unwrap().unwrap_err(), CANCELLED_MESSAGE);
         assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
-        let script = vector_core::tools::FetchScript {
+        let script = FetchScript {
             path: "game.A".parse().unwrap(),
             class: "ModuleScript".to_owned(),
             text: Some("print(x)".to_owned()),

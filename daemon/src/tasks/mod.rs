@@ -1,4 +1,4 @@
-//! Tasks outside the engine, for tools and commands: checks, specs, web pages, commits, mentions,
+//! Tasks outside the engine, for tools and commands: checks, web pages, commits, mentions,
 //! and erasure.
 //!
 //! They must not decide or apply anything.
@@ -10,5 +10,4 @@ pub mod fetch;
 pub mod forget;
 pub mod mentions;
 pub mod read_queue;
-pub mod spec;
 pub mod web;

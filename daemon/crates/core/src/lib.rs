@@ -17,6 +17,7 @@ pub mod prompt;
 pub mod proposal;
 pub mod run;
 pub mod safe_line;
+pub mod specs;
 pub mod tools;
 pub mod workflow;
 pub mod xml_call;

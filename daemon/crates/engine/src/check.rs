@@ -167,7 +167,7 @@ impl Engine {
             Ok(FetchResult::Run(run)) => match run.outcome {
                 _ if !run.missing.is_empty() => CheckState::Lacking(run.missing),
                 CodeOutcome::Check(twice) => CheckState::Done(twice.compare()),
-                CodeOutcome::Run(_) | CodeOutcome::Play(_) => {
+                CodeOutcome::Run(_) | CodeOutcome::Play(_) | CodeOutcome::Specs(_) => {
                     CheckState::Done(unknown_check("the game was not played."))
                 }
             },

@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 use vector_core::planning_scene::StyleFile;
 use vector_core::play::{PlayOutcome, PlayedTwice};
 use vector_core::run::RunOutcome;
+use vector_core::specs::SpecResult;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
 use vector_place::{MissingFacts, Scene, SceneState};
@@ -75,6 +76,7 @@ pub enum CodeOutcome {
     Run(RunOutcome),
     Play(PlayOutcome),
     Check(Box<PlayedTwice>),
+    Specs(Vec<SpecResult>),
 }
 
 impl FetchWork {
@@ -105,15 +107,14 @@ impl Engine {
         let request = Arc::clone(self.executor.find_fetch(call)?);
         let files = self.script_files_for(&request);
         let run_scene = match &*request {
-            FetchRequest::Run(_) | FetchRequest::Play(_) => {
+            FetchRequest::Run(_) | FetchRequest::Play(_) | FetchRequest::Specs(_) => {
                 let scene = &self.planner.scene;
                 Some(RunScene { scene: scene.fork(), state: scene.state(), proposed: None })
             }
             FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),
-            FetchRequest::Page(_)
-            | FetchRequest::Diagnostics(_)
-            | FetchRequest::Specs(_)
-            | FetchRequest::Picture { .. } => None,
+            FetchRequest::Page(_) | FetchRequest::Diagnostics(_) | FetchRequest::Picture { .. } => {
+                None
+            }
         };
         Some(FetchWork { request, folder: self.settings_folder(), files, run_scene })
     }

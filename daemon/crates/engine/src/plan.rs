@@ -9,6 +9,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
+use vector_core::specs;
 use vector_core::tools::{self, FetchRequest, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 use vector_place::MissingFacts;
@@ -240,6 +241,9 @@ impl Engine {
             }
             (FetchRequest::Play(request), CodeOutcome::Play(outcome)) => {
                 Ok(Plan::Answer(tools::play_answer(request, outcome)))
+            }
+            (FetchRequest::Specs(_), CodeOutcome::Specs(results)) => {
+                Ok(Plan::Answer(specs::report_json(results)))
             }
             _ => refuse!("The result of the run is missing; call the tool again."),
         }

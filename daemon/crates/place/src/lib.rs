@@ -39,7 +39,6 @@ mod scene_changes;
 mod script_texts;
 pub mod selector;
 mod siblings;
-mod snapshot;
 mod splice;
 mod studio_facts;
 mod tree;
@@ -77,7 +76,6 @@ pub use self::instance_table::{InstanceTable, SetGroup, SetGroups, default_value
 pub use self::mirror::{MissingFacts, OutOfSync};
 pub use self::read::{PropertyOwner, read_property, read_props};
 pub use self::scene_builder::{reference_of, referent_number, stored_form};
-pub use self::snapshot::{SceneSnapshot, SnapshotInstance};
 pub use self::splice::BytePatch;
 pub use self::studio_facts::StudioSelection;
 pub use self::variants::{StoredVariant, variant_value};

@@ -1,7 +1,10 @@
 //! The engine: Luau files that share one table, loaded in order into a new VM.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Error, Lua, Result, Table, Value, VmState};
 
 use crate::meter::{Look, Meter};
@@ -68,19 +71,38 @@ impl Engine {
         add_natives: impl FnOnce(&Lua, &Table) -> Result<()>,
     ) -> Result<Self> {
         let lua = Lua::new();
+        // Nothing of the engine is garbage.
+        lua.gc_stop();
         let native = native::table(&lua, meter)?;
         add_natives(&lua, &native)?;
         let table = lua.create_table()?;
         let files = FILES.iter().chain(extension.classes).chain([&LAST]).chain(extension.place);
-        for (name, text) in files {
-            let chunk = lua.load(*text).set_name(format!("=[engine] {name}"));
-            chunk.call::<()>((&table, &native))?;
+        for file in files {
+            let (name, code) = (file.0, compiled(*file)?);
+            let chunk = lua.load(&*code).set_mode(ChunkMode::Binary);
+            chunk.set_name(format!("=[engine] {name}")).call::<()>((&table, &native))?;
         }
+        lua.gc_restart();
         limit_work(&lua, Rc::clone(meter));
         // A script can get to the engine's environment; what reaches files must not be there.
         lua.globals().raw_remove("require")?;
         Ok(Self { lua, table, native })
     }
+}
+
+/// The text of a file, and its bytecode.
+type CompiledFile = (&'static str, Arc<[u8]>);
+
+/// Returns the bytecode of a file, which is compiled once in a process.
+fn compiled((name, text): EngineFile) -> Result<Arc<[u8]>> {
+    static KNOWN: Mutex<BTreeMap<&str, CompiledFile>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, code)) = known.get(name).filter(|(of, _)| *of == text) {
+        return Ok(Arc::clone(code));
+    }
+    let code: Arc<[u8]> = Compiler::new().compile(text)?.into();
+    known.insert(name, (text, Arc::clone(&code)));
+    Ok(code)
 }
 
 /// Counts the work of scripts, and stops one that exceeds its time.

@@ -4,7 +4,7 @@
 //! The engine is written in Luau, in `luau/`, so that its methods may yield, and its errors are
 //! strings with the script's own line, as in Roblox. Rust does what Luau cannot: reflection data and
 //! files. [`run_script`] runs a script on a scene; [`play_scene`] plays a game, with a server and
-//! clients. A user of the engine steps its clock, and may add classes and functions, as the simulated
+//! clients; [`run_specs`] runs specs. A user of the engine steps its clock, and may add classes and functions, as the simulated
 //! Studio of the tests does. Nothing here reaches the machine.
 
 mod boxes;
@@ -18,9 +18,11 @@ mod place;
 mod play;
 mod reflection;
 mod scene;
+mod specs;
 
 pub use engine::{Engine, EngineExtension, EngineFile};
 pub use meter::{Meter, Resumption};
 pub use play::{PlayLimits, has_members, play_scene};
 pub use reflection::services;
 pub use scene::{RunLimits, run_script};
+pub use specs::{SpecLimits, SpecsRun, run_specs};

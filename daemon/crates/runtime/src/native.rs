@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use mlua::chunk::ChunkMode;
 use mlua::{
     Buffer, Function, IntoLua, Lua, LuaString, MultiValue, Result, Table, UserDataFields, Value,
 };
@@ -20,6 +21,9 @@ use crate::{json, place, reflection};
 /// The number of bytes per unit of work: for JSON, and for hashes.
 const JSON: usize = 5;
 const HASH: usize = 20;
+
+/// The maximum size of a script, in bytes: compiling it cannot be interrupted.
+const MAX_SOURCE: usize = 2 << 20;
 
 /// A userdata of the engine. Each kind has its own type here, and therefore its own metatable.
 struct Tag<const KIND: u8>;
@@ -105,7 +109,15 @@ fn kinds_and_classes(lua: &Lua, native: &Table) -> Result<()> {
         lua.set_named_registry_value(crate::convert::MAKE, make)?;
         lua.set_named_registry_value(crate::convert::TAKE, take)
     };
-    native.set("conversions", lua.create_function(conversions)?)
+    native.set("conversions", lua.create_function(conversions)?)?;
+    let strings = |lua: &Lua, methods: Table| {
+        let metatable = lua.create_table()?;
+        metatable.set("__index", methods)?;
+        metatable.set_readonly(true);
+        lua.set_type_metatable::<LuaString>(Some(metatable));
+        Ok(())
+    };
+    native.set("strings", lua.create_function(strings)?)
 }
 
 /// The number, name and color of every brick color.
@@ -164,7 +176,11 @@ fn texts(lua: &Lua, native: &Table, meter: &Rc<Meter>) -> Result<()> {
     native.set("base64_decode", lua.create_function(decode)?)?;
     let load = |lua: &Lua, (source, name, environment): (LuaString, String, Table)| {
         let source = source.as_bytes();
-        let chunk = lua.load(&*source).set_name(format!("={name}"));
+        if source.len() > MAX_SOURCE {
+            let why = format!("{name}: the script has over {MAX_SOURCE} bytes; split it");
+            return outcome::<Value, _>(lua, Err(why));
+        }
+        let chunk = lua.load(&*source).set_name(format!("={name}")).set_mode(ChunkMode::Text);
         outcome(
             lua,
             chunk.set_environment(environment).into_function().map_err(|error| match error {

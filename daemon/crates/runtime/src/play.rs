@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use mlua::{Lua, LuaString, Table};
+use mlua::{Lua, LuaString, Scope, Table};
 use rustc_hash::FxHashMap;
 use vector_core::play::{
     CodePosition, MAX_PLAY_ERRORS, MissingMember, MoveGoal, PlayAction, PlayChange, PlayError,
@@ -23,7 +23,7 @@ use crate::meter::{Meter, StopSignal};
 use crate::scene::{FRAME, Handles, MAX_LINE, MAX_LINES, call, is_out_of_memory, open_scene};
 
 /// What a game needs beside the engine.
-const GAME: &[EngineFile] = &[
+pub(crate) const GAME: &[EngineFile] = &[
     ("peers", include_str!("luau/game/peers.luau")),
     ("scripts", include_str!("luau/game/scripts.luau")),
     ("remotes", include_str!("luau/game/remotes.luau")),
@@ -84,42 +84,17 @@ pub fn play_scene(
     let meter = Rc::new(Meter::new(limits.real).with_stop(stop).with_most_units(limits.steps));
     let extension = EngineExtension { classes: &[], place: GAME };
     let handles = Handles::new(scene);
-    let world = World { handles: &handles, index: RefCell::default() };
+    let world = World::new(&handles);
     let engine =
         Engine::start(&meter, extension, |_, _| Ok(())).map_err(|error| error.to_string())?;
     let played = engine.lua.scope(|scope| {
-        let native = &engine.native;
-        let set = |_: &Lua, (key, a, b, c, d, e, f): (u32, f32, f32, f32, f32, f32, f32)| {
-            let bounds = Bounds { low: [a, b, c], high: [d, e, f] };
-            world.with_index(|index| index.set(key, bounds));
-            Ok(())
-        };
-        native.set("boxes_set", scope.create_function(set)?)?;
-        let remove = |_: &Lua, key: u32| {
-            world.with_index(|index| index.remove(key));
-            Ok(())
-        };
-        native.set("boxes_remove", scope.create_function(remove)?)?;
-        let near = |_: &Lua, (a, b, c, d, e, f): (f32, f32, f32, f32, f32, f32)| {
-            let bounds = Bounds { low: [a, b, c], high: [d, e, f] };
-            let found = world.with_index(|index| index.near(&bounds));
-            meter.charge(found.len());
-            Ok(found)
-        };
-        native.set("boxes_near", scope.create_function(near)?)?;
-        let of_class = |_: &Lua, class: String| Ok(handles.of_class(&class));
-        native.set("scene_of_class", scope.create_function(of_class)?)?;
-        let scripts = |_: &Lua, ()| Ok(handles.of_class("BaseScript"));
-        native.set("scene_scripts", scope.create_function(scripts)?)?;
-        let path = |_: &Lua, of: u32| Ok(handles.path(of));
-        native.set("scene_path", scope.create_function(path)?)?;
+        engine.lua.set_memory_limit(limits.memory)?;
+        open_game(&engine, scope, &world, &meter)?;
         let at = Rc::clone(&meter);
         let stopped_at = move |_: &Lua, ()| {
             Ok(at.take_stopped_at().map(|at| format!("{at}: ")).unwrap_or_default())
         };
         engine.table.set("stoppedAt", engine.lua.create_function(stopped_at)?)?;
-        engine.lua.set_memory_limit(limits.memory)?;
-        open_scene(&engine, scope, &handles)?;
         Game { engine: &engine, handles: &handles, request, limits, meter: &meter }.play()
     });
     match played {
@@ -130,6 +105,41 @@ pub fn play_scene(
         }),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Opens a scene as the place of a game. The engine reads it until the scope ends.
+pub(crate) fn open_game<'scope, 'env: 'scope>(
+    engine: &'env Engine,
+    scope: &'scope Scope<'scope, 'env>,
+    world: &'env World<'_, '_>,
+    meter: &'env Meter,
+) -> mlua::Result<()> {
+    let (native, handles) = (&engine.native, world.handles);
+    let set = |_: &Lua, (key, a, b, c, d, e, f): (u32, f32, f32, f32, f32, f32, f32)| {
+        let bounds = Bounds { low: [a, b, c], high: [d, e, f] };
+        world.with_index(|index| index.set(key, bounds));
+        Ok(())
+    };
+    native.set("boxes_set", scope.create_function(set)?)?;
+    let remove = |_: &Lua, key: u32| {
+        world.with_index(|index| index.remove(key));
+        Ok(())
+    };
+    native.set("boxes_remove", scope.create_function(remove)?)?;
+    let near = |_: &Lua, (a, b, c, d, e, f): (f32, f32, f32, f32, f32, f32)| {
+        let bounds = Bounds { low: [a, b, c], high: [d, e, f] };
+        let found = world.with_index(|index| index.near(&bounds));
+        meter.charge(found.len());
+        Ok(found)
+    };
+    native.set("boxes_near", scope.create_function(near)?)?;
+    let of_class = |_: &Lua, class: String| Ok(handles.of_class(&class));
+    native.set("scene_of_class", scope.create_function(of_class)?)?;
+    let scripts = |_: &Lua, ()| Ok(handles.of_class("BaseScript"));
+    native.set("scene_scripts", scope.create_function(scripts)?)?;
+    let path = |_: &Lua, of: u32| Ok(handles.path(of));
+    native.set("scene_path", scope.create_function(path)?)?;
+    open_scene(engine, scope, handles)
 }
 
 /// Tells of members of classes, each a class and a name, whether games have them here. Of a class that
@@ -149,13 +159,17 @@ pub fn has_members(members: &[(&str, &str)]) -> Result<Vec<bool>, String> {
 }
 
 /// Where the parts of the world are.
-struct World<'h, 's> {
+pub(crate) struct World<'h, 's> {
     handles: &'h Handles<'s>,
     /// Filled when a script first needs it.
     index: RefCell<Option<BoxIndex>>,
 }
 
-impl World<'_, '_> {
+impl<'h, 's> World<'h, 's> {
+    pub(crate) fn new(handles: &'h Handles<'s>) -> Self {
+        Self { handles, index: RefCell::default() }
+    }
+
     fn with_index<T>(&self, act: impl FnOnce(&mut BoxIndex) -> T) -> T {
         act(self.index.borrow_mut().get_or_insert_with(|| index_parts(self.handles)))
     }

@@ -88,6 +88,10 @@ pub(crate) fn class(lua: &Lua, name: &str) -> Result<Option<Table>> {
     table.set("name", descriptor.name)?;
     table.set("super", descriptor.superclass)?;
     table.set("service", descriptor.tags.contains(&ClassTag::Service))?;
+    // Roblox documents the services that scripts may use.
+    let is_internal =
+        descriptor.tags.contains(&ClassTag::Service) && !ApiFacts::get().classes.contains_key(name);
+    table.set("internal", is_internal)?;
     table.set("creatable", !descriptor.tags.contains(&ClassTag::NotCreatable))?;
     let properties = lua.create_table()?;
     for property in descriptor.properties.values() {

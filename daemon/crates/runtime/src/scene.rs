@@ -262,6 +262,11 @@ impl<'s> Handles<'s> {
         found.map(|node| self.handle(node)).collect()
     }
 
+    /// The path of an instance in the place.
+    pub(crate) fn instance_path(&self, of: u32) -> Option<String> {
+        Some(self.scene.path(self.node(of)?).to_string())
+    }
+
     /// The path of an instance, as its full name.
     pub(crate) fn path(&self, of: u32) -> Option<String> {
         let mut names = Vec::new();

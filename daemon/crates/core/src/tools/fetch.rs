@@ -1,17 +1,16 @@
 //! Data that a tool needs and that neither the scene nor Studio provides. The shell obtains it and
 //! answers the call. No fetch changes a place.
 
-use std::sync::Arc;
-
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_luau::FindingSeverity;
-use vector_place::{Node, Scene, SceneSnapshot};
+use vector_place::{Node, Scene};
 use vector_render::{SolidSet, ViewDirection};
 
 use crate::play::PlayRequest;
 use crate::proposal::text_of;
 use crate::run::RunRequest;
+use crate::specs::SpecsRequest;
 
 /// A request to the shell.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +19,7 @@ pub enum FetchRequest {
     Page(String),
     /// The diagnostics of scripts.
     Diagnostics(Box<DiagnosticsRequest>),
-    Specs(Box<SpecsRequest>),
+    Specs(SpecsRequest),
     /// A script to run on a copy of the scene.
     Run(RunRequest),
     /// A game to play on a copy of the scene.
@@ -53,21 +52,6 @@ pub struct FetchScript {
     pub class: String,
     /// The text; None if it is not UTF-8.
     pub text: Option<String>,
-}
-
-/// A request to run specs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpecsRequest {
-    pub still: Arc<SceneSnapshot>,
-    /// The node numbers of the specs in the snapshot.
-    pub specs: Vec<u32>,
-    /// The timeout in seconds.
-    pub seconds: u64,
-}
-
-/// Whether an instance is a spec, by its class and name.
-pub fn is_spec(scene: &Scene, node: Node) -> bool {
-    scene.class(node) == "ModuleScript" && scene.name(node).strip_suffix(".spec").is_some()
 }
 
 /// Returns the scripts that `paths` or `root` select. A root selects all scripts below it, in tree

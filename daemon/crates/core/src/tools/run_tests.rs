@@ -1,7 +1,5 @@
 //! `run_tests`: runs TestEZ-style specs headlessly.
 
-use std::sync::Arc;
-
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
@@ -9,14 +7,14 @@ use serde::Deserialize;
 use vector_place::Scene;
 
 use super::args::BoundedInt;
-use super::fetch::{self, FetchRequest, SpecsRequest};
+use super::fetch::{self, FetchRequest};
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::specs::{SpecFinder, SpecsRequest};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "run_tests",
-    about: "Runs TestEZ-style specs (ModuleScripts named *.spec): `paths`, or all (below `root`). \
-            Sandboxed: require and the tree work; Roblox's properties, events and data types do \
-            not.",
+    about: "Runs specs (ModuleScripts named *.spec, of TestEZ or Jest): `paths`, or all (below `root`). \
+            Sandboxed, on a copy of the place, as on its server.",
     schema: args::args_schema::<RunTestsArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Look(|json, scene| plan_specs(&args::parse_args(json)?, scene)),
@@ -36,16 +34,13 @@ fn plan_specs(args: &RunTestsArgs, scene: &Scene) -> Result<FetchRequest, Refusa
     let mut nodes = fetch::scripts_to_fetch(scene, args.paths.as_deref(), args.root.as_ref())?;
     let is_named = args.paths.is_some();
     // A spec listed in `paths` may have any name.
-    nodes.retain(|node| {
-        fetch::is_spec(scene, *node) || is_named && scene.class(*node) == "ModuleScript"
-    });
+    let finder = SpecFinder::new(scene);
+    nodes.retain(|node| finder.is_spec(*node) || is_named && scene.class(*node) == "ModuleScript");
     if nodes.is_empty() {
         return refuse!(
             "There are no specs. A spec is a ModuleScript whose name ends in .spec and that returns \
              a function that calls `describe` and `it`; open_or_create_script creates one."
         );
     }
-    let (still, specs) = scene.take_snapshot(&nodes);
-    let seconds = args.timeout.get();
-    Ok(FetchRequest::Specs(Box::new(SpecsRequest { still: Arc::new(still), specs, seconds })))
+    Ok(FetchRequest::Specs(SpecsRequest { specs: nodes, seconds: args.timeout.get() }))
 }

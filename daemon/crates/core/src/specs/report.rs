@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{CaseOutcome, SpecCase, SpecResult, truncate_text};
+use super::{CaseOutcome, SpecCase, SpecResult};
 
 /// The approximate limit of the whole answer, in bytes.
 const MAX_ANSWER: usize = 30_000;
@@ -15,11 +15,17 @@ const MAX_FAILURE: usize = 1_000;
 const MAX_OUTPUT: usize = 20;
 const MAX_LINE: usize = 200;
 
+const NOTE: &str = "Only specs that failed, did not run to their end, or need what is not known here \
+                    are listed.";
+
 /// Reports the number of passed cases, and the specs that failed or did not run to their end.
 pub fn report_json(results: &[SpecResult]) -> Json {
     let sum = |outcome| results.iter().map(|spec| spec.count_outcome(outcome)).sum::<usize>();
     let mut budget = ReportBudget { bytes_left: MAX_ANSWER, omitted_cases: 0, omitted_specs: 0 };
-    let bad = results.iter().filter(|spec| !spec.has_passed());
+    let unknown = sum(CaseOutcome::Unknown);
+    let is_listed =
+        |spec: &&SpecResult| !spec.has_passed() || spec.count_outcome(CaseOutcome::Unknown) > 0;
+    let bad = results.iter().filter(is_listed);
     let specs: Vec<Json> = bad.filter_map(|spec| budget.spec_json(spec)).collect();
     let mut answer = json!({
         "passed": sum(CaseOutcome::Passed),
@@ -28,8 +34,11 @@ pub fn report_json(results: &[SpecResult]) -> Json {
         "specsPassed": results.iter().filter(|spec| spec.has_passed()).count(),
         "specs": specs,
     });
+    if unknown > 0 {
+        answer["notKnown"] = unknown.into();
+    }
     answer["note"] = match (budget.omitted_specs, budget.omitted_cases) {
-        (0, 0) => "Only specs that failed, or did not run to their end, are listed.".into(),
+        (0, 0) => NOTE.into(),
         (specs, cases) => format!(
             "Not all fits: {specs} specs that failed and {cases} failed cases of those above are left \
              out. Fix what is listed, or name fewer specs in `paths`."
@@ -72,19 +81,36 @@ impl ReportBudget {
             return None;
         }
         let mut failures = Vec::new();
-        for case in spec.cases.iter().filter(|case| case.outcome == CaseOutcome::Failed) {
+        let mut unknown = Vec::new();
+        for case in &spec.cases {
+            let list = match case.outcome {
+                CaseOutcome::Passed | CaseOutcome::Skipped => continue,
+                CaseOutcome::Failed => &mut failures,
+                CaseOutcome::Unknown => &mut unknown,
+            };
             let failure = failure_json(case);
             if self.omitted_cases == 0 && self.try_reserve(&failure) {
-                failures.push(failure);
+                list.push(failure);
             } else {
                 self.omitted_cases += 1;
             }
         }
-        if !failures.is_empty() {
-            object["failures"] = failures.into();
+        for (name, list) in [("failures", failures), ("notKnown", unknown)] {
+            if !list.is_empty() {
+                object[name] = list.into();
+            }
         }
         Some(object)
     }
+}
+
+/// Truncates an untrusted text to at most `limit` bytes, at a character boundary.
+fn truncate_text(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(limit.saturating_sub(3));
+    format!("{}...", &text[..end])
 }
 
 fn failure_json(case: &SpecCase) -> Json {
@@ -102,7 +128,8 @@ fn failure_json(case: &SpecCase) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CaseFailure;
+    use crate::specs::CaseFailure;
+
     use super::*;
 
     fn case(name: &str, why: Option<String>) -> SpecCase {

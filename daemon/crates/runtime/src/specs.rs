@@ -1,14 +1,9 @@
-//! Headless runner for specs in the style of TestEZ, each in a separate Luau VM over a snapshot of
-//! the place.
+//! Runs specs, each in a VM of its own, on the server of a game without players.
 //!
-//! Specs have no access to files, the network, processes, the environment or other VMs. Each spec
-//! runs in its own VM with limits on time and memory, on a thread with a large stack, and always
-//! ends in a result. What exists only in Studio (properties, events, data types, physics) is not
-//! available.
+//! Specs run on a thread with a large stack, one after the other, with limits on time and memory, and
+//! each always ends in a result.
 
-mod report;
 mod vm;
-mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,10 +12,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-use vector_place::SceneSnapshot;
-
-pub use self::report::report_json;
+use vector_core::specs::{CaseFailure, SpecCase, SpecFinder, SpecResult};
+use vector_place::{MissingFacts, Node, Scene};
 
 /// Stack size of the thread: the VM recurses for nested calls.
 const STACK: usize = 64 << 20;
@@ -58,64 +51,12 @@ impl Default for SpecLimits {
     }
 }
 
-/// The outcome of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CaseOutcome {
-    Passed,
-    Failed,
-    /// Skipped by its author, or because other cases have the focus.
-    Skipped,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CaseFailure {
-    /// The path of the script, and the line from 1, if they are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<(String, u32)>,
-    pub message: String,
-}
-
-impl std::fmt::Display for CaseFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.at {
-            Some((path, line)) => write!(f, "{path}:{line}: {}", self.message),
-            None => f.write_str(&self.message),
-        }
-    }
-}
-
-/// A case of a spec.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpecCase {
-    /// The name, preceded by those of the blocks that contain it.
-    pub name: String,
-    pub outcome: CaseOutcome,
-    pub failure: Option<CaseFailure>,
-    /// The output, if the case failed.
-    pub output: Vec<String>,
-}
-
-/// The result of a spec.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SpecResult {
-    /// The path of the spec's module.
-    pub path: String,
-    pub cases: Vec<SpecCase>,
-    /// The reason the spec did not run, or not to its end.
-    pub failure: Option<CaseFailure>,
-}
-
-impl SpecResult {
-    pub fn count_outcome(&self, outcome: CaseOutcome) -> usize {
-        self.cases.iter().filter(|case| case.outcome == outcome).count()
-    }
-
-    /// Whether the spec ran and no case failed.
-    pub fn has_passed(&self) -> bool {
-        self.failure.is_none() && self.count_outcome(CaseOutcome::Failed) == 0
-    }
+/// What came of specs.
+#[derive(Debug, Default)]
+pub struct SpecsRun {
+    pub results: Vec<SpecResult>,
+    /// What they read of an open place that is not known.
+    pub missing: MissingFacts,
 }
 
 /// A progress report of the thread that runs the specs.
@@ -126,6 +67,8 @@ enum SpecProgress {
     Case(SpecCase),
     /// The current spec ended. Contains the reason if it did not run to its end.
     Done(Option<CaseFailure>),
+    /// All specs ended. Contains what they read that is not known.
+    Missing(MissingFacts),
 }
 
 /// The deadline of a run, and whether the run was stopped.
@@ -145,53 +88,102 @@ impl SpecClock {
     }
 }
 
-/// Runs the specs with these snapshot IDs one after another. Waits until they are done, the time is
-/// over, or the run is cancelled. A spec that did not report its end has failed.
+/// Specs that run in one VM: one of TestEZ, or those of a project of Jest.
+struct SpecGroup {
+    specs: Vec<Node>,
+    jest: Option<JestProject>,
+}
+
+struct JestProject {
+    root: Node,
+    /// The module of Jest; None if the place does not have it.
+    module: Option<Node>,
+}
+
+fn group_specs(scene: &Scene, specs: &[Node]) -> Vec<SpecGroup> {
+    let finder = SpecFinder::new(scene);
+    let mut groups: Vec<SpecGroup> = Vec::new();
+    for &spec in specs {
+        let Some(root) = finder.jest_project(spec) else {
+            groups.push(SpecGroup { specs: vec![spec], jest: None });
+            continue;
+        };
+        let is_same =
+            |group: &&mut SpecGroup| group.jest.as_ref().is_some_and(|jest| jest.root == root);
+        if let Some(group) = groups.iter_mut().find(is_same) {
+            group.specs.push(spec);
+        } else {
+            let jest = Some(JestProject { root, module: finder.jest() });
+            groups.push(SpecGroup { specs: vec![spec], jest });
+        }
+    }
+    groups
+}
+
+/// Runs specs one after another, each as if it were alone in the scene. Waits until they are done, the
+/// time is over, or the run is cancelled. A spec that did not report its end has failed.
 pub fn run_specs(
-    still: &Arc<SceneSnapshot>,
-    specs: &[u32],
+    scene: Scene,
+    specs: &[Node],
     limits: SpecLimits,
     is_cancelled: &dyn Fn() -> bool,
-) -> Vec<SpecResult> {
-    let path = |at: &u32| {
-        let path = still.get(*at).and_then(|it| it.path.as_deref());
-        SpecResult { path: path.unwrap_or_default().to_owned(), ..SpecResult::default() }
+) -> SpecsRun {
+    let result =
+        |node: &Node| SpecResult { path: scene.path(*node).to_string(), ..SpecResult::default() };
+    let groups = group_specs(&scene, specs);
+    let mut run = SpecsRun {
+        results: groups.iter().flat_map(|group| &group.specs).map(result).collect(),
+        missing: MissingFacts::default(),
     };
-    let mut results: Vec<SpecResult> = specs.iter().map(path).collect();
     let clock = SpecClock {
         until: Instant::now() + limits.total_time,
         is_stopped: Arc::new(AtomicBool::new(false)),
     };
     let (sender, receiver) = mpsc::channel();
-    let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
-    let work = move || run_each(&still, &numbers, limits, &own, &sender);
+    let own = clock.clone();
+    let work = move || run_each(&scene, &groups, limits, &own, &sender);
     let lost = match thread::Builder::new().stack_size(STACK).spawn(work) {
-        Ok(_) => gather_results(&mut results, &receiver, &clock, is_cancelled),
+        Ok(_) => gather_results(&mut run, &receiver, &clock, is_cancelled),
         Err(why) => Some((0, format!("no thread could be made for it: {why}"))),
     };
     let Some((begun, why)) = lost else {
-        return results;
+        return run;
     };
-    for spec in results.iter_mut().skip(begun) {
+    for spec in run.results.iter_mut().skip(begun) {
         spec.failure = Some(CaseFailure { at: None, message: why.clone() });
     }
-    results
+    run
+}
+
+/// What the specs of a run share.
+struct SpecRun<'r> {
+    scene: &'r Scene,
+    limits: SpecLimits,
+    clock: &'r SpecClock,
+    /// The number of cases left for all specs.
+    cases_left: &'r mut usize,
+    sender: &'r Sender<SpecProgress>,
 }
 
 /// Runs on the thread of the specs.
 fn run_each(
-    still: &Arc<SceneSnapshot>,
-    specs: &[u32],
+    scene: &Scene,
+    groups: &[SpecGroup],
     limits: SpecLimits,
     clock: &SpecClock,
     sender: &Sender<SpecProgress>,
 ) {
     let mut cases_left = limits.max_cases;
-    for (index, spec) in specs.iter().enumerate() {
+    let mut index = 0;
+    for group in groups {
         if clock.is_over() || !send_progress(sender, SpecProgress::Started(index)) {
             return;
         }
-        let run = || vm::run_spec(still, *spec, limits, clock, &mut cases_left, sender);
+        let mut run = SpecRun { scene, limits, clock, cases_left: &mut cases_left, sender };
+        let run = || match &group.jest {
+            None => group.specs.iter().try_for_each(|spec| vm::run_spec(&mut run, *spec)),
+            Some(jest) => vm::run_jest(&mut run, jest, &group.specs, index),
+        };
         let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
             |_| {
                 let message =
@@ -203,13 +195,15 @@ fn run_each(
         if !send_progress(sender, SpecProgress::Done(failure)) {
             return;
         }
+        index += group.specs.len();
     }
+    send_progress(sender, SpecProgress::Missing(scene.take_missing()));
 }
 
 /// Collects progress until the sender is gone, the time is over, or the run is cancelled. Returns
 /// the index of the first spec that did not start and the reason. None if all started.
 fn gather_results(
-    results: &mut [SpecResult],
+    run: &mut SpecsRun,
     receiver: &Receiver<SpecProgress>,
     clock: &SpecClock,
     is_cancelled: &dyn Fn() -> bool,
@@ -222,11 +216,11 @@ fn gather_results(
             break "it was cancelled";
         }
         let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
-        let spec = begun.checked_sub(1).and_then(|at| results.get_mut(at));
+        let spec = begun.checked_sub(1).and_then(|at| run.results.get_mut(at));
         match receiver.recv_timeout(left.min(POLL_INTERVAL)) {
             Ok(SpecProgress::Started(at)) => {
                 begun = at + 1;
-                if let Some(spec) = results.get_mut(at) {
+                if let Some(spec) = run.results.get_mut(at) {
                     spec.failure = failed("it did not run to its end");
                 }
             }
@@ -240,6 +234,7 @@ fn gather_results(
                     spec.failure = failure;
                 }
             }
+            Ok(SpecProgress::Missing(missing)) => run.missing = missing,
             Err(RecvTimeoutError::Timeout) if left > POLL_INTERVAL => {}
             Err(RecvTimeoutError::Timeout) => {
                 clock.request_stop();
@@ -254,16 +249,7 @@ fn gather_results(
             }
         }
     };
-    (begun < results.len()).then(|| (begun, why.to_owned()))
-}
-
-/// Truncates an untrusted text to at most `limit` bytes, at a character boundary.
-fn truncate_text(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(limit.saturating_sub(3));
-    format!("{}...", &text[..end])
+    (begun < run.results.len()).then(|| (begun, why.to_owned()))
 }
 
 /// Sends a progress report. Returns false if the receiver is gone.

@@ -2,8 +2,8 @@
 
 mod hostile;
 
-use vector_core::tools::is_spec;
-use vector_place::{FileFormat, Scene};
+use vector_core::specs::{CaseOutcome, SpecFinder};
+use vector_place::FileFormat;
 
 use super::vm::MAX_OUTPUT;
 use super::*;
@@ -17,9 +17,9 @@ fn run_all(modules: &[(&str, &str)], limits: SpecLimits) -> Vec<SpecResult> {
         let module = scene.create(storage, "ModuleScript", name);
         scene.set_source(module, (*source).to_owned());
     }
-    let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| is_spec(&scene, *it)).collect();
-    let (still, numbers) = scene.take_snapshot(&specs);
-    run_specs(&Arc::new(still), &numbers, limits, &|| false)
+    let finder = SpecFinder::new(&scene);
+    let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| finder.is_spec(*it)).collect();
+    run_specs(scene, &specs, limits, &|| false).results
 }
 
 fn quick() -> SpecLimits {
@@ -164,20 +164,25 @@ fn modules_are_required_through_the_tree() {
          it('h', function() require('./Nobody') end)",
         &[
             "passed a",
-            "failed b: A:4: modules require each other in a circle: game.ReplicatedStorage.One requires \
-             game.ReplicatedStorage.Two requires game.ReplicatedStorage.One",
-            "failed c: A:5: game.ReplicatedStorage.Bad:2: bad module",
-            "failed d: A:6: game.ReplicatedStorage.None returned 0 values",
-            "failed e: A:7: ",
-            "failed f: A:8: an asset cannot be required",
-            "failed g: A:9: ReplicatedStorage is no ModuleScript",
-            "failed h: A:10: \"./Nobody\" leads to no module",
+            "failed b: A:4: Requested module experienced an error while loading: ReplicatedStorage.Two:1: \
+             Requested module was required recursively",
+            "  error: ReplicatedStorage.Two:1: Requested module was required recursively",
+            "  error: ReplicatedStorage.One:1: Requested module experienced an error while loading",
+            "failed c: A:5: Requested module experienced an error while loading: ReplicatedStorage.Bad:2: bad \
+             module",
+            "  error: ReplicatedStorage.Bad:2: bad module",
+            "failed d: A:6: Module code did not return exactly one value",
+            "failed e: A:7: Requested module experienced an error while loading: ReplicatedStorage.Broken:1: ",
+            "  error: ReplicatedStorage.Broken:1: ",
+            "unknown f: A:8: not known: it uses require of an asset, which Roblox has and Vector's",
+            "failed g: A:9: Attempted to call require with invalid argument(s)",
+            "failed h: A:10: Failed to resolve the required path \"./Nobody\"",
         ],
     );
 }
 
 #[test]
-fn tree_is_readable_and_not_writable() {
+fn specs_have_the_place() {
     check_with(
         &[("M", "return 1")],
         "local m = game.ReplicatedStorage:FindFirstChild('M')\n\
@@ -186,25 +191,126 @@ fn tree_is_readable_and_not_writable() {
          expect(m.Parent).to.equal(script.Parent) expect(typeof(m)).to.equal('Instance')\n\
          expect(m:IsA('LuaSourceContainer')).to.equal(true)\n\
          expect(m:GetFullName()).to.equal('ReplicatedStorage.M')\n\
-         expect(#game:GetDescendants()).to.equal(3)\n\
          expect(m:IsDescendantOf(game)).to.equal(true)\n\
          expect(game:FindFirstChild('M', true)).to.equal(m)\n\
          expect(({ [m] = 1 })[script.Parent:WaitForChild('M')]).to.equal(1)\n\
          expect(game:GetService('RunService'):IsStudio()).to.equal(true)\n\
          expect(game:GetService('Players')).to.equal(game:GetService('Players'))\n\
          end)\n\
-         it('b', function() m.Name = 'x' end)\n\
-         it('c', function() print(m.Size) end)\n\
-         it('d', function() game:GetService('Nope') end)\n\
-         it('e', function() m:WaitForChild('x') end)\n\
-         it('f', function() Instance.new('Part') end)",
+         it('b', function() print(m.Size) end)\n\
+         it('c', function() game:GetService('Nope') end)\n\
+         it('d', function() m:WaitForChild('x') end)",
         &[
             "passed a",
-            "failed b: A:15: ReplicatedStorage.M.Name cannot be set",
-            "failed c: A:16: Size is not a valid member of ModuleScript \"ReplicatedStorage.M\"",
-            "failed d: A:17: 'Nope' is not a valid Service name",
-            "failed e: A:18: ReplicatedStorage.M has no child \"x\"",
-            "failed f: A:19: Instance.new is not there in headless tests",
+            "failed b: A:14: Size is not a valid member of ModuleScript \"ReplicatedStorage.M\"",
+            "failed c: A:15: 'Nope' is not a valid Service name",
+            "failed d: it waits for something that will never come",
+            "  Infinite yield possible on 'ReplicatedStorage.M:WaitForChild(\"x\")'",
+        ],
+    );
+}
+
+#[test]
+fn specs_have_what_a_server_has() {
+    check(
+        "it('instances', function()\n\
+         local part = Instance.new('Part') part.Size = Vector3.new(2, 4, 6) part.Anchored = true part.Parent = workspace\n\
+         expect(part.CFrame * Vector3.new(1, 2, 3)).to.equal(Vector3.new(1, 2, 3))\n\
+         expect(workspace.Part.Size.Y).to.equal(4) expect(part.Color).to.equal(BrickColor.new('Medium stone grey').Color)\n\
+         end)\n\
+         it('the next case sees it', function() expect(workspace:FindFirstChild('Part')).to.be.ok() end)\n\
+         it('attributes and tags', function()\n\
+         local part = workspace.Part local seen = {}\n\
+         part.AttributeChanged:Connect(function(name) table.insert(seen, name) end)\n\
+         part:SetAttribute('Health', 3) part:AddTag('Enemy') task.wait()\n\
+         expect(seen[1]).to.equal('Health') expect(game:GetService('CollectionService'):GetTagged('Enemy')[1]).to.equal(part)\n\
+         end)\n\
+         it('events', function()\n\
+         local event, got = Instance.new('BindableEvent'), nil\n\
+         event.Event:Connect(function(...) got = select('#', ...) end) event:Fire(1, nil) task.wait()\n\
+         expect(got).to.equal(2)\n\
+         end)\n\
+         it('stores', function()\n\
+         local store = game:GetService('DataStoreService'):GetDataStore('Coins')\n\
+         store:SetAsync('a', { 1, 2 }) expect(store:GetAsync('a')[2]).to.equal(2)\n\
+         end)\n\
+         it('rays', function()\n\
+         workspace.Part.Position = Vector3.new(0, 50, 0)\n\
+         local hit = workspace:Raycast(Vector3.new(0, 100, 0), Vector3.new(0, -100, 0))\n\
+         expect(hit.Instance).to.equal(workspace.Part) expect(hit.Position.Y).to.be.near(52, 1e-3)\n\
+         end)\n\
+         it('the world', function()\n\
+         local ball = Instance.new('Part') ball.Position = Vector3.new(0, 1000, 0) ball.Parent = workspace\n\
+         task.wait(1) expect(ball.Position.Y < 990).to.equal(true)\n\
+         end)\n\
+         it('the server', function()\n\
+         local run = game:GetService('RunService')\n\
+         expect(run:IsServer()).to.equal(true) expect(run:IsClient()).to.equal(false) expect(run:IsRunning()).to.equal(true)\n\
+         expect(#game:GetService('Players'):GetPlayers()).to.equal(0)\n\
+         end)",
+        &["passed"; 8],
+    );
+}
+
+#[test]
+fn hooks_and_cases_share_a_context() {
+    check(
+        "beforeAll(function(context) context.all = 1 end)\n\
+         it('a', function(context) expect(context.all).to.equal(1) end)\n\
+         describe('inner', function()\n\
+         beforeEach(function(context) context.each = (context.each or 0) + 1 end)\n\
+         it('b', function(context) expect(context.all + context.each).to.equal(2) end)\n\
+         it('c', function(context) expect(context.each).to.equal(2) end)\n\
+         end)\n\
+         it('d', function(context) expect(context.each).to.equal(nil) end)",
+        &["passed a", "passed inner > b", "passed inner > c", "passed d"],
+    );
+}
+
+#[test]
+fn each_spec_has_the_place_as_it_is() {
+    let first = "return function() it('a', function() script.Parent.Name = 'Moved' workspace:Destroy() _G.seen = true end) end";
+    let second = "return function() it('b', function() expect(script.Parent.Name).to.equal('ReplicatedStorage') \
+                  expect(_G.seen).to.equal(nil) end) end";
+    let lines = report_lines(&run_all(&[("A.spec", first), ("B.spec", second)], quick()));
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[1], "passed b");
+}
+
+#[test]
+fn what_is_not_in_the_runtime_is_not_known() {
+    let call = "settings()";
+    check(
+        &format!(
+            "it('a', function() {call} end)\n\
+             it('b', function() pcall(function() {call} end) end)\n\
+             it('c', function() error('known') end)"
+        ),
+        &[
+            "unknown a: A:2: not known: it uses settings()",
+            "unknown b: not known: it uses settings()",
+            "failed c: A:4: known",
+        ],
+    );
+}
+
+#[test]
+fn next_case_runs_after_one_that_was_stopped() {
+    check(
+        "local seen = 0\n\
+         it('a', function() task.spawn(function() task.wait(1) seen += 1 end) task.wait(0.5) end)\n\
+         it('b', function() task.wait(0.6) expect(seen).to.equal(1) end)\n\
+         it('c', function() task.defer(function() while true do end end) task.wait() end)\n\
+         it('d', function() local event = Instance.new('BindableEvent') event.Event:Once(function() seen += 1 end) event:Fire() task.wait() expect(seen).to.equal(2) end)\n\
+         it('e', function() while true do task.wait() end end)\n\
+         it('f', function() task.delay(1, function() seen += 1 end) task.wait(2) expect(seen).to.equal(3) end)",
+        &[
+            "passed a",
+            "passed b",
+            "failed c: it did not end within 0.3 s, or within the time of all specs; it was stopped at ReplicatedStorage.A.spec:5",
+            "passed d",
+            "failed e: it did not end",
+            "passed f",
         ],
     );
 }
@@ -230,7 +336,7 @@ fn waiting_advances_simulated_time() {
             "failed b: it waits for something that will never come",
             "failed c: it waits for something that will never come",
             "failed d: A:14: in front",
-            "  error in a task: in the back",
+            "  error: in the back",
         ],
     );
 }
@@ -242,7 +348,7 @@ fn shared_tables_are_writable_and_enum_items_resolve() {
          it('b', function() expect(_G.a + shared.b).to.equal(3) end)\n\
          it('c', function()\n\
          expect(Enum.Material.Wood).to.equal(Enum.Material.Wood) expect(Enum.Material.Wood.Name).to.equal('Wood')\n\
-         expect(tostring(Enum.Material)).to.equal('Enum.Material')\n\
+         expect(tostring(Enum.Material.Wood)).to.equal('Enum.Material.Wood')\n\
          end)\n\
          it('d', function() task.wait = nil end)",
         &["passed a", "passed b", "passed c", "failed d: A:8: attempt to modify a readonly table"],
@@ -348,12 +454,12 @@ fn spec_without_a_done_report_has_failed() {
     tell.send(SpecProgress::Started(1)).unwrap();
     tell.send(SpecProgress::Case(case)).unwrap();
     drop(tell);
-    let mut results = vec![SpecResult::default(); 3];
+    let mut run = SpecsRun { results: vec![SpecResult::default(); 3], ..SpecsRun::default() };
     let until = Instant::now() + Duration::from_mins(1);
     let clock = SpecClock { until, is_stopped: Arc::default() };
-    let lost = gather_results(&mut results, &told, &clock, &|| false);
-    assert!(results[0].has_passed());
-    let why = results[1].failure.as_ref().unwrap();
+    let lost = gather_results(&mut run, &told, &clock, &|| false);
+    assert!(run.results[0].has_passed());
+    let why = run.results[1].failure.as_ref().unwrap();
     assert_eq!(why.message, "it did not run to its end");
     assert!(matches!(lost, Some((2, why)) if why.contains("Vector failed")));
 }
@@ -362,9 +468,11 @@ fn spec_without_a_done_report_has_failed() {
 fn specs_cannot_leave_the_sandbox() {
     check(
         "it('a', function()\n\
-         for _, name in { 'io', 'loadstring', 'dofile', 'load', 'package', 'collectgarbage' } do\n\
+         for _, name in { 'io', 'dofile', 'load', 'package' } do\n\
          expect(getfenv(0)[name]).to.equal(nil)\n\
          end\n\
+         expect(getfenv(0)).to.equal(getfenv(1)) expect(getfenv(game.GetChildren).print).to.equal(print)\n\
+         expect(function() loadstring('return 1') end).to.throw('not available')\n\
          expect(os.execute).to.equal(nil) expect(os.getenv).to.equal(nil) expect(debug.getregistry).to.equal(nil)\n\
          end)\n\
          it('b', function() string.rep = nil end)\n\
@@ -378,7 +486,7 @@ fn specs_cannot_leave_the_sandbox() {
             "failed c: ",
             "failed d: ",
             "failed e: ",
-            "failed f: A:12: HttpGet is not a valid member",
+            "failed f: A:14: HttpGet is not a valid member",
         ],
     );
 }
@@ -387,7 +495,7 @@ fn specs_cannot_leave_the_sandbox() {
 fn invalid_specs_say_why() {
     let all = |source: &str| report_lines(&run_all(&[("A.spec", source)], quick()));
     let long = format!("return function() end --{}", "x".repeat(3 << 20));
-    assert!(all(&long)[0].contains("has over 2097152 bytes; split the module"));
+    assert!(all(&long)[0].contains("has over 2097152 bytes; split it"));
     assert!(all("return 1")[0].contains("a spec returns a function"));
     assert!(all("error('x')")[0].contains(":1: x"), "{:?}", all("error('x')"));
     assert!(all("local =")[0].starts_with("spec: "));
