@@ -1,6 +1,9 @@
 //! Scripts that run on places: what they see, and what they change.
 
 mod authoring;
+mod datatypes;
+mod instances;
+mod lune;
 mod random;
 pub(crate) mod scripts;
 mod targets;

@@ -19,6 +19,7 @@ const FILES: &[EngineFile] = &[
     ("vectors", include_str!("luau/vectors.luau")),
     ("cframes", include_str!("luau/cframes.luau")),
     ("enums", include_str!("luau/enums.luau")),
+    ("materials", include_str!("luau/materials.luau")),
     ("values", include_str!("luau/values.luau")),
     ("others", include_str!("luau/others.luau")),
     ("scheduler", include_str!("luau/scheduler.luau")),
@@ -94,8 +95,9 @@ impl Engine {
 type CompiledFile = (&'static str, Arc<[u8]>);
 
 /// Returns the bytecode of a file, which is compiled once in a process.
-fn compiled((name, text): EngineFile) -> Result<Arc<[u8]>> {
+fn compiled(file: EngineFile) -> Result<Arc<[u8]>> {
     static KNOWN: Mutex<BTreeMap<&str, CompiledFile>> = Mutex::new(BTreeMap::new());
+    let (name, text) = file;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, code)) = known.get(name).filter(|(of, _)| *of == text) {
         return Ok(Arc::clone(code));
