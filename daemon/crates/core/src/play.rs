@@ -8,7 +8,7 @@ mod step;
 
 use serde_json::Value as Json;
 
-pub use self::check::{PlayedTwice, check_before, stable_message, unknown as unknown_check};
+pub use self::check::{PlayedTwice, check_before, stable_message, unknown_check};
 pub use self::step::{StepArgs, read_steps};
 pub use crate::run::RunOutput;
 

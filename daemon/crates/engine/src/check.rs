@@ -54,6 +54,33 @@ enum CheckState {
     Done(PlayCheck),
 }
 
+/// A game that is too slow to be played is not played for each proposal.
+#[derive(Debug, Default)]
+pub(crate) struct SlowGame {
+    /// How often in a row it was stopped also without the change.
+    stops: u32,
+    /// How many proposals it was not played for since.
+    skipped: u32,
+}
+
+impl SlowGame {
+    /// After so many stops in a row the game is not played for so many proposals.
+    const STOPS: u32 = 2;
+    const SKIPS: u32 = 10;
+
+    fn note(&mut self, is_stopped: bool) {
+        self.skipped = 0;
+        self.stops = if is_stopped { self.stops + 1 } else { 0 };
+    }
+
+    /// Whether the next proposal is one that the game is not played for.
+    fn skip(&mut self) -> bool {
+        let is_skipped = self.stops >= Self::STOPS && self.skipped < Self::SKIPS;
+        self.skipped += u32::from(is_skipped);
+        is_skipped
+    }
+}
+
 /// Whether the game is played with a proposal, and what came of it.
 enum CheckProgress {
     /// It is not to be played.
@@ -135,6 +162,11 @@ impl Engine {
         if plays >= MAX_PLAYS {
             return CheckProgress::Done(unknown_check("the place kept changing."));
         }
+        if plays == 0 && self.slow_game.skip() {
+            let why = "the game could not be played to its end for the changes before, also without \
+                       them; it is tried again later.";
+            return CheckProgress::Done(unknown_check(why));
+        }
         let request = PlayRequest::for_check(!scene.is_open_in_studio());
         let proposed = Some(scene.fork());
         self.planner.scene.rollback(mark);
@@ -163,6 +195,11 @@ impl Engine {
         let Some(check) = task.check.as_mut().filter(|check| check.call == call) else {
             return;
         };
+        if let Ok(FetchResult::Run(run)) = &played
+            && let CodeOutcome::Check(twice) = &run.outcome
+        {
+            self.slow_game.note(twice.was_stopped_before());
+        }
         check.state = match played {
             Ok(FetchResult::Run(run)) => match run.outcome {
                 _ if !run.missing.is_empty() => CheckState::Lacking(run.missing),
@@ -238,4 +275,25 @@ fn has_game(scene: &Scene) -> bool {
 
 fn hash_commands(commands: &[Command]) -> Fingerprint {
     Fingerprint::hash_bytes(&serde_json::to_vec(commands).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_game_is_tried_again_after_some_proposals() {
+        let mut game = SlowGame::default();
+        game.note(true);
+        assert!(!game.skip());
+        game.note(true);
+        for _ in 0..SlowGame::SKIPS {
+            assert!(game.skip());
+        }
+        assert!(!game.skip());
+        game.note(true);
+        assert!(game.skip());
+        game.note(false);
+        assert!(!game.skip());
+    }
 }

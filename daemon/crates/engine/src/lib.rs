@@ -65,6 +65,7 @@ pub use self::workflow_run::WorkflowRun;
 use self::workflow_state::WorkflowCache;
 
 use self::apply::ApplyProgress;
+use self::check::SlowGame;
 use self::executor::Executor;
 use self::model_request::RequestMemory;
 use self::planner::Planner;
@@ -192,6 +193,7 @@ pub struct Engine {
     unpermitted_calls: BTreeSet<Seq>,
     /// Whether proposals are checked by playing the game.
     has_play_check: bool,
+    slow_game: SlowGame,
 }
 
 impl Engine {

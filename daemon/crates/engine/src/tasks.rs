@@ -11,6 +11,7 @@ use vector_core::workflow::{PendingProposal, PendingStatus, Workflow, WorkflowIn
 use vector_ledger::{Ledger, WorkflowLease};
 
 use crate::apply::ApplyProgress;
+use crate::check::SlowGame;
 use crate::executor::{Executor, previous_task};
 use crate::model_request::{self, RequestMemory};
 use crate::planner::Planner;
@@ -35,6 +36,7 @@ impl Engine {
             mode_limit: Mode::Dangerous,
             unpermitted_calls: BTreeSet::new(),
             has_play_check: false,
+            slow_game: SlowGame::default(),
         }
     }
 

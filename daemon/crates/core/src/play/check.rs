@@ -45,14 +45,19 @@ impl PlayRequest {
 }
 
 impl PlayedTwice {
+    /// Whether the game was stopped for its time or memory although nothing was changed.
+    pub fn was_stopped_before(&self) -> bool {
+        self.before.stopped.is_some()
+    }
+
     /// Compares the two games.
     pub fn compare(&self) -> PlayCheck {
         // The shorter of two games has fewer errors.
         if let Some(why) = &self.before.stopped {
-            return unknown(why);
+            return unknown_check(why);
         }
         if self.before.errors.len() >= MAX_PLAY_ERRORS {
-            return unknown("scripts fail in too many ways also without the change.");
+            return unknown_check("scripts fail in too many ways also without the change.");
         }
         let is_cut = self.after.stopped.is_some();
         // A game that takes too long stops whatever script runs then.
@@ -62,7 +67,7 @@ impl PlayedTwice {
             return failed(&new);
         }
         if let Some(why) = &self.after.stopped {
-            return unknown(why);
+            return unknown_check(why);
         }
         if let Some(first) = self.after.missing.first() {
             let place = match &first.position {
@@ -73,7 +78,7 @@ impl PlayedTwice {
                 0 => String::new(),
                 more => format!(" and {}", count_noun(more, "other", "others")),
             };
-            return unknown(&format!(
+            return unknown_check(&format!(
                 "{place} {}{more}, which only Roblox itself has.",
                 first.what
             ));
@@ -92,7 +97,7 @@ impl PlayedTwice {
 }
 
 /// Returns a check that found out nothing, with the reason.
-pub fn unknown(why: &str) -> PlayCheck {
+pub fn unknown_check(why: &str) -> PlayCheck {
     PlayCheck {
         result: PlayCheckResult::Unknown,
         summary: format!("runs: not known: {why}"),
