@@ -160,6 +160,39 @@ fn jest_runs_its_specs() {
 }
 
 #[test]
+fn jest_does_not_pass_by_what_is_missing() {
+    let Some(packages) = packages() else { return };
+    let home = Home::new();
+    let caught = format!(
+        "{GLOBALS}it('catches', function() expect(function() settings() end).toThrow() end)"
+    );
+    let endless = format!(
+        "{GLOBALS}it('ends', function()\npcall(function() settings() end) while true do end\nend)"
+    );
+    let place = project(&home, &packages, &[("A.spec.luau", &caught)]);
+    let output = home.run(&["test", &place], "");
+    assert!(output.stdout.contains("? catches"), "{}", output.stdout);
+    assert_eq!((output.code, output.stderr.as_str()), (0, "0 passed, 0 failed, 1 not known\n"));
+    let place = project(&home, &packages, &[("A.spec.luau", &endless), ("B.spec.luau", &caught)]);
+    let output = home.run(&["test", &place, "--timeout", "2"], "");
+    assert_eq!(output.stdout.matches("it did not end within 2 s").count(), 2, "{}", output.stdout);
+    assert_eq!(output.code, 1);
+}
+
+#[test]
+fn jest_has_its_root_where_its_config_says() {
+    let Some(packages) = packages() else { return };
+    let home = Home::new();
+    let fails = format!("{GLOBALS}it('fails', function() expect(1).toBe(2) end)");
+    let place = project(&home, &packages, &[("A.spec.luau", &fails)]);
+    let config = "return { rootDir = script.Parent.Parent, testMatch = { '**/*.spec' } }";
+    fs::write(home.path().join("project/shared/jest.config.luau"), config).unwrap();
+    let output = home.run(&["test", &place], "");
+    assert!(output.stdout.contains("✗ fails"), "{}", output.stdout);
+    assert_eq!(output.code, 1);
+}
+
+#[test]
 fn jest_that_never_ends_is_stopped() {
     let Some(packages) = packages() else { return };
     let home = Home::new();

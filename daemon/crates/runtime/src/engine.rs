@@ -38,8 +38,11 @@ const FILES: &[EngineFile] = &[
     ("tweens", include_str!("luau/tweens.luau")),
 ];
 
-/// The globals and the place, which come after all classes.
-const LAST: EngineFile = ("globals", include_str!("luau/globals.luau"));
+/// The libraries, the other globals, and the place, which come after all classes.
+const LAST: [EngineFile; 2] = [
+    ("libraries", include_str!("luau/libraries.luau")),
+    ("globals", include_str!("luau/globals.luau")),
+];
 
 /// What stands on the engine adds to it.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +80,7 @@ impl Engine {
         let native = native::table(&lua, meter)?;
         add_natives(&lua, &native)?;
         let table = lua.create_table()?;
-        let files = FILES.iter().chain(extension.classes).chain([&LAST]).chain(extension.place);
+        let files = FILES.iter().chain(extension.classes).chain(&LAST).chain(extension.place);
         for file in files {
             let (name, code) = (file.0, compiled(*file)?);
             let chunk = lua.load(&*code).set_mode(ChunkMode::Binary);
@@ -85,7 +88,7 @@ impl Engine {
         }
         lua.gc_restart();
         limit_work(&lua, Rc::clone(meter));
-        // A script can get to the engine's environment; what reaches files must not be there.
+        // What reaches files must not be there, whatever gets to the engine's environment.
         lua.globals().raw_remove("require")?;
         Ok(Self { lua, table, native })
     }

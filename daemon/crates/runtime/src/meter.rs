@@ -16,7 +16,7 @@ pub(crate) const UNIT: f64 = 1e-7;
 const NOTED: u64 = 50_000;
 
 /// How often the real clock is read, in units.
-const LOOK: u64 = 4096;
+const LOOK: u64 = 256;
 
 /// The work of a resumption.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +54,8 @@ pub struct Meter {
     /// How long one resumption may run before it is considered an endless loop, as in Studio.
     allowed: Duration,
     stop: Option<StopSignal>,
+    /// After how many units the clock is read again.
+    look: u64,
     /// The same limit in units, if there is one.
     most_units: Option<u64>,
     /// Whether the stop signal also stops the engine's own work.
@@ -109,6 +111,7 @@ impl Meter {
             most_frame_units: Cell::default(),
             allowed,
             stop: None,
+            look: LOOK,
             most_units: None,
             stops_engine: Cell::new(false),
             stopped_at: RefCell::default(),
@@ -120,6 +123,11 @@ impl Meter {
         Self { stop: Some(stop), ..self }
     }
 
+    /// Reads the clock at every unit: a call of the VM's own libraries between two may take long.
+    pub(crate) fn with_every_look(self) -> Self {
+        Self { look: 1, ..self }
+    }
+
     /// Also stops a resumption after this much work.
     pub(crate) fn with_most_units(self, units: u64) -> Self {
         Self { most_units: Some(units), ..self }
@@ -129,7 +137,7 @@ impl Meter {
         let units = self.units.get() + 1;
         self.units.set(units);
         if units >= self.next_look.get() {
-            self.next_look.set(units + LOOK);
+            self.next_look.set(units + self.look);
             if self.is_exhausted() {
                 self.exhaust();
             }

@@ -5,6 +5,7 @@
 
 mod vm;
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,15 +60,15 @@ pub struct SpecsRun {
     pub missing: MissingFacts,
 }
 
-/// A progress report of the thread that runs the specs.
+/// A progress report of the thread that runs the specs, which are named by their index.
 enum SpecProgress {
-    /// The spec with this index starts.
-    Started(usize),
-    /// A case of the current spec ended.
-    Case(SpecCase),
-    /// The current spec ended. Contains the reason if it did not run to its end.
-    Done(Option<CaseFailure>),
-    /// All specs ended. Contains what they read that is not known.
+    /// Specs that run in one VM start.
+    Started(Range<usize>),
+    /// A case of a spec ended.
+    Case(usize, SpecCase),
+    /// A spec ended. Contains the reason if it did not run to its end.
+    Done(usize, Option<CaseFailure>),
+    /// What specs read that is not known.
     Missing(MissingFacts),
 }
 
@@ -174,15 +175,22 @@ fn run_each(
     sender: &Sender<SpecProgress>,
 ) {
     let mut cases_left = limits.max_cases;
-    let mut index = 0;
+    let mut first = 0;
     for group in groups {
-        if clock.is_over() || !send_progress(sender, SpecProgress::Started(index)) {
+        let own = first..first + group.specs.len();
+        if clock.is_over() || !send_progress(sender, SpecProgress::Started(own.clone())) {
             return;
         }
         let mut run = SpecRun { scene, limits, clock, cases_left: &mut cases_left, sender };
         let run = || match &group.jest {
-            None => group.specs.iter().try_for_each(|spec| vm::run_spec(&mut run, *spec)),
-            Some(jest) => vm::run_jest(&mut run, jest, &group.specs, index),
+            None => {
+                for (spec, index) in group.specs.iter().zip(own.clone()) {
+                    let failure = vm::run_spec(&mut run, *spec, index).err();
+                    send_progress(run.sender, SpecProgress::Done(index, failure));
+                }
+                Ok(())
+            }
+            Some(jest) => vm::run_jest(&mut run, jest, &group.specs, own.start),
         };
         let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
             |_| {
@@ -192,12 +200,14 @@ fn run_each(
             },
             Result::err,
         );
-        if !send_progress(sender, SpecProgress::Done(failure)) {
-            return;
+        send_progress(sender, SpecProgress::Missing(scene.take_missing()));
+        if let Some(failure) = failure {
+            for index in own.clone() {
+                send_progress(sender, SpecProgress::Done(index, Some(failure.clone())));
+            }
         }
-        index += group.specs.len();
+        first = own.end;
     }
-    send_progress(sender, SpecProgress::Missing(scene.take_missing()));
 }
 
 /// Collects progress until the sender is gone, the time is over, or the run is cancelled. Returns
@@ -210,36 +220,41 @@ fn gather_results(
 ) -> Option<(usize, String)> {
     let failed = |message: &str| Some(CaseFailure { at: None, message: message.to_owned() });
     let mut begun = 0_usize;
+    // Those that were begun and have not ended.
+    let mut open: Vec<usize> = Vec::new();
     let why = loop {
         if is_cancelled() {
             clock.request_stop();
             break "it was cancelled";
         }
         let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
-        let spec = begun.checked_sub(1).and_then(|at| run.results.get_mut(at));
         match receiver.recv_timeout(left.min(POLL_INTERVAL)) {
-            Ok(SpecProgress::Started(at)) => {
-                begun = at + 1;
-                if let Some(spec) = run.results.get_mut(at) {
+            Ok(SpecProgress::Started(own)) => {
+                begun = own.end;
+                for spec in run.results.get_mut(own.clone()).into_iter().flatten() {
                     spec.failure = failed("it did not run to its end");
                 }
+                open.extend(own);
             }
-            Ok(SpecProgress::Case(case)) => {
-                if let Some(spec) = spec {
+            Ok(SpecProgress::Case(at, case)) => {
+                if let Some(spec) = run.results.get_mut(at) {
                     spec.cases.push(case);
                 }
             }
-            Ok(SpecProgress::Done(failure)) => {
-                if let Some(spec) = spec {
+            Ok(SpecProgress::Done(at, failure)) => {
+                if let Some(spec) = run.results.get_mut(at) {
                     spec.failure = failure;
                 }
+                open.retain(|spec| *spec != at);
             }
-            Ok(SpecProgress::Missing(missing)) => run.missing = missing,
+            Ok(SpecProgress::Missing(missing)) => run.missing.join(missing),
             Err(RecvTimeoutError::Timeout) if left > POLL_INTERVAL => {}
             Err(RecvTimeoutError::Timeout) => {
                 clock.request_stop();
-                if let Some(spec) = spec {
-                    spec.failure = failed("it did not end when its time was over");
+                for at in open {
+                    if let Some(spec) = run.results.get_mut(at) {
+                        spec.failure = failed("it did not end when its time was over");
+                    }
                 }
                 break TIMEOUT_MESSAGE;
             }

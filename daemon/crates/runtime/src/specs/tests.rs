@@ -316,6 +316,78 @@ fn next_case_runs_after_one_that_was_stopped() {
 }
 
 #[test]
+fn case_that_was_stopped_has_failed_whatever_it_needs() {
+    check(
+        "it('a', function() pcall(settings) while true do end end)\n\
+         it('b', function() pcall(settings) task.wait(math.huge) end)\n\
+         it('c', function() pcall(settings) end)",
+        &["failed a: it did not end", "failed b: it waits for something", "unknown c: not known"],
+    );
+}
+
+#[test]
+fn cases_do_not_run_after_a_hook_that_was_stopped() {
+    check(
+        "beforeAll(function() while true do end end)\nit('a', function() end)\nit('b', function() end)",
+        &["failed a: it did not end", "failed b: a beforeAll around it did not end"],
+    );
+}
+
+#[test]
+fn code_that_was_stopped_leaves_nothing_to_the_next_case() {
+    check(
+        "local again = Instance.new('BindableEvent')\n\
+         local depth = 0\n\
+         again.Event:Connect(function() depth += 1 if depth < 60 then again:Fire() end while true do end end)\n\
+         it('a', function() again:Fire() end)\n\
+         it('b', function() depth = 0 again:Fire() end)\n\
+         it('c', function() local t = {} while true do table.insert(t, task.spawn(coroutine.yield)) end end)\n\
+         it('d', function()\n\
+         local seen = {} local event = Instance.new('BindableEvent')\n\
+         event.Event:Connect(function() table.insert(seen, 'fired') end)\n\
+         task.defer(function() table.insert(seen, 'deferred') end) event:Fire() task.wait(0/0) task.wait(1)\n\
+         table.sort(seen) expect(table.concat(seen, ' ')).to.equal('deferred fired')\n\
+         end)",
+        &["failed a: it did not end", "failed b: ", "failed c: ", "passed d"],
+    );
+}
+
+#[test]
+fn plan_fails_for_its_own_reason() {
+    let broken = ("Broken", "error('theirs')");
+    let spec = "return function() pcall(require, script.Parent.Broken) error('own', 0) end";
+    let lines = report_lines(&run_all(&[broken, ("A.spec", spec)], quick()));
+    assert!(lines[0].ends_with(": own"), "{lines:?}");
+    let spec = "return function() require(script.Parent.Broken) end";
+    let lines = report_lines(&run_all(&[broken, ("A.spec", spec)], quick()));
+    assert_eq!(lines[0], "spec: game.ReplicatedStorage.Broken:1: theirs");
+    let far = "error('ReplicatedStorage.A.spec:99999999999: x', 0)";
+    assert!(report_lines(&run_all(&[("A.spec", far)], quick()))[0].ends_with(": x"));
+}
+
+#[test]
+fn libraries_take_the_arguments_of_luau() {
+    check(
+        "it('a', function()\n\
+         local t = { 1, 2, 3 } table.insert(t, 2, 9) expect(table.concat(t, ',')).to.equal('1,9,2,3')\n\
+         expect(table.remove(t, 2)).to.equal(9) expect(table.remove(t)).to.equal(3) expect(table.remove({})).to.equal(nil)\n\
+         expect(select('#', table.unpack({ 1, nil, 3 }, 1, 3))).to.equal(3) expect(table.find({ 5, 6, 5 }, 5, 2)).to.equal(3)\n\
+         expect(#table.create(3, 'x')).to.equal(3)\n\
+         end)\n\
+         it('b', function()\n\
+         expect(('abc'):sub(2, 3)).to.equal('bc') expect(string.rep('ab', '2')).to.equal('abab') expect(string.len(12)).to.equal(2)\n\
+         expect(('xay'):find('a', 1, true)).to.equal(2) expect(('%d'):format(3)).to.equal('3')\n\
+         expect(select(2, ('aXbX'):gsub('X', '-'))).to.equal(2) expect(#('a,b'):split(',')).to.equal(2) expect(('\\u{fc}'):byte()).to.equal(195)\n\
+         local b = buffer.create(8) buffer.writestring(b, 0, 'abcd', 2) buffer.copy(b, 4, b, 0, 2) expect(buffer.readstring(b, 4, 2)).to.equal('ab')\n\
+         end)\n\
+         it('c', function() expect(('x'):rep(1e6):find(('y'):rep(600), 1, true)).to.equal(nil) end)\n\
+         it('d', function() local t = table.create(90000, 1) while #t > 0 do table.remove(t, #t) end end)\n\
+         it('e', function() table.sort({ 3, 1 }, 5) end)",
+        &["passed a", "passed b", "passed c", "passed d", "failed e: A:16: "],
+    );
+}
+
+#[test]
 fn waiting_advances_simulated_time() {
     check(
         "it('a', function()\n\
@@ -448,11 +520,11 @@ fn spec_without_a_done_report_has_failed() {
         output: Vec::new(),
     };
     let (tell, told) = mpsc::channel();
-    tell.send(SpecProgress::Started(0)).unwrap();
-    tell.send(SpecProgress::Case(case.clone())).unwrap();
-    tell.send(SpecProgress::Done(None)).unwrap();
-    tell.send(SpecProgress::Started(1)).unwrap();
-    tell.send(SpecProgress::Case(case)).unwrap();
+    tell.send(SpecProgress::Started(0..1)).unwrap();
+    tell.send(SpecProgress::Case(0, case.clone())).unwrap();
+    tell.send(SpecProgress::Done(0, None)).unwrap();
+    tell.send(SpecProgress::Started(1..2)).unwrap();
+    tell.send(SpecProgress::Case(1, case)).unwrap();
     drop(tell);
     let mut run = SpecsRun { results: vec![SpecResult::default(); 3], ..SpecsRun::default() };
     let until = Instant::now() + Duration::from_mins(1);

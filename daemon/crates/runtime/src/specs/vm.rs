@@ -44,7 +44,7 @@ const MAX_WAIT: f64 = 86_400.0;
 
 /// The failure, the name of its script, its number and line, the output, and what is not in the runtime.
 type CaseEnd =
-    (Option<LuaString>, Option<LuaString>, Option<u32>, Option<u32>, Table, Option<String>);
+    (Option<LuaString>, Option<LuaString>, Option<u32>, Option<f64>, Table, Option<String>);
 
 /// The deadline of the running code.
 #[derive(Debug)]
@@ -117,18 +117,18 @@ struct SpecVm<'e, 's> {
 ///
 /// # Errors
 /// Fails if the spec could not run, or not to its end.
-pub(super) fn run_spec(run: &mut SpecRun<'_>, spec: Node) -> Result<(), CaseFailure> {
+pub(super) fn run_spec(run: &mut SpecRun<'_>, spec: Node, index: usize) -> Result<(), CaseFailure> {
     let SpecRun { scene, limits, clock, cases_left, sender } = run;
     with_vm(scene, *limits, clock, |vm| {
         let budget = OutputBudget { cases: cases_left, output: MAX_OUTPUT, failures: MAX_FAILURES };
-        vm.run_cases(spec, budget, sender)
+        vm.run_cases(spec, index, budget, sender)
     })
 }
 
 /// Has Jest run the specs of a project, of which the first has this index.
 ///
 /// # Errors
-/// Fails if Jest could not run, or not to its end. The last spec that was begun did not run then.
+/// Fails if Jest could not run, or not to its end.
 pub(super) fn run_jest(
     run: &mut SpecRun<'_>,
     jest: &JestProject,
@@ -150,28 +150,24 @@ pub(super) fn run_jest(
         let nodes: Vec<u32> = specs.iter().map(|node| handle(*node)).collect();
         let args = (handle(jest.root), handle(module), nodes);
         let ran = vm.drive("runJest", args, &mut budget)?;
-        if let Some(failure) = ran.failure.filter(|_| ran.outcome == CaseOutcome::Failed) {
+        let results: Option<Table> = vm.call_driver("jestResults", ())?;
+        let Some(results) = results else {
+            let failure = ran.failure.unwrap_or_else(|| fail("Jest did not finish"));
             return Err(failure);
-        }
-        let results: Table = vm.call_driver("jestResults", ())?;
-        for index in 0..specs.len() {
-            let file: Option<Table> = results.get(index + 1).map_err(|error| vm_failure(&error))?;
-            if index > 0 && !send_progress(sender, SpecProgress::Started(first + index)) {
-                return Ok(());
-            }
+        };
+        for number in 1..=specs.len() {
+            let index = first + number - 1;
+            let file: Option<Table> = results.get(number).map_err(|error| vm_failure(&error))?;
             let failure = if let Some(file) = file {
-                vm.report_file(&file, &mut budget, sender)?
+                vm.report_file(index, &file, &mut budget, sender)?
             } else {
                 let name = "jest.config leaves it out".to_owned();
                 let outcome = CaseOutcome::Skipped;
                 let case = SpecCase { name, outcome, failure: None, output: Vec::new() };
-                send_progress(sender, SpecProgress::Case(case));
+                send_progress(sender, SpecProgress::Case(index, case));
                 None
             };
-            if index + 1 == specs.len() {
-                return failure.map_or(Ok(()), Err);
-            }
-            send_progress(sender, SpecProgress::Done(failure));
+            send_progress(sender, SpecProgress::Done(index, failure));
         }
         Ok(())
     })
@@ -188,7 +184,7 @@ fn with_vm(
         Rc::new(VmDeadline { clock: clock.clone(), until: Cell::new(Instant::now() + GRACE) });
     let own = Rc::clone(&deadline);
     let stop = StopSignal::new(move || own.is_over());
-    let meter = Rc::new(Meter::new(Duration::MAX).with_stop(stop));
+    let meter = Rc::new(Meter::new(Duration::MAX).with_stop(stop).with_every_look());
     let files: Vec<EngineFile> = GAME.iter().chain(SPECS).copied().collect();
     let extension = EngineExtension { classes: &[], place: &files };
     let engine =
@@ -232,6 +228,7 @@ impl SpecVm<'_, '_> {
     fn run_cases(
         &self,
         spec: Node,
+        index: usize,
         mut budget: OutputBudget<'_>,
         sender: &Sender<SpecProgress>,
     ) -> Result<(), CaseFailure> {
@@ -240,7 +237,7 @@ impl SpecVm<'_, '_> {
             return Err(failure);
         }
         let (cases, has_more): (u32, bool) = self.call_driver("countCases", ())?;
-        for index in 1..=cases {
+        for number in 1..=cases {
             if self.deadline.clock.is_over() {
                 let message = "the time of all specs is over; the cases from here on did not run";
                 return Err(fail(message));
@@ -252,14 +249,14 @@ impl SpecVm<'_, '_> {
                 ));
             };
             *budget.cases = left;
-            let (title, is_skipped): (LuaString, bool) = self.call_driver("caseTitle", index)?;
+            let (title, is_skipped): (LuaString, bool) = self.call_driver("caseTitle", number)?;
             let name = clip_text(&title, MAX_LINE);
             let case = if is_skipped {
                 SpecCase { name, outcome: CaseOutcome::Skipped, failure: None, output: Vec::new() }
             } else {
-                SpecCase { name, ..self.drive("startCase", index, &mut budget)? }
+                SpecCase { name, ..self.drive("startCase", number, &mut budget)? }
             };
-            if !send_progress(sender, SpecProgress::Case(case)) {
+            if !send_progress(sender, SpecProgress::Case(index, case)) {
                 return Ok(());
             }
         }
@@ -299,7 +296,8 @@ impl SpecVm<'_, '_> {
             .map_err(|error| self.stop_reason(&error))
             .and_then(|()| self.run_to_end());
         self.set_memory_limit(self.limits.memory_bytes + RESERVE)?;
-        if ended.is_err() {
+        let is_stopped = ended.is_err();
+        if is_stopped {
             self.call_driver::<()>("stopSpec", ())?;
         }
         self.collect_garbage()?;
@@ -310,11 +308,14 @@ impl SpecVm<'_, '_> {
             (Ok(()), Some(message)) => {
                 let path = script.and_then(|script| self.handles.instance_path(script));
                 let path = path.or_else(|| source.map(|source| clip_text(&source, MAX_LINE)));
-                Some(CaseFailure { at: path.zip(line), message: budget.take_failure(&message) })
+                Some(CaseFailure {
+                    at: path.zip(line.map(|line| line as u32)),
+                    message: budget.take_failure(&message),
+                })
             }
             (Ok(()), None) => None,
         };
-        let (outcome, failure) = match (missing, failure) {
+        let (outcome, failure) = match (missing.filter(|_| !is_stopped), failure) {
             (Some(what), failure) => {
                 let message = format!(
                     "not known: it uses {what}, which Roblox has and Vector's runtime has not"
@@ -335,6 +336,7 @@ impl SpecVm<'_, '_> {
     /// Reports the cases of a spec that Jest ran. Returns why the spec did not run to its end.
     fn report_file(
         &self,
+        index: usize,
         file: &Table,
         budget: &mut OutputBudget<'_>,
         sender: &Sender<SpecProgress>,
@@ -346,7 +348,8 @@ impl SpecVm<'_, '_> {
             };
             let script: Option<u32> = failure.get("script")?;
             let path = script.and_then(|script| self.handles.instance_path(script));
-            let at = path.zip(failure.get("line")?);
+            let line: Option<f64> = failure.get("line")?;
+            let at = path.zip(line.map(|line| line as u32));
             let message = budget.take_failure(&failure.get("message")?);
             Ok(Some(CaseFailure { at, message }))
         };
@@ -368,7 +371,7 @@ impl SpecVm<'_, '_> {
             let output = if failure.is_some() { std::mem::take(&mut output) } else { Vec::new() };
             let name = clip_text(&row.get("name").map_err(read)?, MAX_LINE);
             let case = SpecCase { name, outcome, failure, output };
-            if !send_progress(sender, SpecProgress::Case(case)) {
+            if !send_progress(sender, SpecProgress::Case(index, case)) {
                 break;
             }
         }

@@ -142,7 +142,7 @@ fn library_functions_end_in_time() {
          it('d', function() os.date(('x'):rep(2000)) end)",
         &[
             "passed a",
-            "failed b: A:9: invalid argument #2",
+            "failed b: A:9: missing argument #2",
             "failed c: A:10: attempt to compare",
             "failed d: A:11: the format of os.date has at most 1000 bytes",
         ],
