@@ -466,7 +466,8 @@ fn memory_and_stack_of_specs_are_limited() {
         &[
             "failed a: A:2: not enough memory",
             "failed b: A:3: not enough memory",
-            "failed c: A:4: not enough memory",
+            // There may be no memory left to say where.
+            "failed c: ",
             "failed d: A:5: stack overflow",
             "failed e: A:6: not enough memory",
             "failed f: A:7: ",
