@@ -1,4 +1,4 @@
-//! `run_tests`: runs TestEZ-style specs headlessly.
+//! `run_tests`: runs specs of TestEZ and Jest headlessly.
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
