@@ -10,6 +10,7 @@ use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
 use crate::command::{Fingerprint, Target};
 pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
 pub use crate::interaction_mode::InteractionMode;
+use crate::playtest::{Permission, PermissionAnswer, StudioOutput};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
 
 /// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
@@ -166,6 +167,20 @@ pub enum Entry {
         /// The suggested answers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<String>,
+    },
+    /// The call needs a permission, which only a person can give.
+    PermissionRequested {
+        /// The call that needs it.
+        call: Seq,
+        /// The permission.
+        permission: Permission,
+    },
+    /// A person gave the permission that a call needs, or refused it.
+    PermissionDecided {
+        /// The call that needs it.
+        call: Seq,
+        /// The person's answer.
+        answer: PermissionAnswer,
     },
     /// A call was answered without changing the place.
     Answered {
@@ -533,6 +548,11 @@ pub enum AttachmentSnapshot {
         #[serde(default)]
         more: u32,
     },
+    /// The output of the place in Studio.
+    Output {
+        /// The output.
+        output: StudioOutput,
+    },
 }
 
 /// An image of a person.
@@ -584,6 +604,7 @@ impl AttachmentSnapshot {
             | Self::Text { .. }
             | Self::File { .. }
             | Self::Folder { .. }
+            | Self::Output { .. }
             | Self::Page { .. }
             | Self::Problems { .. } => None,
         }
@@ -605,6 +626,9 @@ impl AttachmentSnapshot {
             Self::Problems { scripts, findings, more } => {
                 let findings = findings.len() + *more as usize;
                 format!("problems of {scripts} scripts ({findings} findings)")
+            }
+            Self::Output { output } => {
+                format!("output of Studio ({} messages)", output.messages.len())
             }
             Self::Text { target, line, selected, .. } => {
                 let lines = selected.lines().count().max(1) as u32;

@@ -14,6 +14,7 @@ pub mod entry;
 pub mod interaction_mode;
 pub mod luau;
 pub mod path;
+pub mod playtest;
 pub mod proposal;
 pub mod refusal;
 pub mod text;

@@ -32,8 +32,14 @@ pub(super) fn read_mentions(
     scene: &Scene,
     folder: Option<&Path>,
 ) -> anyhow::Result<Vec<AttachmentSnapshot>> {
-    let (reach, has_chips, is_studio) = (FileAccess::Shell, false, false);
-    let place = RequestPlace { file_access: reach, folder, has_chips, is_studio };
+    let reach = FileAccess::Shell;
+    let place = RequestPlace {
+        file_access: reach,
+        folder,
+        has_chips: false,
+        has_output: false,
+        is_studio: false,
+    };
     let mentions = gather_mentions(text, scene, place).map_err(anyhow::Error::msg)?;
     mentions.read_pending(&CancelSwitch::new()).map_err(anyhow::Error::msg)
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use scene_schemas::api::{Chat, Event, RouteId, WorkflowStarted, WorkflowView};
+use scene_schemas::api::{Chat, Event, PermissionDecision, RouteId, WorkflowStarted, WorkflowView};
 use scene_schemas::entry::{Finish, InteractionMode, Seq};
+use scene_schemas::playtest::PermissionAnswer;
 
 use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
@@ -96,7 +97,7 @@ impl SessionChat<'_> {
             let page = self.daemon.read_events(cursor, HOLD)?;
             cursor = page.cursor;
             for record in page.events.iter().filter(|it| it.workflow == workflow) {
-                if self.show_event(&record.event, &mut shown)? {
+                if self.show_event(workflow, &record.event, &mut shown)? {
                     return Ok(());
                 }
             }
@@ -115,7 +116,12 @@ impl SessionChat<'_> {
     }
 
     /// Shows an event. Returns true if it is the user's turn.
-    fn show_event(&self, event: &Event, shown: &mut TaskProgress) -> anyhow::Result<bool> {
+    fn show_event(
+        &self,
+        workflow: Seq,
+        event: &Event,
+        shown: &mut TaskProgress,
+    ) -> anyhow::Result<bool> {
         match event {
             Event::AssistantUpdate { text } => {
                 shown.streamed.push_str(text);
@@ -150,6 +156,9 @@ impl SessionChat<'_> {
             Event::ProposalMapped { proposal, .. } if shown.cards.insert(*proposal) => {
                 self.decide_card(*proposal)?;
             }
+            Event::PermissionRequested { call, question, .. } => {
+                self.ask_permission(workflow, *call, question)?;
+            }
             Event::Error { message, hint, .. } => {
                 print_status(&format!("error: {message} {hint}"));
                 return Ok(true);
@@ -170,6 +179,7 @@ impl SessionChat<'_> {
             }
             Event::Asked { .. }
             | Event::AskedMore { .. }
+            | Event::PermissionDecided { .. }
             | Event::AssistantStart { .. }
             | Event::Thinking { .. }
             | Event::ToolValid { .. }
@@ -184,6 +194,27 @@ impl SessionChat<'_> {
             | Event::Retrying { .. } => {}
         }
         Ok(false)
+    }
+
+    /// Asks for the permission that a call needs. Without a terminal nobody can give it. An answer
+    /// given elsewhere is only noted.
+    fn ask_permission(&self, workflow: Seq, call: Seq, question: &str) -> anyhow::Result<()> {
+        let text = format!("{question} [y]es, [t] yes for this task, [N]o:");
+        let answer = match self.terminal.ask_line(&text)?.map(|it| it.to_lowercase()).as_deref() {
+            Some("y" | "yes") => PermissionAnswer::Once,
+            Some("t" | "task") => PermissionAnswer::Task,
+            Some(_) => PermissionAnswer::No,
+            None => {
+                print_status(&format!("{question} Not permitted: there is no terminal to ask on."));
+                PermissionAnswer::No
+            }
+        };
+        let request = RouteRequest::new(RouteId::DecidePermission).with_id(workflow);
+        let decision = PermissionDecision { call, answer };
+        if let Err(refused) = self.daemon.call::<WorkflowView>(&request.with_body(&decision)) {
+            print_status(&format!("note: {refused:#}"));
+        }
+        Ok(())
     }
 
     fn show_dim(&self, text: &str) {

@@ -84,6 +84,7 @@ pub(super) fn workflow_view(
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
+    let is_asking = workflow.open_question().is_some() || workflow.requested_permission().is_some();
     let session = local_session(ledger, seq, workflow);
     let slot = session.as_ref().map(|session| event_hub.slot(session));
     let state = match (workflow.finished, slot) {
@@ -93,7 +94,7 @@ pub(super) fn workflow_view(
         (None, Some(Some(slot))) if slot.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if workflow.conversation().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
-        (None, _) if is_waiting || workflow.open_question().is_some() => WorkflowState::Waiting,
+        (None, _) if is_waiting || is_asking => WorkflowState::Waiting,
         (None, _) if workflow.is_idle() => WorkflowState::Idle,
         (None, _) => WorkflowState::Working,
     };

@@ -565,11 +565,7 @@ impl SessionSlot {
         if std::mem::take(&mut state.is_missed) {
             event_hub.mark_places_changed();
         }
-        let is_new = |work: &&Work| {
-            let (Work::Query { number, .. }
-            | Work::Apply { apply: scene_schemas::api::Apply { number, .. } }) = work;
-            !poll.known_work.contains(number)
-        };
+        let is_new = |work: &&Work| !poll.known_work.contains(&work.number());
         let work = first_work(state.work.iter().filter(is_new));
         let is_something = !work.is_empty() || !page.events.is_empty() || state.need.is_some();
         let polled =
@@ -590,7 +586,10 @@ fn first_work<'a>(work: impl Iterator<Item = &'a Work>) -> Vec<Work> {
         queried += match work {
             Work::Query { query: PluginQuery::Properties { of }, .. } => of.len(),
             Work::Query { query: PluginQuery::Sources { ids }, .. } => ids.len(),
-            Work::Query { .. } | Work::Apply { .. } => 0,
+            Work::Query { .. }
+            | Work::Apply { .. }
+            | Work::Playtest { .. }
+            | Work::EndPlaytest { .. } => 0,
         };
         is_first || queried <= MAX_QUERIED
     };

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use scene_schemas::api::HistoryOutcome;
 use scene_schemas::entry::{Entry, Record, Seq};
+use scene_schemas::playtest::PermissionAnswer;
 
 /// The known outcomes of all calls and proposals that were read, without their contents. Grows with
 /// the ledger, by less than a hundred bytes per call.
@@ -46,8 +47,11 @@ impl OutcomeFacts {
             Entry::Refused { call, .. } => {
                 self.note_call(*call, CallFact::Outcome(Now::Refused), order);
             }
-            Entry::Questioned { call, .. } => {
+            Entry::Questioned { call, .. } | Entry::PermissionRequested { call, .. } => {
                 self.note_call(*call, CallFact::Outcome(Now::Waiting), order);
+            }
+            Entry::PermissionDecided { call, answer: PermissionAnswer::No } => {
+                self.note_call(*call, CallFact::Outcome(Now::Refused), order);
             }
             Entry::Proposed { call, proposal, .. } => {
                 self.note_call(*call, CallFact::Proposed(record.seq), order);
@@ -87,6 +91,10 @@ impl OutcomeFacts {
             | Entry::Summarised { .. }
             | Entry::Said { .. }
             | Entry::Called { .. }
+            | Entry::PermissionDecided {
+                answer: PermissionAnswer::Once | PermissionAnswer::Task,
+                ..
+            }
             | Entry::Planned { .. } => {}
         }
     }

@@ -181,6 +181,8 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::Said { .. } => "said",
         Entry::Called { .. } => "called",
         Entry::Questioned { .. } => "questioned",
+        Entry::PermissionRequested { .. } => "permission_requested",
+        Entry::PermissionDecided { .. } => "permission_decided",
         Entry::Answered { .. } => "answered",
         Entry::Refused { .. } => "refused",
         Entry::Planned { .. } => "planned",
@@ -216,6 +218,8 @@ fn row_subject(record: &Record) -> RowSubject {
     match &record.entry {
         Entry::Called { .. } => RowSubject::Call(record.seq),
         Entry::Questioned { call, .. }
+        | Entry::PermissionRequested { call, .. }
+        | Entry::PermissionDecided { call, .. }
         | Entry::Answered { call, .. }
         | Entry::Refused { call, .. }
         | Entry::Planned { call, .. } => RowSubject::Call(*call),
@@ -263,6 +267,8 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::Rejected { reason: text, .. }
         | Entry::Undone { remaining: text, .. }
         | Entry::Redone { remaining: text, .. } => text.as_deref().unwrap_or_default().into(),
+        Entry::PermissionRequested { permission, .. } => permission.question().into(),
+        Entry::PermissionDecided { answer, .. } => answer.label().into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
             format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()

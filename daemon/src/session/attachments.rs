@@ -121,6 +121,7 @@ impl SessionActor {
             file_access: FileAccess::Folder(folder.as_deref()),
             folder: folder.as_deref(),
             has_chips: chat.attached.iter().any(is_from_studio),
+            has_output: chat.attached.iter().any(|it| matches!(it, Attachment::Output { .. })),
             is_studio: self.engine.studio().is_some(),
         };
         // Mentions refer to the actual place, without proposals. The scene is built only if there
@@ -235,7 +236,7 @@ fn not_attached(why: String) -> Failure {
 fn is_from_studio(attachment: &Attachment) -> bool {
     match attachment {
         Attachment::Instance { .. } | Attachment::Text { .. } => true,
-        Attachment::File { .. } => false,
+        Attachment::File { .. } | Attachment::Output { .. } => false,
     }
 }
 
@@ -272,6 +273,7 @@ fn resolve_attachments(
             let node = find(id)?;
             quote_selection(scene, node, scene.target(node), hash, selected)
         }
+        Attachment::Output { output } => Ok(AttachmentSnapshot::Output { output: output.clone() }),
         Attachment::File { name, .. } if name.trim().is_empty() || name.len() > MAX_NAME => {
             let message = format!("The name of a file is empty, or longer than {MAX_NAME} bytes.");
             Err(attachment_refused(message, "Rename the file, and attach it again."))

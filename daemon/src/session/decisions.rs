@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::api::{
-    Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, ProposalPart, ProposalStatus,
+    Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, PermissionDecision,
+    ProposalPart, ProposalStatus,
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
@@ -150,7 +151,7 @@ impl SessionActor {
             WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
                 job.is_stopped = false;
             }
-            WorkflowAction::Clear => {}
+            WorkflowAction::Clear | WorkflowAction::Permit(_) => {}
         }
         match verb {
             WorkflowAction::Cancel => {
@@ -163,6 +164,11 @@ impl SessionActor {
                     .map_err(|error| engine_failure(&error))?;
             }
             WorkflowAction::Clear => reject_all(&mut self.engine, workflow),
+            WorkflowAction::Permit(PermissionDecision { call, answer }) => {
+                self.engine
+                    .handle_input(workflow, WorkflowInput::Permit { call, answer })
+                    .map_err(|error| engine_failure(&error))?;
+            }
             WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble(workflow) => {
                 // The user may have chosen another model since the failure.
                 let driver = self.driver_of(model);

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, Failure,
-    FailureKind, FoundInstance, SceneReceipt, SceneUpdate, WorkflowStarted,
+    FailureKind, FoundInstance, PermissionDecision, SceneReceipt, SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -67,6 +67,8 @@ pub enum WorkflowAction {
     Resume,
     /// Rejects all pending proposals.
     Clear,
+    /// Answers the question for the permission that a call needs.
+    Permit(PermissionDecision),
 }
 
 /// How a picture is rendered.

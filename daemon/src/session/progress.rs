@@ -43,6 +43,7 @@ impl SessionActor {
         match due {
             NextStep::Decision(_) | NextStep::Answer(_) => ThinkingPhase::Decision,
             NextStep::Model => ThinkingPhase::Model,
+            NextStep::Fetch(call) if self.engine.is_playing(call) => ThinkingPhase::Playing,
             NextStep::Fetch(_) => ThinkingPhase::Reading,
             _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {
                 ThinkingPhase::Applying
@@ -119,7 +120,7 @@ fn describe_work(work: &[Work]) -> String {
             PluginQuery::Selection {} => others.push("the selection".to_owned()),
             PluginQuery::Documents { .. } => others.push("the open scripts".to_owned()),
             PluginQuery::Reveal { .. } => others.push("something to show".to_owned()),
-            PluginQuery::Capture {} => others.push("the viewport".to_owned()),
+            PluginQuery::Output { .. } => others.push("the output".to_owned()),
             PluginQuery::Asset { asset } => {
                 others.push(format!("asset {asset} (Studio may stand still meanwhile)"));
             }

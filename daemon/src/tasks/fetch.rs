@@ -66,6 +66,8 @@ pub fn perform_fetch(work: &FetchWork, cancel: &CancelSwitch) -> Result<FetchRes
             });
             return run.map(|run| FetchResult::Run(Box::new(run)));
         }
+        // Studio performs it.
+        FetchRequest::PlayInStudio(_) => return Err(NO_COPY.to_owned()),
         FetchRequest::Check(request) => {
             return check_proposal(work, request, cancel)
                 .map(|run| FetchResult::Run(Box::new(run)));

@@ -45,6 +45,8 @@ pub struct RequestPlace<'a> {
     pub folder: Option<&'a Path>,
     /// Whether the request came with a selection or an open script in Studio.
     pub has_chips: bool,
+    /// Whether the output of Studio came with the request.
+    pub has_output: bool,
     pub is_studio: bool,
 }
 
@@ -124,6 +126,8 @@ fn resolve_mention(
             let folder = place.folder.map(Path::to_owned);
             return Ok(Some(PendingMention::Problems { scripts, folder }));
         }
+        MentionKind::Output if place.has_output => return Ok(None),
+        MentionKind::Output => return Err(missing_output_error(place.is_studio)),
         // The attachments came with the request.
         MentionKind::Selection | MentionKind::Script if place.has_chips => return Ok(None),
         MentionKind::Selection | MentionKind::Script => {
@@ -142,6 +146,18 @@ fn missing_selection_error(is_studio: bool) -> String {
         "@selection and @script point at what is open in Studio, and this is a file"
     };
     format!("{why}; name an instance as @file:game.ServerScriptService.Main.")
+}
+
+/// Explains why `@output` has nothing to attach.
+fn missing_output_error(is_studio: bool) -> String {
+    if is_studio {
+        "@output is attached by the widget in Studio; elsewhere, ask for the errors in the output: \
+         the model can read it with get_console_output."
+    } else {
+        "@output is the output of Studio, and this is a file. `vector play` shows the output of its \
+         game."
+    }
+    .to_owned()
 }
 
 fn attach_instance(path: &str, scene: &Scene) -> Result<AttachmentSnapshot, String> {
@@ -263,6 +279,7 @@ mod tests {
         file_access: FileAccess::Shell,
         folder: None,
         has_chips: false,
+        has_output: false,
         is_studio: false,
     };
 

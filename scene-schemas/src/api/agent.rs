@@ -91,6 +91,11 @@ pub enum AgentCallOutcome {
         /// How destructive the proposal is.
         class: Class,
     },
+    /// The call waits for a permission, which only a person can give.
+    NeedsPermission {
+        /// The question to the person.
+        question: String,
+    },
     /// The call is done.
     Done {
         /// The answer. Null if it was given long ago.

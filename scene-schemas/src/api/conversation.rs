@@ -9,6 +9,7 @@ use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{Finish, InteractionMode, Seq, Step};
+use crate::playtest::{PermissionAnswer, StudioOutput};
 use crate::proposal::{Class, Mode, PlayCheck, Preview, Proposal, Row, Warning};
 
 /// A person's request in an open place.
@@ -54,6 +55,11 @@ pub enum Attachment {
         /// The selected text.
         selected: String,
     },
+    /// The output of the place in Studio.
+    Output {
+        /// The output.
+        output: StudioOutput,
+    },
     /// A file of the person's: an image or a text.
     File {
         /// The file's name.
@@ -61,6 +67,16 @@ pub enum Attachment {
         /// The file in base64.
         data: String,
     },
+}
+
+/// A person's answer to a question for a permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionDecision {
+    /// The call that needs the permission.
+    pub call: Seq,
+    /// The answer.
+    pub answer: PermissionAnswer,
 }
 
 /// A workflow was started.

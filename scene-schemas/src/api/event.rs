@@ -11,6 +11,7 @@ use super::FailureKind;
 use super::session::SessionId;
 use crate::entry::{Approver, Finish, Seq, Step};
 use crate::path::InstancePath;
+use crate::playtest::PermissionAnswer;
 use crate::proposal::{Class, Conflict, Mode};
 
 /// An event with its position, time and workflow.
@@ -78,6 +79,22 @@ pub enum Event {
         /// If the message is a question: the suggested answers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<String>,
+    },
+    /// A call needs a permission, which only a person can give.
+    PermissionRequested {
+        /// The ledger position of the call.
+        call: Seq,
+        /// The question to the person.
+        question: String,
+        /// The possible answers, in the order in which they are offered.
+        answers: Vec<OfferedPermission>,
+    },
+    /// A person gave the permission that a call needs, or refused it.
+    PermissionDecided {
+        /// The ledger position of the call.
+        call: Seq,
+        /// The person's answer.
+        answer: PermissionAnswer,
     },
     /// The workflow waits for something. Transient.
     Thinking {
@@ -237,6 +254,16 @@ pub enum Event {
     },
 }
 
+/// An answer to a question for a permission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfferedPermission {
+    /// The answer.
+    pub answer: PermissionAnswer,
+    /// The answer as text, for a button.
+    pub label: String,
+}
+
 /// What a workflow waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -251,6 +278,8 @@ pub enum ThinkingPhase {
     Decision,
     /// The change being applied by Studio or written to disk.
     Applying,
+    /// The game that is played, in Studio or on a copy.
+    Playing,
 }
 
 /// A setting, by the name of its field in the settings.

@@ -30,12 +30,14 @@ pub use agent::{
 };
 pub use conversation::{
     Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader, ConversationView,
-    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, ProposalCard,
-    ProposalPart, ProposalView, Proposals, Settings, Usage, WorkflowStarted, WorkflowState,
-    WorkflowView, Workflows,
+    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, PermissionDecision,
+    ProposalCard, ProposalPart, ProposalView, Proposals, Settings, Usage, WorkflowStarted,
+    WorkflowState, WorkflowView, Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
-pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
+pub use event::{
+    Event, EventRecord, OfferedPermission, ProposalStatus, Setting, StreamPage, ThinkingPhase,
+};
 pub use history::{
     DurationSummary, FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord,
     MAX_PAGE, ModelFigures, ScriptAtTime, ScriptVersion, ToolFigures, UsageFigures,

@@ -11,10 +11,10 @@ use super::{
     EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health, Hello,
     History, HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows,
     MergeView, Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
-    PairResponse, PairingCode, PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView,
-    Proposals, ProviderKeys, RevokeRequest, RevokeResult, SceneReceipt, SceneUpdate, ScriptAtTime,
-    ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView,
-    Workflows,
+    PairResponse, PairingCode, PermissionDecision, PluginLog, PollRequest, PollResponse,
+    ProposalCard, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult, SceneReceipt,
+    SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome,
+    WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -334,6 +334,11 @@ routes! {
         "/api/workflows/{id}/cancel",
         Token::Human,
         "Cancel a workflow; its pending proposals are withdrawn.",
+    ),
+    DecidePermission = post_route::<PermissionDecision, WorkflowView>(
+        "/api/workflows/{id}/permission",
+        Token::Human,
+        "Give or refuse the permission that a call of a workflow needs.",
     ),
     RetryWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/retry",

@@ -11,6 +11,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::command::{AssetContents, InstanceId};
+use crate::playtest::{PlaytestEnd, StudioOutput};
 use crate::value::Value;
 
 /// An update about the place, sent by the plugin.
@@ -252,8 +253,11 @@ pub enum PluginQuery {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
     },
-    /// Take a picture of the viewport.
-    Capture {},
+    /// Read the output of the place.
+    Output {
+        /// Maximum number of messages, the newest ones.
+        max: u32,
+    },
     /// Read the contents of an asset.
     Asset {
         /// The asset's id on Roblox.
@@ -306,11 +310,22 @@ pub enum PluginAnswer {
     },
     /// The instance or script is shown.
     Revealed {},
-    /// A picture of the viewport.
-    Captured {
-        /// The picture as a PNG in base64.
-        png: String,
+    /// The output of the place.
+    Output {
+        /// The output.
+        output: StudioOutput,
     },
+    /// The game was played.
+    Played {
+        /// How the playtest ended.
+        ended: PlaytestEnd,
+        /// How long the game ran, in seconds.
+        seconds: f64,
+        /// The output of its DataModels.
+        output: StudioOutput,
+    },
+    /// The playtest ends.
+    PlaytestEnds {},
     /// The contents of an asset.
     Asset {
         /// The contents.

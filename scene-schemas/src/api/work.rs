@@ -13,6 +13,7 @@ use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId, Target};
 use crate::entry::Seq;
 use crate::path::InstancePath;
+use crate::playtest::Playtest;
 use crate::value::Value;
 
 /// An item of work for the plugin.
@@ -31,6 +32,34 @@ pub enum Work {
         /// The query.
         query: PluginQuery,
     },
+    /// Play the game in Studio, beside other work. The answer is an `answered` part of a scene
+    /// update.
+    Playtest {
+        /// The number of this work in the session's epoch.
+        number: u64,
+        /// The game to play.
+        playtest: Playtest,
+    },
+    /// End a playtest, whose result is not needed any more. The answer is an `answered` part of a
+    /// scene update.
+    EndPlaytest {
+        /// The number of this work in the session's epoch.
+        number: u64,
+        /// The number of the work that started it.
+        playtest: u64,
+    },
+}
+
+impl Work {
+    /// Returns the number of the work in the session's epoch.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Apply { apply } => apply.number,
+            Self::Query { number, .. }
+            | Self::Playtest { number, .. }
+            | Self::EndPlaytest { number, .. } => *number,
+        }
+    }
 }
 
 /// An approved proposal. The plugin performs its actions in order, all or none, in one recording.

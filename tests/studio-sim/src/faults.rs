@@ -64,6 +64,45 @@ impl Studio {
         self.set("options", "playing", playing);
     }
 
+    /// The playtest that the plugin started and that has not ended: its mode, `Play` or `Run`.
+    pub fn started_test(&self) -> Option<String> {
+        let test: Option<Table> = self.engine.get("startedTest").ok();
+        test?.get("mode").ok()
+    }
+
+    /// Makes this window a DataModel of the playtest that `edit` runs: its server, or a client.
+    pub fn play_test(&self, edit: &Self, is_server: bool) {
+        self.set_playing(true);
+        self.set("options", "side", if is_server { "Server" } else { "Client" });
+        let test: Option<Table> = edit.engine.get("startedTest").ok();
+        let args = test.and_then(|test| test.get::<Option<String>>("args").ok().flatten());
+        self.set("options", "testArgs", args);
+    }
+
+    /// Runs a script of the game in this DataModel of a playtest.
+    pub fn run_game_script(&self, path: &str) {
+        match self.find(path) {
+            Some(record) => self.expect_call("runGameScript", record),
+            None => self.fault(&format!("there is no script {path}")),
+        }
+    }
+
+    /// Ends the playtest of this window if `server` has ended it. Returns whether it has.
+    pub fn follow_test_end(&self, server: &Self) -> bool {
+        let ended: Option<Table> = server.engine.get("endedTest").ok();
+        let Some(ended) = ended else {
+            return false;
+        };
+        self.end_test(ended.get("value").ok().flatten());
+        true
+    }
+
+    /// Ends the playtest that the plugin started, with what its server gave, as JSON; None if the
+    /// user ended it.
+    pub fn end_test(&self, value: Option<String>) {
+        self.expect_call("testEnded", value);
+    }
+
     /// Connects the plugin's copies here and in a DataModel of the playtest that this window runs,
     /// named `id`.
     pub fn join_playtest(&self, test: &Self, id: &str) {
@@ -201,7 +240,7 @@ impl Studio {
     }
 
     /// Registers the result of a method that the simulator cannot know, such as
-    /// `StudioTestService.ExecutePlayModeAsync`. `{"error": ".."}` is raised as an error.
+    /// `MarketplaceService.GetProductInfo`. `{"error": ".."}` is raised as an error.
     pub fn register_answer(&self, method: &str, answer: &Json) {
         match json::to_luau(&self.lua, answer) {
             Ok(value) => self.set("answers", method, value),

@@ -24,6 +24,7 @@ const FILES: EngineExtension<'_> = EngineExtension {
         ("http", include_str!("luau/http.luau")),
         ("plugin", include_str!("luau/plugin.luau")),
         ("connections", include_str!("luau/connections.luau")),
+        ("playtests", include_str!("luau/playtests.luau")),
         ("theme", include_str!("luau/theme.luau")),
         ("text", include_str!("luau/text.luau")),
         ("lists", include_str!("luau/lists.luau")),

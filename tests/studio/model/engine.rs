@@ -390,7 +390,7 @@ impl<'a> RealDaemon<'a> {
             .iter()
             .filter_map(|work| match work {
                 Work::Query { number, query } => Some((*number, query.clone())),
-                Work::Apply { .. } => None,
+                Work::Apply { .. } | Work::Playtest { .. } | Work::EndPlaytest { .. } => None,
             })
             .collect();
         for (work, wanted) in &asked {
@@ -564,7 +564,10 @@ impl<'a> RealDaemon<'a> {
         self.proposals.map(|seq| {
             work.iter().find_map(|work| match work {
                 Work::Apply { apply } if apply.proposal == seq => Some(apply.number),
-                Work::Apply { .. } | Work::Query { .. } => None,
+                Work::Apply { .. }
+                | Work::Query { .. }
+                | Work::Playtest { .. }
+                | Work::EndPlaytest { .. } => None,
             })
         })
     }

@@ -96,6 +96,8 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
         same @ (Entry::Requested { .. }
+        | Entry::PermissionRequested { .. }
+        | Entry::PermissionDecided { .. }
         | Entry::Approved { .. }
         | Entry::Resumed {}
         | Entry::Cleared {}

@@ -1,5 +1,5 @@
-//! Parser for mentions in a user's prompt: `@selection`, `@script`, `@problems`, `@file:PATH`,
-//! `@folder:PATH`, `@url:ADDRESS`, and a bare address as `@https://...`.
+//! Parser for mentions in a user's prompt: `@selection`, `@script`, `@problems`, `@output`,
+//! `@file:PATH`, `@folder:PATH`, `@url:ADDRESS`, and a bare address as `@https://...`.
 //!
 //! It only locates mentions and does not resolve them. An `@` in code, in an e-mail address, after
 //! a backslash or before any other word (`@native`) is plain text.
@@ -23,6 +23,8 @@ pub enum MentionKind {
     Script,
     /// The diagnostics of the scripts.
     Problems,
+    /// The output of Studio.
+    Output,
     /// A file or a script, by its path as typed.
     File(String),
     /// A folder, or an instance and its descendants, by its path as typed.
@@ -79,6 +81,7 @@ fn parse_mention(text: &str) -> Option<(MentionKind, usize)> {
         "selection" => MentionKind::Selection,
         "script" => MentionKind::Script,
         "problems" => MentionKind::Problems,
+        "output" => MentionKind::Output,
         kind @ ("file" | "folder" | "url") => {
             let rest = rest.strip_prefix(':')?;
             let (value, length) = parse_value(rest, kind == "url")?;
@@ -277,6 +280,7 @@ mod tests {
             "(@problems), @script: go",
             &[("@problems", MentionKind::Problems), ("@script", MentionKind::Script)],
         );
+        check("Fix the error in the @output!", &[("@output", MentionKind::Output)]);
         check(
             "@selection@script @selection,@script",
             &[("@selection", MentionKind::Selection), ("@script", MentionKind::Script)],
@@ -324,6 +328,7 @@ mod tests {
             "@native",
             "@native function f()",
             "@selections",
+            "@outputs",
             "@script2",
             "@script_x",
             "@script.Name",

@@ -5,11 +5,13 @@
 mod check;
 mod report;
 mod step;
+mod studio;
 
 use serde_json::Value as Json;
 
 pub use self::check::{PlayedTwice, check_before, stable_message, unknown_check};
 pub use self::step::{StepArgs, read_steps};
+pub(crate) use self::studio::{describe_output, output_lines};
 pub use crate::run::RunOutput;
 
 /// Maximum number of different errors of a game that are reported.

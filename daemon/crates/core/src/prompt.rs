@@ -18,6 +18,8 @@ use scene_schemas::entry::{AttachmentSnapshot, Image, InteractionMode, TaskConte
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::play::output_lines;
+
 /// The rules sent to every model.
 pub const RULES: &str = include_str!("prompt/rules.md");
 
@@ -133,6 +135,9 @@ pub fn attachment_text(attached: &[AttachmentSnapshot]) -> Option<String> {
             AttachmentSnapshot::Folder { names: lines, .. }
             | AttachmentSnapshot::Problems { findings: lines, .. } => {
                 text.push_str(&fence_text(&lines.join("\n"), ""));
+            }
+            AttachmentSnapshot::Output { output } => {
+                text.push_str(&fence_text(&output_lines(output).join("\n"), ""));
             }
             AttachmentSnapshot::Page { text: page, .. } => {
                 text.push_str(page);

@@ -90,6 +90,7 @@ fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
         AttachmentSnapshot::File { .. }
         | AttachmentSnapshot::Image { .. }
         | AttachmentSnapshot::Folder { .. }
+        | AttachmentSnapshot::Output { .. }
         | AttachmentSnapshot::Page { .. }
         | AttachmentSnapshot::Problems { .. } => None,
     }

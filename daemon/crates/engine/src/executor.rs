@@ -280,6 +280,12 @@ impl Executor {
         requests.find(|(of, _)| *of == call).map(|(_, request)| request)
     }
 
+    /// Returns the workflow of the call that a fetch is in progress for.
+    pub(crate) fn workflow_of_fetch(&self, call: Seq) -> Option<Seq> {
+        let is_of = |task: &ActiveTask| task.fetching.as_ref().is_some_and(|(of, _)| *of == call);
+        self.tasks.iter().find(|(_, task)| is_of(task)).map(|(workflow, _)| *workflow)
+    }
+
     pub(crate) fn begin_fetch(&mut self, workflow: Seq, call: Seq, request: Arc<FetchRequest>) {
         if let Some(task) = self.tasks.get_mut(&workflow) {
             task.fetching = Some((call, request));

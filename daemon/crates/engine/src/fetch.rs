@@ -90,6 +90,7 @@ impl FetchWork {
             FetchRequest::Specs(wanted) => format!("Running {} specs", wanted.specs.len()),
             FetchRequest::Run(_) => "Running code".to_owned(),
             FetchRequest::Play(_) => "Playing the game".to_owned(),
+            FetchRequest::PlayInStudio(_) => "Playing the game in Studio".to_owned(),
             FetchRequest::Check(_) => "Playing the change".to_owned(),
             FetchRequest::Picture { of, .. } => format!("Drawing {of}"),
         }
@@ -102,7 +103,30 @@ impl FetchWork {
 }
 
 impl Engine {
-    /// Returns the fetch that a call waits for.
+    /// Begins what a call waits for.
+    pub(crate) fn begin_fetch(&mut self, workflow: Seq, call: Seq, request: Arc<FetchRequest>) {
+        if let FetchRequest::PlayInStudio(playtest) = &*request
+            && let Some(studio) = self.studio_mut()
+        {
+            studio.queue_playtest(call, *playtest);
+        }
+        self.executor.begin_fetch(workflow, call, request);
+    }
+
+    /// Whether a call waits for a game that is played.
+    pub fn is_playing(&self, call: Seq) -> bool {
+        let request = self.executor.find_fetch(call).map(|request| &**request);
+        request.is_some_and(|request| match request {
+            FetchRequest::Play(_) | FetchRequest::PlayInStudio(_) | FetchRequest::Check(_) => true,
+            FetchRequest::Page(_)
+            | FetchRequest::Diagnostics(_)
+            | FetchRequest::Specs(_)
+            | FetchRequest::Run(_)
+            | FetchRequest::Picture { .. } => false,
+        })
+    }
+
+    /// Returns the fetch that a call waits for; None if Studio has to perform it.
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
         let request = Arc::clone(self.executor.find_fetch(call)?);
         let files = self.script_files_for(&request);
@@ -111,6 +135,7 @@ impl Engine {
                 let scene = &self.planner.scene;
                 Some(RunScene { scene: scene.fork(), state: scene.state(), proposed: None })
             }
+            FetchRequest::PlayInStudio(_) => return None,
             FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),
             FetchRequest::Page(_) | FetchRequest::Diagnostics(_) | FetchRequest::Picture { .. } => {
                 None
@@ -122,6 +147,7 @@ impl Engine {
     /// Drops the fetch of a call: its result is not needed any more.
     pub fn end_fetch(&mut self, call: Seq) {
         drop(self.executor.end_fetch(call));
+        self.retract_playtests();
         self.executor.forget_call(call);
     }
 

@@ -19,6 +19,7 @@ mod pending_conflict;
 mod plan;
 mod plan_checks;
 mod planner;
+mod playtest;
 pub mod proposal_solids;
 mod rebase;
 mod recover;

@@ -3,6 +3,8 @@
 //! The tools themselves decide what a call proposes or answers. This module does what surrounds it:
 //! questions to Studio, fetches, the check against project files, and the overlay.
 
+use std::sync::Arc;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{ListedScript, ScriptPage};
 use scene_schemas::entry::Seq;
@@ -175,9 +177,15 @@ impl Engine {
             self.planner.scene.rollback(mark);
             return Ok(false);
         }
-        if let Ok(Plan::Look(look)) = result {
+        if let Ok(Plan::Look(look)) = &result
+            && !self.lacks_permission(workflow, call, look)
+        {
             self.planner.scene.rollback(mark);
-            self.executor.begin_fetch(workflow, call, look);
+            if !look.runs_code() {
+                // Its result is the answer, so it asks nothing more, and other calls can.
+                self.planner.end_questions();
+            }
+            self.begin_fetch(workflow, call, Arc::clone(look));
             return Ok(true);
         }
         // What is reverted was there before.
@@ -199,6 +207,11 @@ impl Engine {
             self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
         self.planner.keep_overlay(&records, mark);
         Ok(false)
+    }
+
+    fn lacks_permission(&self, workflow: Seq, call: Seq, request: &FetchRequest) -> bool {
+        let lacking = |it: &Workflow| it.lacking_permission(call, request);
+        self.workflow(workflow).and_then(lacking).is_some()
     }
 
     /// Whether the scene is still as it was when the run began. Otherwise the code runs again.

@@ -116,7 +116,7 @@ impl Engine {
         let work = self.studio().map_or(&[][..], StudioTarget::work).iter();
         let mut handed_out = work.filter_map(|work| match work {
             Work::Apply { apply } => Some(apply.proposal),
-            Work::Query { .. } => None,
+            Work::Query { .. } | Work::Playtest { .. } | Work::EndPlaytest { .. } => None,
         });
         let is_due = |seq| {
             let status = self.find_proposal(seq).map(|(_, pending)| &pending.status);
@@ -562,6 +562,10 @@ impl Engine {
     }
 
     fn handle_answer(&mut self, number: u64, answer: &PluginAnswer) -> Result<(), EngineError> {
+        let played = self.studio_mut().and_then(|studio| studio.take_playtest(number));
+        if let Some(call) = played {
+            return self.record_playtest(call, answer);
+        }
         let asker = self.asking_workflow();
         let wanted = self.studio_mut().and_then(|studio| studio.take_answer(number));
         let Some(wanted) = wanted else {

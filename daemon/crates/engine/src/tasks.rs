@@ -195,6 +195,7 @@ impl Engine {
             self.forget_questions();
         }
         let is_last = self.executor.end_workflow(workflow);
+        self.retract_playtests();
         if is_last {
             self.drop_overlay();
             self.forget_questions();

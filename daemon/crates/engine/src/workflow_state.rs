@@ -66,6 +66,8 @@ impl WorkflowReading {
             | Entry::Said { .. }
             | Entry::Called { .. }
             | Entry::Questioned { .. }
+            | Entry::PermissionRequested { .. }
+            | Entry::PermissionDecided { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

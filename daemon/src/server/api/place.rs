@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
     Chat, Checkpoint, Checkpoints, ConversationView, Failure, FoundInstances, MakeCheckpoint,
-    OpenPlaceRequest, OpenedSession, Sessions, WorkflowStarted, WorkflowView, Workflows,
+    OpenPlaceRequest, OpenedSession, PermissionDecision, Sessions, WorkflowStarted, WorkflowView,
+    Workflows,
 };
 
 use super::super::extract::{
@@ -91,6 +92,14 @@ pub(in super::super) async fn cancel(
     _: NoContent,
 ) -> ApiResult<WorkflowView> {
     Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Cancel).await?))
+}
+
+pub(in super::super) async fn decide_permission(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+    JsonBody(decision): JsonBody<PermissionDecision>,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Permit(decision)).await?))
 }
 
 pub(in super::super) async fn retry(

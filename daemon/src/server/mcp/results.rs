@@ -35,7 +35,9 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
             CallToolResult::success(vec![ContentBlock::text(truncate(text))])
         }
         AgentCallOutcome::Refused { reason, .. } => error_result(reason.clone()),
-        AgentCallOutcome::Pending { .. } | AgentCallOutcome::Working {} => unsettled_result(view),
+        AgentCallOutcome::Pending { .. }
+        | AgentCallOutcome::NeedsPermission { .. }
+        | AgentCallOutcome::Working {} => unsettled_result(view),
     }
 }
 
@@ -58,7 +60,9 @@ pub(super) fn status_result(view: &CallView) -> CallToolResult {
     let mut content =
         json!({ "status": outcome_word(&view.outcome), "id": view.call, "tool": view.tool });
     let text = match &view.outcome {
-        AgentCallOutcome::Working {} | AgentCallOutcome::Pending { .. } => {
+        AgentCallOutcome::Working {}
+        | AgentCallOutcome::NeedsPermission { .. }
+        | AgentCallOutcome::Pending { .. } => {
             return unsettled_result(view);
         }
         AgentCallOutcome::Done { answer, applied: None } => {
@@ -81,6 +85,7 @@ fn structured_result(text: String, content: Json) -> CallToolResult {
 fn outcome_word(became: &AgentCallOutcome) -> &'static str {
     match became {
         AgentCallOutcome::Working {} => "working",
+        AgentCallOutcome::NeedsPermission { .. } => "pending",
         AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => "pending",
         AgentCallOutcome::Pending { .. } => "approved",
         AgentCallOutcome::Done { applied: None, .. } => "answered",
@@ -107,6 +112,10 @@ pub(super) fn describe_pending(view: &CallView) -> String {
         AgentCallOutcome::Pending { proposal, title, .. } => {
             format!("approved: proposal {proposal} ({title}) is being applied.")
         }
+        AgentCallOutcome::NeedsPermission { question } => format!(
+            "pending: the person is asked in Studio's widget and on the page that `vector open` shows: \
+             {question}"
+        ),
         _ => format!("working: {} is still running.", view.tool),
     }
 }

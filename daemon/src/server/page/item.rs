@@ -4,8 +4,9 @@
 use std::iter;
 
 use maud::{Markup, html};
-use scene_schemas::api::{Event, EventRecord, Setting, ThinkingPhase};
+use scene_schemas::api::{Event, EventRecord, OfferedPermission, Setting, ThinkingPhase};
 use scene_schemas::entry::{Finish, Seq};
+use scene_schemas::playtest::PermissionAnswer;
 use scene_schemas::proposal::Class;
 use serde::Serialize;
 use vector_core::workflow::{AGENT, CALLS};
@@ -79,6 +80,14 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
                 PageChange::Drop { key: streaming_key(task) },
                 put_item(key.clone(), message_item(&key, text, answers)),
             ]
+        }
+        Event::PermissionRequested { call, question, answers } => {
+            let key = permission_key(*call);
+            vec![put_item(key.clone(), permission_item(&key, task, *call, question, answers))]
+        }
+        Event::PermissionDecided { call, answer } => {
+            let key = permission_key(*call);
+            vec![put_item(key.clone(), permission_answer(&key, *answer))]
         }
         Event::Thinking { phase } => {
             vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
@@ -198,6 +207,50 @@ fn message_item(key: &str, text: &str, answers: &[String]) -> Markup {
     }
 }
 
+fn permission_key(call: Seq) -> String {
+    format!("permission-{call}")
+}
+
+fn permission_item(
+    key: &str,
+    task: Seq,
+    call: Seq,
+    question: &str,
+    answers: &[OfferedPermission],
+) -> Markup {
+    html! {
+        article.item.permission data-key=(key) {
+            p.text { (safe_text(question)) }
+            div.answers role="group" aria-label="Answers" {
+                @for offered in answers {
+                    button type="button" data-act="permit" data-task=(task) data-call=(call) data-answer=(permission_name(offered.answer)) {
+                        (safe_text(&offered.label))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders what a person answered to the question for a permission.
+fn permission_answer(key: &str, answer: PermissionAnswer) -> Markup {
+    let text = match answer {
+        PermissionAnswer::Once => "You permitted to play the game in Studio, this time.",
+        PermissionAnswer::Task => "You permitted to play the game in Studio, for this task.",
+        PermissionAnswer::No => "You did not permit to play the game in Studio.",
+    };
+    html! { p.item.note data-key=(key) { (text) } }
+}
+
+/// Returns the name of an answer in requests.
+fn permission_name(answer: PermissionAnswer) -> &'static str {
+    match answer {
+        PermissionAnswer::Once => "once",
+        PermissionAnswer::Task => "task",
+        PermissionAnswer::No => "no",
+    }
+}
+
 fn tool_call(call: Seq, tool: &str, brief: &str) -> Markup {
     html! {
         details.item.call data-key={ "call-" (call) } data-state="running" {
@@ -283,5 +336,6 @@ pub(super) fn phase_text(phase: ThinkingPhase) -> &'static str {
         ThinkingPhase::Reading => "Reading the place",
         ThinkingPhase::Decision => "Waiting for your decision",
         ThinkingPhase::Applying => "Applying",
+        ThinkingPhase::Playing => "Playing the game",
     }
 }

@@ -60,7 +60,7 @@ fn selection_and_small_services_are_simulated() {
         assert(game.PlaceId == 0 and game.Name == 'Place1' and game:FindService('Lighting') == game.Lighting)
         assert(game.Workspace == workspace and workspace.CurrentCamera.ClassName == 'Camera')
         assert(plugin:GetStudioUserId() == 1 and game:GetService('StudioService'):GetUserId() == 1)
-        fails('registered no answer', function() game:GetService('StudioTestService'):ExecutePlayModeAsync({}) end)
+        fails('registered no answer', function() game:GetService('TestService'):Run() end)
         fails('registered no answer', function() game:GetObjects('rbxassetid://1') end)
         local L = game:GetService('LogService') local got
         L.MessageOut:Connect(function(text, kind) got = text end)
@@ -142,11 +142,8 @@ fn registered_assets_and_answers_are_returned() {
     assert!(
         studio.eval_as_plugin("game:GetObjects('rbxassetid://6')").unwrap_err().contains("404")
     );
-    studio.register_answer(
-        "StudioTestService.ExecutePlayModeAsync",
-        &serde_json::json!({"passed": 3}),
-    );
-    let luau = "return game:GetService('StudioTestService'):ExecutePlayModeAsync({}).passed";
+    studio.register_answer("TestService.Run", &serde_json::json!({"passed": 3}));
+    let luau = "return game:GetService('TestService'):Run().passed";
     assert_eq!(studio.eval_as_plugin(luau).unwrap(), 3);
 }
 

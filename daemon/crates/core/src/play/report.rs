@@ -88,6 +88,6 @@ fn change_json(change: &PlayChange) -> Json {
 }
 
 /// Rounds seconds to milliseconds.
-fn round(seconds: f64) -> f64 {
+pub(super) fn round(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
 }

@@ -10,7 +10,7 @@ use super::{FailingService, MoveGoal, PlayAction, PlayStep};
 /// Maximum number of steps of a play-test.
 const MAX_STEPS: usize = 200;
 
-/// A step of a play-test.
+// A step of a play-test. Its description is not part of the schema: models pay for each word.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepArgs {
@@ -19,13 +19,11 @@ pub struct StepArgs {
     player: Option<String>,
     /// Path from game or player.
     target: Option<String>,
-    /// move.
     to: Option<[f64; 3]>,
     /// key: KeyCode; chat: text; expect: Luau expression.
     text: Option<String>,
-    /// wait.
     seconds: Option<f64>,
-    /// fire.
+    #[serde(default)]
     #[schemars(schema_with = "any_values")]
     args: Option<Vec<Json>>,
 }

@@ -11,10 +11,9 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "edit_memory",
-    about: "Proposes changes to the project's memory, a file that later tasks receive: purpose \
-            (charter), conventions, key paths, decisions, remaining work. Keep lasting facts in \
-            short entries, not what the place itself shows. `add` takes `text`, `remove` the exact \
-            `entry`, `replace` both.",
+    about: "Proposes changes to the project's memory, which later tasks receive (`charter`: its purpose). \
+            Keep lasting facts in short entries, not what the place itself shows. `add` takes `text`, \
+            `remove` the exact `entry`, `replace` both.",
     schema: args::args_schema::<EditMemoryArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),

@@ -2,6 +2,7 @@
 //! answers the call. No fetch changes a place.
 
 use scene_schemas::InstancePath;
+use scene_schemas::playtest::{Permission, Playtest};
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_luau::FindingSeverity;
 use vector_place::{Node, Scene};
@@ -24,6 +25,8 @@ pub enum FetchRequest {
     Run(RunRequest),
     /// A game to play on a copy of the scene.
     Play(PlayRequest),
+    /// A game to play in Studio.
+    PlayInStudio(Playtest),
     /// A game to play with a proposal and without it.
     Check(PlayRequest),
     /// A rendered image of the place.
@@ -33,6 +36,33 @@ pub enum FetchRequest {
         solids: Box<SolidSet>,
         view: ViewDirection,
     },
+}
+
+impl FetchRequest {
+    /// Whether the request runs code on a copy of the scene. The call is planned again with the
+    /// result, because the code may have read what is not known.
+    pub fn runs_code(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Play(_) | Self::Specs(_) | Self::Check(_) => true,
+            Self::Page(_) | Self::Diagnostics(_) | Self::PlayInStudio(_) | Self::Picture { .. } => {
+                false
+            }
+        }
+    }
+
+    /// Returns the permission that the request needs.
+    pub(crate) fn needed_permission(&self) -> Option<Permission> {
+        match self {
+            Self::PlayInStudio(_) => Some(Permission::Playtest),
+            Self::Page(_)
+            | Self::Diagnostics(_)
+            | Self::Specs(_)
+            | Self::Run(_)
+            | Self::Play(_)
+            | Self::Check(_)
+            | Self::Picture { .. } => None,
+        }
+    }
 }
 
 /// A request to check scripts.

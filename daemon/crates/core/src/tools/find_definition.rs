@@ -28,7 +28,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FindDefinitionArgs {
     path: Option<InstancePath>,
-    /// Zero-based line and character.
+    /// Zero-based.
     position: Option<told::ScriptPosition>,
     /// e.g. open, Shop.open, Shop:buy
     name: Option<String>,

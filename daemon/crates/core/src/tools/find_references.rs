@@ -29,7 +29,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FindReferencesArgs {
     path: InstancePath,
-    /// Zero-based line and character.
+    /// Zero-based.
     position: Option<told::ScriptPosition>,
     name: Option<String>,
     #[serde(default)]

@@ -10,8 +10,8 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_api",
-    about: "Looks up Roblox's API: the members of a class, data type or enum, or one member. Call \
-            it when you are not sure of a name, a type or a parameter.",
+    about: "Looks up Roblox's API: the members of a class, data type or enum, or one member. Use it when \
+            unsure of a name, type or parameter.",
     schema: args::args_schema::<GetApiArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, _| plan(&args::parse_args(json)?)),
@@ -22,9 +22,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 struct GetApiArgs {
     /// e.g. Humanoid, Humanoid.MoveTo, CFrame, Enum.Material
     name: String,
-    /// Only members whose names contain this.
+    /// A part of the members' names.
     filter: Option<String>,
-    /// Also list inherited members.
     inherited: Option<bool>,
 }
 

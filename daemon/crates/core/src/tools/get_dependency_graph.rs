@@ -15,7 +15,7 @@ use crate::code::{self, CodeIndex, GraphDirection, PositionTracker, RequireGraph
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_dependency_graph",
     about: "Shows which scripts require which, transitively: from one script (`path`), or among all \
-            (below `root`). Reports cycles, and why requires are unresolved.",
+            (below `root`). Reports cycles and unresolved requires.",
     schema: args::args_schema::<DependencyGraphArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Read(|json, scene| {

@@ -12,9 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "insert_asset",
-    about: "Proposes to insert an asset from Roblox's catalogue, or one of the user's, into a place \
-            that is open in Studio. The user sees the scripts in it. Returns {path, paths, count, \
-            scripts}.",
+    about: "Proposes to insert an asset of Roblox's catalogue, or one of the user's, in Studio. The user \
+            sees the scripts in it. Returns {path, paths, count, scripts}.",
     schema: args::args_schema::<InsertAssetArgs>,
     own: DefaultTarget::ParentOrWorkspace,
     run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),

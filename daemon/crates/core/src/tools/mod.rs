@@ -21,6 +21,7 @@ mod find_references;
 mod format;
 mod get_active_script;
 mod get_api;
+mod get_console_output;
 mod get_dependency_graph;
 mod get_diagnostics;
 mod get_properties;
@@ -98,6 +99,7 @@ pub static TOOLS: &[ToolSpec] = &[
     get_diagnostics::TOOL,
     validate_syntax::TOOL,
     playtest::TOOL,
+    get_console_output::TOOL,
     run_luau::TOOL,
     run_tests::TOOL,
     get_active_script::TOOL,

@@ -22,12 +22,8 @@ const SHOT: PeerCounterpart = Tools(&["render_scene"]);
 const ASSET: PeerCounterpart = Tools(&["insert_asset"]);
 const PLACES: PeerCounterpart = Tools(&["list_sessions"]);
 const CODE: PeerCounterpart = Tools(&["run_luau"]);
-const PLAY: PeerCounterpart = Instead(
-    "Vector cannot playtest: ask the user to. run_tests runs specs, get_diagnostics checks scripts.",
-);
-const CONSOLE: PeerCounterpart = Instead(
-    "Vector cannot read Studio's output: ask the user for it. get_diagnostics checks scripts.",
-);
+const PLAY: PeerCounterpart = Tools(&["playtest"]);
+const CONSOLE: PeerCounterpart = Tools(&["get_console_output"]);
 const STORE: PeerCounterpart = Instead(
     "Vector cannot search the Creator Store: ask the user for an asset ID. insert_asset inserts it.",
 );
@@ -104,7 +100,6 @@ const COUNTERPARTS: &[(&str, PeerCounterpart)] = &[
     ("stop_playtest", PLAY),
     ("solo_playtest", PLAY),
     ("run_script_in_play_mode", PLAY),
-    ("get_console_output", CONSOLE),
     ("get_runtime_logs", CONSOLE),
     ("studio_get_console", CONSOLE),
     ("undo", UNDO),

@@ -34,7 +34,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SearchFilesArgs {
     query: String,
-    /// Treats `query` as a Rust regex.
+    /// In Rust's syntax.
     regex: Option<bool>,
     case_sensitive: Option<bool>,
     whole_word: Option<bool>,

@@ -6,11 +6,16 @@ use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
+use crate::play::describe_output;
+
 /// Returns the answer to a call whose tool queried Studio.
 ///
 /// # Errors
 /// Studio could not answer.
 pub fn describe_answer(scene: &Scene, answer: &PluginAnswer) -> Result<Json, Refusal> {
+    if let Some(output) = describe_output(scene, answer) {
+        return Ok(output);
+    }
     Ok(match answer {
         PluginAnswer::ActiveScript { script: None } => json!({ "script": null }),
         PluginAnswer::ActiveScript { script: Some(script) } => document_json(scene, script),
@@ -25,10 +30,12 @@ pub fn describe_answer(scene: &Scene, answer: &PluginAnswer) -> Result<Json, Ref
             json!({ "documents": documents })
         }
         PluginAnswer::Revealed {} => json!({ "shown": true }),
-        PluginAnswer::Captured { png } => json!({ "png": png }),
         PluginAnswer::Failed { reason } => return refuse!("{reason}"),
         PluginAnswer::Properties { .. }
         | PluginAnswer::Sources { .. }
+        | PluginAnswer::Output { .. }
+        | PluginAnswer::Played { .. }
+        | PluginAnswer::PlaytestEnds {}
         | PluginAnswer::Asset { .. } => {
             return refuse!("Studio's answer does not match the request. Call the tool again.");
         }

@@ -25,7 +25,8 @@ impl Workflow {
     /// Whether all calls of the agent are settled. False if the driver is not an agent.
     pub fn is_idle(&self) -> bool {
         let is_pending = self.proposals.values().any(|it| it.status.is_pending());
-        self.agent_name().is_some() && !self.has_open_call() && !is_pending
+        let is_asking = self.requested_permission().is_some();
+        self.agent_name().is_some() && !self.has_open_call() && !is_pending && !is_asking
     }
 
     /// Returns the agent if it has disconnected. Its proposals may still be pending.
@@ -69,6 +70,10 @@ impl Workflow {
             CallStatus::Proposed(seq, _) => self.proposal(*seq).map(|pending| (*seq, pending)),
             _ => None,
         };
+        if let CallStatus::NeedsPermission(permission) = call.status {
+            let question = permission.question().to_owned();
+            return Some(AgentCallOutcome::NeedsPermission { question });
+        }
         Some(match (self.call_outcome(call), pending) {
             (None, None) => AgentCallOutcome::Working {},
             (None, Some((proposal, pending))) => AgentCallOutcome::Pending {
@@ -102,7 +107,10 @@ impl Workflow {
         match &mut call.status {
             CallStatus::Answered(answer) => *answer = Json::Null,
             CallStatus::Refused(_) => {}
-            CallStatus::Open | CallStatus::Proposed(..) | CallStatus::Questioned(_) => return,
+            CallStatus::Open
+            | CallStatus::Proposed(..)
+            | CallStatus::Questioned(_)
+            | CallStatus::NeedsPermission(_) => return,
         }
         call.args = Json::Null;
     }

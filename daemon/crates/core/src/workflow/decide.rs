@@ -6,6 +6,7 @@ use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, ModelRequestRecord,
     Phase, Place, Seq, Step,
 };
+use scene_schemas::playtest::PermissionAnswer;
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
@@ -84,6 +85,8 @@ pub enum WorkflowInput {
         /// Whether the user confirmed it a second time.
         is_confirmed_twice: bool,
     },
+    /// The user gives the permission that a call needs, or refuses it.
+    Permit { call: Seq, answer: PermissionAnswer },
     /// The user rejects a proposal.
     Reject { proposal: Seq, reason: Option<String> },
     /// The user selected a part of a proposal, or edited it.
@@ -200,6 +203,7 @@ pub fn decide(
             entries.extend(withdraw_later(workflow, proposal));
             Ok(entries)
         }
+        WorkflowInput::Permit { call, answer } => permit_call(workflow, call, answer),
         WorkflowInput::Revise { proposal, by } => revise_proposal(workflow, proposal, by),
         WorkflowInput::Applying { proposals, file, before, acks } => {
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
@@ -269,7 +273,41 @@ fn user_request(
     if text.trim().is_empty() {
         return refuse!("The message is empty.");
     }
-    Ok(vec![Entry::Asked { text, attached }])
+    let message = |text| Entry::Asked { text, attached };
+    Ok(match workflow.requested_permission() {
+        None => vec![message(text)],
+        // A message instead of an answer permits nothing.
+        Some((call, _)) => match parse_permission(&text) {
+            Some(answer) => vec![Entry::PermissionDecided { call, answer }],
+            None => {
+                let answer = PermissionAnswer::No;
+                vec![Entry::PermissionDecided { call, answer }, message(text)]
+            }
+        },
+    })
+}
+
+/// Reads an offered answer that was typed.
+fn parse_permission(text: &str) -> Option<PermissionAnswer> {
+    let typed = text.trim().trim_end_matches('.');
+    if typed.eq_ignore_ascii_case("yes") {
+        return Some(PermissionAnswer::Once);
+    }
+    PermissionAnswer::ALL.into_iter().find(|answer| answer.label().eq_ignore_ascii_case(typed))
+}
+
+fn permit_call(
+    workflow: &Workflow,
+    call: Seq,
+    answer: PermissionAnswer,
+) -> Result<Vec<Entry>, Refusal> {
+    if workflow.finished.is_some() {
+        return refuse!("The task has ended; nothing is asked any more.");
+    }
+    match workflow.requested_permission() {
+        Some((asked, _)) if asked == call => Ok(vec![Entry::PermissionDecided { call, answer }]),
+        _ => refuse!("Call {call} does not wait for a permission; it may be answered already."),
+    }
 }
 
 fn trouble_entry(trouble: ModelTrouble) -> Entry {
@@ -365,7 +403,12 @@ fn handle_plan(
         Err(refusal) => vec![refused_entry(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         // The shell performs the request and reports the answer later.
-        Ok(Plan::Fetch(_) | Plan::Look(_)) => Vec::new(),
+        Ok(Plan::Fetch(_)) => Vec::new(),
+        Ok(Plan::Look(request)) => {
+            let lacking = workflow.lacking_permission(call, &request);
+            let asked = lacking.map(|permission| Entry::PermissionRequested { call, permission });
+            asked.into_iter().collect()
+        }
         Ok(Plan::Talk(talk)) => handle_action(workflow, call, talk),
         Ok(Plan::Conflict(refusal, conflict)) => {
             vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]

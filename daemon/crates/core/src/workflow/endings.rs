@@ -11,7 +11,9 @@ use super::{CallStatus, PendingStatus, Workflow};
 pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
     let reason = "The caller cancelled it before a decision.".to_owned();
     match workflow.calls.get(&call).map(|call| &call.status) {
-        Some(CallStatus::Open) => vec![refused_entry(call, reason)],
+        Some(CallStatus::Open | CallStatus::NeedsPermission(_)) => {
+            vec![refused_entry(call, reason)]
+        }
         Some(CallStatus::Proposed(proposal, _)) => {
             let proposal = *proposal;
             if find_pending(workflow, proposal).is_err() {
@@ -25,11 +27,18 @@ pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
     }
 }
 
-/// Records that the agent disconnected. Its proposals can still be decided.
+/// Records that the agent disconnected. Its proposals can still be decided; a permission that it
+/// waited for has no use any more.
 pub(super) fn disconnect_agent(workflow: &Workflow) -> Vec<Entry> {
     let is_over = workflow.finished.is_some() || workflow.disconnected.is_some();
     let client = workflow.agent_name().filter(|_| !is_over);
-    client.map(|client| Entry::Disconnected { client: client.to_owned() }).into_iter().collect()
+    let Some(client) = client else {
+        return Vec::new();
+    };
+    let reason = format!("{client} disconnected before it was permitted.");
+    let call = workflow.requested_permission().map(|(call, _)| refused_entry(call, reason));
+    let disconnected = Entry::Disconnected { client: client.to_owned() };
+    std::iter::once(disconnected).chain(call).collect()
 }
 
 pub(super) fn expire_pending(workflow: &Workflow, after: &str) -> Vec<Entry> {

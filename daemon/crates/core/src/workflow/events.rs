@@ -1,10 +1,11 @@
 //! Events for clients, derived from ledger entries.
 
-use scene_schemas::api::{Event, ProposalStatus};
+use scene_schemas::api::{Event, OfferedPermission, ProposalStatus};
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record};
+use scene_schemas::playtest::PermissionAnswer;
 use serde_json::Value as Json;
 
-use super::PendingStatus;
+use super::{NO_PLAYTEST, PendingStatus};
 
 /// Maximum characters shown of arguments and answers.
 const BRIEF: usize = 120;
@@ -85,7 +86,7 @@ pub fn events_of(record: &Record) -> Vec<Event> {
     }
 }
 
-/// Returns the events of a conversation with a model, and of a disconnected client.
+/// Returns the events of a conversation with a model, of a permission, and of a disconnected client.
 fn conversation_events(entry: &Entry) -> Vec<Event> {
     match entry {
         Entry::Disconnected { client } => {
@@ -98,6 +99,25 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         Entry::Questioned { question, answers, .. } => {
             let (text, answers) = (question.clone(), answers.clone());
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
+        }
+        Entry::PermissionRequested { call, permission } => {
+            let offered = PermissionAnswer::ALL.into_iter();
+            let offered = offered
+                .map(|answer| OfferedPermission { answer, label: answer.label().to_owned() });
+            vec![Event::PermissionRequested {
+                call: *call,
+                question: permission.question().to_owned(),
+                answers: offered.collect(),
+            }]
+        }
+        Entry::PermissionDecided { call, answer } => {
+            let decided = Event::PermissionDecided { call: *call, answer: *answer };
+            let refused =
+                Event::ToolError { call: *call, reason: NO_PLAYTEST.to_owned(), conflict: None };
+            match answer {
+                PermissionAnswer::Once | PermissionAnswer::Task => vec![decided],
+                PermissionAnswer::No => vec![decided, refused],
+            }
         }
         Entry::Requested { request } => vec![Event::ContextStats {
             turns: request.turns,

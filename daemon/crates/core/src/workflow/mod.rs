@@ -27,6 +27,7 @@ use scene_schemas::entry::{
     AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay, Seq, Step,
     TaskContext,
 };
+use scene_schemas::playtest::{Permission, PermissionAnswer};
 use scene_schemas::proposal::{
     Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal, WarningKind,
 };
@@ -34,6 +35,7 @@ use serde_json::{Value as Json, json};
 
 use crate::policy;
 use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
+use crate::tools::FetchRequest;
 
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
@@ -41,6 +43,10 @@ pub use self::guards::check_call;
 pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::talk::TurnSource;
+
+/// The refusal of a call that was not permitted to play the game.
+const NO_PLAYTEST: &str = "The person did not permit to play the game in Studio. Without `inStudio`, \
+                           playtest plays it on a copy and needs no permission.";
 
 /// The state of all workflows, derived from the ledger.
 #[derive(Debug, Default)]
@@ -85,8 +91,21 @@ pub struct Workflow {
     /// The calls by the ids that their callers gave them.
     names: HashMap<String, Seq>,
     proposals: BTreeMap<Seq, PendingProposal>,
+    /// Whether its calls may play the game in Studio.
+    playtests: PlaytestPermission,
     /// The messages, and the state of the model.
     talk: ModelConversation,
+}
+
+/// The permission of a workflow to play the game in Studio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum PlaytestPermission {
+    #[default]
+    None,
+    /// For one call.
+    Call(Seq),
+    /// For all calls.
+    All,
 }
 
 #[derive(Debug)]
@@ -108,6 +127,8 @@ enum CallStatus {
     Refused(String),
     /// A question that waits for the user's answer, with the offered answers.
     Questioned(Vec<String>),
+    /// It needs a permission that only a person can give.
+    NeedsPermission(Permission),
     Proposed(Seq, Json),
 }
 
@@ -219,6 +240,7 @@ impl LedgerState {
                 open: BTreeSet::new(),
                 names: HashMap::new(),
                 proposals: BTreeMap::new(),
+                playtests: PlaytestPermission::None,
                 talk: ModelConversation::default(),
             };
             self.workflows.insert(record.workflow, workflow);
@@ -315,6 +337,25 @@ impl Workflow {
         }
     }
 
+    /// Returns the call that waits for a permission, and the permission.
+    pub fn requested_permission(&self) -> Option<(Seq, Permission)> {
+        self.calls.iter().find_map(|(seq, call)| match call.status {
+            CallStatus::NeedsPermission(permission) => Some((*seq, permission)),
+            _ => None,
+        })
+    }
+
+    /// Returns the permission that a call lacks to do what it requests.
+    pub fn lacking_permission(&self, call: Seq, request: &FetchRequest) -> Option<Permission> {
+        let needed = request.needed_permission()?;
+        let has_it = match (needed, self.playtests) {
+            (Permission::Playtest, PlaytestPermission::None) => false,
+            (Permission::Playtest, PlaytestPermission::Call(of)) => of == call,
+            (Permission::Playtest, PlaytestPermission::All) => true,
+        };
+        (!has_it).then_some(needed)
+    }
+
     /// Whether the user has answered a question of the model in this task.
     fn has_answered_question(&self) -> bool {
         let is_answered = |call: &WorkflowCall| matches!(call.status, CallStatus::Answered(_));
@@ -381,6 +422,10 @@ impl Workflow {
                 self.settle_call(*call, CallStatus::Questioned(answers.clone()));
                 self.talk.apply_entry(seq, entry);
             }
+            Entry::PermissionRequested { call, permission } => {
+                self.settle_call(*call, CallStatus::NeedsPermission(*permission));
+            }
+            Entry::PermissionDecided { call, answer } => self.apply_permission(*call, *answer),
             Entry::Answered { call, answer } => {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));
             }
@@ -455,12 +500,35 @@ impl Workflow {
             | Entry::Said { .. }
             | Entry::Called { .. }
             | Entry::Questioned { .. }
+            | Entry::PermissionRequested { .. }
+            | Entry::PermissionDecided { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }
             | Entry::Proposed { .. }
             | Entry::Finished { .. } => {}
         }
+    }
+
+    /// A call that has its permission is planned again.
+    fn apply_permission(&mut self, call: Seq, answer: PermissionAnswer) {
+        let Some(CallStatus::NeedsPermission(Permission::Playtest)) =
+            self.calls.get(&call).map(|call| &call.status)
+        else {
+            return;
+        };
+        let status = match answer {
+            PermissionAnswer::Once => {
+                self.playtests = PlaytestPermission::Call(call);
+                CallStatus::Open
+            }
+            PermissionAnswer::Task => {
+                self.playtests = PlaytestPermission::All;
+                CallStatus::Open
+            }
+            PermissionAnswer::No => CallStatus::Refused(NO_PLAYTEST.to_owned()),
+        };
+        self.settle_call(call, status);
     }
 
     fn has_open_call(&self) -> bool {
@@ -526,6 +594,8 @@ impl Workflow {
             None
         } else if let Some(call) = self.open_question() {
             Some(WantedWork::Answer(call))
+        } else if let Some((call, _)) = self.requested_permission() {
+            Some(WantedWork::Answer(call))
         } else if self.talk.trouble().is_some() {
             Some(WantedWork::GoAhead)
         } else {
@@ -544,7 +614,9 @@ impl Workflow {
     /// Returns the outcome of a call for the model; None if the call is not settled.
     fn call_outcome(&self, call: &WorkflowCall) -> Option<CallOutcome> {
         Some(match &call.status {
-            CallStatus::Open | CallStatus::Questioned(_) => return None,
+            CallStatus::Open | CallStatus::Questioned(_) | CallStatus::NeedsPermission(_) => {
+                return None;
+            }
             CallStatus::Answered(answer) => CallOutcome::Done(answer.clone()),
             CallStatus::Refused(reason) => CallOutcome::Refused(reason.clone()),
             CallStatus::Proposed(seq, answer) => {

@@ -180,6 +180,8 @@ impl ModelConversation {
             | Entry::Cleared {}
             | Entry::Disconnected { .. }
             | Entry::Erased {}
+            | Entry::PermissionRequested { .. }
+            | Entry::PermissionDecided { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

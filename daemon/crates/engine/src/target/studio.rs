@@ -15,6 +15,7 @@ use scene_schemas::Refusal;
 use scene_schemas::api::{Action, ActionResult, Apply, PluginQuery, PropertyQuery, Work};
 use scene_schemas::command::Props;
 use scene_schemas::entry::{Place, Seq, StudioPlace};
+use scene_schemas::playtest::Playtest;
 use scene_schemas::proposal::{Ack, Outcome, Proposal, Warning, WarningKind};
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
@@ -39,6 +40,8 @@ pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
+    /// The calls whose playtests are queued, each with the number of its work.
+    playtests: Vec<(u64, Seq)>,
     /// The queued proposals whose effect the mirror showed in part before they were queued.
     partly_shown: BTreeSet<Seq>,
     created_ids: Box<CreatedIds>,
@@ -63,6 +66,7 @@ impl StudioTarget {
             place,
             next: 1,
             work: Vec::new(),
+            playtests: Vec::new(),
             partly_shown: BTreeSet::new(),
             created_ids: Box::default(),
             first_results: None,
@@ -144,13 +148,47 @@ impl StudioTarget {
         let at = self.work.iter().position(is_it)?;
         match self.work.remove(at) {
             Work::Query { query: wanted, .. } => Some(wanted),
-            Work::Apply { .. } => None,
+            Work::Apply { .. } | Work::Playtest { .. } | Work::EndPlaytest { .. } => None,
         }
     }
 
     /// Drops all questions: they are no longer needed, or will be asked again.
     pub fn forget_questions(&mut self) {
-        self.work.retain(|work| matches!(work, Work::Apply { .. }));
+        self.work.retain(|work| !matches!(work, Work::Query { .. }));
+    }
+
+    /// Queues a playtest for a call.
+    pub(crate) fn queue_playtest(&mut self, call: Seq, playtest: Playtest) {
+        let number = self.next_number();
+        self.playtests.push((number, call));
+        self.work.push(Work::Playtest { number, playtest });
+    }
+
+    /// Removes an answered playtest, or the end of one that was answered. Returns the call of the
+    /// playtest.
+    pub(crate) fn take_playtest(&mut self, answered: u64) -> Option<Seq> {
+        self.work.retain(|work| match work {
+            Work::Playtest { number, .. } | Work::EndPlaytest { number, .. } => *number != answered,
+            Work::Apply { .. } | Work::Query { .. } => true,
+        });
+        let at = self.playtests.iter().position(|(number, _)| *number == answered)?;
+        Some(self.playtests.remove(at).1)
+    }
+
+    /// Ends the playtests of the calls for which `is_due` does not hold.
+    pub(crate) fn retain_playtests(&mut self, is_due: impl Fn(Seq) -> bool) {
+        let ended = self.playtests.extract_if(.., |(_, call)| !is_due(*call));
+        for (playtest, _) in ended.collect::<Vec<_>>() {
+            self.take_playtest(playtest);
+            let number = self.next_number();
+            self.work.push(Work::EndPlaytest { number, playtest });
+        }
+    }
+
+    /// Drops all playtests, which the plugin has forgotten. Returns their calls.
+    pub(crate) fn forget_playtests(&mut self) -> Vec<Seq> {
+        self.work.retain(|work| !matches!(work, Work::Playtest { .. } | Work::EndPlaytest { .. }));
+        std::mem::take(&mut self.playtests).into_iter().map(|(_, call)| call).collect()
     }
 
     /// Queues an approved proposal for Studio.
@@ -218,7 +256,7 @@ impl StudioTarget {
     pub fn retain_proposals(&mut self, is_due: impl Fn(Seq) -> bool) {
         self.work.retain(|work| match work {
             Work::Apply { apply } => is_due(apply.proposal),
-            Work::Query { .. } => true,
+            Work::Query { .. } | Work::Playtest { .. } | Work::EndPlaytest { .. } => true,
         });
     }
 }

@@ -332,6 +332,11 @@ act("ask", async (form) => {
   sessionStorage.removeItem(DRAFT);
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.interaction ? { interaction: dataset.interaction } : {}));
+act("permit", async ({ dataset }) => {
+  const body = { call: Number(dataset.call), answer: dataset.answer };
+  await call("POST", `/api/workflows/${dataset.task}/permission`, body);
+  headSoon();
+});
 act("task", async (button) => {
   await call("POST", `/api/workflows/${button.dataset.task}/${button.dataset.verb}`);
   headSoon();

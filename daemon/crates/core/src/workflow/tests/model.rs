@@ -1,13 +1,17 @@
 //! Tests of the guards for a model, of its prompt, and of handling its messages.
 
+use std::sync::Arc;
+
 use scene_schemas::InstanceId;
 use scene_schemas::api::FailureKind;
 use scene_schemas::command::{Command, Props, Target};
 use scene_schemas::entry::{Image, ImageFormat, ModelRequestRecord, Tokens};
+use scene_schemas::playtest::{Permission, PermissionAnswer, Playtest, PlaytestMode};
 use scene_schemas::text::TextEdit;
 
 use super::*;
 use crate::prompt::MessageCost;
+use crate::tools::FetchRequest;
 use crate::workflow::{ModelTrouble, check_call};
 
 const GUARDS: Guards = Guards { scope: 2, needs_script: true, turns: 9 };
@@ -256,6 +260,81 @@ fn wide_reaching_changes_need_user_confirmation_first() {
     assert_eq!(run.wants(), Some(WantedWork::Reply));
     let now = run.called("replace_text", json!({ "n": 3 }), change());
     assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+}
+
+fn play_in_studio() -> Plan {
+    let playtest = Playtest { mode: PlaytestMode::Play, seconds: 5 };
+    Plan::Look(Arc::new(FetchRequest::PlayInStudio(playtest)))
+}
+
+#[test]
+fn first_game_in_studio_needs_permission_which_may_be_for_the_task() {
+    for answer in PermissionAnswer::ALL {
+        let mut run = run();
+        let asked = run.called("playtest", json!({ "inStudio": true }), Ok(play_in_studio()));
+        let Entry::PermissionRequested { call, permission: Permission::Playtest } = asked else {
+            panic!("{asked:?}");
+        };
+        assert_eq!(run.wants(), Some(WantedWork::Answer(call)), "no model is asked meanwhile");
+        let other = WorkflowInput::Permit { call: Seq(call.0 + 1), answer };
+        assert!(run.input(other).unwrap_err().0.contains("does not wait"));
+        run.input(WorkflowInput::Permit { call, answer }).unwrap();
+        let again = run.input(WorkflowInput::Permit { call, answer });
+        assert!(again.unwrap_err().0.contains("answered already"));
+        if answer == PermissionAnswer::No {
+            assert_eq!(run.wants(), Some(WantedWork::Reply));
+            let reason = run.workflow().refusals().next().unwrap().1.to_owned();
+            assert!(reason.contains("did not permit"), "{reason}");
+            continue;
+        }
+        // The call is planned again, and now nothing is in its way.
+        assert!(matches!(run.wants(), Some(WantedWork::Plan { call: next, .. }) if next == call));
+        let result = Ok(play_in_studio());
+        let planned = WorkflowInput::Planned { call, result, after: Vec::new() };
+        assert_eq!(run.input(planned).unwrap(), Vec::new());
+        let result = Ok(Plan::Answer(json!({ "ok": true })));
+        run.input(WorkflowInput::Planned { call, result, after: Vec::new() }).unwrap();
+        run.requested(4_000);
+        let calls = vec![ToolCall::new("playtest", json!({ "inStudio": true, "seconds": 9 }))];
+        run.input(WorkflowInput::Replied(ModelMessage { calls, ..ModelMessage::default() }))
+            .unwrap();
+        let Some(WantedWork::Plan { call, .. }) = run.wants() else { panic!("no open call") };
+        let lacking = run.workflow().lacking_permission(
+            call,
+            match &play_in_studio() {
+                Plan::Look(request) => request,
+                plan => panic!("{plan:?}"),
+            },
+        );
+        assert_eq!(lacking.is_some(), answer == PermissionAnswer::Once, "{answer:?}");
+    }
+}
+
+#[test]
+fn message_instead_of_an_answer_permits_nothing() {
+    for (text, permitted) in [
+        ("yes", Some(PermissionAnswer::Once)),
+        (" Yes, for this task. ", Some(PermissionAnswer::Task)),
+        ("no", Some(PermissionAnswer::No)),
+        ("yes, but first fix the shop", None),
+    ] {
+        let mut run = run();
+        run.called("playtest", json!({ "inStudio": true }), Ok(play_in_studio()));
+        let message = WorkflowInput::Asked { text: text.to_owned(), attached: Vec::new() };
+        let entries = run.input(message).unwrap();
+        let answers: Vec<_> = entries
+            .iter()
+            .map(|entry| match entry {
+                Entry::PermissionDecided { answer, .. } => Some(*answer),
+                Entry::Asked { .. } => None,
+                entry => panic!("{entry:?}"),
+            })
+            .collect();
+        match permitted {
+            Some(answer) => assert_eq!(answers, [Some(answer)], "{text}"),
+            None => assert_eq!(answers, [Some(PermissionAnswer::No), None], "{text}"),
+        }
+    }
 }
 
 #[test]

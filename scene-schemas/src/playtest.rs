@@ -1,0 +1,148 @@
+//! Playtests in Studio: the permission that they need, what is asked of the plugin, and the output
+//! of the place.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a call may need the permission of a person for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// To play the game in Studio.
+    Playtest,
+}
+
+impl Permission {
+    /// Returns the question to the person.
+    pub fn question(self) -> &'static str {
+        match self {
+            Self::Playtest => {
+                "Play the game in Studio? Its scripts run for real: they can change the place's data \
+                 stores and send requests."
+            }
+        }
+    }
+}
+
+/// A person's answer to a question for a permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionAnswer {
+    /// Yes, for this call.
+    Once,
+    /// Yes, for this call and the later ones of the same task.
+    Task,
+    /// No.
+    No,
+}
+
+impl PermissionAnswer {
+    /// All answers, in the order in which they are offered.
+    pub const ALL: [Self; 3] = [Self::Once, Self::Task, Self::No];
+
+    /// Returns the answer as it is offered.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Once => "Yes, this time",
+            Self::Task => "Yes, for this task",
+            Self::No => "No",
+        }
+    }
+}
+
+/// How the game is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaytestMode {
+    /// The server alone.
+    Run,
+    /// The server and one player.
+    Play,
+}
+
+/// A game to play in Studio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Playtest {
+    /// How the game is played.
+    pub mode: PlaytestMode,
+    /// The seconds after which the game is ended.
+    pub seconds: u32,
+}
+
+/// How a playtest ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaytestEnd {
+    /// Its seconds were over.
+    TimeLimit,
+    /// The person or the game ended it earlier.
+    Ended,
+}
+
+/// The output of a place: of the last playtest, and of the place that is edited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudioOutput {
+    /// The messages, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<OutputMessage>,
+    /// The number of messages in between that were left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u32,
+}
+
+/// A message of the output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputMessage {
+    /// The DataModel that it is from.
+    pub source: OutputSource,
+    /// Its level.
+    pub level: OutputLevel,
+    /// Its text, which may be cut.
+    pub text: String,
+    /// How often it was written in a row.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u32,
+}
+
+/// The DataModel that wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputSource {
+    /// The place that is edited.
+    Edit,
+    /// The server of a playtest.
+    Server,
+    /// A client of a playtest.
+    Client,
+}
+
+/// The level of a message, as in `Enum.MessageType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputLevel {
+    /// `MessageOutput`.
+    Output,
+    /// `MessageInfo`, such as the stack of an error.
+    Info,
+    /// `MessageWarning`.
+    Warning,
+    /// `MessageError`.
+    Error,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
