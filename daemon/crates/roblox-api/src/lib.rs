@@ -3,7 +3,7 @@
 
 mod definitions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -111,6 +111,7 @@ pub struct ApiFacts {
 const CLASSES: &str = include_str!("../data/classes.jsonl");
 const DATATYPES: &str = include_str!("../data/datatypes.jsonl");
 const ENUMS: &str = include_str!("../data/enums.jsonl");
+const UNDOCUMENTED: &str = include_str!("../data/undocumented.txt");
 
 static FACTS: LazyLock<ApiFacts> = LazyLock::new(|| {
     let types = |text| lines(text).map(|it: TypeFacts| (it.name.clone(), it)).collect();
@@ -120,6 +121,15 @@ static FACTS: LazyLock<ApiFacts> = LazyLock::new(|| {
         enums: lines(ENUMS).map(|it: EnumFacts| (it.name.clone(), it)).collect(),
     }
 });
+
+static UNDOCUMENTED_NAMES: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| UNDOCUMENTED.lines().filter(|line| !line.starts_with('#')).collect());
+
+/// Whether Roblox has a class, or a member written as `Class.Member`, that its reference leaves out.
+/// The facts then lack it.
+pub fn is_undocumented(name: &str) -> bool {
+    UNDOCUMENTED_NAMES.contains(name)
+}
 
 /// Reads the lines of the data. A test reads each of them.
 fn lines<T: DeserializeOwned>(text: &str) -> impl Iterator<Item = T> + '_ {
@@ -145,14 +155,15 @@ impl ApiFacts {
 
     /// Returns a member of a class, of its own or inherited, and the class that has it.
     pub fn member(&self, class: &str, name: &str) -> Option<(&TypeFacts, &Member)> {
-        let mut class = self.classes.get(class);
-        while let Some(facts) = class {
-            if let Some(member) = facts.members.iter().find(|it| it.name == name) {
-                return Some((facts, member));
-            }
-            class = facts.inherits.first().and_then(|base| self.classes.get(base));
-        }
-        None
+        self.lineage(class).find_map(|facts| {
+            let member = facts.members.iter().find(|it| it.name == name)?;
+            Some((facts, member))
+        })
+    }
+
+    /// Returns a class and the classes that it inherits from, nearest first.
+    pub fn lineage(&self, class: &str) -> impl Iterator<Item = &TypeFacts> {
+        std::iter::successors(self.classes.get(class), |it| self.classes.get(it.inherits.first()?))
     }
 }
 
@@ -216,5 +227,18 @@ mod tests {
         assert_eq!(facts.classes.len(), CLASSES.lines().count());
         assert_eq!(facts.datatypes.len(), DATATYPES.lines().count());
         assert_eq!(facts.enums.len(), ENUMS.lines().count());
+    }
+
+    #[test]
+    fn undocumented_names_are_not_in_the_reference() {
+        let facts = ApiFacts::get();
+        assert!(UNDOCUMENTED_NAMES.len() > 400);
+        for name in UNDOCUMENTED_NAMES.iter().filter(|name| **name != "VirtualUser") {
+            let is_documented = match name.split_once('.') {
+                Some((class, member)) => facts.member(class, member).is_some(),
+                None => facts.classes.contains_key(*name),
+            };
+            assert!(!is_documented, "{name}");
+        }
     }
 }
