@@ -39,6 +39,8 @@ impl fmt::Display for FindingSeverity {
 pub enum FindingSource {
     Compiler,
     Selene,
+    /// The lints by the facts about Roblox's API.
+    Api,
     Types,
     /// The reader of the lint settings.
     Settings,

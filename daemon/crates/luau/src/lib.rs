@@ -4,6 +4,7 @@
 //! Must not know scenes, edits or proposals, and never runs code.
 
 mod additive;
+mod api_lints;
 mod compile;
 mod finding;
 mod format;

@@ -1,9 +1,9 @@
 //! Lints of scripts that compile: undefined names, unused values, members that Roblox does not
 //! have.
 //!
-//! The lints are selene's. Its Roblox library contains neither enums nor instances. Enums are added
-//! from the reflection database; the members of instances are not checked. Comments such as
-//! `-- selene: allow(unused_variable)` work as in selene.
+//! The lints are selene's, and those of `api_lints` about members of instances. selene's Roblox
+//! library contains neither enums nor instances; enums are added from the reflection database.
+//! Comments such as `-- selene: allow(unused_variable)` work as in selene.
 
 use std::cell::OnceCell;
 use std::panic::catch_unwind;
@@ -14,6 +14,7 @@ use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerDiagnostic};
 use serde_json::{Map, Value as Json, json};
 
+use super::api_lints::{ApiFinding, ApiLint, ApiLints};
 use super::compile;
 use super::finding::{
     FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding, cap_findings,
@@ -66,6 +67,7 @@ const TESTEZ_GLOBALS: [&str; 19] = [
 /// The lints with the settings of a project.
 pub struct SourceLinter {
     checker: Option<Checker<Json>>,
+    api_lints: ApiLints,
     excluded: Vec<GlobSet>,
 }
 
@@ -80,7 +82,7 @@ impl SourceLinter {
     pub fn default_lints() -> Self {
         let checker =
             roblox_library().and_then(|library| settings::default_checker(&STYLE_LINTS, library));
-        Self { checker, excluded: Vec::new() }
+        Self { checker, api_lints: ApiLints::default(), excluded: Vec::new() }
     }
 
     /// The default lints for specs, with the globals of TestEZ.
@@ -93,13 +95,15 @@ impl SourceLinter {
             Some(library_globals)
         });
         let checker = library.and_then(|library| settings::default_checker(&STYLE_LINTS, library));
-        Self { checker, excluded: Vec::new() }
+        Self { checker, api_lints: ApiLints::default(), excluded: Vec::new() }
     }
 
     /// The lints by a project's `selene.toml`, and the findings in that file.
     pub fn from_settings(settings: &LintSettings) -> (Self, Vec<SourceFinding>) {
         let read = settings::read_settings(settings);
-        (Self { checker: read.checker, excluded: read.excluded }, read.findings)
+        let linter =
+            Self { checker: read.checker, api_lints: read.api_lints, excluded: read.excluded };
+        (linter, read.findings)
     }
 
     /// Whether the settings exclude a file. `path` has `/` as separator.
@@ -152,45 +156,62 @@ impl SourceLinter {
             return Vec::new();
         };
         let lines = LineIndex::from_text(source);
-        let mut counted: Vec<(FindingSeverity, CheckerDiagnostic)> = checker
-            .test_on(&ast)
-            .into_iter()
-            .filter_map(|it| Some((lint_severity(&it)?, it)))
-            .collect();
+        let of_selene = checker.test_on(&ast).into_iter().filter_map(LintFinding::from_selene);
+        let of_api = self.api_lints.find(&ast, source).into_iter().map(LintFinding::from_api);
+        let mut counted: Vec<LintFinding> = of_selene.chain(of_api).collect();
         // Computing a column takes time proportional to its line, so cap the findings before
         // converting them.
-        counted.sort_by_key(|(_, it)| it.diagnostic.primary_label.range);
-        let more = cap_findings(&mut counted, |it| it.0);
-        let found = counted.into_iter().map(|(severity, it)| to_finding(severity, it, &lines));
+        counted.sort_by_key(|it| it.range);
+        let more = cap_findings(&mut counted, |it| it.severity);
+        let found = counted.into_iter().map(|it| it.into_finding(&lines));
         let mut found: Vec<SourceFinding> = found.chain(more).collect();
         found.sort_by(|a, b| (a.at, &a.code, &a.message).cmp(&(b.at, &b.code, &b.message)));
         found
     }
 }
 
-fn lint_severity(found: &CheckerDiagnostic) -> Option<FindingSeverity> {
-    match found.severity {
-        Counts::Allow => None,
-        Counts::Warning => Some(FindingSeverity::Warning),
-        Counts::Error => Some(FindingSeverity::Error),
-    }
+/// A finding by bytes, before its line is known.
+struct LintFinding {
+    severity: FindingSeverity,
+    finder: FindingSource,
+    code: String,
+    message: String,
+    notes: Vec<String>,
+    range: (usize, usize),
 }
 
-fn to_finding(
-    severity: FindingSeverity,
-    found: CheckerDiagnostic,
-    lines: &LineIndex<'_>,
-) -> SourceFinding {
-    let it = found.diagnostic;
-    let (start, end) = it.primary_label.range;
-    let label = it.primary_label.message.filter(|message| *message != it.message);
-    SourceFinding {
-        severity,
-        finder: FindingSource::Selene,
-        code: it.code.to_owned(),
-        message: it.message,
-        notes: label.into_iter().chain(it.notes).collect(),
-        at: lines.span_from_bytes((start as usize, end as usize)),
+impl LintFinding {
+    fn from_selene(found: CheckerDiagnostic) -> Option<Self> {
+        let severity = match found.severity {
+            Counts::Allow => return None,
+            Counts::Warning => FindingSeverity::Warning,
+            Counts::Error => FindingSeverity::Error,
+        };
+        let it = found.diagnostic;
+        if ApiLint::is_unknown_to_selene(it.code, &it.message) {
+            return None;
+        }
+        let (start, end) = it.primary_label.range;
+        let label = it.primary_label.message.filter(|message| *message != it.message);
+        Some(Self {
+            severity,
+            finder: FindingSource::Selene,
+            code: it.code.to_owned(),
+            message: it.message,
+            notes: label.into_iter().chain(it.notes).collect(),
+            range: (start as usize, end as usize),
+        })
+    }
+
+    fn from_api(found: ApiFinding) -> Self {
+        let ApiFinding { severity, lint, message, range } = found;
+        let code = lint.name().to_owned();
+        Self { severity, finder: FindingSource::Api, code, message, notes: Vec::new(), range }
+    }
+
+    fn into_finding(self, lines: &LineIndex<'_>) -> SourceFinding {
+        let Self { severity, finder, code, message, notes, range } = self;
+        SourceFinding { severity, finder, code, message, notes, at: lines.span_from_bytes(range) }
     }
 }
 

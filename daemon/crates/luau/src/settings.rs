@@ -12,6 +12,7 @@ use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerConfig, CheckerErrorProblem, LintVariation, lint_exists};
 use serde_json::{Map, Value as Json};
 
+use super::api_lints::{ApiLint, ApiLints};
 use super::finding::{FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding};
 use super::lint::roblox_library;
 
@@ -47,13 +48,17 @@ fn is_builtin_library(name: &str) -> bool {
 /// The readable part of a `selene.toml`, and what is wrong with it.
 pub(super) struct LintConfig {
     pub(super) checker: Option<Checker<Json>>,
+    pub(super) api_lints: ApiLints,
     pub(super) excluded: Vec<GlobSet>,
     pub(super) findings: Vec<SourceFinding>,
 }
 
 pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
-    let mut reader =
-        SettingsReader { lines: LineIndex::from_text(&settings.text), findings: Vec::new() };
+    let mut reader = SettingsReader {
+        lines: LineIndex::from_text(&settings.text),
+        findings: Vec::new(),
+        api_lints: ApiLints { is_off: true, ..ApiLints::default() },
+    };
     let table = match toml::from_str::<toml::Table>(&settings.text) {
         Ok(table) => table,
         Err(error) => {
@@ -81,12 +86,14 @@ pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
     config.std = Some(std.to_owned());
     let library = reader.read_library(std, &settings.libraries);
     let checker = reader.build_checker(config, &library);
-    LintConfig { checker, excluded, findings: reader.findings }
+    LintConfig { checker, api_lints: reader.api_lints, excluded, findings: reader.findings }
 }
 
 struct SettingsReader<'a> {
     lines: LineIndex<'a>,
     findings: Vec<SourceFinding>,
+    /// Off until Roblox's library is read.
+    api_lints: ApiLints,
 }
 
 impl SettingsReader<'_> {
@@ -133,6 +140,10 @@ impl SettingsReader<'_> {
                     continue;
                 }
             };
+            if let Some(lint) = ApiLint::from_name(name) {
+                self.api_lints.variations.push((lint, variation));
+                continue;
+            }
             if !lint_exists(name) {
                 let text = format!("selene.toml names the lint `{name}`, which does not exist");
                 self.report(FindingSeverity::Warning, self.find_word(name), text);
@@ -177,7 +188,12 @@ impl SettingsReader<'_> {
                 library = Some(part);
             }
         }
-        library.or_else(roblox_library).unwrap_or_default()
+        library.or_else(|| self.read_roblox_library()).unwrap_or_default()
+    }
+
+    fn read_roblox_library(&mut self) -> Option<StandardLibrary> {
+        self.api_lints.is_off = false;
+        roblox_library()
     }
 
     fn read_library_part(
@@ -186,7 +202,7 @@ impl SettingsReader<'_> {
         files: &HashMap<String, String>,
     ) -> Option<StandardLibrary> {
         if name == "roblox" {
-            return roblox_library();
+            return self.read_roblox_library();
         }
         if is_builtin_library(name) {
             return StandardLibrary::from_name(name);
@@ -211,7 +227,7 @@ impl SettingsReader<'_> {
             Ok(mut library) => {
                 let base = library.base.clone().filter(|base| *base != name);
                 match base.as_deref() {
-                    Some("roblox") => library.extend(roblox_library()?),
+                    Some("roblox") => library.extend(self.read_roblox_library()?),
                     Some(base) if is_builtin_library(base) => {
                         library.extend(StandardLibrary::from_name(base)?);
                     }
