@@ -81,8 +81,7 @@ fn passes(name: &str, args: &GetApiArgs) -> bool {
 
 /// Returns the classes that a class inherits from, nearest first.
 fn ancestors<'f>(facts: &'f ApiFacts, of: &'f TypeFacts) -> impl Iterator<Item = &'f TypeFacts> {
-    let above = |it: &&'f TypeFacts| facts.classes.get(it.inherits.first()?);
-    std::iter::successors(above(&of), move |it| above(it))
+    facts.lineage(&of.name).skip(1)
 }
 
 fn describe_type(facts: &ApiFacts, found: &TypeFacts, args: &GetApiArgs) -> Json {
