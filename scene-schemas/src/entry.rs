@@ -172,14 +172,14 @@ pub enum Entry {
     PermissionRequested {
         /// The call that needs it.
         call: Seq,
-        /// The permission.
+        /// What it needs the permission for.
         permission: Permission,
     },
     /// A person gave the permission that a call needs, or refused it.
     PermissionDecided {
         /// The call that needs it.
         call: Seq,
-        /// The person's answer.
+        /// What the person answered.
         answer: PermissionAnswer,
     },
     /// A call was answered without changing the place.
@@ -550,7 +550,7 @@ pub enum AttachmentSnapshot {
     },
     /// The output of the place in Studio.
     Output {
-        /// The output.
+        /// The newest messages when it was attached.
         output: StudioOutput,
     },
 }

@@ -28,11 +28,11 @@ impl Permission {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionAnswer {
-    /// Yes, for this call.
+    /// Yes, but for this call only.
     Once,
     /// Yes, for this call and the later ones of the same task.
     Task,
-    /// No.
+    /// No, neither for this call nor for others.
     No,
 }
 
@@ -54,7 +54,7 @@ impl PermissionAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaytestMode {
-    /// The server alone.
+    /// The server, without any player.
     Run,
     /// The server and one player.
     Play,
@@ -98,7 +98,7 @@ pub struct StudioOutput {
 pub struct OutputMessage {
     /// The DataModel that it is from.
     pub source: OutputSource,
-    /// Its level.
+    /// How severe it is.
     pub level: OutputLevel,
     /// Its text, which may be cut.
     pub text: String,
@@ -123,13 +123,13 @@ pub enum OutputSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputLevel {
-    /// `MessageOutput`.
+    /// `MessageOutput`: what was printed.
     Output,
     /// `MessageInfo`, such as the stack of an error.
     Info,
-    /// `MessageWarning`.
+    /// `MessageWarning`: what `warn` wrote.
     Warning,
-    /// `MessageError`.
+    /// `MessageError`: an error of a script.
     Error,
 }
 

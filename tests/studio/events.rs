@@ -11,11 +11,12 @@ use axum::http::Uri;
 use axum::{Json as Body, Router};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
-    Event, EventRecord, FailureKind, PollResponse, ProposalCard, ProposalStatus, SceneReceipt,
-    SessionId, Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState, WorkflowView,
-    Workflows, openapi_document,
+    Event, EventRecord, FailureKind, OfferedPermission, PollResponse, ProposalCard, ProposalStatus,
+    SceneReceipt, SessionId, Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState,
+    WorkflowView, Workflows, openapi_document,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
+use scene_schemas::playtest::PermissionAnswer;
 use scene_schemas::proposal::{Change, Class, Conflict, Mode, Passage, Preview, Row};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Signals, Studio};
@@ -365,6 +366,26 @@ fn of_the_model() -> Vec<Case> {
     ]
 }
 
+fn of_permissions() -> Vec<Case> {
+    let answers = PermissionAnswer::ALL.into_iter();
+    let offered =
+        |answer: PermissionAnswer| OfferedPermission { answer, label: answer.label().to_owned() };
+    let question = text("Play the game in Studio?");
+    let call = Seq(7);
+    vec![
+        (
+            Event::PermissionRequested { call, question, answers: answers.map(offered).collect() },
+            &["Play the game in Studio?", "Yes, this time", "Yes, for this task", "No"],
+            &[],
+        ),
+        (
+            Event::PermissionDecided { call, answer: PermissionAnswer::Task },
+            &["You permitted to play the game, for this task."],
+            &["Yes, this time", "No"],
+        ),
+    ]
+}
+
 fn of_errors() -> Vec<Case> {
     vec![
         (
@@ -415,6 +436,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all.extend(of_tools());
     all.extend(of_proposals());
     all.extend(of_the_model());
+    all.extend(of_permissions());
     all.extend(of_errors());
     all.push((
         Event::ClientDisconnected { client: text("claude-code") },

@@ -273,7 +273,7 @@ fn game_ends_with_the_task_that_plays_it() {
     until_there(studio, "Stop");
     click(studio, "Stop");
     game.until(&desk, "the end of the game", |studio| studio.started_test().is_none());
-    // The next task is asked anew.
+    // The next task needs a permission of its own.
     let next = Agent::of(&desk);
     let call = answered(studio, &next.calls("2", "playtest", play_args(1, 1)));
     assert_eq!(call["outcome"]["state"], "needs_permission", "{call}");
@@ -292,7 +292,7 @@ fn studio_that_plays_no_game_and_wrong_arguments_are_refused_in_words() {
     assert!(refused("2", play_args(1, 2)).contains("at most 1 player can join, not 2"));
     let call = answered(studio, &agent.calls("3", "playtest", play_args(1, 1)));
     let became = agent.became(&call);
-    // A playtest of the user's is running.
+    // The user has started one.
     eval(
         studio,
         "task.spawn(function() game:GetService('StudioTestService'):ExecuteRunModeAsync({}) end)",

@@ -44,14 +44,12 @@ impl OutcomeFacts {
             Entry::Answered { call, .. } => {
                 self.note_call(*call, CallFact::Outcome(Now::Answered), order);
             }
-            Entry::Refused { call, .. } => {
+            Entry::Refused { call, .. }
+            | Entry::PermissionDecided { call, answer: PermissionAnswer::No } => {
                 self.note_call(*call, CallFact::Outcome(Now::Refused), order);
             }
             Entry::Questioned { call, .. } | Entry::PermissionRequested { call, .. } => {
                 self.note_call(*call, CallFact::Outcome(Now::Waiting), order);
-            }
-            Entry::PermissionDecided { call, answer: PermissionAnswer::No } => {
-                self.note_call(*call, CallFact::Outcome(Now::Refused), order);
             }
             Entry::Proposed { call, proposal, .. } => {
                 self.note_call(*call, CallFact::Proposed(record.seq), order);

@@ -57,7 +57,7 @@ pub enum Attachment {
     },
     /// The output of the place in Studio.
     Output {
-        /// The output.
+        /// The newest messages, as the widget has them.
         output: StudioOutput,
     },
     /// A file of the person's: an image or a text.
@@ -75,7 +75,7 @@ pub enum Attachment {
 pub struct PermissionDecision {
     /// The call that needs the permission.
     pub call: Seq,
-    /// The answer.
+    /// What the person answers.
     pub answer: PermissionAnswer,
 }
 

@@ -93,7 +93,7 @@ pub enum Event {
     PermissionDecided {
         /// The ledger position of the call.
         call: Seq,
-        /// The person's answer.
+        /// What the person answered.
         answer: PermissionAnswer,
     },
     /// The workflow waits for something. Transient.
@@ -258,7 +258,7 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedPermission {
-    /// The answer.
+    /// The answer that it stands for.
     pub answer: PermissionAnswer,
     /// The answer as text, for a button.
     pub label: String,

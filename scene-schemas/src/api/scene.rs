@@ -312,7 +312,7 @@ pub enum PluginAnswer {
     Revealed {},
     /// The output of the place.
     Output {
-        /// The output.
+        /// The newest messages that were asked for.
         output: StudioOutput,
     },
     /// The game was played.

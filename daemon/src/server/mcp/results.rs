@@ -85,8 +85,8 @@ fn structured_result(text: String, content: Json) -> CallToolResult {
 fn outcome_word(became: &AgentCallOutcome) -> &'static str {
     match became {
         AgentCallOutcome::Working {} => "working",
-        AgentCallOutcome::NeedsPermission { .. } => "pending",
-        AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => "pending",
+        AgentCallOutcome::NeedsPermission { .. }
+        | AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => "pending",
         AgentCallOutcome::Pending { .. } => "approved",
         AgentCallOutcome::Done { applied: None, .. } => "answered",
         AgentCallOutcome::Done { applied: Some(_), .. } => "applied",

@@ -273,18 +273,15 @@ fn user_request(
     if text.trim().is_empty() {
         return refuse!("The message is empty.");
     }
-    let message = |text| Entry::Asked { text, attached };
-    Ok(match workflow.requested_permission() {
-        None => vec![message(text)],
-        // A message instead of an answer permits nothing.
-        Some((call, _)) => match parse_permission(&text) {
-            Some(answer) => vec![Entry::PermissionDecided { call, answer }],
-            None => {
-                let answer = PermissionAnswer::No;
-                vec![Entry::PermissionDecided { call, answer }, message(text)]
-            }
-        },
-    })
+    let Some((call, _)) = workflow.requested_permission() else {
+        return Ok(vec![Entry::Asked { text, attached }]);
+    };
+    if let Some(answer) = parse_permission(&text) {
+        return Ok(vec![Entry::PermissionDecided { call, answer }]);
+    }
+    // A message instead of an answer permits nothing.
+    let answer = PermissionAnswer::No;
+    Ok(vec![Entry::PermissionDecided { call, answer }, Entry::Asked { text, attached }])
 }
 
 /// Reads an offered answer that was typed.

@@ -102,9 +102,9 @@ pub struct Workflow {
 enum PlaytestPermission {
     #[default]
     None,
-    /// For one call.
+    /// For the call at this position.
     Call(Seq),
-    /// For all calls.
+    /// For every call of the workflow.
     All,
 }
 

@@ -104,7 +104,7 @@ pub(super) fn collect_uses<'s>(ast: &Ast, source: &'s str) -> CollectedUses<'s> 
 
 /// A piece of the source with its range.
 #[derive(Clone, Copy)]
-struct SourcePiece<'s> {
+struct TokenPiece<'s> {
     text: &'s str,
     range: ByteRange,
 }
@@ -125,15 +125,15 @@ impl<'s> InstanceValue<'s> {
 }
 
 impl<'s> UseCollector<'s> {
-    fn piece(&self, token: &TokenReference) -> SourcePiece<'s> {
+    fn piece(&self, token: &TokenReference) -> TokenPiece<'s> {
         let token = token.token();
         let range = (token.start_position().bytes(), token.end_position().bytes());
-        SourcePiece { text: self.source.get(range.0..range.1).unwrap_or_default(), range }
+        TokenPiece { text: self.source.get(range.0..range.1).unwrap_or_default(), range }
     }
 
     /// The content of a string without escapes.
-    fn string_piece(&self, token: &TokenReference) -> Option<SourcePiece<'s>> {
-        let SourcePiece { text, range: (start, end) } = self.piece(token);
+    fn string_piece(&self, token: &TokenReference) -> Option<TokenPiece<'s>> {
+        let TokenPiece { text, range: (start, end) } = self.piece(token);
         let quotes = match text.as_bytes() {
             [b'"', .., b'"'] | [b'\'', .., b'\''] => 1,
             [b'[', b'[', .., b']', b']'] => 2,
@@ -141,11 +141,11 @@ impl<'s> UseCollector<'s> {
         };
         let text = text.get(quotes..text.len() - quotes)?;
         let is_plain = !text.contains(['\\', '\r', '\n']);
-        is_plain.then_some(SourcePiece { text, range: (start + quotes, end - quotes) })
+        is_plain.then_some(TokenPiece { text, range: (start + quotes, end - quotes) })
     }
 
     /// The first argument of a call, if it is a string without escapes.
-    fn string_argument(&self, args: &FunctionArgs) -> Option<SourcePiece<'s>> {
+    fn string_argument(&self, args: &FunctionArgs) -> Option<TokenPiece<'s>> {
         match args {
             FunctionArgs::String(token) => self.string_piece(token),
             FunctionArgs::Parentheses { arguments, .. } => match arguments.iter().next()? {
@@ -157,7 +157,7 @@ impl<'s> UseCollector<'s> {
     }
 
     /// The name of a member: `.Name` or `["Name"]`.
-    fn member_piece(&self, index: &Index) -> Option<SourcePiece<'s>> {
+    fn member_piece(&self, index: &Index) -> Option<TokenPiece<'s>> {
         match index {
             Index::Dot { name, .. } => Some(self.piece(name)),
             Index::Brackets { expression: Expression::String(token), .. } => {
@@ -251,7 +251,7 @@ impl<'s> UseCollector<'s> {
         args: &FunctionArgs,
         is_recorded: bool,
     ) -> Option<InstanceValue<'s>> {
-        let SourcePiece { text: class, range } = self.string_argument(args)?;
+        let TokenPiece { text: class, range } = self.string_argument(args)?;
         if is_recorded {
             self.uses.classes.push(ClassUse { class, range, receiver: None });
         }
@@ -261,7 +261,7 @@ impl<'s> UseCollector<'s> {
     fn read_method_call(
         &mut self,
         receiver: InstanceValue<'s>,
-        method: SourcePiece<'s>,
+        method: TokenPiece<'s>,
         args: &FunctionArgs,
         is_recorded: bool,
     ) -> Option<InstanceValue<'s>> {
@@ -271,7 +271,7 @@ impl<'s> UseCollector<'s> {
         if !SERVICE_GETTERS.contains(&method.text) {
             return None;
         }
-        let SourcePiece { text: class, range } = self.string_argument(args)?;
+        let TokenPiece { text: class, range } = self.string_argument(args)?;
         if is_recorded && method.text == "GetService" {
             self.uses.classes.push(ClassUse { class, range, receiver: Some(receiver.clone()) });
         }
@@ -281,10 +281,10 @@ impl<'s> UseCollector<'s> {
     fn record_use(
         &mut self,
         value: InstanceValue<'s>,
-        member: SourcePiece<'s>,
+        member: TokenPiece<'s>,
         kind: MemberUseKind,
     ) {
-        let SourcePiece { text: name, range } = member;
+        let TokenPiece { text: name, range } = member;
         self.uses.members.push(MemberUse { value, name, range, kind });
     }
 

@@ -277,10 +277,10 @@ fn first_game_in_studio_needs_permission_which_may_be_for_the_task() {
         };
         assert_eq!(run.wants(), Some(WantedWork::Answer(call)), "no model is asked meanwhile");
         let other = WorkflowInput::Permit { call: Seq(call.0 + 1), answer };
-        assert!(run.input(other).unwrap_err().0.contains("does not wait"));
+        assert!(run.input(other).unwrap_err().contains("does not wait"));
         run.input(WorkflowInput::Permit { call, answer }).unwrap();
         let again = run.input(WorkflowInput::Permit { call, answer });
-        assert!(again.unwrap_err().0.contains("answered already"));
+        assert!(again.unwrap_err().contains("answered already"));
         if answer == PermissionAnswer::No {
             assert_eq!(run.wants(), Some(WantedWork::Reply));
             let reason = run.workflow().refusals().next().unwrap().1.to_owned();
