@@ -19,6 +19,7 @@ mod merged;
 #[cfg(unix)]
 mod model;
 mod now;
+mod permission;
 mod phone;
 #[cfg(unix)]
 mod streamed;

@@ -1,6 +1,7 @@
 //! An MCP client beside Studio: its calls read from the mirror and from Studio, its changes are
 //! cards in the widget, and it receives their outcome.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -20,7 +21,12 @@ pub(super) struct Agent {
 
 impl Agent {
     pub(super) fn of(desk: &Desk) -> Self {
-        Self { port: desk.daemon.port, token: Daemon::agent_token(desk.home.path()) }
+        Self::at(desk.daemon.port, desk.home.path())
+    }
+
+    /// An agent of the daemon that has this home.
+    pub(super) fn at(port: u16, home: &Path) -> Self {
+        Self { port, token: Daemon::agent_token(home) }
     }
 
     fn send(&self, method: &'static str, path: String, body: Json) -> Receiver<Json> {

@@ -14,6 +14,7 @@ use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 use vector_tests::{printed, repository, vectors};
 
+use super::agent::{Agent, answered};
 use super::{click, load, object, until, until_shown, until_there};
 
 const WIDGET: &str = "Vector";
@@ -192,6 +193,14 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     album.take(&studio, "fails");
     click(&studio, "Reject");
     until(&studio, "the end", |studio| !super::shows(studio, "Stop"));
+    let agent = Agent::at(daemon.port, home.path());
+    let call = agent.calls("1", "playtest", json!({ "inStudio": true, "seconds": 10 }));
+    assert_eq!(answered(&studio, &call)["outcome"]["state"], "needs_permission");
+    until_there(&studio, "Permit:no");
+    until_shown(&studio, "Waiting for your decision");
+    album.take(&studio, "permission");
+    click(&studio, "Permit:no");
+    until_shown(&studio, "You did not permit to play the game.");
     let backdoor = "local all = getfenv()\nrequire(7132546)\n";
     studio.register_asset("rbxassetid://123", Ok(&super::assets::asset(backdoor)));
     super::ask(&studio, "insert asset 123 into game.Workspace");
