@@ -18,6 +18,7 @@ mod place;
 mod play;
 mod reflection;
 mod scene;
+mod space;
 mod specs;
 
 pub use engine::{Engine, EngineExtension, EngineFile};

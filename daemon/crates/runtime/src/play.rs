@@ -1,7 +1,6 @@
 //! Plays a game on a scene: its server and its clients, on a clock that jumps. The scene itself is
 //! never changed.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -13,17 +12,17 @@ use vector_core::play::{
     StepResult,
 };
 use vector_core::run::RunOutcome;
-use vector_place::reflection::is_a;
-use vector_place::{Node, Scene, StoredVariant};
+use vector_place::Scene;
 
-use crate::boxes::{Bounds, BoxIndex};
 use crate::engine::{Engine, EngineExtension, EngineFile};
 use crate::json;
 use crate::meter::{Meter, StopSignal};
 use crate::scene::{FRAME, Handles, MAX_LINE, MAX_LINES, call, is_out_of_memory, open_scene};
+use crate::space::{SPACE, Space, open_space};
 
 /// What a game needs beside the engine.
 pub(crate) const GAME: &[EngineFile] = &[
+    SPACE,
     ("peers", include_str!("luau/game/peers.luau")),
     ("scripts", include_str!("luau/game/scripts.luau")),
     ("remotes", include_str!("luau/game/remotes.luau")),
@@ -84,12 +83,12 @@ pub fn play_scene(
     let meter = Rc::new(Meter::new(limits.real).with_stop(stop).with_most_units(limits.steps));
     let extension = EngineExtension { classes: &[], place: GAME };
     let handles = Handles::new(scene);
-    let world = World::new(&handles);
+    let space = Space::new(&handles);
     let engine =
         Engine::start(&meter, extension, |_, _| Ok(())).map_err(|error| error.to_string())?;
     let played = engine.lua.scope(|scope| {
         engine.lua.set_memory_limit(limits.memory)?;
-        open_game(&engine, scope, &world, &meter)?;
+        open_game(&engine, scope, &space, &meter)?;
         let at = Rc::clone(&meter);
         let stopped_at = move |_: &Lua, ()| {
             Ok(at.take_stopped_at().map(|at| format!("{at}: ")).unwrap_or_default())
@@ -111,28 +110,11 @@ pub fn play_scene(
 pub(crate) fn open_game<'scope, 'env: 'scope>(
     engine: &'env Engine,
     scope: &'scope Scope<'scope, 'env>,
-    world: &'env World<'_, '_>,
+    space: &'env Space<'_, '_>,
     meter: &'env Meter,
 ) -> mlua::Result<()> {
-    let (native, handles) = (&engine.native, world.handles);
-    let set = |_: &Lua, (key, a, b, c, d, e, f): (u32, f32, f32, f32, f32, f32, f32)| {
-        let bounds = Bounds { low: [a, b, c], high: [d, e, f] };
-        world.with_index(|index| index.set(key, bounds));
-        Ok(())
-    };
-    native.set("boxes_set", scope.create_function(set)?)?;
-    let remove = |_: &Lua, key: u32| {
-        world.with_index(|index| index.remove(key));
-        Ok(())
-    };
-    native.set("boxes_remove", scope.create_function(remove)?)?;
-    let near = |_: &Lua, (a, b, c, d, e, f): (f32, f32, f32, f32, f32, f32)| {
-        let bounds = Bounds { low: [a, b, c], high: [d, e, f] };
-        let found = world.with_index(|index| index.near(&bounds));
-        meter.charge(found.len());
-        Ok(found)
-    };
-    native.set("boxes_near", scope.create_function(near)?)?;
+    let (native, handles) = (&engine.native, space.handles);
+    open_space(engine, scope, space, meter)?;
     let of_class = |_: &Lua, class: String| Ok(handles.of_class(&class));
     native.set("scene_of_class", scope.create_function(of_class)?)?;
     let scripts = |_: &Lua, ()| Ok(handles.of_class("BaseScript"));
@@ -156,68 +138,6 @@ pub fn has_members(members: &[(&str, &str)]) -> Result<Vec<bool>, String> {
         members.iter().map(has).collect::<mlua::Result<Vec<bool>>>()
     };
     look().map_err(|error| error.to_string())
-}
-
-/// Where the parts of the world are.
-pub(crate) struct World<'h, 's> {
-    handles: &'h Handles<'s>,
-    /// Filled when a script first needs it.
-    index: RefCell<Option<BoxIndex>>,
-}
-
-impl<'h, 's> World<'h, 's> {
-    pub(crate) fn new(handles: &'h Handles<'s>) -> Self {
-        Self { handles, index: RefCell::default() }
-    }
-
-    fn with_index<T>(&self, act: impl FnOnce(&mut BoxIndex) -> T) -> T {
-        act(self.index.borrow_mut().get_or_insert_with(|| index_parts(self.handles)))
-    }
-}
-
-/// The boxes of the parts that the scene has in its world.
-fn index_parts(handles: &Handles<'_>) -> BoxIndex {
-    let scene = handles.scene;
-    let mut index = BoxIndex::default();
-    let is_workspace = |it: &Node| scene.class(*it) == "Workspace";
-    let Some(workspace) = scene.children(scene.root()).find(is_workspace) else {
-        return index;
-    };
-    for node in scene.descendants(workspace) {
-        let class = scene.class(node);
-        if class != "Terrain" && is_a(class, "BasePart") {
-            index.set(handles.handle(node), part_bounds(scene, node));
-        }
-    }
-    index
-}
-
-fn part_bounds(scene: &Scene, node: Node) -> Bounds {
-    let stored = |names: &[&str]| {
-        names.iter().find_map(|name| match scene.stored_property(node, name)? {
-            StoredVariant::Value(value) => Some(value),
-            StoredVariant::Reference(_) => None,
-        })
-    };
-    let (at, sides) = match stored(&["CFrame"]).as_deref() {
-        Some(rbx_types::Variant::CFrame(frame)) => {
-            let rows = frame.orientation;
-            (frame.position, [rows.x, rows.y, rows.z].map(|it| [it.x, it.y, it.z]))
-        }
-        _ => (rbx_types::Vector3::new(0.0, 0.0, 0.0), [[1., 0., 0.], [0., 1., 0.], [0., 0., 1.]]),
-    };
-    let size = match stored(&["Size", "size"]).as_deref() {
-        Some(rbx_types::Variant::Vector3(size)) => [size.x, size.y, size.z],
-        _ => [4.0, 1.2, 2.0],
-    };
-    let center = [at.x, at.y, at.z];
-    let reach = sides.map(|row| {
-        row.iter().zip(size).map(|(turned, size)| turned.abs() * size / 2.0).sum::<f32>()
-    });
-    Bounds {
-        low: std::array::from_fn(|axis| center[axis] - reach[axis]),
-        high: std::array::from_fn(|axis| center[axis] + reach[axis]),
-    }
 }
 
 struct Game<'g, 's> {

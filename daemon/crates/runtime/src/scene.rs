@@ -13,6 +13,7 @@ use vector_place::{Node, Scene, StoredVariant};
 
 use crate::engine::{Engine, EngineExtension};
 use crate::meter::{Meter, StopSignal};
+use crate::space::{SPACE, Space, open_space};
 use crate::{changes, convert, json};
 
 /// What a run may use.
@@ -53,12 +54,16 @@ pub fn run_script(
     let began = Instant::now();
     let stop = StopSignal::new(move || is_cancelled() || began.elapsed() > limits.real);
     let meter = Rc::new(Meter::new(limits.real).with_stop(stop));
-    let none = EngineExtension { classes: &[], place: &[] };
-    let engine = Engine::start(&meter, none, |_, _| Ok(())).map_err(|error| error.to_string())?;
+    let extension = EngineExtension { classes: &[], place: &[SPACE] };
+    let engine =
+        Engine::start(&meter, extension, |_, _| Ok(())).map_err(|error| error.to_string())?;
     let handles = Handles::new(scene);
+    let space = Space::new(&handles);
     let run = engine.lua.scope(|scope| {
         engine.lua.set_memory_limit(limits.memory)?;
         open_scene(&engine, scope, &handles)?;
+        open_space(&engine, scope, &space, &meter)?;
+        call::<()>(&engine, "watchSpace", ())?;
         drive(&engine, &handles, request, limits, &meter)
     });
     match run {

@@ -211,3 +211,68 @@ fn modules_are_required_by_instance_and_by_path() {
     let error = value("return require('./Price')").unwrap_err();
     assert!(error.contains("require by a path works only in a script"), "{error}");
 }
+
+#[test]
+fn rays_and_regions_find_the_parts_of_the_scene_and_those_of_the_run() {
+    let place = |voxels: &str| {
+        let xml = format!(
+            r#"<roblox version="4"><Item class="Workspace" referent="0"><Properties>
+            <string name="Name">Workspace</string></Properties>
+            <Item class="Part" referent="1"><Properties><string name="Name">Floor</string>
+            <Vector3 name="size"><X>100</X><Y>2</Y><Z>100</Z></Vector3></Properties></Item>
+            <Item class="Terrain" referent="2"><Properties>
+            <BinaryString name="SmoothGrid">{voxels}</BinaryString></Properties></Item>
+            </Item></roblox>"#
+        );
+        Scene::decode(xml.as_bytes()).unwrap()
+    };
+    let scene = place("AQU=");
+    let source = "
+        local function hit(x)
+            local found = workspace:Raycast(Vector3.new(x, 50, 0), Vector3.new(0, -100, 0))
+            return if found then `{found.Instance.Name} {found.Position.Y} {found.Normal.Y}` else 'nothing'
+        end
+        local crate = Instance.new('Part')
+        crate.Name, crate.Size, crate.Position = 'Crate', Vector3.new(4, 4, 4), Vector3.new(10, 3, 0)
+        crate.Parent = workspace
+        local model = Instance.new('Model')
+        crate:Clone().Parent = model
+        model.Crate.Name, model.Parent = 'Inner', workspace
+        model.Inner.Position = Vector3.new(20, 3, 0)
+        local lines = { hit(0), hit(10), hit(20), hit(60) }
+        crate.Position += Vector3.new(0, 5, 0)
+        table.insert(lines, hit(10))
+        crate.Parent = nil
+        table.insert(lines, hit(10))
+        model:Destroy()
+        table.insert(lines, hit(20))
+        workspace.Floor.Size = Vector3.new(200, 2, 100)
+        table.insert(lines, hit(60))
+        local near = workspace:GetPartBoundsInRadius(Vector3.new(0, 10, 0), 9.5)
+        table.insert(lines, #near)
+        return lines";
+    let outcome = run(&scene, source);
+    let expected = json!([
+        "Floor 1 1",
+        "Crate 5 1",
+        "Inner 5 1",
+        "nothing",
+        "Crate 10 1",
+        "Floor 1 1",
+        "Floor 1 1",
+        "Floor 1 1",
+        1,
+    ]);
+    assert_eq!(outcome.result, Ok(expected));
+    assert_eq!(outcome.not_in_runtime, Vec::<String>::new());
+    // Rays see no terrain, and the outcome says so once.
+    let scene = place("AQV2b3hlbHM=");
+    let told = ["terrain: rays and regions find parts only"];
+    assert_eq!(run(&scene, source).not_in_runtime, told);
+    assert_eq!(run(&scene, "return 1").not_in_runtime, Vec::<String>::new());
+    // A model file has no workspace, and so nothing to find.
+    let model = Scene::empty(vector_place::FileFormat::Xml);
+    let source = "return workspace:Raycast(Vector3.zero, Vector3.one) == nil";
+    let outcome = run(&model, source);
+    assert!(outcome.result == Ok(json!(true)) || outcome.result.is_err(), "{:?}", outcome.result);
+}

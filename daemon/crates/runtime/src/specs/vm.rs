@@ -13,8 +13,9 @@ use vector_place::{Node, Scene};
 use super::{GRACE, JestProject, SpecClock, SpecLimits, SpecProgress, SpecRun, send_progress};
 use crate::engine::{Engine, EngineExtension, EngineFile};
 use crate::meter::{Meter, StopSignal};
-use crate::play::{GAME, World, open_game};
+use crate::play::{GAME, open_game};
 use crate::scene::{FRAME, Handles, call, is_out_of_memory};
+use crate::space::Space;
 
 /// What specs need beside a game.
 const SPECS: &[EngineFile] = &[
@@ -190,13 +191,13 @@ fn with_vm(
     let engine =
         Engine::start(&meter, extension, |_, _| Ok(())).map_err(|error| vm_failure(&error))?;
     let handles = Handles::new(scene);
-    let world = World::new(&handles);
+    let space = Space::new(&handles);
     let mut end = Ok(());
     let run = engine.lua.scope(|scope| {
         let options: Table = engine.table.get("options")?;
         options.set("maxLines", MAX_LINES)?;
         options.set("maxLine", MAX_LINE)?;
-        open_game(&engine, scope, &world, &meter)?;
+        open_game(&engine, scope, &space, &meter)?;
         call::<()>(&engine, "openSpec", ())?;
         meter.set_stops_engine(true);
         end = act(&SpecVm {
