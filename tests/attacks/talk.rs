@@ -170,6 +170,21 @@ attacks! { served: true;
         |ground| all_wait(ground, &BACKDOORS.map(|source| {
             ("write_script", json!({ "path": "game.Workspace.Main", "source": source }))
         }));
+    a_game_that_nobody_permitted: Agent, "plays the game in Studio in mode dangerous, and permits it itself"
+        => Instead("the person is asked in every mode; 401 `unauthorized`"),
+        |ground| {
+            ground.choose(&json!({ "mode": "dangerous" }));
+            let view = called(ground, 0, "playtest", &json!({ "inStudio": true }));
+            assert_eq!(view["outcome"]["state"], "needs_permission", "{view}");
+            let path = format!("/api/workflows/{}/permission", view["workflow"]);
+            for answer in ["once", "task", "yes"] {
+                let refused = ground.agent("POST", &path, &json!({ "call": view["call"], "answer": answer }));
+                assert_eq!((refused.status, &refused.body["kind"]), (401, &json!("unauthorized")));
+            }
+            let became = ground.agent("GET", &format!("/api/agents/calls/{}", view["call"]), &Json::Null).ok();
+            assert_eq!(became["outcome"]["state"], "needs_permission", "{became}");
+            vec![Seen::Instead]
+        };
     backdoors_in_new_scripts: Agent, "brings backdoors in new scripts and deep within new models, in mode dangerous"
         => Instead("each waits for the person, who has to say yes twice"),
         |ground| all_wait(ground, &BACKDOORS.map(|source| {

@@ -4,6 +4,7 @@ mod agents;
 mod first;
 mod left;
 mod lost;
+mod playtest;
 mod raw;
 mod refused;
 mod sdk;

@@ -263,20 +263,39 @@ fn permission_for_one_call_is_asked_again_and_can_be_refused() {
 
 #[test]
 fn game_ends_with_the_task_that_plays_it() {
-    let desk = Desk::ready(Signals::Deferred);
-    let (studio, agent) = (&desk.studio, Agent::of(&desk));
-    let call = answered(studio, &agent.calls("1", "playtest", play_args(300, 1)));
-    drop(agent.became(&call));
-    until_there(studio, "Permit:once");
-    click(studio, "Permit:once");
-    let game = Game::start(&desk);
-    until_there(studio, "Stop");
-    click(studio, "Stop");
-    game.until(&desk, "the end of the game", |studio| studio.started_test().is_none());
-    // The next task needs a permission of its own.
-    let next = Agent::of(&desk);
+    // The task is stopped while the game is played, or before its DataModels have connected.
+    for is_early in [false, true] {
+        let desk = Desk::ready(Signals::Deferred);
+        let (studio, agent) = (&desk.studio, Agent::of(&desk));
+        let call = answered(studio, &agent.calls("1", "playtest", play_args(300, 1)));
+        until_there(studio, "Permit:once");
+        click(studio, "Permit:once");
+        let stop = || {
+            until_there(studio, "Stop");
+            click(studio, "Stop");
+            until(studio, "the end of the task", |studio| !has(studio, "Stop"));
+        };
+        if is_early {
+            until(studio, "the playtest", |studio| studio.started_test().is_some());
+            stop();
+            studio.run_for(2.0);
+        }
+        let game = Game::start(&desk);
+        if !is_early {
+            stop();
+        }
+        game.until(&desk, "the end of the game", |studio| studio.started_test().is_none());
+        is_asked_again(&desk, &call);
+    }
+}
+
+/// Asserts that the next task of an agent needs a permission of its own.
+fn is_asked_again(desk: &Desk, before: &Json) {
+    let studio = &desk.studio;
+    let next = Agent::of(desk);
     let call = answered(studio, &next.calls("2", "playtest", play_args(1, 1)));
     assert_eq!(call["outcome"]["state"], "needs_permission", "{call}");
+    assert_ne!(call["workflow"], before["workflow"]);
 }
 
 #[test]

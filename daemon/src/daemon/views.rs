@@ -84,7 +84,8 @@ pub(super) fn workflow_view(
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
-    let is_asking = workflow.open_question().is_some() || workflow.requested_permission().is_some();
+    let is_asking =
+        workflow.open_question().is_some() || workflow.requested_permissions().next().is_some();
     let session = local_session(ledger, seq, workflow);
     let slot = session.as_ref().map(|session| event_hub.slot(session));
     let state = match (workflow.finished, slot) {

@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, FoundInstance, WorkflowStarted};
 use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
+use scene_schemas::playtest::StudioOutput;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 use vector_core::mention::find_mentions;
 use vector_core::workflow::WorkflowInput;
@@ -28,6 +29,8 @@ use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_m
 
 /// The maximum number of attachments. Requests with more are refused.
 const MAX_ATTACHED: usize = 20;
+/// The longest texts of an attached output, in bytes.
+const MAX_OUTPUT: usize = 400_000;
 /// The longest name of an attached file, in bytes: what file systems allow.
 const MAX_NAME: usize = 255;
 /// The number of requests that are remembered in case they are sent again.
@@ -273,6 +276,10 @@ fn resolve_attachments(
             let node = find(id)?;
             quote_selection(scene, node, scene.target(node), hash, selected)
         }
+        Attachment::Output { output } if text_size(output) > MAX_OUTPUT => {
+            let message = format!("The output has more than {MAX_OUTPUT} bytes.");
+            Err(attachment_refused(message, "Attach its newest messages only."))
+        }
         Attachment::Output { output } => Ok(AttachmentSnapshot::Output { output: output.clone() }),
         Attachment::File { name, .. } if name.trim().is_empty() || name.len() > MAX_NAME => {
             let message = format!("The name of a file is empty, or longer than {MAX_NAME} bytes.");
@@ -288,6 +295,10 @@ fn resolve_attachments(
         }
     };
     attachments.iter().map(one).collect()
+}
+
+fn text_size(output: &StudioOutput) -> usize {
+    output.messages.iter().map(|it| it.text.len()).sum()
 }
 
 /// Quotes the selected text of a script, if the script still contains it.

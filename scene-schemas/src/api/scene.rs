@@ -319,7 +319,7 @@ pub enum PluginAnswer {
     Played {
         /// How the playtest ended.
         ended: PlaytestEnd,
-        /// How long the game ran, in seconds.
+        /// How long it took, with the start of the game, in seconds.
         seconds: f64,
         /// The output of its DataModels.
         output: StudioOutput,

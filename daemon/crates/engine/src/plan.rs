@@ -23,6 +23,9 @@ use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
 
 const PAGE_SIZE: u64 = 100;
 
+/// The maximum number of instances whose facts Studio is asked for, for one run of code.
+const MAX_ASKED: usize = 20_000;
+
 impl Engine {
     /// Answers a call that only reads, if the place can be read now and no other work is due first.
     /// Call and answer become durable together. None if the call has to be planned like others.
@@ -220,9 +223,13 @@ impl Engine {
     }
 
     /// Asks Studio for what code read and what is not known. The code runs again then. Returns false
-    /// if everything is known, or Studio was asked too often.
+    /// if everything is known, or Studio was asked too often or would be for too much.
     fn ask_for(&mut self, missing: &MissingFacts) -> bool {
-        !missing.is_empty() && self.planner.count_question() && self.request_missing(missing)
+        let asked = missing.properties.len() + missing.sources.len();
+        !missing.is_empty()
+            && asked <= MAX_ASKED
+            && self.planner.count_question()
+            && self.request_missing(missing)
     }
 
     /// Asks Studio for missing facts. Returns false if the place is not open in Studio.

@@ -1,19 +1,21 @@
 //! Playtests in Studio: the fetches of calls that the plugin performs.
 //!
-//! Each is queued as work for the plugin. Other work, and the planning of other calls, go on
-//! meanwhile.
+//! Each is queued as work for the plugin. Other work, and the calls of other workflows, go on
+//! meanwhile; later calls of the same workflow wait, except for those that only read.
 
+use scene_schemas::Refusal;
 use scene_schemas::api::PluginAnswer;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 use vector_core::tools;
+use vector_core::workflow::{Workflow, WorkflowInput};
 
 use crate::fetch::FetchResult;
 use crate::target::studio::StudioTarget;
 use crate::{Engine, EngineError};
 
 /// The refusal of a call whose playtest the plugin has forgotten.
-const LOST: &str = "The plugin was restarted or lost its connection while the game was played, and the \
+const LOST: &str = "The plugin or Vector was restarted, or lost its connection, while the game was played, and the \
                     result is lost. Stop the game in Studio if it still runs, then call again.";
 
 impl Engine {
@@ -22,6 +24,20 @@ impl Engine {
         let calls = self.studio_mut().map(StudioTarget::forget_playtests).unwrap_or_default();
         for call in calls {
             self.finish_playtest(call, Err(LOST.to_owned()))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses the calls of a resumed workflow that may have played the game already: it is not
+    /// played twice for one permission.
+    pub(crate) fn refuse_begun_playtests(&mut self, workflow: Seq) -> Result<(), EngineError> {
+        let begun = self.workflow(workflow).map(Workflow::open_playtests).unwrap_or_default();
+        for call in begun {
+            let result = Err(Refusal(LOST.to_owned()));
+            self.handle_input(
+                workflow,
+                WorkflowInput::Planned { call, result, after: Vec::new() },
+            )?;
         }
         Ok(())
     }

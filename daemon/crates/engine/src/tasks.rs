@@ -93,6 +93,7 @@ impl Engine {
         }
         self.restore_created_ids()?;
         self.requeue_overlay();
+        self.refuse_begun_playtests(workflow)?;
         for gone in self.executor.find_lost_dependencies(workflow)? {
             self.handle_input(workflow, WorkflowInput::Lost(gone))?;
         }

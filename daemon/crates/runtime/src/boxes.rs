@@ -22,6 +22,25 @@ impl Bounds {
         (0..3).all(|axis| self.low[axis] <= other.high[axis] && self.high[axis] >= other.low[axis])
     }
 
+    /// Whether a way from `origin` along `direction` leads through the box.
+    fn is_on_way(&self, origin: [f32; 3], direction: [f32; 3]) -> bool {
+        let (mut enter, mut leave) = (0.0_f32, 1.0_f32);
+        for axis in 0..3 {
+            let (low, high) = (self.low[axis] - origin[axis], self.high[axis] - origin[axis]);
+            if direction[axis] == 0.0 {
+                if low > 0.0 || high < 0.0 {
+                    return false;
+                }
+                continue;
+            }
+            let (one, two) = (low / direction[axis], high / direction[axis]);
+            enter = enter.max(one.min(two));
+            leave = leave.min(one.max(two));
+        }
+        // Corners are met in spite of rounding.
+        enter <= leave + 1e-4
+    }
+
     /// Returns the cells that the box is in; None if they are many.
     fn cells(&self) -> Option<impl Iterator<Item = Cell> + use<>> {
         // Positions out of reach of numbers end in the outermost cells.
@@ -80,6 +99,21 @@ impl BoxIndex {
         }
     }
 
+    /// Returns the numbers whose boxes are on the way from `origin` along `direction`, in ascending
+    /// order.
+    pub(crate) fn on_way(&self, origin: [f32; 3], direction: [f32; 3]) -> Vec<u32> {
+        let end: [f32; 3] = std::array::from_fn(|axis| origin[axis] + direction[axis]);
+        let bounds = Bounds {
+            low: std::array::from_fn(|axis| origin[axis].min(end[axis])),
+            high: std::array::from_fn(|axis| origin[axis].max(end[axis])),
+        };
+        let is_on_way =
+            |it: &u32| self.boxes.get(it).is_some_and(|bounds| bounds.is_on_way(origin, direction));
+        let mut found = self.near(&bounds);
+        found.retain(is_on_way);
+        found
+    }
+
     /// Returns the numbers whose boxes meet `bounds`, in ascending order.
     pub(crate) fn near(&self, bounds: &Bounds) -> Vec<u32> {
         let meets = |number: &u32| self.boxes.get(number).is_some_and(|it| it.meets(bounds));
@@ -99,6 +133,42 @@ impl BoxIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn way_leads_through_the_boxes_that_its_points_are_in() {
+        let mut state = 3_u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((state >> 8) % below) as f32
+        };
+        let mut index = BoxIndex::default();
+        let all: Vec<Bounds> =
+            (0..150).map(|_| bounds([next(200), next(200), next(200)], 1.0 + next(9))).collect();
+        for (number, it) in (0..).zip(&all) {
+            index.set(number, *it);
+        }
+        for _ in 0..100 {
+            let origin = [next(200), next(200), next(200)];
+            // Ways along axes and through planes too.
+            let direction = [next(4), next(4), next(4)].map(|it| (it - 1.0) * 40.0);
+            let found = index.on_way(origin, direction);
+            for (number, it) in (0..).zip(&all) {
+                let at =
+                    |step: f32| std::array::from_fn(|axis| origin[axis] + direction[axis] * step);
+                let is_in = (0..=400).any(|step| {
+                    let point: [f32; 3] = at(step as f32 / 400.0);
+                    it.meets(&Bounds { low: point, high: point })
+                });
+                let wide =
+                    Bounds { low: it.low.map(|it| it - 0.1), high: it.high.map(|it| it + 0.1) };
+                assert!(!is_in || found.contains(&number), "{origin:?} {direction:?} {it:?}");
+                assert!(
+                    !found.contains(&number) || wide.is_on_way(origin, direction),
+                    "{origin:?} {direction:?} {it:?}"
+                );
+            }
+        }
+    }
 
     fn bounds(at: [f32; 3], half: f32) -> Bounds {
         Bounds { low: at.map(|it| it - half), high: at.map(|it| it + half) }

@@ -43,6 +43,12 @@ pub(crate) fn open_space<'scope, 'env: 'scope>(
         Ok(found)
     };
     native.set("boxes_near", scope.create_function(near)?)?;
+    let on_way = |_: &Lua, (a, b, c, d, e, f): (f32, f32, f32, f32, f32, f32)| {
+        let found = space.with_index(|index| index.on_way([a, b, c], [d, e, f]));
+        meter.charge(found.len());
+        Ok(found)
+    };
+    native.set("boxes_on_way", scope.create_function(on_way)?)?;
     let has_terrain = |_: &Lua, ()| Ok(has_terrain(space.handles.scene));
     native.set("has_terrain", scope.create_function(has_terrain)?)
 }

@@ -74,6 +74,8 @@ impl<G: DaemonGate> McpAgent<G> {
         };
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
         let until = Instant::now() + wait;
+        let args = Json::Object(args);
+        let goes_on = is_change(tool) || tools::plays_in_studio(tool, &args);
         let (connection, id) = (self.connection_id(&client, context), random_id()?);
         let gone = self.gate.disconnect_token(&connection);
         let own = CancelCall { connection: connection.clone(), id: id.clone() };
@@ -83,7 +85,7 @@ impl<G: DaemonGate> McpAgent<G> {
             id,
             session: session.map(SessionId),
             tool: tool.to_owned(),
-            args: Json::Object(args),
+            args,
             hold: wait.as_secs(),
             again: false,
         };
@@ -102,8 +104,9 @@ impl<G: DaemonGate> McpAgent<G> {
         let Some(settled) = settled else {
             return Err(self.cancel_call(own, &gone).await);
         };
-        if !settled.outcome.is_settled() && !is_change(&settled.tool) {
-            // A read that was not finished in time is of no use any more.
+        if !settled.outcome.is_settled() && !goes_on {
+            // A read that was not finished in time is of no use any more. A change and a game in
+            // Studio wait for a person, and their outcome is asked for later.
             let _ = self.gate.cancel_call(own).await;
         }
         Ok(settled)
@@ -221,6 +224,7 @@ impl DecisionNotice {
         let is_waiting = matches!(
             view.outcome,
             AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. }
+                | AgentCallOutcome::NeedsPermission { .. }
         );
         if !is_waiting || !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
             return Self { _until: None };

@@ -146,8 +146,15 @@ fn describe_next_step(view: &CallView) -> String {
 
 /// Returns the message for the user in their client.
 pub(super) fn decision_instructions(view: &CallView) -> String {
-    let AgentCallOutcome::Pending { proposal, title, .. } = &view.outcome else {
-        return describe_pending(view);
+    let (proposal, title) = match &view.outcome {
+        AgentCallOutcome::Pending { proposal, title, .. } => (proposal, title),
+        AgentCallOutcome::NeedsPermission { question } => {
+            return format!(
+                "Vector: {question} Answer in Studio's Vector widget or on the page that `vector \
+                 open` shows. Your answer here permits nothing."
+            );
+        }
+        _ => return describe_pending(view),
     };
     format!(
         "Vector: proposal {proposal} waits for you ({title}). Review and decide it in Studio's \

@@ -1,8 +1,6 @@
 //! Events as parts of a conversation. Each part has a key, and a new part replaces the one with the
 //! same key.
 
-use std::iter;
-
 use maud::{Markup, html};
 use scene_schemas::api::{Event, EventRecord, OfferedPermission, Setting, ThinkingPhase};
 use scene_schemas::entry::{Finish, Seq};
@@ -85,10 +83,10 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             let key = permission_key(*call);
             vec![put_item(key.clone(), permission_item(&key, task, *call, question, answers))]
         }
-        Event::PermissionDecided { call, answer } => {
-            let key = permission_key(*call);
-            vec![put_item(key.clone(), permission_answer(&key, *answer))]
-        }
+        Event::PermissionDecided { call, answer } => vec![
+            PageChange::Drop { key: permission_key(*call) },
+            put_item(key.clone(), permission_answer(&key, *answer)),
+        ],
         Event::Thinking { phase } => {
             vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
         }
@@ -109,10 +107,11 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
         }
         Event::ToolError { call, reason, conflict } => {
             let error_item = call_item(*call, "refused", html! { p { (safe_text(reason)) } });
+            // A question that nobody has answered is over.
+            let question = PageChange::Drop { key: permission_key(*call) };
             let key = format!("conflict-{call}");
-            let conflict_item =
-                conflict.iter().map(|it| put_item(key.clone(), conflict_of(&key, it)));
-            iter::once(error_item).chain(conflict_item).collect()
+            let conflict = conflict.iter().map(|it| put_item(key.clone(), conflict_of(&key, it)));
+            [error_item, question].into_iter().chain(conflict).collect()
         }
         Event::ProposalMapped { call, proposal, title, class, .. } => vec![
             call_item(*call, "done", html! {}),

@@ -15,6 +15,9 @@ use super::report::round;
 /// Maximum number of errors, and of other messages, in an answer.
 const MOST: usize = 100;
 
+/// Maximum number of calls of an error.
+const MAX_STACK: usize = 20;
+
 /// The messages around the calls that led to an error.
 const STACK_BEGIN: &str = "Stack Begin";
 const STACK_END: &str = "Stack End";
@@ -40,7 +43,11 @@ pub(crate) fn playtest_json(
     output: &StudioOutput,
 ) -> Json {
     let mut json = output_json(scene, output);
-    json["ok"] = json.get("errors").is_none().into();
+    let has_errors = json.get("errors").is_some();
+    // What was left out may have been errors.
+    if has_errors || output.omitted == 0 {
+        json["ok"] = (!has_errors).into();
+    }
     json["inStudio"] = true.into();
     json["seconds"] = round(seconds).into();
     json["ended"] = match end {
@@ -53,7 +60,8 @@ pub(crate) fn playtest_json(
 
 /// Returns the output as JSON, errors first.
 pub(crate) fn output_json(scene: &Scene, output: &StudioOutput) -> Json {
-    let (errors, others) = split_errors(&output.messages);
+    let names = ScriptNames::of(scene);
+    let (errors, others) = split_errors(&names, &output.messages);
     let mut json = json!({});
     let mut put = |name: &str, rows: Vec<Json>, count: usize| {
         if count > rows.len() {
@@ -63,7 +71,6 @@ pub(crate) fn output_json(scene: &Scene, output: &StudioOutput) -> Json {
             json[name] = rows.into();
         }
     };
-    let names = ScriptNames::of(scene);
     let rows = errors.iter().take(MOST).map(|it| error_json(&names, it));
     put("errors", rows.collect(), errors.len());
     // The newest of a long output are what a person sees.
@@ -135,8 +142,11 @@ fn message_json(message: &OutputMessage) -> Json {
 
 /// Splits the errors, each with the calls that led to it, from the other messages. The messages of
 /// one source are in order; those of several alternate.
-fn split_errors(messages: &[OutputMessage]) -> (Vec<StudioError<'_>>, Vec<&OutputMessage>) {
-    let (mut errors, mut others) = (Vec::<StudioError<'_>>::new(), Vec::new());
+fn split_errors<'m>(
+    names: &ScriptNames<'_>,
+    messages: &'m [OutputMessage],
+) -> (Vec<StudioError<'m>>, Vec<&'m OutputMessage>) {
+    let (mut errors, mut others) = (Vec::<StudioError<'m>>::new(), Vec::new());
     // For each source, its last error, and whether its calls are being listed.
     let mut last: HashMap<OutputSource, (usize, bool)> = HashMap::new();
     let mut known: HashMap<(OutputSource, &str), usize> = HashMap::new();
@@ -147,7 +157,7 @@ fn split_errors(messages: &[OutputMessage]) -> (Vec<StudioError<'_>>, Vec<&Outpu
             if let Some(error) = errors.get_mut(index) {
                 error.times += message.count;
             } else {
-                let (position, rest) = split_position(text);
+                let (position, rest) = split_position(names, text);
                 let stack = Vec::new();
                 let times = message.count;
                 errors.push(StudioError { source, message: rest, position, stack, times });
@@ -155,31 +165,40 @@ fn split_errors(messages: &[OutputMessage]) -> (Vec<StudioError<'_>>, Vec<&Outpu
             last.insert(source, (index, false));
             continue;
         }
-        match last.get_mut(&source) {
+        let is_info = message.level == OutputLevel::Info;
+        match last.get_mut(&source).filter(|_| is_info) {
             Some((_, is_listing)) if text == STACK_BEGIN => *is_listing = true,
             Some((_, is_listing)) if *is_listing && text == STACK_END => *is_listing = false,
             Some((index, true)) => {
                 // An error that happens again has the same calls.
                 if let Some(error) = errors.get_mut(*index)
+                    && error.stack.len() < MAX_STACK
                     && !error.stack.contains(&text)
                 {
                     error.stack.push(text);
                 }
             }
-            _ => others.push(message),
+            _ => {
+                // A list of calls whose end is missing ends here.
+                if let Some((_, is_listing)) = last.get_mut(&source) {
+                    *is_listing = false;
+                }
+                others.push(message);
+            }
         }
     }
     (errors, others)
 }
 
-/// Splits `Full.Name:12: text` into the script, the line, and the text.
-fn split_position(text: &str) -> (Option<(&str, u32)>, &str) {
+/// Splits `Full.Name:12: text` into the script, the line, and the text. Other texts, such as
+/// `at 10:30: text`, begin with nothing that the place has.
+fn split_position<'t>(names: &ScriptNames<'_>, text: &'t str) -> (Option<(&'t str, u32)>, &'t str) {
     for (at, _) in text.match_indices(':') {
         let rest = &text[at + 1..];
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         if let Ok(line) = rest[..digits].parse()
             && let Some(message) = rest[digits..].strip_prefix(':')
-            && !text[..at].contains('\n')
+            && names.may_be_script(&text[..at])
         {
             return (Some((&text[..at], line)), message.trim_start());
         }
@@ -211,6 +230,14 @@ impl<'a> ScriptNames<'a> {
         let found = self.by_name.get(name).copied().or_else(|| self.find_original(name))?;
         let path = self.scene.path(found).to_string();
         Some(path.strip_prefix("game.").unwrap_or(&path).to_owned())
+    }
+
+    /// Whether a text is the full name of a script, or begins as the names of instances do.
+    fn may_be_script(&self, name: &str) -> bool {
+        let first = name.split('.').next().unwrap_or_default();
+        let mut services = self.scene.children(self.scene.root());
+        self.by_name.contains_key(name)
+            || (first.len() < name.len() && services.any(|it| self.scene.name(it) == first))
     }
 
     /// Finds the script of which a player has a copy.
@@ -269,6 +296,9 @@ mod tests {
     fn place() -> Scene {
         let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
+        for service in ["Workspace", "Players"] {
+            scene.create(root, service, service);
+        }
         let server = scene.create(root, "ServerScriptService", "ServerScriptService");
         scene.create(server, "Script", "Main");
         scene.create(server, "ModuleScript", "a.b:2");
@@ -300,6 +330,10 @@ mod tests {
             message(Server, Error, "Workspace.Gone:1: was removed"),
             message(Server, Error, "Players.Ann.PlayerGui.Made:1: made by a script"),
             message(Server, Error, "no position: at all"),
+            message(Server, Error, "closed at 10:30: too late"),
+            message(Server, Info, "Stack Begin"),
+            message(Server, Output, "Stack End is missing"),
+            message(Server, Info, "not a call"),
         ];
         let output = StudioOutput { messages, omitted: 4 };
         let json = playtest_json(&place(), PlaytestEnd::TimeLimit, 5.00049, &output);
@@ -338,11 +372,14 @@ mod tests {
                         "script": "Players.Ann.PlayerGui.Made", "line": 1,
                     },
                     { "source": "server", "message": "no position: at all" },
+                    { "source": "server", "message": "closed at 10:30: too late" },
                 ],
                 "output": [
                     { "source": "server", "kind": "print", "text": "started" },
                     { "source": "client", "kind": "print", "text": "in between" },
                     { "source": "server", "kind": "info", "text": "unrelated" },
+                    { "source": "server", "kind": "print", "text": "Stack End is missing" },
+                    { "source": "server", "kind": "info", "text": "not a call" },
                 ],
             })
         );
@@ -355,6 +392,9 @@ mod tests {
         assert_eq!(json["ok"], true);
         assert_eq!(json.get("errors"), None);
         assert_eq!(output_json(&place(), &output), json!({}));
+        // What was left out may have been errors.
+        let output = StudioOutput { omitted: 1, ..output };
+        assert_eq!(playtest_json(&place(), PlaytestEnd::Ended, 1.0, &output).get("ok"), None);
     }
 
     #[test]

@@ -80,7 +80,7 @@ use crate::run::{RunOutcome, RunRequest};
 pub use self::agent_tools::{AgentTool, agent_tools};
 pub use self::creation_stats::{CreationStats, count_creations};
 pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript};
-pub use self::playtest::play_answer;
+pub use self::playtest::{play_answer, plays_in_studio};
 pub use self::studio_answers::describe_answer;
 pub use self::tool_list::tool_list;
 

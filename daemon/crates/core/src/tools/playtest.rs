@@ -33,6 +33,11 @@ struct PlaytestArgs {
     in_studio: Option<bool>,
 }
 
+/// Whether a call is to play the game in Studio.
+pub fn plays_in_studio(tool: &str, args: &Json) -> bool {
+    tool == TOOL.name && args["inStudio"] == true
+}
+
 /// Maximum number of entries of each list in an answer.
 const MOST: usize = 40;
 

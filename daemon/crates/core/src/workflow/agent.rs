@@ -25,7 +25,7 @@ impl Workflow {
     /// Whether all calls of the agent are settled. False if the driver is not an agent.
     pub fn is_idle(&self) -> bool {
         let is_pending = self.proposals.values().any(|it| it.status.is_pending());
-        let is_asking = self.requested_permission().is_some();
+        let is_asking = self.requested_permissions().next().is_some();
         self.agent_name().is_some() && !self.has_open_call() && !is_pending && !is_asking
     }
 
@@ -55,6 +55,7 @@ impl Workflow {
         let pending = self.proposals.values().filter(|it| it.status.is_pending());
         let mut calls: BTreeSet<Seq> = pending.map(|it| it.call).collect();
         calls.extend(&self.open);
+        calls.extend(self.requested_permissions());
         calls.into_iter().collect()
     }
 

@@ -273,24 +273,11 @@ fn user_request(
     if text.trim().is_empty() {
         return refuse!("The message is empty.");
     }
-    let Some((call, _)) = workflow.requested_permission() else {
-        return Ok(vec![Entry::Asked { text, attached }]);
-    };
-    if let Some(answer) = parse_permission(&text) {
-        return Ok(vec![Entry::PermissionDecided { call, answer }]);
-    }
-    // A message instead of an answer permits nothing.
+    // A message instead of an answer permits nothing: it may answer something else.
     let answer = PermissionAnswer::No;
-    Ok(vec![Entry::PermissionDecided { call, answer }, Entry::Asked { text, attached }])
-}
-
-/// Reads an offered answer that was typed.
-fn parse_permission(text: &str) -> Option<PermissionAnswer> {
-    let typed = text.trim().trim_end_matches('.');
-    if typed.eq_ignore_ascii_case("yes") {
-        return Some(PermissionAnswer::Once);
-    }
-    PermissionAnswer::ALL.into_iter().find(|answer| answer.label().eq_ignore_ascii_case(typed))
+    let refused = workflow.requested_permissions();
+    let refused = refused.map(|call| Entry::PermissionDecided { call, answer });
+    Ok(refused.chain([Entry::Asked { text, attached }]).collect())
 }
 
 fn permit_call(
@@ -301,10 +288,10 @@ fn permit_call(
     if workflow.finished.is_some() {
         return refuse!("The task has ended; nothing is asked any more.");
     }
-    match workflow.requested_permission() {
-        Some((asked, _)) if asked == call => Ok(vec![Entry::PermissionDecided { call, answer }]),
-        _ => refuse!("Call {call} does not wait for a permission; it may be answered already."),
+    if !workflow.requested_permissions().any(|it| it == call) {
+        return refuse!("Call {call} does not wait for a permission; it may be answered already.");
     }
+    Ok(vec![Entry::PermissionDecided { call, answer }])
 }
 
 fn trouble_entry(trouble: ModelTrouble) -> Entry {
@@ -403,6 +390,12 @@ fn handle_plan(
         Ok(Plan::Fetch(_)) => Vec::new(),
         Ok(Plan::Look(request)) => {
             let lacking = workflow.lacking_permission(call, &request);
+            if lacking.is_some()
+                && let Some(client) = workflow.disconnected_agent()
+            {
+                let reason = format!("{client} disconnected before it was permitted.");
+                return Ok(vec![refused_entry(call, reason)]);
+            }
             let asked = lacking.map(|permission| Entry::PermissionRequested { call, permission });
             asked.into_iter().collect()
         }

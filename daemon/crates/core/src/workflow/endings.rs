@@ -27,8 +27,8 @@ pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
     }
 }
 
-/// Records that the agent disconnected. Its proposals can still be decided; a permission that it
-/// waited for has no use any more.
+/// Records that the agent disconnected. Its proposals can still be decided; the calls that waited
+/// for a permission are refused.
 pub(super) fn disconnect_agent(workflow: &Workflow) -> Vec<Entry> {
     let is_over = workflow.finished.is_some() || workflow.disconnected.is_some();
     let client = workflow.agent_name().filter(|_| !is_over);
@@ -36,9 +36,9 @@ pub(super) fn disconnect_agent(workflow: &Workflow) -> Vec<Entry> {
         return Vec::new();
     };
     let reason = format!("{client} disconnected before it was permitted.");
-    let call = workflow.requested_permission().map(|(call, _)| refused_entry(call, reason));
     let disconnected = Entry::Disconnected { client: client.to_owned() };
-    std::iter::once(disconnected).chain(call).collect()
+    let refused = workflow.requested_permissions().map(|call| refused_entry(call, reason.clone()));
+    std::iter::once(disconnected).chain(refused).collect()
 }
 
 pub(super) fn expire_pending(workflow: &Workflow, after: &str) -> Vec<Entry> {

@@ -35,7 +35,7 @@ use serde_json::{Value as Json, json};
 
 use crate::policy;
 use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
-use crate::tools::FetchRequest;
+use crate::tools::{self, FetchRequest};
 
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
@@ -98,14 +98,12 @@ pub struct Workflow {
 }
 
 /// The permission of a workflow to play the game in Studio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum PlaytestPermission {
-    #[default]
-    None,
-    /// For the call at this position.
-    Call(Seq),
-    /// For every call of the workflow.
-    All,
+#[derive(Debug, Default)]
+struct PlaytestPermission {
+    /// The calls that may, each of them once.
+    calls: BTreeSet<Seq>,
+    /// Whether all calls may.
+    is_for_all: bool,
 }
 
 #[derive(Debug)]
@@ -240,7 +238,7 @@ impl LedgerState {
                 open: BTreeSet::new(),
                 names: HashMap::new(),
                 proposals: BTreeMap::new(),
-                playtests: PlaytestPermission::None,
+                playtests: PlaytestPermission::default(),
                 talk: ModelConversation::default(),
             };
             self.workflows.insert(record.workflow, workflow);
@@ -337,21 +335,28 @@ impl Workflow {
         }
     }
 
-    /// Returns the call that waits for a permission, and the permission.
-    pub fn requested_permission(&self) -> Option<(Seq, Permission)> {
-        self.calls.iter().find_map(|(seq, call)| match call.status {
-            CallStatus::NeedsPermission(permission) => Some((*seq, permission)),
-            _ => None,
-        })
+    /// Returns the calls that wait for a permission, oldest first.
+    pub fn requested_permissions(&self) -> impl Iterator<Item = Seq> {
+        let is_asking = |call: &WorkflowCall| matches!(call.status, CallStatus::NeedsPermission(_));
+        self.calls.iter().filter(move |(_, call)| is_asking(call)).map(|(seq, _)| *seq)
+    }
+
+    /// Returns the calls that were permitted to play the game in Studio and have no result. Whether
+    /// they have played it is not recorded.
+    pub fn open_playtests(&self) -> Vec<Seq> {
+        let is_playtest = |call: &WorkflowCall| tools::plays_in_studio(&call.tool, &call.args);
+        let open = self.open.iter().filter(|seq| self.calls.get(seq).is_some_and(is_playtest));
+        let may = |seq: &&Seq| self.playtests.is_for_all || self.playtests.calls.contains(seq);
+        open.filter(may).copied().collect()
     }
 
     /// Returns the permission that a call lacks to do what it requests.
     pub fn lacking_permission(&self, call: Seq, request: &FetchRequest) -> Option<Permission> {
         let needed = request.needed_permission()?;
-        let has_it = match (needed, self.playtests) {
-            (Permission::Playtest, PlaytestPermission::None) => false,
-            (Permission::Playtest, PlaytestPermission::Call(of)) => of == call,
-            (Permission::Playtest, PlaytestPermission::All) => true,
+        let has_it = match needed {
+            Permission::Playtest => {
+                self.playtests.is_for_all || self.playtests.calls.contains(&call)
+            }
         };
         (!has_it).then_some(needed)
     }
@@ -517,18 +522,21 @@ impl Workflow {
         else {
             return;
         };
-        let status = match answer {
+        match answer {
             PermissionAnswer::Once => {
-                self.playtests = PlaytestPermission::Call(call);
-                CallStatus::Open
+                self.playtests.calls.insert(call);
+                self.settle_call(call, CallStatus::Open);
             }
             PermissionAnswer::Task => {
-                self.playtests = PlaytestPermission::All;
-                CallStatus::Open
+                self.playtests.is_for_all = true;
+                for asking in self.requested_permissions().collect::<Vec<_>>() {
+                    self.settle_call(asking, CallStatus::Open);
+                }
             }
-            PermissionAnswer::No => CallStatus::Refused(NO_PLAYTEST.to_owned()),
-        };
-        self.settle_call(call, status);
+            PermissionAnswer::No => {
+                self.settle_call(call, CallStatus::Refused(NO_PLAYTEST.to_owned()));
+            }
+        }
     }
 
     fn has_open_call(&self) -> bool {
@@ -594,7 +602,7 @@ impl Workflow {
             None
         } else if let Some(call) = self.open_question() {
             Some(WantedWork::Answer(call))
-        } else if let Some((call, _)) = self.requested_permission() {
+        } else if let Some(call) = self.requested_permissions().next() {
             Some(WantedWork::Answer(call))
         } else if self.talk.trouble().is_some() {
             Some(WantedWork::GoAhead)

@@ -270,9 +270,11 @@ fn rays_and_regions_find_the_parts_of_the_scene_and_those_of_the_run() {
     let told = ["terrain: rays and regions find parts only"];
     assert_eq!(run(&scene, source).not_in_runtime, told);
     assert_eq!(run(&scene, "return 1").not_in_runtime, Vec::<String>::new());
-    // A model file has no workspace, and so nothing to find.
-    let model = Scene::empty(vector_place::FileFormat::Xml);
-    let source = "return workspace:Raycast(Vector3.zero, Vector3.one) == nil";
-    let outcome = run(&model, source);
-    assert!(outcome.result == Ok(json!(true)) || outcome.result.is_err(), "{:?}", outcome.result);
+    let source = "
+        local part = workspace.Floor:Clone()
+        part.Parent = workspace
+        local params = OverlapParams.new()
+        params.MaxParts = 1
+        return #workspace:GetPartsInPart(part, params)";
+    assert_eq!(run(&scene, source).result, Ok(json!(1)));
 }

@@ -312,27 +312,42 @@ fn first_game_in_studio_needs_permission_which_may_be_for_the_task() {
 
 #[test]
 fn message_instead_of_an_answer_permits_nothing() {
-    for (text, permitted) in [
-        ("yes", Some(PermissionAnswer::Once)),
-        (" Yes, for this task. ", Some(PermissionAnswer::Task)),
-        ("no", Some(PermissionAnswer::No)),
-        ("yes, but first fix the shop", None),
-    ] {
+    for text in ["yes", "Yes, for this task", "no", "first fix the shop"] {
         let mut run = run();
         run.called("playtest", json!({ "inStudio": true }), Ok(play_in_studio()));
         let message = WorkflowInput::Asked { text: text.to_owned(), attached: Vec::new() };
         let entries = run.input(message).unwrap();
-        let answers: Vec<_> = entries
-            .iter()
-            .map(|entry| match entry {
-                Entry::PermissionDecided { answer, .. } => Some(*answer),
-                Entry::Asked { .. } => None,
-                entry => panic!("{entry:?}"),
-            })
-            .collect();
-        match permitted {
-            Some(answer) => assert_eq!(answers, [Some(answer)], "{text}"),
-            None => assert_eq!(answers, [Some(PermissionAnswer::No), None], "{text}"),
+        let [Entry::PermissionDecided { answer, .. }, Entry::Asked { text: told, .. }] =
+            &entries[..]
+        else {
+            panic!("{entries:?}");
+        };
+        assert_eq!((*answer, told.as_str()), (PermissionAnswer::No, text));
+    }
+}
+
+#[test]
+fn calls_that_ask_together_are_answered_each_or_for_the_task() {
+    for answer in [PermissionAnswer::Once, PermissionAnswer::Task] {
+        let mut run = Run::held_to("mcp/claude", Mode::Confirm, "claude (MCP)", None);
+        let args = json!({ "inStudio": true });
+        let calls = [0, 1].map(|_| ToolCall::new("playtest", args.clone()));
+        run.input(WorkflowInput::Called(calls.to_vec())).unwrap();
+        let mut asking = Vec::new();
+        while let Some(WantedWork::Plan { call, .. }) = run.wants() {
+            let result = Ok(play_in_studio());
+            run.input(WorkflowInput::Planned { call, result, after: Vec::new() }).unwrap();
+            asking.push(call);
+        }
+        let [first, second] = asking[..] else { panic!("{asking:?}") };
+        // The answers may come in another order.
+        run.input(WorkflowInput::Permit { call: second, answer }).unwrap();
+        let is_open = |run: &Run, call| run.workflow().open_playtests().contains(&call);
+        assert!(is_open(&run, second));
+        assert_eq!(is_open(&run, first), answer == PermissionAnswer::Task);
+        if answer == PermissionAnswer::Once {
+            run.input(WorkflowInput::Disconnected).unwrap();
+            assert!(run.workflow().refusals().any(|(call, _)| call == first));
         }
     }
 }
