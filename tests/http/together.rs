@@ -177,7 +177,7 @@ fn taking_a_part_replans_proposals_on_the_whole() {
     let added = json!([{
         "part": "added", "id": "studio:9", "parent": "studio:1", "class": "Model", "name": "Lights",
     }]);
-    carry_out(&mut plugin, model, "studio:9", added);
+    act_out(&mut plugin, model, "studio:9", added);
     let whole = proposal(&mut plugin);
     let (_, second) = ask(&mut plugin, RENAME);
     let parts = json!([{ "part": "command", "command": 0 }, { "part": "command", "command": 2 }]);

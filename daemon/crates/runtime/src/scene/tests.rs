@@ -277,4 +277,12 @@ fn rays_and_regions_find_the_parts_of_the_scene_and_those_of_the_run() {
         params.MaxParts = 1
         return #workspace:GetPartsInPart(part, params)";
     assert_eq!(run(&scene, source).result, Ok(json!(1)));
+    let source = "
+        local ball = Instance.new('Part')
+        ball.Shape, ball.Parent = Enum.PartType.Ball, workspace
+        local nowhere = workspace:Raycast(Vector3.new(0 / 0, 5, 0), Vector3.new(0, -9, 0))
+        return { nowhere == nil, workspace:Raycast(Vector3.new(1, 5, 0), Vector3.new(0, -1e30, 0)) ~= nil }";
+    assert_eq!(run(&scene, source).result, Ok(json!([true, true])));
+    let source = "return Instance.new('WorldModel'):Raycast(Vector3.zero, Vector3.one)";
+    assert_eq!(run(&scene, source).not_in_runtime, ["WorldModel:Raycast"]);
 }
