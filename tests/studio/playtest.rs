@@ -161,7 +161,6 @@ impl Game {
 
 /// The scripts of the place that is edited, of which the players have copies.
 const SCRIPTS: &str = r#"
-local scripts = Instance.new("Folder")
 local input = Instance.new("LocalScript")
 input.Name = "Input"
 input.Source = "\nerror('no mouse')"
@@ -218,7 +217,7 @@ fn game_is_played_in_studio_after_the_user_permits_it_for_the_task() {
     assert_eq!(studio.snapshot(), before, "the place that is edited stays as it was");
     game.check();
 
-    // The rest of the task asks no more; without players there is no client.
+    // The permission holds for the rest of the task. Without players there is no client.
     let call = agent.calls("3", "playtest", play_args(1, 0));
     let game = Game::start(&desk);
     assert!(game.client.is_none());

@@ -12,14 +12,7 @@ impl PlayOutcome {
             "seconds": round(self.seconds),
             "scripts": self.scripts,
         });
-        let mut put = |name: &str, rows: Vec<Json>, count: usize| {
-            if count > rows.len() {
-                json[format!("{name}Count")] = count.into();
-            }
-            if !rows.is_empty() {
-                json[name] = rows.into();
-            }
-        };
+        let mut put = |name, rows, count| put_rows(&mut json, name, rows, count);
         put("errors", self.errors.iter().take(most).map(error_json).collect(), self.errors.len());
         let steps = self.steps.iter().zip(1..).map(|(step, number)| match &step.failure {
             None => json!({ "step": number, "at": round(step.at), "ok": true }),
@@ -85,6 +78,16 @@ fn change_json(change: &PlayChange) -> Json {
         json["properties"] = json!(change.names);
     }
     json
+}
+
+/// Adds the rows of a list that has `count` entries. The count is added if it has more.
+pub(super) fn put_rows(json: &mut Json, name: &str, rows: Vec<Json>, count: usize) {
+    if count > rows.len() {
+        json[format!("{name}Count")] = count.into();
+    }
+    if !rows.is_empty() {
+        json[name] = rows.into();
+    }
 }
 
 /// Rounds seconds to milliseconds.

@@ -10,7 +10,7 @@ use scene_schemas::playtest::{
 use serde_json::{Value as Json, json};
 use vector_place::{Node, Scene};
 
-use super::report::round;
+use super::report::{put_rows, round};
 
 /// Maximum number of errors, and of other messages, in an answer.
 const MOST: usize = 100;
@@ -63,14 +63,7 @@ pub(crate) fn output_json(scene: &Scene, output: &StudioOutput) -> Json {
     let names = ScriptNames::of(scene);
     let (errors, others) = split_errors(&names, &output.messages);
     let mut json = json!({});
-    let mut put = |name: &str, rows: Vec<Json>, count: usize| {
-        if count > rows.len() {
-            json[format!("{name}Count")] = count.into();
-        }
-        if !rows.is_empty() {
-            json[name] = rows.into();
-        }
-    };
+    let mut put = |name, rows, count| put_rows(&mut json, name, rows, count);
     let rows = errors.iter().take(MOST).map(|it| error_json(&names, it));
     put("errors", rows.collect(), errors.len());
     // The newest of a long output are what a person sees.
@@ -272,7 +265,7 @@ fn full_name(scene: &Scene, node: Node) -> String {
     names.join(".")
 }
 
-/// Whether an answer of the plugin is one that this module describes, and its description.
+/// Describes an answer of the plugin with output; None for other answers.
 pub(crate) fn describe_output(scene: &Scene, answer: &PluginAnswer) -> Option<Json> {
     match answer {
         PluginAnswer::Output { output } => Some(output_json(scene, output)),

@@ -5,7 +5,8 @@ use scene_schemas::entry::{AttachmentSnapshot, Entry, Record};
 use scene_schemas::playtest::PermissionAnswer;
 use serde_json::Value as Json;
 
-use super::{NO_PLAYTEST, PendingStatus};
+use super::PendingStatus;
+use super::permission::NO_PLAYTEST;
 
 /// Maximum characters shown of arguments and answers.
 const BRIEF: usize = 120;

@@ -12,6 +12,7 @@ mod dependencies;
 mod endings;
 mod events;
 mod guards;
+mod permission;
 mod prompt_status;
 mod read_lines;
 mod summary;
@@ -27,7 +28,7 @@ use scene_schemas::entry::{
     AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay, Seq, Step,
     TaskContext,
 };
-use scene_schemas::playtest::{Permission, PermissionAnswer};
+use scene_schemas::playtest::Permission;
 use scene_schemas::proposal::{
     Ack, ImplicitTarget, ImplicitTargetReason, Mode, Proposal, WarningKind,
 };
@@ -35,18 +36,14 @@ use serde_json::{Value as Json, json};
 
 use crate::policy;
 use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
-use crate::tools::{self, FetchRequest};
 
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
 pub use self::events::{brief_json, events_of};
 pub use self::guards::check_call;
 pub use self::talk::{ModelConversation, ModelTrouble};
 
+use self::permission::PlaytestPermission;
 use self::talk::TurnSource;
-
-/// The refusal of a call that was not permitted to play the game.
-const NO_PLAYTEST: &str = "The person did not permit to play the game in Studio. Without `inStudio`, \
-                           playtest plays it on a copy and needs no permission.";
 
 /// The state of all workflows, derived from the ledger.
 #[derive(Debug, Default)]
@@ -95,15 +92,6 @@ pub struct Workflow {
     playtests: PlaytestPermission,
     /// The messages, and the state of the model.
     talk: ModelConversation,
-}
-
-/// The permission of a workflow to play the game in Studio.
-#[derive(Debug, Default)]
-struct PlaytestPermission {
-    /// The calls that may, each of them once.
-    calls: BTreeSet<Seq>,
-    /// Whether all calls may.
-    is_for_all: bool,
 }
 
 #[derive(Debug)]
@@ -335,32 +323,6 @@ impl Workflow {
         }
     }
 
-    /// Returns the calls that wait for a permission, oldest first.
-    pub fn requested_permissions(&self) -> impl Iterator<Item = Seq> {
-        let is_asking = |call: &WorkflowCall| matches!(call.status, CallStatus::NeedsPermission(_));
-        self.calls.iter().filter(move |(_, call)| is_asking(call)).map(|(seq, _)| *seq)
-    }
-
-    /// Returns the calls that were permitted to play the game in Studio and have no result. Whether
-    /// they have played it is not recorded.
-    pub fn open_playtests(&self) -> Vec<Seq> {
-        let is_playtest = |call: &WorkflowCall| tools::plays_in_studio(&call.tool, &call.args);
-        let open = self.open.iter().filter(|seq| self.calls.get(seq).is_some_and(is_playtest));
-        let may = |seq: &&Seq| self.playtests.is_for_all || self.playtests.calls.contains(seq);
-        open.filter(may).copied().collect()
-    }
-
-    /// Returns the permission that a call lacks to do what it requests.
-    pub fn lacking_permission(&self, call: Seq, request: &FetchRequest) -> Option<Permission> {
-        let needed = request.needed_permission()?;
-        let has_it = match needed {
-            Permission::Playtest => {
-                self.playtests.is_for_all || self.playtests.calls.contains(&call)
-            }
-        };
-        (!has_it).then_some(needed)
-    }
-
     /// Whether the user has answered a question of the model in this task.
     fn has_answered_question(&self) -> bool {
         let is_answered = |call: &WorkflowCall| matches!(call.status, CallStatus::Answered(_));
@@ -512,30 +474,6 @@ impl Workflow {
             | Entry::Planned { .. }
             | Entry::Proposed { .. }
             | Entry::Finished { .. } => {}
-        }
-    }
-
-    /// A call that has its permission is planned again.
-    fn apply_permission(&mut self, call: Seq, answer: PermissionAnswer) {
-        let Some(CallStatus::NeedsPermission(Permission::Playtest)) =
-            self.calls.get(&call).map(|call| &call.status)
-        else {
-            return;
-        };
-        match answer {
-            PermissionAnswer::Once => {
-                self.playtests.calls.insert(call);
-                self.settle_call(call, CallStatus::Open);
-            }
-            PermissionAnswer::Task => {
-                self.playtests.is_for_all = true;
-                for asking in self.requested_permissions().collect::<Vec<_>>() {
-                    self.settle_call(asking, CallStatus::Open);
-                }
-            }
-            PermissionAnswer::No => {
-                self.settle_call(call, CallStatus::Refused(NO_PLAYTEST.to_owned()));
-            }
         }
     }
 
