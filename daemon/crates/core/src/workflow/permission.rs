@@ -10,9 +10,9 @@ use super::{CallStatus, Workflow, WorkflowCall};
 use crate::tools::{self, FetchRequest};
 
 /// The refusal of a call that was not permitted to play the game.
-pub(super) const NO_PLAYTEST: &str =
-    "The person did not permit to play the game in Studio. Without `inStudio`, playtest plays it on \
-     a copy and needs no permission.";
+pub(super) const NO_PLAYTEST: &str = "The person did not permit to play the game in Studio. \
+                                      Without `inStudio`, playtest plays it on a copy and needs no \
+                                      permission.";
 
 /// The permission of a workflow to play the game in Studio.
 #[derive(Debug, Default)]
