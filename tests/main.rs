@@ -27,5 +27,7 @@ mod runs;
 mod samples;
 mod studio;
 mod tidy;
+#[cfg(unix)]
+mod windows;
 mod wire;
 mod workbench;

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::git::{WorkTree, program_command};
 use crate::parallel::run_both;
+use vector_files::disk::canonical_path;
 use vector_files::place_file::{self, PlaceError, PlaceFile};
 use vector_files::write_file;
 use vector_place::Scene;
@@ -232,7 +233,7 @@ impl MergeState {
 
     /// The ID of the merge, derived from its folder. Stable as long as the folder exists.
     pub fn merge_id(&self) -> String {
-        let folder = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        let folder = canonical_path(&self.folder).unwrap_or_else(|_| self.folder.clone());
         let hash = Fingerprint::hash_bytes(folder.as_os_str().as_encoded_bytes()).to_string();
         hash.chars().filter(char::is_ascii_alphanumeric).take(16).collect()
     }

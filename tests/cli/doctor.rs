@@ -105,14 +105,14 @@ fn loose_permissions_are_reported_and_fixed_on_ledger_open() {
     let file = folder.join("ledger.sqlite");
     assert_eq!([mode(&folder), mode(&file)], [0o700, 0o600]);
     assert_eq!(mode(&folder.join("ledger.lock")), 0o600);
-    state(&doctor(&home, free()).1, "ledger", "modes", "ok", "");
+    state(&doctor(&home, free()).1, "ledger", "access", "ok", "");
     set(&folder, 0o755);
-    state(&doctor(&home, free()).1, "ledger", "modes", "note", "");
+    state(&doctor(&home, free()).1, "ledger", "access", "note", "");
     set(&file, 0o644);
     let (output, all) = doctor(&home, free());
     ended(&output, 1);
-    state(&all, "ledger", "modes", "problem", "ledger.sqlite");
-    let mend = finding(&all, "ledger", "modes")["fix"].as_str().unwrap().to_owned();
+    state(&all, "ledger", "access", "problem", "ledger.sqlite");
+    let mend = finding(&all, "ledger", "access")["fix"].as_str().unwrap().to_owned();
     let mended = std::process::Command::new("sh").args(["-c", &mend]).status().unwrap();
     assert!(mended.success(), "{mend}");
     assert_eq!([mode(&folder), mode(&file)], [0o700, 0o600]);

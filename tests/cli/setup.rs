@@ -38,7 +38,7 @@ impl Person {
     }
 
     fn file(&self, client: &str) -> PathBuf {
-        let config = if cfg!(windows) {
+        let config = if binary::is_for_windows() {
             "AppData/Roaming"
         } else if cfg!(target_os = "macos") {
             "Library/Application Support"

@@ -86,7 +86,7 @@ impl<'h> Person<'h> {
     /// The process id of the daemon.
     #[cfg(unix)]
     fn process(&self) -> u32 {
-        let text = fs::read_to_string(self.home.join("serve.lock")).unwrap();
+        let text = fs::read_to_string(self.home.join("serve.pid")).unwrap();
         let number = text.split(|c: char| !c.is_ascii_digit()).find(|it| !it.is_empty());
         number.and_then(|number| number.parse().ok()).unwrap()
     }

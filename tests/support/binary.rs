@@ -47,7 +47,12 @@ impl Home {
 
     /// A command with this home, and without the rest of the environment.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(vector());
+        self.command_of(vector(), args)
+    }
+
+    /// Like [`Home::command`], for another build of the binary.
+    pub fn command_of<S: AsRef<OsStr>>(&self, binary: &Path, args: &[S]) -> Command {
+        let mut command = Command::new(binary);
         command.args(args).env_clear();
         // Without these, a process does not start on Windows, or has no folder for temporary files.
         for name in ["SYSTEMROOT", "PATH", "TMPDIR", "TEMP", "TMP"] {
@@ -62,27 +67,27 @@ impl Home {
 
     /// Runs the binary to its end.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S], stdin: &str) -> Output {
-        let mut child = self
-            .command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        // On a separate thread: a child that writes much before it reads would deadlock otherwise.
-        let mut pipe = child.stdin.take().expect("stdin is piped");
-        let text = stdin.to_owned();
-        let writer = thread::spawn(move || {
-            // A child that ends without reading everything is not an error.
-            let _ = pipe.write_all(text.as_bytes());
-        });
-        let output = child.wait_with_output().expect("the binary ends");
-        writer.join().expect("writing does not panic");
-        Output {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        run_to_end(self.command(args), stdin)
+    }
+}
+
+/// Runs a command of the binary to its end.
+pub fn run_to_end(mut command: Command, stdin: &str) -> Output {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    // On a separate thread: a child that writes much before it reads would deadlock otherwise.
+    let mut pipe = child.stdin.take().expect("stdin is piped");
+    let text = stdin.to_owned();
+    let writer = thread::spawn(move || {
+        // A child that ends without reading everything is not an error.
+        let _ = pipe.write_all(text.as_bytes());
+    });
+    let output = child.wait_with_output().expect("the binary ends");
+    writer.join().expect("writing does not panic");
+    Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: as_here(&output.stdout),
+        stderr: as_here(&output.stderr),
     }
 }
 
@@ -95,7 +100,49 @@ pub fn run<S: AsRef<OsStr>>(args: &[S], stdin: &str) -> Output {
 /// otherwise the built one. The first call builds it.
 pub fn vector() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| env::var_os("VECTOR_BINARY").map_or_else(build, PathBuf::from))
+    BINARY.get_or_init(|| {
+        env::var_os("VECTOR_BINARY").map_or_else(|| native().to_owned(), PathBuf::from)
+    })
+}
+
+/// The binary for this system, whatever `VECTOR_BINARY` names. The first call builds it.
+pub fn native() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(build)
+}
+
+/// Whether the binary is one for Windows, on Windows or under Wine: `.ci/windows` says so with
+/// `VECTOR_BINARY_SYSTEM`.
+pub fn is_for_windows() -> bool {
+    cfg!(windows) || env::var_os("VECTOR_BINARY_SYSTEM").is_some_and(|it| it == "windows")
+}
+
+/// A full path as the binary takes it.
+pub fn path_there(path: &Path) -> String {
+    let path = path.display().to_string();
+    if cfg!(windows) || !is_for_windows() { path } else { format!("Z:{}", path.replace('/', "\\")) }
+}
+
+/// What the binary printed, with the files of this system named as it names them. Under Wine they
+/// are on the drive Z.
+fn as_here(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    if cfg!(windows) || !is_for_windows() { text } else { without_drive(&text) }
+}
+
+/// Replaces `Z:\a\b` by `/a/b`, also where JSON writes each backslash twice.
+fn without_drive(text: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "\"'`*?<>|:;,()".contains(c);
+    let mut parts = text.split(r"Z:\");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(is_end).unwrap_or(part.len());
+        let path = part[..end].trim_start_matches('\\');
+        plain.push('/');
+        plain.push_str(&path.replace(r"\\", "/").replace('\\', "/"));
+        plain.push_str(&part[end..]);
+    }
+    plain
 }
 
 /// Cargo does not tell one package where another's binary is, but it is built in this test's

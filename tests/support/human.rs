@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
+use crate::binary;
 use crate::daemon::{Answer, Daemon, call, get};
 
 /// A user with the token of a running daemon.
@@ -42,7 +43,7 @@ impl Human {
 
     /// Opens a place file.
     pub fn open(&self, place: &Path) -> Answer {
-        self.call("POST", "/api/open", &json!({ "place": place }))
+        self.call("POST", "/api/open", &json!({ "place": binary::path_there(place) }))
     }
 
     /// Sends a request in an open session, and returns the workflow.

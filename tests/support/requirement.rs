@@ -33,13 +33,15 @@ pub enum Requirement {
     Packages,
     /// Rojo, in the version whose behavior Vector follows.
     Rojo,
+    /// The binary for Windows.
+    Windows,
 }
 
 /// The notices that were printed.
 static NOTICES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 impl Requirement {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Agents,
         Self::Axe,
         Self::Cases,
@@ -50,6 +52,7 @@ impl Requirement {
         Self::Node,
         Self::Packages,
         Self::Rojo,
+        Self::Windows,
     ];
 
     fn name(self) -> &'static str {
@@ -64,6 +67,7 @@ impl Requirement {
             Self::Node => "node",
             Self::Packages => "packages",
             Self::Rojo => "rojo",
+            Self::Windows => "windows",
         }
     }
 

@@ -9,8 +9,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use vector_ledger::private_files;
-
 /// The daemon ends after this many minutes without a request.
 pub(super) const IDLE: &str = "15";
 /// The file that receives the daemon's output.
@@ -24,22 +22,14 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Starts a daemon for the ledger in `home`. It outlives this process.
 pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
-    private_files::create_folder(home)?;
+    vector_system::create_private_folder(home)?;
     let mut log = File::options();
     // Several daemons may be started at the same time. All but one end immediately.
-    private_files::private_options(log.append(true).create(true));
-    let log = log.open(home.join(LOG_FILE))?;
+    let log = vector_system::open_private(log.append(true).create(true), &home.join(LOG_FILE))?;
     let mut serve = Command::new(std::env::current_exe()?);
     serve.arg("--home").arg(home).args(["serve", "--idle", IDLE, "--port"]).arg(port.to_string());
     serve.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut serve, 0);
-    #[cfg(windows)]
-    {
-        /// No window, and detached from this process's console.
-        const DETACHED: u32 = 0x0000_0008 | 0x0800_0000;
-        std::os::windows::process::CommandExt::creation_flags(&mut serve, DETACHED);
-    }
+    vector_system::detach(&mut serve);
     serve.spawn()
 }
 

@@ -12,6 +12,7 @@ use scene_schemas::entry::{Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use vector_core::calendar::UtcMoment;
 use vector_core::workflow::{CALLS, LedgerState, PendingProposal, PendingStatus, Workflow};
+use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
 
 use super::ExitStatus;
@@ -131,7 +132,7 @@ fn is_named_place(place: &Place, named: &str) -> bool {
         Place::Project(place) => Some(&place.project),
         Place::Open(_) => None,
     };
-    let real = || std::fs::canonicalize(named).ok();
+    let real = || canonical_path(Path::new(named)).ok();
     let is_file = |file: &String| {
         real().is_some_and(|real| {
             let file = Path::new(file);

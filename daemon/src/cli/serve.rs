@@ -3,8 +3,7 @@
 //! A lock file ensures that one process serves a ledger. If a daemon already does, the places are
 //! opened in it.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use clap::Args;
 use scene_schemas::api::{EmptyBody, MAX_WAIT, PORT, RouteId};
 use tokio::net::TcpListener;
 use vector_engine::model_request;
-use vector_ledger::{Ledger, private_files};
+use vector_ledger::Ledger;
 use vector_providers::config::{self, ModelConfig};
 use vector_providers::model_selector::HomeModelSelector;
 
@@ -31,8 +30,11 @@ use crate::event_hub::EventHub;
 use crate::server;
 use crate::tasks::forget;
 
-/// The process that serves a ledger locks this file, which contains its process ID and port.
+/// The process that serves a ledger locks this file. It is empty: on Windows, nobody else can read a
+/// locked file.
 const LOCK: &str = "serve.lock";
+/// Contains the process ID and the port of the process that last locked [`LOCK`].
+const LOCK_HOLDER: &str = "serve.pid";
 /// The sessions of MCP clients that connect over HTTP.
 const MCP_SESSIONS: &str = "mcp-sessions.json";
 /// Interval for checking whether the daemon is idle.
@@ -63,7 +65,7 @@ pub(super) struct ServeArgs {
 
 pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Arc::new(Ledger::open(home)?);
-    let mut lock = match try_lock(home)? {
+    let _lock = match try_lock(home)? {
         Ok(lock) => lock,
         Err(holder) if !args.place.is_empty() || !args.project.is_empty() => {
             return open_in_running(args, home, &holder);
@@ -81,8 +83,9 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     runtime.block_on(async {
         let listener = bind_port(args.port).await?;
         let port = listener.local_addr()?.port();
-        lock.set_len(0)?;
-        writeln!(lock, "process {}, port {port}", std::process::id())?;
+        let holder = format!("process {}, port {port}\n", std::process::id());
+        vector_files::write_private(&home.join(LOCK_HOLDER), holder.as_bytes())
+            .with_context(|| format!("{} cannot be written", home.join(LOCK_HOLDER).display()))?;
         let mut run = DaemonRun::new(home, port, args.idle);
         let person = run.start().context("the tokens of this run cannot be written")?;
         let event_hub = Arc::new(EventHub::new(person));
@@ -206,14 +209,13 @@ pub(super) fn serving_port(home: &Path) -> Option<u16> {
 fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     let path = home.join(LOCK);
     let mut options = OpenOptions::new();
-    private_files::private_options(options.read(true).write(true).create(true).truncate(false));
-    let mut file =
-        options.open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    options.write(true).create(true).truncate(false);
+    let file = vector_system::open_private(&mut options, &path)
+        .with_context(|| format!("{} cannot be opened", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(Ok(file)),
         Err(TryLockError::WouldBlock) => {
-            let mut recorded = String::new();
-            let _ = file.read_to_string(&mut recorded);
+            let recorded = fs::read_to_string(home.join(LOCK_HOLDER)).unwrap_or_default();
             let holder =
                 Some(recorded.trim()).filter(|who| !who.is_empty()).unwrap_or("another process");
             Ok(Err(holder.to_owned()))

@@ -14,7 +14,6 @@ use scene_schemas::api::{
     Access, Failure, Grant, MadeToken, MakeToken, PORT, RevokeRequest, RevokeResult, RouteId,
 };
 use serde_json::json;
-use vector_ledger::private_files;
 
 use super::ExitStatus;
 use super::daemon_client::{DaemonClient, RouteRequest};
@@ -183,7 +182,7 @@ fn grant_table(grants: &[Grant]) -> String {
 }
 
 fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
-    private_files::create_folder(home)
+    vector_system::create_private_folder(home)
         .with_context(|| format!("{} cannot be created", home.display()))?;
     let (made, port) = match GrantOwner::find_owner(home)? {
         GrantOwner::Daemon(daemon) => {

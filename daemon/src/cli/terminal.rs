@@ -227,7 +227,8 @@ impl Terminal {
             return Ok(None);
         }
         end_line();
-        forget_what_was_typed();
+        // What was typed before the question was shown cannot be an answer to it.
+        vector_system::discard_typed_input();
         let mut stderr = io::stderr();
         write!(stderr, "{text} ")?;
         stderr.flush()?;
@@ -239,18 +240,6 @@ impl Terminal {
         Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
     }
 }
-
-/// Discards input that was typed before the question was shown, as it cannot be an answer to it.
-#[cfg(unix)]
-fn forget_what_was_typed() {
-    if io::IsTerminal::is_terminal(&io::stdin()) {
-        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    }
-}
-
-/// On Windows nothing is discarded: the console's input has no safe API.
-#[cfg(not(unix))]
-fn forget_what_was_typed() {}
 
 /// The style of stdout.
 pub(super) fn stdout_style() -> TextStyle {

@@ -13,6 +13,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::entry::AttachmentSnapshot;
 use vector_core::mention::{MentionKind, find_mentions};
 use vector_engine::settings;
+use vector_files::disk::canonical_path;
 use vector_luau::SourceFinding;
 use vector_place::Scene;
 use vector_providers::http::CancelSwitch;
@@ -192,11 +193,11 @@ fn resolve_readable_path(
             folder.display()
         )
     };
-    let root = fs::canonicalize(folder)
+    let root = canonical_path(folder)
         .map_err(|error| format!("The folder of this place cannot be read: {error}."))?;
     // Links and `..` are resolved before the check. A path that does not exist is checked as typed.
     let named = root.join(typed);
-    let Ok(found) = fs::canonicalize(&named) else {
+    let Ok(found) = canonical_path(&named) else {
         let is_within = named.starts_with(&root)
             && named.components().all(|part| !matches!(part, Component::ParentDir));
         return Err(if is_within {

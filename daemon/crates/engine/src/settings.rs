@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use vector_files::disk::canonical_path;
 use vector_luau::{LintSettings, library_names};
 
 /// The size limit of a settings file in bytes.
@@ -58,7 +59,7 @@ pub fn find_stylua_settings(folder: &Path) -> io::Result<Option<FoundSettings<St
 
 fn find_upwards(folder: &Path, names: &[&str]) -> io::Result<Option<(PathBuf, String)>> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
-    let real = fs::canonicalize(folder)?;
+    let real = canonical_path(folder)?;
     for folder in real.ancestors() {
         for name in names {
             let file = folder.join(name);
@@ -77,7 +78,7 @@ fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
         io::Error::new(io::ErrorKind::InvalidData, why)
     };
     let named = |why: io::Error| io::Error::new(why.kind(), format!("{}: {why}", file.display()));
-    let real = fs::canonicalize(file).map_err(named)?;
+    let real = canonical_path(file).map_err(named)?;
     if !real.starts_with(folder) {
         return Err(wrong("it is a link to a file outside its folder; put the file itself there"));
     }

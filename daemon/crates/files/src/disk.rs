@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use scene_schemas::{Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
+use crate::held;
+
 pub fn hash_file(file: &Path) -> io::Result<Fingerprint> {
     let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
     let mut hashing = FingerprintHasher::default();
@@ -23,13 +25,24 @@ pub fn hash_file(file: &Path) -> io::Result<Fingerprint> {
     }
 }
 
-/// The canonical path. On Windows it has no `\\?\` prefix, which other programs do not accept.
+/// The canonical path. On Windows it has no `\\?\` prefix, which other programs do not accept,
+/// unless it means something else without.
 pub fn canonical_path(file: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(file)?;
-    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
-    match plain.filter(|rest| !rest.starts_with("UNC")) {
-        Some(plain) => Ok(PathBuf::from(plain)),
-        None => Ok(path),
+    Ok(path.to_str().and_then(without_verbatim_prefix).map_or(path, PathBuf::from))
+}
+
+/// A path of Windows without its `\\?\` prefix; None if it has none, or needs it.
+fn without_verbatim_prefix(path: &str) -> Option<String> {
+    let rest = path.strip_prefix(r"\\?\")?;
+    // Without the prefix, the system takes trailing dots and blanks from names.
+    if rest.split('\\').any(|name| name.ends_with(['.', ' '])) {
+        return None;
+    }
+    match rest.strip_prefix(r"UNC\") {
+        Some(share) => Some(format!(r"\\{share}")),
+        None if rest.as_bytes().get(1) == Some(&b':') => Some(rest.to_owned()),
+        None => None,
     }
 }
 
@@ -112,21 +125,13 @@ fn remove_unlocked(file: &Path) {
     }
 }
 
-/// Creates a folder that only its owner can access, if it does not exist.
-pub fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 /// Writes a temporary file next to `target` that only its owner can access, and syncs it.
 pub fn write_private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
-    // `tempfile` makes files private by default (mode 0600 on Unix).
+    // On Unix `tempfile` makes files private by itself.
     let mut file = create_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
+    vector_system::restrict_to_owner(file.path());
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     Ok(file)
@@ -134,7 +139,9 @@ pub fn write_private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 
 /// Renames a temporary file over `target`.
 pub fn replace_file(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
-    temporary.persist(target).map_err(|error| error.error)?;
+    // The file stays open, and so locked, until it has its name.
+    let (_file, path) = temporary.into_parts();
+    held::persist_over(path, target)?;
     sync_folder(target);
     Ok(())
 }
@@ -233,6 +240,22 @@ mod tests {
         assert_eq!(names(folder.path()), expected);
         replace_file(at_work, &place).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"new");
+    }
+
+    #[test]
+    fn verbatim_prefix_is_removed_where_it_means_nothing() {
+        let cases = [
+            (r"\\?\C:\games\lobby.rbxl", Some(r"C:\games\lobby.rbxl")),
+            (r"\\?\UNC\server\share\lobby.rbxl", Some(r"\\server\share\lobby.rbxl")),
+            (r"\\?\C:\games.\lobby.rbxl", None),
+            (r"\\?\C:\games\lobby ", None),
+            (r"\\?\Volume{0000}\lobby.rbxl", None),
+            (r"C:\games\lobby.rbxl", None),
+            ("/games/lobby.rbxl", None),
+        ];
+        for (path, plain) in cases {
+            assert_eq!(without_verbatim_prefix(path).as_deref(), plain, "{path}");
+        }
     }
 
     #[cfg(unix)]

@@ -1,9 +1,11 @@
 //! File stamps: the metadata of a file, to detect changes without reading its content.
 
-use std::fs::{self, Metadata};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+use vector_system::FileAttributes;
 
 /// Two changes within this time may have the same modification time.
 const TICK: Duration = Duration::from_millis(100);
@@ -11,23 +13,24 @@ const TICK: Duration = Duration::from_millis(100);
 /// The same on any file system: FAT counts in steps of two seconds.
 const COARSE_TICK: Duration = Duration::from_secs(3);
 
-/// The metadata that distinguishes one version of a file from another.
+/// The attributes that distinguish one version of a file from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileStamp {
-    len: u64,
-    /// None if the system does not report it.
-    modified: Option<SystemTime>,
-    /// Device and inode number, if the system reports them. A file that replaces another has a
-    /// different one.
-    file: Option<(u64, u64)>,
-    /// When content or metadata was last changed, if the system reports it. No program can set it.
-    changed: Option<SystemTime>,
-}
+pub struct FileStamp(FileAttributes);
 
 impl FileStamp {
     /// Reads the stamp of a file. Follows links.
     pub fn of_file(file: &Path) -> io::Result<Self> {
-        fs::metadata(file).map(|metadata| Self::from(&metadata))
+        FileAttributes::of_path(file).map(Self)
+    }
+
+    /// Reads the stamp of an open file.
+    pub fn of_open_file(file: &File) -> io::Result<Self> {
+        FileAttributes::of_file(file).map(Self)
+    }
+
+    /// The size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.0.len
     }
 
     /// Whether every later change is sure to give the file a different stamp. A file that was
@@ -35,7 +38,7 @@ impl FileStamp {
     pub fn is_settled(&self) -> bool {
         // A modification time in the future is not given to a file again.
         let is_past = |it: SystemTime| it.elapsed().map_or(true, |age| age > TICK);
-        self.modified.is_some_and(is_past) && self.changed.is_none_or(is_past)
+        self.0.modified.is_some_and(is_past) && self.0.changed.is_none_or(is_past)
     }
 
     /// Whether the file's last change is so long ago that every later one is sure to give it a
@@ -43,34 +46,19 @@ impl FileStamp {
     /// taken: a change soon after it may have the same time.
     pub fn is_old(&self) -> bool {
         let is_old = |it: SystemTime| it.elapsed().is_ok_and(|age| age > COARSE_TICK);
-        self.changed.is_some_and(is_old)
+        self.0.changed.is_some_and(is_old)
     }
 
     /// Whether the other stamp is that of the same version, which may have been renamed.
     pub fn is_same_version(&self, other: &Self) -> bool {
-        (self.len, self.modified, self.file) == (other.len, other.modified, other.file)
-    }
-}
-
-impl From<&Metadata> for FileStamp {
-    fn from(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let (file, changed) = {
-            use std::os::unix::fs::MetadataExt;
-            let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
-            let since = u64::try_from(metadata.ctime()).ok();
-            let changed = since.map(|it| SystemTime::UNIX_EPOCH + Duration::new(it, nanoseconds));
-            (Some((metadata.dev(), metadata.ino())), changed)
-        };
-        #[cfg(not(unix))]
-        let (file, changed) = (None, None);
-        Self { len: metadata.len(), modified: metadata.modified().ok(), file, changed }
+        let key = |it: &FileAttributes| (it.len, it.modified, it.volume, it.index);
+        key(&self.0) == key(&other.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs;
 
     use super::*;
 
@@ -93,7 +81,7 @@ mod tests {
         touch(old);
         let restored = FileStamp::of_file(&file).unwrap();
         assert!(restored.is_same_version(&first), "by these nobody can tell");
-        assert_eq!(restored == first, !cfg!(unix));
+        assert_ne!(restored, first);
         touch(SystemTime::now());
         assert!(
             !FileStamp::of_file(&file).unwrap().is_settled(),
@@ -107,7 +95,7 @@ mod tests {
         fs::write(&new, "two").unwrap();
         File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();
         fs::rename(&new, &file).unwrap();
-        assert_eq!(FileStamp::of_file(&file).unwrap() == first, !cfg!(unix));
+        assert_ne!(FileStamp::of_file(&file).unwrap(), first);
         fs::remove_file(&file).unwrap();
         assert!(FileStamp::of_file(&file).is_err());
     }

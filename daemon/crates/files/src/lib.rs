@@ -6,6 +6,7 @@
 
 pub mod disk;
 pub mod file_stamp;
+pub mod held;
 pub mod memory_file;
 pub mod perform;
 pub mod place_file;

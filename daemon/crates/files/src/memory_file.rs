@@ -86,7 +86,7 @@ impl MemoryFile {
     pub fn store_text(&self, text: &str) -> io::Result<StoredMemory> {
         if let Some(folder) = self.path.parent() {
             if self.is_own {
-                disk::create_private_folder(folder)?;
+                vector_system::create_private_folder(folder)?;
             } else {
                 fs::create_dir_all(folder)?;
             }

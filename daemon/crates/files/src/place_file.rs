@@ -26,6 +26,7 @@ use vector_place::{BytePatch, CodecError, Scene};
 
 use crate::disk;
 use crate::file_stamp::FileStamp;
+use crate::held::name_holder;
 use crate::memory_file::{self, MemoryFile};
 use crate::perform::{PerformedCommands, PerformedProposal, effect_outcome, perform_proposals};
 
@@ -55,8 +56,8 @@ pub struct PlaceFile {
 fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
     let whole = || {
         let mut input = File::open(file)?;
-        let metadata = input.metadata()?;
-        let len = usize::try_from(metadata.len()).unwrap_or(0);
+        let stamp = FileStamp::of_open_file(&input)?;
+        let len = usize::try_from(stamp.size()).unwrap_or(0);
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
         if let Some(room) = Arc::get_mut(&mut bytes) {
             input.read_exact(room)?;
@@ -65,9 +66,9 @@ fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
         let mut rest = Vec::new();
         input.read_to_end(&mut rest)?;
         let bytes = if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() };
-        Ok((bytes, FileStamp::from(&metadata)))
+        Ok((bytes, stamp))
     };
-    whole().map_err(|why| PlaceError::Read { file: display_path(file), why })
+    whole().map_err(|why| read_error(file, why))
 }
 
 /// Hashes a place file.
@@ -75,13 +76,17 @@ fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
 /// # Errors
 /// The file cannot be read.
 pub fn hash_place_file(file: &Path) -> Result<Fingerprint, PlaceError> {
-    disk::hash_file(file).map_err(|why| PlaceError::Read { file: display_path(file), why })
+    disk::hash_file(file).map_err(|why| read_error(file, why))
 }
 
 /// Reads a place file for viewing only.
 pub fn load_scene(file: &Path) -> Result<Scene, PlaceError> {
     Scene::open(read_place_bytes(file)?.0)
         .map_err(|why| PlaceError::Open { file: display_path(file), why })
+}
+
+fn read_error(file: &Path, why: io::Error) -> PlaceError {
+    PlaceError::Read { file: display_path(file), why: name_holder(file, why) }
 }
 
 fn display_path(file: &Path) -> String {
@@ -450,7 +455,7 @@ impl PlaceFile {
             _ => None,
         };
         if let Some(temporary) = stored.temporary {
-            let stamp = temporary.as_file().metadata().map(|it| FileStamp::from(&it));
+            let stamp = FileStamp::of_open_file(temporary.as_file());
             if let Err(error) = self.replace_output(temporary) {
                 if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
                     file.restore_text(before).map_err(|why| PlaceError::MemoryAhead {
@@ -555,11 +560,11 @@ mod tests {
         };
         overwrite();
         // The clock of the file system may not have moved since the file was opened.
-        while cfg!(unix) && FileStamp::of_file(&file).unwrap() == place.stamp {
+        while FileStamp::of_file(&file).unwrap() == place.stamp {
             overwrite();
         }
-        assert_eq!(place.is_certainly_unchanged(), !cfg!(unix));
-        place.is_stamp_unique = cfg!(unix);
+        assert!(!place.is_certainly_unchanged());
+        place.is_stamp_unique = true;
         assert!(matches!(place.check_unchanged(), Err(PlaceError::Changed { .. })));
     }
 }

@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn open_and_closed_ledgers_are_inspected_without_leftovers() {
         let home = tempfile::tempdir().unwrap();
-        let home = home.path().join("a b%20c?#ö");
+        // On Windows no name contains a question mark.
+        let home = home.path().join(if cfg!(windows) { "a b%20c#ö" } else { "a b%20c?#ö" });
         assert_eq!(inspect_ledger(&home).unwrap(), None);
         let ledger = Ledger::open(&home).unwrap();
         let open = inspect_ledger(&home).unwrap().unwrap();

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::entry::Seq;
 
-use super::{LedgerError, private_files};
+use super::LedgerError;
 
 /// The exclusive right to work on a workflow, held until dropped.
 #[derive(Debug)]
@@ -60,7 +60,8 @@ impl LeaseTable {
     /// Opens the lease folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
-        private_files::create_folder(&folder).map_err(LedgerError::unusable_path(&folder))?;
+        vector_system::create_private_folder(&folder)
+            .map_err(LedgerError::unusable_path(&folder))?;
         Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
     }
 
@@ -116,7 +117,7 @@ impl LeaseTable {
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
-    private_files::private_options(OpenOptions::new().append(true).create(true)).open(path)
+    vector_system::open_private(OpenOptions::new().append(true).create(true), path)
 }
 
 #[cfg(test)]

@@ -311,7 +311,7 @@ impl Ledger {
 
     /// Writes a consistent copy of the whole ledger to another folder.
     pub fn copy_to(&self, home: &Path) -> Result<(), LedgerError> {
-        private_files::create_folder(home).map_err(LedgerError::unusable_path(home))?;
+        vector_system::create_private_folder(home).map_err(LedgerError::unusable_path(home))?;
         let copy = home.join(FILE);
         schema::copy_database(&self.file, &copy)
     }

@@ -1,23 +1,23 @@
-//! Files and folders that only their owner can access.
-//!
-//! The ledger folder contains prompts and code, and the tokens that grant access to the daemon. On
-//! systems other than Unix this module does nothing: files take the permissions of their folder,
-//! and the data folder of a user is private there.
+//! The files of the ledger's folder, which only their owner can access: it contains prompts and
+//! code, and the tokens that grant access to the daemon.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::Path;
+
+use vector_system::{is_open_to_others, restrict_to_owner};
 
 use super::FILE;
 
 /// The files that Vector creates in the ledger folder. Files that the user writes are left alone.
-pub const OWN_FILES: [&str; 15] = [
+pub const OWN_FILES: [&str; 16] = [
     FILE,
     "ledger.sqlite-wal",
     "ledger.sqlite-shm",
     "ledger.lock",
     "leases",
     "serve.lock",
+    "serve.pid",
     "serve.log",
     "token",
     "agent-token",
@@ -32,34 +32,15 @@ pub const OWN_FILES: [&str; 15] = [
 /// The files that the user writes there.
 const USER_FILES: [&str; 2] = ["vector.toml", "models.toml"];
 
-/// Creates a folder and its missing parents.
-///
-/// # Errors
-/// The folder cannot be created.
-pub fn create_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Makes files that are created with these options accessible by their owner only.
-pub fn private_options(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
-
 /// Removes the access of other users to the files that Vector created in its folder, and to the
 /// folder if it contains nothing else. Files of other owners stay as they are; `vector doctor`
 /// reports them.
 pub(super) fn tighten_permissions(home: &Path) {
     for name in OWN_FILES {
-        restrict(&home.join(name));
+        restrict_to_owner(&home.join(name));
     }
-    if is_open(home) && has_only_own_files(home) {
-        restrict(home);
+    if is_open_to_others(home) && has_only_own_files(home) {
+        restrict_to_owner(home);
     }
 }
 
@@ -73,34 +54,6 @@ fn has_only_own_files(home: &Path) -> bool {
     };
     fs::read_dir(home).is_ok_and(|mut entries| entries.all(is_known))
 }
-
-/// Whether other users have any access to a file or folder; false if it does not exist.
-#[cfg(unix)]
-pub fn is_open(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::symlink_metadata(path)
-        .is_ok_and(|it| !it.is_symlink() && it.permissions().mode() & 0o077 != 0)
-}
-
-/// Always false: file modes are not checked on this platform.
-#[cfg(not(unix))]
-pub fn is_open(_path: &Path) -> bool {
-    false
-}
-
-#[cfg(unix)]
-fn restrict(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    if is_open(path)
-        && let Ok(found) = fs::metadata(path)
-    {
-        let mode = found.permissions().mode() & 0o700;
-        let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    }
-}
-
-#[cfg(not(unix))]
-fn restrict(_path: &Path) {}
 
 #[cfg(unix)]
 #[cfg(test)]

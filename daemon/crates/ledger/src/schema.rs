@@ -84,7 +84,7 @@ CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replie
 /// other users to what is in it.
 pub(super) fn create_folder(home: &Path) -> Result<PathBuf, LedgerError> {
     let home = std::path::absolute(home).map_err(LedgerError::unusable_path(home))?;
-    private_files::create_folder(&home).map_err(LedgerError::unusable_path(&home))?;
+    vector_system::create_private_folder(&home).map_err(LedgerError::unusable_path(&home))?;
     private_files::tighten_permissions(&home);
     Ok(home)
 }
@@ -163,8 +163,8 @@ pub(super) fn set_durability(conn: &Connection, durability: Durability) -> rusql
 /// Creates the main file with private permissions, because SQLite gives its side files the same.
 fn create_private(file: &Path) -> Result<(), LedgerError> {
     let mut options = OpenOptions::new();
-    private_files::private_options(options.append(true).create(true));
-    options.open(file).map(drop).map_err(LedgerError::unusable_path(file))
+    let opened = vector_system::open_private(options.append(true).create(true), file);
+    opened.map(drop).map_err(LedgerError::unusable_path(file))
 }
 
 fn create_tables(tx: Transaction) -> rusqlite::Result<()> {

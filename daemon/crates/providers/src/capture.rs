@@ -3,7 +3,7 @@
 //! It is off unless the user enables it in their own settings. Only the owner can read the files.
 //! They are removed after some days, even when capturing is off again, and they are never served.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -45,19 +45,14 @@ impl ReplyCapture {
     /// The file cannot be written.
     pub fn write_reply(&self, model: &str, status: u16, body: &[u8]) -> io::Result<()> {
         self.remove_expired();
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)?;
+        vector_system::create_private_folder(&self.folder)?;
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let name: String =
             model.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(self.folder.join(format!("{at}-{name}.reply")))?;
+        let path = self.folder.join(format!("{at}-{name}.reply"));
+        let mut file = vector_system::open_private(&mut options, &path)?;
         writeln!(file, "{model} {status}")?;
         file.write_all(body)
     }
@@ -77,11 +72,7 @@ mod tests {
         };
         let [file] = &files()[..] else { panic!("one file") };
         assert_eq!(fs::read(file.path()).unwrap(), b"house/a b 200\ndata: {}\n");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        }
+        assert!(!vector_system::is_open_to_others(&file.path()));
         capture.remove_expired();
         assert_eq!(files().len(), 1);
         ReplyCapture::new(home.path(), Duration::ZERO).remove_expired();

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use vector_files::disk::canonical_path;
 use vector_place::reflection;
 
 use super::listing::EntryKind;
@@ -123,7 +124,7 @@ impl ProjectReader<'_> {
             self.record_links(&place.path, &place.real);
             return None;
         };
-        let (place, kind) = match std::fs::canonicalize(&place.path) {
+        let (place, kind) = match canonical_path(&place.path) {
             Ok(real) if real == place.path => (place, kind),
             _ => self.follow_link(&place)?,
         };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use vector_files::disk::canonical_path;
 use vector_files::place_file::PlaceError;
 
 use super::bounded_read::read_file;
@@ -226,7 +227,7 @@ fn is_same_instance(a: &ProjectInstance, b: &ProjectInstance) -> bool {
 pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, ProjectError> {
     let not_found = || ProjectError::NotFound(path.to_owned());
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let real = std::fs::canonicalize(path).map_err(|_| not_found())?;
+    let real = canonical_path(path).map_err(|_| not_found())?;
     if real.is_file() {
         return Ok(real);
     }

@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use vector_files::disk::canonical_path;
 
 use super::listing::EntryKind;
 use super::middleware::is_meta;
@@ -75,7 +76,7 @@ impl<'a> PreviousTree<'a> {
     fn mark_through_links(&mut self, changed: &[PathBuf]) {
         let mut open: Vec<PathBuf> = changed.to_vec();
         // What is written through a link changes the target of the link.
-        open.extend(changed.iter().filter_map(|path| std::fs::canonicalize(path).ok()));
+        open.extend(changed.iter().filter_map(|path| canonical_path(path).ok()));
         let mut seen: FxHashSet<PathBuf> = open.iter().cloned().collect();
         while let Some(path) = open.pop() {
             self.mark_changed(&path);

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rbx_types::{Enum, Variant};
 use rustc_hash::FxHashSet;
+use vector_files::disk::canonical_path;
 
 use super::bounded_read::read_file;
 use super::glob::{IgnoreGlob, SyncRule, is_ignored};
@@ -183,7 +184,7 @@ impl<'a> ProjectReader<'a> {
     pub(super) fn follow_link(&mut self, place: &RealPath) -> Option<(RealPath, EntryKind)> {
         self.record_links(&place.path, &place.real);
         // Rojo ignores dangling links too.
-        let real = std::fs::canonicalize(&place.real).ok()?;
+        let real = canonical_path(&place.real).ok()?;
         if !real.starts_with(self.boundary) {
             self.report(
                 &place.path,

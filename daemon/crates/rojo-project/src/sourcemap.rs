@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use vector_files::disk::canonical_path;
 
 use super::reader::{normalize_path, relative_path};
 use super::tree::{InstanceOrigin, ProjectTree};
@@ -78,7 +79,7 @@ impl ProjectTree {
     /// file, and every instance that a meta or project file adds settings to.
     pub fn find_by_file(&self, file: &Path) -> Vec<u32> {
         let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-        let file = std::fs::canonicalize(&absolute).unwrap_or_else(|_| normalize_path(&absolute));
+        let file = canonical_path(&absolute).unwrap_or_else(|_| normalize_path(&absolute));
         let is_of = |number: &u32| {
             let by = match &self.instances[*number as usize].origin {
                 InstanceOrigin::Node { project, .. } => project,

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use vector_ledger::health::{self, LedgerHealth};
-use vector_ledger::private_files::{OWN_FILES, is_open};
+use vector_ledger::private_files::OWN_FILES;
+use vector_system::is_open_to_others;
 
 use super::CheckSite;
 use super::finding::{DoctorFinding, shell_quote};
@@ -15,12 +16,7 @@ pub(super) fn check_ledger(site: &CheckSite) -> Vec<DoctorFinding> {
         let message = format!("{} does not exist yet; the first task creates it", home.display());
         return vec![DoctorFinding::note("folder", message)];
     }
-    let mut found = vec![check_folder(home)];
-    if cfg!(unix) {
-        found.push(check_modes(home));
-    }
-    found.push(ledger_finding(home));
-    found
+    vec![check_folder(home), check_access(home), ledger_finding(home)]
 }
 
 fn check_folder(home: &Path) -> DoctorFinding {
@@ -35,18 +31,31 @@ fn check_folder(home: &Path) -> DoctorFinding {
     }
 }
 
-fn check_modes(home: &Path) -> DoctorFinding {
-    if !is_open(home) {
-        return DoctorFinding::ok("modes", "only you can access the folder");
+fn check_access(home: &Path) -> DoctorFinding {
+    if !is_open_to_others(home) {
+        return DoctorFinding::ok("access", "only you can access the folder");
     }
-    let open: Vec<&str> = OWN_FILES.into_iter().filter(|name| is_open(&home.join(name))).collect();
+    let is_open = |name: &&str| is_open_to_others(&home.join(name));
+    let open: Vec<&str> = OWN_FILES.into_iter().filter(is_open).collect();
+    let folder = shell_quote(home);
+    let fix = |option: &str| {
+        if cfg!(windows) {
+            let user = std::env::var("USERNAME").unwrap_or_default();
+            format!("icacls {folder} /inheritance:r /grant:r \"{user}:(OI)(CI)F\"{option}")
+        } else {
+            format!("chmod{option} go= {folder}")
+        }
+    };
     if open.is_empty() {
         let message = "other users can list the folder, but not read Vector's files in it";
-        return DoctorFinding::note("modes", message)
-            .with_fix(format!("chmod go= {}", shell_quote(home)));
+        return DoctorFinding::note("access", message).with_fix(fix(""));
     }
     let message = format!("other users can read Vector's files in the folder: {}", open.join(", "));
-    DoctorFinding::problem("modes", message).with_fix(format!("chmod -R go= {}", shell_quote(home)))
+    DoctorFinding::problem("access", message).with_fix(fix(if cfg!(windows) {
+        " /T"
+    } else {
+        " -R"
+    }))
 }
 
 fn ledger_finding(home: &Path) -> DoctorFinding {

@@ -2,9 +2,11 @@
 //!
 //! A file that its program has changed since it was read is not overwritten.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+use vector_files::disk::canonical_path;
 
 /// A client's file as it was read.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ impl ConfigFile {
             let file = std::path::absolute(file).map_err(|error| error.to_string())?;
             return Ok(Self { file, bytes: None });
         }
-        let real = fs::canonicalize(file)
+        let real = canonical_path(file)
             .map_err(|error| format!("the target of the link cannot be read: {error}"))?;
         let bytes = fs::read(&real).map_err(|error| format!("it cannot be read: {error}"))?;
         Ok(Self { file: real, bytes: Some(bytes) })
@@ -79,15 +81,11 @@ fn missing_folders(folder: &Path) -> Vec<PathBuf> {
 pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<PathBuf>> {
     let folder = std::path::absolute(folder)?;
     let made = missing_folders(&folder);
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
     if is_private {
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        vector_system::create_private_folder(&folder)?;
+    } else {
+        fs::create_dir_all(&folder)?;
     }
-    #[cfg(not(unix))]
-    let _ = is_private;
-    builder.create(&folder)?;
     Ok(made)
 }
 
@@ -107,10 +105,7 @@ pub(super) fn remove_file(file: &Path, folders: &[PathBuf]) -> io::Result<()> {
 /// Creates a file that only its owner may read, if it does not exist.
 pub(super) fn make_private(file: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(drop)
+    vector_system::open_private(options.append(true).create(true), file).map(drop)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! owner counts as unknown.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +15,6 @@ use rmcp::transport::streamable_http_server::session::{
     SessionState, SessionStore, SessionStoreError,
 };
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 /// The number of stored sessions; the oldest are removed first.
 const KEPT: usize = 64;
@@ -97,10 +95,7 @@ impl McpSessionStore {
             let oldest = oldest.0.clone();
             sessions.remove(&oldest);
         }
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        let mut file = NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(&*sessions)?)?;
-        file.persist(&self.file)?;
+        vector_files::write_private(&self.file, &serde_json::to_vec(&*sessions)?)?;
         Ok(())
     }
 }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use scene_schemas::path::Segment;
 use serde_json::{Value as Json, json};
+use vector_files::disk::canonical_path;
 use vector_luau::{
     FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding, cap_findings,
 };
@@ -173,7 +174,7 @@ impl TypeChecker {
         if self.is_lsp() {
             arguments.extend(["analyze".into(), "--sourcemap=sourcemap.json".into()]);
             if let Some(definitions) = &self.definitions {
-                let file = fs::canonicalize(definitions).unwrap_or_else(|_| definitions.clone());
+                let file = canonical_path(definitions).unwrap_or_else(|_| definitions.clone());
                 let mut argument = OsString::from("--definitions=");
                 argument.push(file);
                 arguments.push(argument);

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
 
 use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, refuse_deploy};
@@ -47,7 +48,7 @@ impl GitIndex {
         }
         let stdout = String::from_utf8_lossy(&output.stdout);
         let root = PathBuf::from(stdout.trim_end_matches(['\n', '\r']));
-        let root = root.canonicalize().with_message(format!("{} is gone", root.display()))?;
+        let root = canonical_path(&root).with_message(format!("{} is gone", root.display()))?;
         let scratch = tempfile::tempdir().with_message("no folder for an index")?;
         Ok(Self { root, disabled_filters: Vec::new(), index_folder: scratch })
     }
@@ -167,7 +168,7 @@ impl GitIndex {
         let Some(at) = all.lines().find_map(own).filter(|at| !at.is_empty()) else {
             return Ok(());
         };
-        let real = Path::new(&at).canonicalize().unwrap_or_else(|_| PathBuf::from(&at));
+        let real = canonical_path(Path::new(&at)).unwrap_or_else(|_| PathBuf::from(&at));
         if real != self.root {
             return Err(refuse_deploy(format!(
                 "{branch} is checked out in {at}, whose files would not be what it says any more; \

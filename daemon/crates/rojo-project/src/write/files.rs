@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use scene_schemas::Fingerprint;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_core::proposal::BlobStore;
+use vector_files::disk::canonical_path;
 
 use super::super::bounded_read::read_file;
 use super::case_rename::CaseVariants;
@@ -361,7 +362,7 @@ impl PlannedFiles {
     }
 
     fn check_inside(&self, path: &Path) -> Result<(), Refusal> {
-        let there = path.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
+        let there = path.ancestors().skip(1).find_map(|above| canonical_path(above).ok());
         if there.is_some_and(|real| real.starts_with(&self.boundary)) {
             return Ok(());
         }

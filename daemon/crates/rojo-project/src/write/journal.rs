@@ -12,6 +12,7 @@ use scene_schemas::Fingerprint;
 use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 use vector_files::disk;
+use vector_files::held::{persist_over, retry_while_held};
 
 use super::case_rename::CaseVariants;
 use super::files::{PlannedChanges, hash_content};
@@ -234,7 +235,7 @@ enum DiskAction<'a> {
 impl DiskAction<'_> {
     fn perform(self) -> io::Result<()> {
         match self {
-            Self::RemoveFile(file) => fs::remove_file(file),
+            Self::RemoveFile(file) => retry_while_held(file, || fs::remove_file(file)),
             // Keep the folder if another process has put something into it.
             Self::RemoveFolder(folder) => {
                 let _ = fs::remove_dir(folder);
@@ -244,7 +245,7 @@ impl DiskAction<'_> {
                 Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
                 _ => Ok(()),
             },
-            Self::PlaceFile(file, to) => file.persist(to).map_err(|error| error.error),
+            Self::PlaceFile(file, to) => persist_over(file, to),
         }
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 use vector_files::disk;
+use vector_files::held::{persist_over, retry_while_held};
 
 use super::case_rename::CaseVariants;
 use super::journal::{JournalFile, StepJournal, StoredContent, hash_file, set_mode};
@@ -169,7 +170,9 @@ impl JournalFile {
     /// Removes a file that the step created.
     fn remove_created(&self, twins: &CaseVariants) -> Result<(), RestoreFault> {
         match hash_file(&self.path, twins)? {
-            Some(now) if self.is_result(&now) => Ok(fs::remove_file(&self.path)?),
+            Some(now) if self.is_result(&now) => {
+                Ok(retry_while_held(&self.path, || fs::remove_file(&self.path))?)
+            }
             Some(_) => Err(RestoreFault::ForeignEdit),
             None => Ok(()),
         }
@@ -192,7 +195,7 @@ impl JournalFile {
         let bytes = before(self).ok_or_else(|| io::Error::other("what it was is not kept"))?;
         let file = disk::write_marked(&self.path, mark, [&bytes[..]])?;
         set_mode(file.path(), kept.mode)?;
-        file.persist(&self.path).map_err(|error| error.error)?;
+        persist_over(file.into_temp_path(), &self.path)?;
         Ok(())
     }
 

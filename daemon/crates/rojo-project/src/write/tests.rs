@@ -41,6 +41,7 @@ fn state(folder: &Path) -> Vec<(String, Option<String>)> {
         for entry in fs::read_dir(at).unwrap() {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(folder).unwrap().display().to_string();
+            let name = name.replace(std::path::MAIN_SEPARATOR, "/");
             if path.is_dir() {
                 all.push((name, None));
                 open.push(path);
