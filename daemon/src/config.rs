@@ -21,5 +21,5 @@ pub fn resolve_data_folder(requested: Option<PathBuf>) -> anyhow::Result<PathBuf
     }
     let folders = directories::ProjectDirs::from("", "", "vector")
         .context("there is no home directory; choose the ledger's folder with --home DIR")?;
-    Ok(folders.data_dir().to_owned())
+    Ok(folders.data_local_dir().to_owned())
 }

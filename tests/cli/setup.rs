@@ -67,10 +67,10 @@ impl Person {
     /// Runs `vector setup` with these variables. Without any, skips the Studio plugin.
     fn run_with(&self, variables: &[(&str, &Path)], args: &[&str]) -> Output {
         let mut command = self.0.command(&["setup"]);
-        command.args(args).env("USERPROFILE", self.0.path());
+        command.args(args).env("USERPROFILE", binary::path_there(self.0.path()));
         command
-            .env("APPDATA", self.at("AppData/Roaming"))
-            .env("LOCALAPPDATA", self.at("AppData/Local"));
+            .env("APPDATA", binary::path_there(&self.at("AppData/Roaming")))
+            .env("LOCALAPPDATA", binary::path_there(&self.at("AppData/Local")));
         command.envs(variables.iter().copied());
         if variables.is_empty() {
             command.arg("--no-plugin");
@@ -107,7 +107,7 @@ impl Person {
     }
 
     fn home_args(&self) -> Json {
-        json!(["mcp", "--home", text(&self.at("vector"))])
+        json!(["mcp", "--home", binary::path_there(&self.at("vector"))])
     }
 }
 
@@ -184,7 +184,7 @@ fn entry_has_the_format_its_client_reads() {
     }
     person.write("codex", "x = 1\n");
     person.run(&[]);
-    let command = text(binary::vector());
+    let command = binary::own_path();
     for (client, servers) in JSON_CLIENTS {
         let mut expected = json!({ "command": command, "args": person.home_args() });
         if matches!(client, "claude-code" | "vscode") {
@@ -354,7 +354,13 @@ fn client_place_or_project_can_be_set_and_changed() {
     assert!(person.all() == before);
     fs::write(&place, "").unwrap();
     person.run(&["--place", &text(&place)]);
-    let args = json!(["mcp", "--place", text(&place), "--home", text(&person.at("vector"))]);
+    let args = json!([
+        "mcp",
+        "--place",
+        binary::path_there(&place),
+        "--home",
+        binary::path_there(&person.at("vector"))
+    ]);
     assert_eq!(entry(&file, "mcpServers")["args"], args);
     let changed = person.run(&["--project", &text(person.0.path())]);
     assert!(changed.stdout.contains("updated in"), "{}", changed.stdout);

@@ -123,6 +123,12 @@ pub fn path_there(path: &Path) -> String {
     if cfg!(windows) || !is_for_windows() { path } else { format!("Z:{}", path.replace('/', "\\")) }
 }
 
+/// The binary's own file, as it names it.
+pub fn own_path() -> String {
+    let is_under_wine = is_for_windows() && !cfg!(windows);
+    path_there(&if is_under_wine { vector().with_extension("exe") } else { vector().to_owned() })
+}
+
 /// What the binary printed, with the files of this system named as it names them. Under Wine they
 /// are on the drive Z.
 fn as_here(bytes: &[u8]) -> String {

@@ -93,14 +93,15 @@ fn held_script_keeps_all_files_of_a_project_as_they_were() {
     let home = Home::new();
     let folder = home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
-    let project = r#"{"name":"game","tree":{"$path":"src"}}"#;
+    let project = r#"{"name":"game","tree":{"$className":"DataModel",
+        "ReplicatedStorage":{"$path":"src"}}}"#;
     fs::write(folder.join("default.project.json"), project).unwrap();
     for name in ["A", "B", "C"] {
         fs::write(folder.join(format!("src/{name}.luau")), format!("return '{name}'\n")).unwrap();
     }
     let edit = |name: &str| {
         format!(
-            "{{\"tool\":\"replace_text\",\"args\":{{\"path\":\"game.{name}\",\"edits\":\
+            "{{\"tool\":\"replace_text\",\"args\":{{\"path\":\"game.ReplicatedStorage.{name}\",\"edits\":\
              [{{\"search\":\"return\",\"replace\":\"local _ = 1\\nreturn\"}}]}}}}\n"
         )
     };

@@ -21,7 +21,7 @@ const CALLS: &str = "\
 
 /// How often each is killed; `VECTOR_KILLS` names another number.
 fn rounds() -> usize {
-    std::env::var("VECTOR_KILLS").ok().and_then(|it| it.parse().ok()).unwrap_or(20)
+    std::env::var("VECTOR_KILLS").ok().and_then(|it| it.parse().ok()).unwrap_or(12)
 }
 
 #[test]

@@ -3,8 +3,10 @@
 
 mod bytes;
 mod held;
+mod keychain;
 mod killed;
 mod paths;
+mod setup;
 
 use vector_tests::binary;
 use vector_tests::requirement::Requirement;

@@ -48,16 +48,17 @@ fn names_of_devices_become_no_files_of_a_project() {
     let home = Home::new();
     let folder = home.path().join("game");
     fs::create_dir_all(folder.join("src")).unwrap();
-    let project = r#"{"name":"game","tree":{"$path":"src"}}"#;
+    let project = r#"{"name":"game","tree":{"$className":"DataModel",
+        "ReplicatedStorage":{"$path":"src"}}}"#;
     fs::write(folder.join("default.project.json"), project).unwrap();
     fs::write(folder.join("src/A.luau"), "return 1\n").unwrap();
     for name in ["CON", "nul", "com1.x", "a.", "b ", "c:d", "e?"] {
         let call = serde_json::json!({ "tool": "create_instance", "args": {
-            "className": "ModuleScript", "parentPath": "game", "props": { "Name": name, "Source": "" } } });
+            "className": "ModuleScript", "parentPath": "game.ReplicatedStorage", "props": { "Name": name, "Source": "" } } });
         let project = folder.display().to_string();
         let refused = home.run(&["edit", &project, "--ops", "-", "--yes"], &format!("{call}\n"));
         assert_eq!(refused.code, 1, "{name}: {}", refused.stdout);
-        assert!(!refused.stderr.is_empty(), "{name}");
+        assert!(refused.stderr.contains("No file can be called"), "{name}: {}", refused.stderr);
         assert_eq!(fs::read_dir(folder.join("src")).unwrap().count(), 1, "{name}");
     }
 }

@@ -5,5 +5,6 @@ for name in USERPROFILE APPDATA LOCALAPPDATA PATH; do
     eval "value=\${$name-}"
     [ -n "$value" ] && export "VECTOR_WINE_$name=$value"
 done
-export WINEHOME="$HOME"
+# Wine keeps things of its own in the home folder.
+export WINEHOME="$HOME" HOME="@FOLDER@"
 exec "@FOLDER@/wine" "@FOLDER@/vector.exe" "$@"

@@ -67,13 +67,14 @@ impl Engine {
             }
             Err(error) => return Err(error),
         };
-        let begun = self.begin_step(workflow, refused, ready);
+        let lock = self.executor.ledger().lock_applying().map_err(EngineError::from);
+        let begun = lock.and_then(|lock| Ok((lock, self.begin_step(workflow, refused, ready)?)));
         let Some(target) = self.target.driver_mut().direct_mut() else {
             return Ok(());
         };
-        let seqs = match begun {
-            Ok(Some(seqs)) => seqs,
-            Ok(None) => return Ok(()),
+        let (_lock, seqs) = match begun {
+            Ok((lock, Some(seqs))) => (lock, seqs),
+            Ok((_, None)) => return Ok(()),
             Err(error) => {
                 target.abandon();
                 self.planner.scene.rollback(start);

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use tempfile::TempPath;
 
+use crate::file_stamp::FileStamp;
+
 /// How often an action is tried again. The waits double, and take about a second in all.
 const RETRIES: u32 = 7;
 const FIRST_WAIT: Duration = Duration::from_millis(8);
@@ -59,7 +61,14 @@ pub fn persist_over(temporary: TempPath, target: &Path) -> io::Result<()> {
     // Unlike `TempPath::persist`, the standard library's rename replaces a file on Windows that
     // others are reading, where the file system can.
     let path = temporary.keep().map_err(|error| error.error)?;
-    let renamed = retry_while_held(target, || fs::rename(&path, target));
+    let stamp = FileStamp::of_file(target).ok();
+    let renamed = retry_while_held(target, || {
+        // Whoever has it open may have written it meanwhile.
+        if FileStamp::of_file(target).ok() != stamp {
+            return Err(io::Error::other("another program changed it at the same time"));
+        }
+        fs::rename(&path, target)
+    });
     if renamed.is_err() {
         let _ = fs::remove_file(&path);
     }

@@ -47,11 +47,19 @@ pub(super) struct LeaseGuard {
     _lock: File,
 }
 
+/// The right to replace files of places, which one process of a ledger has at a time. Without it,
+/// two could find a place unchanged and both replace it.
+#[derive(Debug)]
+pub struct ApplyingLock {
+    _lock: File,
+}
+
 /// The leases of one ledger.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseTable {
     folder: PathBuf,
     guard: PathBuf,
+    applying: PathBuf,
     /// The workflows that are leased through this handle.
     held: Arc<Mutex<HashSet<Seq>>>,
 }
@@ -62,7 +70,8 @@ impl LeaseTable {
         let folder = home.join("leases");
         vector_system::create_private_folder(&folder)
             .map_err(LedgerError::unusable_path(&folder))?;
-        Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
+        let (guard, applying) = (home.join("ledger.lock"), home.join("applying.lock"));
+        Ok(Self { folder, guard, applying, held: Arc::default() })
     }
 
     pub(super) fn is_held(&self, workflow: Seq) -> bool {
@@ -84,17 +93,15 @@ impl LeaseTable {
     /// lock a file that no longer has a name, while a third process locks a new one: two holders.
     /// Hence lease files are opened, locked and removed only under this guard.
     pub(super) fn lock_guard(&self) -> Result<LeaseGuard, LedgerError> {
-        let lock = || {
-            let file = open_lock(&self.guard)?;
-            loop {
-                match file.lock() {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    done => return done.map(|()| file),
-                }
-            }
-        };
-        let file = lock().map_err(LedgerError::unusable_path(&self.guard))?;
+        let file = open_locked(&self.guard).map_err(LedgerError::unusable_path(&self.guard))?;
         Ok(LeaseGuard { _lock: file })
+    }
+
+    /// Waits until no other process or thread applies a change.
+    pub(super) fn lock_applying(&self) -> Result<ApplyingLock, LedgerError> {
+        let file =
+            open_locked(&self.applying).map_err(LedgerError::unusable_path(&self.applying))?;
+        Ok(ApplyingLock { _lock: file })
     }
 
     /// Leases a workflow. Returns None if the lease is already held.
@@ -112,6 +119,17 @@ impl LeaseTable {
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(LedgerError::unusable_path(&path)(error)),
+        }
+    }
+}
+
+/// Opens a lock file and waits for its lock.
+fn open_locked(path: &Path) -> io::Result<File> {
+    let file = open_lock(path)?;
+    loop {
+        match file.lock() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done.map(|()| file),
         }
     }
 }

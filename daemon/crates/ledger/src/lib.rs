@@ -40,7 +40,7 @@ use serde::de::DeserializeOwned;
 
 pub use erase::ErasedSummary;
 pub use error::LedgerError;
-pub use lease::WorkflowLease;
+pub use lease::{ApplyingLock, WorkflowLease};
 
 use lease::LeaseTable;
 use writer::{Durability, LedgerWriter, PreparedBatch};
@@ -302,6 +302,15 @@ impl Ledger {
     /// crash. Returns None if the lease is already held.
     pub fn try_lease(&self, workflow: Seq) -> Result<Option<WorkflowLease>, LedgerError> {
         self.leases.try_lease(&self.leases.lock_guard()?, workflow)
+    }
+
+    /// Waits until nobody else applies a change of this ledger, and keeps them from it until the
+    /// lock is dropped.
+    ///
+    /// # Errors
+    /// The lock file cannot be opened or locked.
+    pub fn lock_applying(&self) -> Result<ApplyingLock, LedgerError> {
+        self.leases.lock_applying()
     }
 
     /// Whether this process has leased a workflow through this ledger handle.

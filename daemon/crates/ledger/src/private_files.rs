@@ -10,11 +10,12 @@ use vector_system::{is_open_to_others, restrict_to_owner};
 use super::FILE;
 
 /// The files that Vector creates in the ledger folder. Files that the user writes are left alone.
-pub const OWN_FILES: [&str; 16] = [
+pub const OWN_FILES: [&str; 17] = [
     FILE,
     "ledger.sqlite-wal",
     "ledger.sqlite-shm",
     "ledger.lock",
+    "applying.lock",
     "leases",
     "serve.lock",
     "serve.pid",
