@@ -12,6 +12,8 @@ mod engine;
 mod engines;
 mod hostile;
 mod http;
+#[cfg(unix)]
+mod install;
 mod mcp;
 #[cfg(unix)]
 mod models;

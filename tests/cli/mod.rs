@@ -12,6 +12,7 @@ mod forget;
 mod full_disk;
 mod jest;
 mod killed;
+mod markdown;
 mod merge;
 mod models;
 mod patch;

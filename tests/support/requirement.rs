@@ -31,6 +31,8 @@ pub enum Requirement {
     Node,
     /// Luau packages from npm.
     Packages,
+    /// Python, with which releases are packed.
+    Python,
     /// Rojo, in the version whose behavior Vector follows.
     Rojo,
     /// The binary for Windows.
@@ -41,7 +43,7 @@ pub enum Requirement {
 static NOTICES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 impl Requirement {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Agents,
         Self::Axe,
         Self::Cases,
@@ -51,6 +53,7 @@ impl Requirement {
         Self::Mcp,
         Self::Node,
         Self::Packages,
+        Self::Python,
         Self::Rojo,
         Self::Windows,
     ];
@@ -66,6 +69,7 @@ impl Requirement {
             Self::Mcp => "mcp",
             Self::Node => "node",
             Self::Packages => "packages",
+            Self::Python => "python",
             Self::Rojo => "rojo",
             Self::Windows => "windows",
         }

@@ -216,7 +216,7 @@ impl InstanceGroup<'_> {
     }
 }
 
-fn format_value(value: &Value, whole: bool) -> String {
+pub(super) fn format_value(value: &Value, whole: bool) -> String {
     match value {
         Value::String(_) if whole => serde_json::to_string(value).unwrap_or_default(),
         _ => value.to_brief(),

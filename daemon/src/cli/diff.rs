@@ -3,17 +3,21 @@
 //! The scene decides what counts as a difference. This module only displays it. Git can call it:
 //! piped output has no colors and no width limit, and the exit codes are those of `diff`.
 
+mod markdown;
+
 use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use scene_schemas::Value;
 use scene_schemas::proposal::ScriptDiff;
 use serde_json::{Value as Json, json};
 use vector_core::proposal::CONTEXT;
 use vector_place::diff::{PropertyChange, SceneDifference, visit_differences};
 
-use super::card::{format_value_change, script_head};
+use self::markdown::{MarkdownReport, PropertyRow};
+use super::card::{format_value, format_value_change, script_head};
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
@@ -27,6 +31,7 @@ use crate::parallel::run_both;
 Examples:
   vector diff before.rbxl after.rbxl
   vector diff before.rbxl after.rbxlx --json
+  vector diff before.rbxl after.rbxl --format markdown > $GITHUB_STEP_SUMMARY
   git difftool -y -x 'vector diff' -- game.rbxl
 
 Exit codes: 0 no differences, 1 differences, 2 failed.")]
@@ -35,9 +40,33 @@ pub(super) struct DiffArgs {
     a: PathBuf,
     /// The later place, or a Rojo project
     b: PathBuf,
-    /// Print one JSON object for each difference, one per line
-    #[arg(long)]
+    /// How to print the differences
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    format: DiffFormat,
+    /// Print one JSON object for each difference, one per line: --format json
+    #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// In Markdown, how to name the earlier place, and then the later one
+    #[arg(long, value_name = "NAME")]
+    label: Vec<String>,
+    /// In Markdown, show a picture; can be repeated
+    #[arg(long, value_name = "NAME=URL", value_parser = parse_picture)]
+    picture: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DiffFormat {
+    /// A tree and the changed lines of scripts
+    Text,
+    /// One JSON object for each difference, one per line
+    Json,
+    /// For a pull request: a table, and the tree and the scripts folded
+    Markdown,
+}
+
+fn parse_picture(text: &str) -> Result<(String, String), String> {
+    let (name, address) = text.split_once('=').ok_or("it is not NAME=URL")?;
+    Ok((name.to_owned(), address.to_owned()))
 }
 
 /// As with `diff`, exit code 1 means different, so every failure is 2.
@@ -52,8 +81,9 @@ pub(super) fn run(args: &DiffArgs) -> ExitStatus {
 }
 
 fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
-    let terminal = Terminal::for_command(args.json);
-    let mut report = DiffReport::new(args.json);
+    let format = if args.json { DiffFormat::Json } else { args.format };
+    let terminal = Terminal::for_command(format != DiffFormat::Text);
+    let mut report = DiffReport::new(format);
     terminal.with_spinner("Comparing", || {
         let read = |place: &Path| {
             let scene = read_place(place)?.scene.into_scene();
@@ -70,7 +100,7 @@ fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
         print_status("no differences");
         return Ok(ExitStatus::Done);
     }
-    print_stdout(&report.render(stdout_style()))?;
+    print_stdout(&report.render(args, stdout_style()))?;
     Ok(DIFFERENT)
 }
 
@@ -87,14 +117,20 @@ enum DiffOutput {
         tree: ChangeTree,
         scripts: Vec<ScriptDiff>,
     },
+    Markdown {
+        tree: ChangeTree,
+        rows: Vec<PropertyRow>,
+        scripts: Vec<ScriptDiff>,
+    },
 }
 
 impl DiffReport {
-    fn new(is_json: bool) -> Self {
-        let output = if is_json {
-            DiffOutput::Json(String::new())
-        } else {
-            DiffOutput::Text { tree: ChangeTree::default(), scripts: Vec::new() }
+    fn new(format: DiffFormat) -> Self {
+        let (tree, scripts) = (ChangeTree::default(), Vec::new());
+        let output = match format {
+            DiffFormat::Json => DiffOutput::Json(String::new()),
+            DiffFormat::Text => DiffOutput::Text { tree, scripts },
+            DiffFormat::Markdown => DiffOutput::Markdown { tree, rows: Vec::new(), scripts },
         };
         Self { output, tally: DiffTally::default() }
     }
@@ -106,26 +142,36 @@ impl DiffReport {
                 let _ = writeln!(lines, "{}", difference_json(&difference));
             }
             DiffOutput::Text { tree, scripts } => {
-                if let SceneDifference::Script { path, before, after, .. } = &difference {
-                    let counts = vector_text_edit::line_counts(before, after);
-                    scripts.push(ScriptDiff {
-                        command: 0,
-                        path: path.clone(),
-                        added: counts.added,
-                        removed: counts.removed,
-                        hunks: vector_text_edit::diff_hunks(before, after, CONTEXT),
-                    });
-                }
+                scripts.extend(script_diff(&difference));
+                tree.add(tree_item(difference));
+            }
+            DiffOutput::Markdown { tree, rows, scripts } => {
+                rows.extend(property_rows(&difference));
+                scripts.extend(script_diff(&difference));
                 tree.add(tree_item(difference));
             }
         }
     }
 
     /// Renders the tree, the script diffs and a summary, or the lines of JSON.
-    fn render(self, style: TextStyle) -> String {
+    fn render(self, args: &DiffArgs, style: TextStyle) -> String {
         let (tree, scripts) = match self.output {
             DiffOutput::Json(lines) => return lines,
             DiffOutput::Text { tree, scripts } => (tree, scripts),
+            DiffOutput::Markdown { tree, rows, scripts } => {
+                let label = |n: usize, place: &Path| {
+                    args.label.get(n).cloned().unwrap_or_else(|| place.display().to_string())
+                };
+                let report = MarkdownReport {
+                    summary: &self.tally.format(),
+                    names: [&label(0, &args.a), &label(1, &args.b)],
+                    tree: &tree.draw(TextStyle::plain()),
+                    rows: &rows,
+                    scripts: &scripts,
+                    pictures: &args.picture,
+                };
+                return report.render();
+            }
         };
         let mut text = tree.draw(style);
         for script in &scripts {
@@ -182,6 +228,34 @@ impl DiffTally {
         }
         parts.join(", ")
     }
+}
+
+fn script_diff(difference: &SceneDifference) -> Option<ScriptDiff> {
+    let SceneDifference::Script { path, before, after, .. } = difference else {
+        return None;
+    };
+    let counts = vector_text_edit::line_counts(before, after);
+    Some(ScriptDiff {
+        command: 0,
+        path: path.clone(),
+        added: counts.added,
+        removed: counts.removed,
+        hunks: vector_text_edit::diff_hunks(before, after, CONTEXT),
+    })
+}
+
+fn property_rows(difference: &SceneDifference) -> Vec<PropertyRow> {
+    let SceneDifference::Changed { path, properties, .. } = difference else {
+        return Vec::new();
+    };
+    let value = |value: Option<&Value>| value.map(|it| format_value(it, false)).unwrap_or_default();
+    let row = |it: &PropertyChange| PropertyRow {
+        instance: path.to_string(),
+        property: it.name.clone(),
+        before: value(it.before.as_ref()),
+        after: value(it.after.as_ref()),
+    };
+    properties.iter().map(row).collect()
 }
 
 fn tree_item(difference: SceneDifference) -> TreeItem {
