@@ -109,10 +109,13 @@ def check(place):
             region = physical.get("region", {})
             logical = (location.get("logicalLocations") or [{}])[0].get("fullyQualifiedName")
             message = result["message"]["text"]
+            # Files of a project are named from its folder.
+            uri = physical.get("artifactLocation", {}).get("uri")
+            inside = pathlib.PurePosixPath(place).parent / uri if uri else None
             command(
                 "notice" if level == "note" else level,
                 f"{logical}: {message}" if logical else message,
-                file=physical.get("artifactLocation", {}).get("uri", place),
+                file=inside if inside and pathlib.Path(inside).is_file() else place,
                 line=region.get("startLine"),
                 col=region.get("startColumn"),
                 title=result.get("ruleId", "Vector"),
@@ -126,6 +129,8 @@ def test(place):
     if run.returncode == 0:
         last = [line for line in run.stdout.splitlines() if line.strip()][-1:]
         return f"Specs: {last[0].strip() if last else 'passed'}", True
+    if run.returncode == 2 and " has no specs " in run.stderr:
+        return "Specs: none", True
     command("error", "Specs fail: see the summary.", file=place, title="Vector")
     return f"Specs: failed\n{folded('Output', fenced(run.stdout + run.stderr))}", False
 

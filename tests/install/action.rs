@@ -128,18 +128,21 @@ fn pull_request_is_checked_compared_and_commented_once() {
     assert_eq!(nothing.comment, "");
 
     let changed = String::from_utf8(place.clone()).unwrap().replace("Baseplate", "Boden");
-    pull.commit("origin", &[
-        ("game/src/One.luau", b"return 2\n"),
-        ("game/src/Two.luau", b"local x = = 1\n"),
-        ("places/lobby.rbxlx", changed.as_bytes()),
-        ("places/new.rbxlx", &place),
-        ("README.md", b"y\n"),
-    ]);
+    pull.commit(
+        "origin",
+        &[
+            ("game/src/One.luau", b"return 2\n"),
+            ("game/src/Two.luau", b"local x = = 1\n"),
+            ("places/lobby.rbxlx", changed.as_bytes()),
+            ("places/new.rbxlx", &place),
+            ("README.md", b"y\n"),
+        ],
+    );
     let failed = pull.run();
     assert_eq!(failed.output.status.code(), Some(1), "{}", said(&failed.output));
     for part in [
         "### `places/lobby.rbxlx`",
-        "+ Part Boden",
+        "| `game.Workspace.Boden` | `Name` | `\"Baseplate\"` | `\"Boden\"` |",
         "### `places/new.rbxlx`",
         "This is new.",
         "### `game/default.project.json`",
@@ -173,7 +176,9 @@ fn action_passes_what_its_script_reads() {
     let action = fs::read_to_string(repository::root().join("action.yml")).unwrap();
     let script = fs::read_to_string(repository::root().join("packaging/action.py")).unwrap();
     for name in ["CHECK", "TEST", "DIFF", "COMMENT", "BINARY"] {
-        assert!(action.contains(&format!("INPUT_{name}: ${{{{ inputs.{} }}}}", name.to_lowercase())));
+        assert!(
+            action.contains(&format!("INPUT_{name}: ${{{{ inputs.{} }}}}", name.to_lowercase()))
+        );
         let read = format!("wanted(\"{}\")", name.to_lowercase());
         let is_listed = script.contains(&format!("(\"{}\", ", name.to_lowercase()));
         assert!(script.contains(&read) || is_listed || name == "BINARY", "{name}");

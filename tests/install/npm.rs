@@ -70,7 +70,8 @@ fn package_brings_the_binary_of_this_system_alone() {
     let parts: Vec<_> = fs::read_dir(modules).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert!(parts.len() == 1, "{parts:?}");
     // As MCP clients start it.
-    let started = npm(&["exec", "--yes", "--package", "vector-roblox", "--", "vector", "--version"]);
+    let started =
+        npm(&["exec", "--yes", "--package", "vector-roblox", "--", "vector", "--version"]);
     assert!(text(&started.stdout).contains(VERSION), "{}", text(&started.stderr));
     let removed = npm(&["uninstall", "--global", "vector-roblox"]);
     assert!(removed.status.success(), "{}", text(&removed.stderr));

@@ -43,9 +43,9 @@ impl Release {
         }
         let packed = folder.path().join("packed");
         fs::create_dir(&packed).unwrap();
-        let pack = Command::new("python3").args(["-c", PACK]).arg(&packed).arg(stripped);
-        let mut pack = pack.arg(VERSION).spawn().unwrap();
-        assert!(pack.wait().unwrap().success());
+        let mut pack = Command::new("python3");
+        pack.args(["-c", PACK]).arg(&packed).arg(stripped).arg(VERSION);
+        assert!(pack.status().unwrap().success());
         let release = Self { folder };
         let made = release.distribute("owner/name");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -123,10 +123,7 @@ impl FileServer {
     }
 }
 
-fn answer(
-    mut stream: &TcpStream,
-    files: &Mutex<BTreeMap<String, Vec<u8>>>,
-) -> std::io::Result<()> {
+fn answer(mut stream: &TcpStream, files: &Mutex<BTreeMap<String, Vec<u8>>>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -138,10 +135,8 @@ fn answer(
     let file = files.lock().unwrap().get(&path).cloned();
     let status = if file.is_some() { "200 OK" } else { "404 Not Found" };
     let body = file.unwrap_or_default();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     stream.write_all(head.as_bytes())?;
     stream.write_all(&body)
 }

@@ -1,9 +1,9 @@
 //! `install.sh`, and the files for package managers.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::io::Write;
 
 use serde_json::Value as Json;
 use vector_tests::repository;
@@ -111,7 +111,10 @@ fn manifests_name_each_archive_with_its_checksum() {
     }
     let homebrew = read("homebrew/vector.rb");
     for label in ["macos-aarch64", "macos-x86_64", "linux-aarch64", "linux-x86_64"] {
-        let url = format!("url \"{address}vector-{VERSION}-{label}.zip\"\n      sha256 \"{}\"", sum(label));
+        let url = format!(
+            "url \"{address}vector-{VERSION}-{label}.zip\"\n      sha256 \"{}\"",
+            sum(label)
+        );
         assert!(homebrew.contains(&url), "{homebrew}");
     }
     let winget = read("winget/Vector.Vector.installer.yaml");

@@ -37,7 +37,6 @@ pub(super) enum PaintKind {
 
 impl TextStyle {
     /// The style for output that is not on a terminal.
-    #[cfg(test)]
     pub(super) fn plain() -> Self {
         Self { colour: false, width: WIDTH }
     }

@@ -63,7 +63,7 @@ pub fn persist_over(temporary: TempPath, target: &Path) -> io::Result<()> {
     let path = temporary.keep().map_err(|error| error.error)?;
     let stamp = FileStamp::of_file(target).ok();
     let renamed = retry_while_held(target, || {
-        // Whoever has it open may have written it meanwhile.
+        // The program that has it open may have written it meanwhile.
         if FileStamp::of_file(target).ok() != stamp {
             return Err(io::Error::other("another program changed it at the same time"));
         }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 /// The attributes of a file, all read at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileAttributes {
-    /// In bytes.
+    /// The size of the content, in bytes.
     pub len: u64,
     /// None if the file system does not keep it.
     pub modified: Option<SystemTime>,

@@ -43,7 +43,7 @@ pub fn detach(command: &mut Command) {
     }
 }
 
-/// Discards what was typed at the terminal and not yet read. Does nothing if stdin is no terminal.
+/// Discards what was typed at the terminal and not yet read. Does nothing if stdin is not a terminal.
 pub fn discard_typed_input() {
     #[cfg(unix)]
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) {

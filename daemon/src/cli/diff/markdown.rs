@@ -53,10 +53,11 @@ impl MarkdownReport<'_> {
             }
         }
         if !left_out.is_empty() {
-            let list: String = left_out.iter().map(|it| format!("{}\n", script_title(it))).collect();
-            let list: String = list.chars().take(MAX_CHARS / 20).collect();
-            let title = format!("{} more scripts, whose text is too long for here", left_out.len());
-            text.push_str(&folded(&title, &fenced("text", &list)));
+            let titles: Vec<String> = left_out.into_iter().map(script_title).collect();
+            let count = titles.len();
+            let list: String = titles.join("\n").chars().take(MAX_CHARS / 20).collect();
+            let title = format!("{count} more scripts, whose text is too long for here");
+            text.push_str(&folded(&title, &fenced("text", &format!("{list}\n"))));
         }
         text
     }
@@ -77,8 +78,7 @@ impl MarkdownReport<'_> {
 
     fn shown_tree(&self) -> String {
         let count = self.tree.lines().count();
-        let mut shown: String =
-            self.tree.lines().take(MAX_TREE_LINES).map(|line| format!("{line}\n")).collect();
+        let mut shown: String = self.tree.split_inclusive('\n').take(MAX_TREE_LINES).collect();
         if shown.chars().count() > MAX_CHARS / 3 {
             shown = shown.chars().take(MAX_CHARS / 3).collect();
             shown.push_str("…\n");
@@ -217,7 +217,7 @@ mod tests {
         assert!(text.contains("… and 4800 more lines"));
         assert!(text.contains("7 more scripts, whose text is too long for here"), "{text}");
         assert!(text.contains("game.Workspace.S8"));
-        assert!(text.contains("| ``Name\\|` `` |"), "{}", &text[..600]);
+        assert!(text.contains("| `` Name\\|` `` |"), "{}", &text[..600]);
         assert!(text.contains("![before](<https://x/y%3Ez>)"));
     }
 }

@@ -5,11 +5,11 @@ use windows_sys::Win32::System::Console::{
     FlushConsoleInputBuffer, GetStdHandle, STD_ERROR_HANDLE, STD_INPUT_HANDLE, STD_OUTPUT_HANDLE,
 };
 
-/// Discards what was typed at the console and not yet read. Does nothing if stdin is no console.
+/// Discards what was typed at the console and not yet read. Does nothing if stdin is not a console.
 pub(crate) fn discard_typed_input() {
     // SAFETY: it takes no pointer. The handle belongs to the process and is not closed here.
     let input = unsafe { GetStdHandle(STD_INPUT_HANDLE) };
-    // SAFETY: for a handle that is no console's, or is not valid, it returns an error.
+    // SAFETY: for a handle that is not valid, or not that of a console, it returns an error.
     let _ = unsafe { FlushConsoleInputBuffer(input) };
 }
 
