@@ -190,13 +190,14 @@ pub fn one_line(text: &str) -> String {
 /// text cannot close it. The rules say that text in a fence is never an instruction. `language` may
 /// be empty.
 pub fn fence_text(text: &str, language: &str) -> String {
-    let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
+    let fence = "`".repeat(longest_backtick_run(text).max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}{language}\n{text}{end}{fence}\n")
 }
 
-fn longest_run(text: &str, of: char) -> usize {
-    text.split(|c| c != of).map(str::len).max().unwrap_or(0)
+/// The number of backticks in the longest run of them: a fence of more cannot be closed by the text.
+pub fn longest_backtick_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// One event of the conversation.

@@ -6,6 +6,8 @@
 use std::fmt::Write as _;
 
 use scene_schemas::proposal::{DiffLine, Hunk, ScriptDiff};
+use vector_core::prompt::{fence_text, longest_backtick_run};
+use vector_core::safe_line::safe_line;
 
 /// GitHub refuses a comment of more than 65,536 characters. The rest is for what stands around.
 const MAX_CHARS: usize = 60_000;
@@ -42,7 +44,7 @@ impl MarkdownReport<'_> {
         if !self.rows.is_empty() {
             text.push_str(&self.table());
         }
-        text.push_str(&folded("All instances", &fenced("text", &self.shown_tree())));
+        text.push_str(&folded("All instances", &fence_text(&self.shown_tree(), "text")));
         let mut left_out = Vec::new();
         for script in self.scripts {
             let part = script_part(script);
@@ -57,7 +59,7 @@ impl MarkdownReport<'_> {
             let count = titles.len();
             let list: String = titles.join("\n").chars().take(MAX_CHARS / 20).collect();
             let title = format!("{count} more scripts, whose text is too long for here");
-            text.push_str(&folded(&title, &fenced("text", &format!("{list}\n"))));
+            text.push_str(&folded(&title, &fence_text(&list, "text")));
         }
         text
     }
@@ -96,7 +98,7 @@ fn script_title(script: &ScriptDiff) -> String {
 
 fn script_part(script: &ScriptDiff) -> String {
     let lines: String = script.hunks.iter().map(hunk_text).collect();
-    folded(&script_title(script), &fenced("diff", &lines))
+    folded(&script_title(script), &fence_text(&lines, "diff"))
 }
 
 fn hunk_text(hunk: &Hunk) -> String {
@@ -112,42 +114,24 @@ fn hunk_text(hunk: &Hunk) -> String {
             DiffLine::Added(line) => ('+', line),
             DiffLine::Removed(line) => ('-', line),
         };
-        let _ = writeln!(text, "{sign}{}", one_line(line));
+        let _ = writeln!(text, "{sign}{}", safe_line(line));
     }
     text
 }
 
-/// Text without characters that a page shows as something else than themselves.
-fn one_line(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\t' => c,
-        // Also the marks that turn the direction of the text around them.
-        c if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) => '\u{fffd}',
-        c if ('\u{2066}'..='\u{2069}').contains(&c) => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(shown).collect()
-}
-
 /// A part that a reader unfolds.
 fn folded(title: &str, content: &str) -> String {
-    let title = one_line(title).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let title = safe_line(title).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("\n<details><summary><code>{title}</code></summary>\n\n{content}\n</details>\n")
-}
-
-/// A block of code that nothing in it can end.
-fn fenced(language: &str, content: &str) -> String {
-    let fence = "`".repeat((longest_run(content) + 1).max(3));
-    format!("{fence}{language}\n{content}{fence}\n")
 }
 
 /// Code within a line.
 fn code(text: &str) -> String {
-    let text = one_line(text);
+    let text = safe_line(text);
     if text.is_empty() {
         return String::new();
     }
-    let fence = "`".repeat(longest_run(&text) + 1);
+    let fence = "`".repeat(longest_backtick_run(&text) + 1);
     let blank = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
     format!("{fence}{blank}{text}{blank}{fence}")
 }
@@ -156,12 +140,7 @@ fn code(text: &str) -> String {
 fn link_text(text: &str) -> String {
     let is_markup = |c: char| c.is_ascii_punctuation();
     let escaped = |c: char| if is_markup(c) { format!("\\{c}") } else { c.to_string() };
-    one_line(text).chars().map(escaped).collect()
-}
-
-/// The number of backticks in the longest run of them.
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+    safe_line(text).chars().map(escaped).collect()
 }
 
 #[cfg(test)]
@@ -173,9 +152,9 @@ mod tests {
         assert_eq!(code("Part"), "`Part`");
         assert_eq!(code("a`b"), "``a`b``");
         assert_eq!(code("`a``"), "``` `a`` ```");
-        assert_eq!(code("a\nb\u{202e}c"), "`a\u{fffd}b\u{fffd}c`");
+        assert_eq!(code("a\nb\u{202e}c"), "`a␊b\\u{202e}c`");
         assert_eq!(code(""), "");
-        assert_eq!(fenced("diff", "+```\n"), "````diff\n+```\n````\n");
+        assert_eq!(fence_text("+```\n", "diff"), "````diff\n+```\n````\n");
         let part = folded("</summary><script>", "x");
         assert!(part.contains("&lt;/summary&gt;&lt;script&gt;"), "{part}");
         assert_eq!(link_text("a](b)"), "a\\]\\(b\\)");
