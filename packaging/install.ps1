@@ -6,7 +6,7 @@
 # $env:VECTOR_INSTALL = 'FOLDER'    that folder instead of %LOCALAPPDATA%\Programs\Vector
 # $env:VECTOR_RELEASES = 'ADDRESS'  releases somewhere else
 #
-# To remove it: vector setup --remove, and delete the binary
+# To remove it: vector uninstall
 
 & {
     $ErrorActionPreference = 'Stop'

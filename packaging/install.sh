@@ -7,7 +7,7 @@
 # VECTOR_INSTALL=FOLDER    that folder instead of ~/.local/bin
 # VECTOR_RELEASES=ADDRESS  releases somewhere else
 #
-# To remove it: vector setup --remove, and delete the binary
+# To remove it: vector uninstall
 set -eu
 
 fail() {

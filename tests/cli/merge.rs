@@ -149,6 +149,7 @@ impl Repository {
     fn vector(&self, args: &[&str]) -> (i32, String) {
         let mut command = Command::new(vector());
         command.args(args).current_dir(self.0.path()).env("HOME", self.0.path());
+        command.env("VECTOR_HOME", self.0.path().join("vector"));
         let output = command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8_lossy(&said).into_owned())
@@ -208,9 +209,8 @@ fn git_merges_and_diffs_places() {
     };
     let folder = repository.0.path();
     for _ in 0..2 {
-        let mut command = Command::new(vector());
-        let output = command.args(["git", "install"]).current_dir(folder).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let (code, said) = repository.vector(&["git", "install"]);
+        assert_eq!(code, 0, "{said}");
     }
     let attributes = fs::read_to_string(folder.join(".gitattributes")).unwrap();
     assert_eq!(attributes.lines().count(), 4, "{attributes}");

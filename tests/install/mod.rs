@@ -4,6 +4,8 @@ mod action;
 mod npm;
 mod release;
 mod script;
+#[cfg(unix)]
+mod uninstall;
 
 use vector_tests::requirement::Requirement;
 

@@ -12,7 +12,12 @@ use super::has_python;
 use super::release::{FileServer, Release, VERSION, below};
 
 /// Runs the script as its first line says: from a pipe, in a new user's home.
-fn install(server: &FileServer, home: &Path, variables: &[(&str, &str)], script: &[u8]) -> Output {
+pub(super) fn install(
+    server: &FileServer,
+    home: &Path,
+    variables: &[(&str, &str)],
+    script: &[u8],
+) -> Output {
     let mut command = Command::new("sh");
     command.env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin");
     command.env("VECTOR_RELEASES", &server.address).envs(variables.iter().copied());

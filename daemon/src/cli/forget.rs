@@ -14,7 +14,7 @@ use vector_ledger::{ErasedSummary, Ledger};
 use super::ExitStatus;
 use super::log::format_time;
 use super::style::{count_noun, terminal_line};
-use super::terminal::{Terminal, print_line, print_status};
+use super::terminal::{confirm_question, print_line, print_status};
 use crate::tasks::forget::{ForgetScope, perform_forget, plan_forget};
 
 /// The maximum number of tasks listed.
@@ -100,9 +100,9 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         ));
         return Ok(ExitStatus::Done);
     }
-    if !args.yes
-        && !confirm_question(&format!("Permanently erase the texts of {runs}?{lost} [y/N]"))?
-    {
+    let question = format!("Permanently erase the texts of {runs}?{lost} [y/N]");
+    let nothing = "Nothing was erased";
+    if !args.yes && !confirm_question(&question, nothing, "--yes erases without asking")? {
         return Ok(ExitStatus::NotApproved);
     }
     let erasure = perform_forget(&ledger, &plan)?;
@@ -117,21 +117,4 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         );
     }
     Ok(ExitStatus::Done)
-}
-
-/// Asks for confirmation. Everything except a clear yes counts as no.
-fn confirm_question(question: &str) -> anyhow::Result<bool> {
-    let terminal = Terminal::for_command(false);
-    if !terminal.can_ask() {
-        print_status(
-            "Nothing was erased: there is no terminal to ask on. --yes erases without asking.",
-        );
-        return Ok(false);
-    }
-    let answer = terminal.ask_line(question)?.unwrap_or_default();
-    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    if !is_yes {
-        print_status("Nothing was erased.");
-    }
-    Ok(is_yes)
 }

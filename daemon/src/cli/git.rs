@@ -14,6 +14,7 @@ use vector_files::place_file;
 use vector_place::{Node, Scene};
 
 use super::ExitStatus;
+use super::setup::SetupRecord;
 use super::style::{count_noun, terminal_line};
 use super::terminal::{print_status, print_stdout};
 use crate::merges::{self, WorkTree, count_blocking_conflicts};
@@ -29,6 +30,8 @@ pub(super) struct GitArgs {
 enum GitCommand {
     /// Set up this repository: a merge driver, a text form for `git diff`, and `.gitattributes`
     Install,
+    /// Undo `install` in this repository. Attributes that are committed stay
+    Uninstall,
     /// Print a place as text, as `git diff` compares it
     Textconv {
         /// The place or model
@@ -50,9 +53,24 @@ const ATTRIBUTES: [&str; 4] = [
     "*.rbxmx merge=vector",
 ];
 
-pub(super) fn run(args: &GitArgs) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    args: &GitArgs,
+    home: impl FnOnce() -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<ExitStatus> {
     match &args.command {
-        GitCommand::Install => install_driver(),
+        GitCommand::Install => install_driver(&home()?),
+        GitCommand::Uninstall => {
+            let (home, tree) = (home()?, current_work_tree()?);
+            let mut record = SetupRecord::load(&home)?;
+            let note = uninstall_driver(&tree)?;
+            record.work_trees.retain(|top| *top != tree.top);
+            record.save(&home)?;
+            print_status("Git no longer uses Vector in this repository.");
+            if let Some(note) = note {
+                print_status(&format!("note: {note}"));
+            }
+            Ok(ExitStatus::Done)
+        }
         GitCommand::Textconv { place } => {
             let scene = place_file::load_scene(place)?;
             print_stdout(&place_text(&scene))?;
@@ -78,11 +96,19 @@ fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn install_driver() -> anyhow::Result<ExitStatus> {
-    let tree = WorkTree::find_work_tree(Path::new(".")).context(
-        "the current folder is not in a Git repository; change to one and run the command \
-                  again",
-    )?;
+fn current_work_tree() -> anyhow::Result<WorkTree> {
+    WorkTree::find_work_tree(Path::new(".")).context(
+        "the current folder is not in a Git repository; change to one and run the command again",
+    )
+}
+
+fn install_driver(home: &Path) -> anyhow::Result<ExitStatus> {
+    let tree = current_work_tree()?;
+    let mut record = SetupRecord::load(home)?;
+    if !record.work_trees.contains(&tree.top) {
+        record.work_trees.push(tree.top.clone());
+        record.save(home)?;
+    }
     let program = merges::program_command()?;
     tree.run_git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
     tree.run_git(&[
@@ -99,6 +125,52 @@ fn install_driver() -> anyhow::Result<ExitStatus> {
         if added { ". Commit .gitattributes so that this works for others too." } else { "." }
     ));
     Ok(ExitStatus::Done)
+}
+
+/// Removes Vector from a repository's configuration, and the attributes that `install` added if they
+/// are not committed. Returns a note on what stays.
+///
+/// # Errors
+/// Fails if a merge has open conflicts, which only Vector can finish.
+pub(super) fn uninstall_driver(tree: &WorkTree) -> anyhow::Result<Option<String>> {
+    if tree.has_merges()? {
+        bail!(
+            "a merge in {} has open conflicts; finish it with `vector merge --continue` or end it \
+             with `git merge --abort`, and run the command again",
+            tree.top.display()
+        );
+    }
+    for section in ["merge.vector", "diff.vector"] {
+        tree.remove_section(section)?;
+    }
+    tree.remove_filter()?;
+    let attributes = tree.top.join(".gitattributes");
+    if !tree.run_git(&["ls-files", "--", ":(top,literal).gitattributes"])?.is_empty() {
+        return Ok(Some(format!(
+            "{} is committed, so its lines for Vector stay; without Vector, Git treats such files as \
+             before",
+            attributes.display()
+        )));
+    }
+    remove_lines(&attributes)?;
+    Ok(None)
+}
+
+/// Removes the attribute lines from a file, and the file if nothing else is in it.
+fn remove_lines(file: &Path) -> anyhow::Result<()> {
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).context(format!("{} cannot be read", file.display())),
+    };
+    let is_own = |line: &&str| ATTRIBUTES.contains(&line.trim());
+    let kept: String = text.split_inclusive('\n').filter(|line| !is_own(line)).collect();
+    let done = if kept.is_empty() {
+        fs::remove_file(file)
+    } else {
+        vector_files::write_file(file, kept.as_bytes())
+    };
+    done.with_context(|| format!("{} cannot be written", file.display()))
 }
 
 /// Adds the missing attribute lines to a file. Returns whether there were any.

@@ -58,6 +58,7 @@ mod terminal;
 mod test;
 mod tools;
 mod tree;
+mod uninstall;
 mod usage;
 
 use std::path::PathBuf;
@@ -159,6 +160,8 @@ enum CliCommand {
     Sessions(sessions::SessionsArgs),
     /// Diagnose the installation and suggest fixes
     Doctor(doctor::DoctorArgs),
+    /// Remove everything that Vector put on this machine, except the ledger
+    Uninstall(uninstall::UninstallArgs),
     /// Install or uninstall the Studio plugin, or write it to a file
     Plugin(plugin::PluginArgs),
     /// Create, list or restore checkpoints of an open place
@@ -273,7 +276,8 @@ pub fn main() -> ExitCode {
         CliCommand::Pair(args) => home().and_then(|home| pair::run(&args, &home)),
         CliCommand::Sessions(args) => home().and_then(|home| sessions::run(&args, &home)),
         CliCommand::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),
-        CliCommand::Plugin(args) => plugin::run(&args),
+        CliCommand::Uninstall(args) => home().and_then(|home| uninstall::run(&args, &home)),
+        CliCommand::Plugin(args) => plugin::run(&args, home),
         CliCommand::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
         CliCommand::Forget(args) => home().and_then(|home| forget::run(&args, &home)),
         CliCommand::Log(args) => home().and_then(|home| log::run(&args, &home)),
@@ -289,7 +293,7 @@ pub fn main() -> ExitCode {
         CliCommand::Merge(args) => Ok(merge::run(&args)),
         CliCommand::Convert(args) => convert::run(&args),
         CliCommand::Patch(args) => patch::run(&args),
-        CliCommand::Git(args) => git::run(&args),
+        CliCommand::Git(args) => git::run(&args, home),
         CliCommand::Deploy(args) => home().and_then(|home| deploy::run(&args, &home)),
         CliCommand::Models(args) => home().and_then(|home| models::run(&args, &home)),
         CliCommand::Usage(args) => home().and_then(|home| usage::run(&args, &home)),

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::ExitStatus;
+use super::setup::{SetupRecord, WrittenPlugin, make_folders};
 use super::terminal::print_line;
 use crate::plugin;
 
@@ -44,18 +45,24 @@ enum PluginCommand {
     },
 }
 
-pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    args: &PluginArgs,
+    home: impl FnOnce() -> anyhow::Result<PathBuf>,
+) -> anyhow::Result<ExitStatus> {
     match &args.command {
         PluginCommand::Build { out } => {
             write_plugin(out)?;
             print_line(&format!("Wrote {}", out.display()));
         }
         PluginCommand::Install { folder } => {
-            let folder = plugin_folder(folder.as_deref())?;
-            fs::create_dir_all(&folder)
+            let (home, folder) = (home()?, plugin_folder(folder.as_deref())?);
+            let mut record = SetupRecord::load(&home)?;
+            let folders = make_folders(&folder, false)
                 .with_context(|| format!("{} cannot be created", folder.display()))?;
             let file = folder.join(PLUGIN_FILE);
             write_plugin(&file)?;
+            record.add_plugin(WrittenPlugin { file: std::path::absolute(&file)?, folders });
+            record.save(&home)?;
             print_line(&format!("Installed the plugin at {}.", file.display()));
             print_line(
                 "Restart Studio to load it. Then run `vector serve`, and type the code in the \
@@ -63,17 +70,15 @@ pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
             );
         }
         PluginCommand::Uninstall { folder } => {
-            let file = plugin_folder(folder.as_deref())?.join(PLUGIN_FILE);
-            match fs::remove_file(&file) {
-                Ok(()) => print_line(&format!("Removed {}.", file.display())),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    print_line(&format!("{} does not exist.", file.display()));
-                }
-                Err(error) => {
-                    return Err(error)
-                        .with_context(|| format!("{} cannot be removed", file.display()));
-                }
-            }
+            let (home, file) = (home()?, plugin_folder(folder.as_deref())?.join(PLUGIN_FILE));
+            let mut record = SetupRecord::load(&home)?;
+            let file = std::path::absolute(file)?;
+            let is_there = file.exists();
+            let known = record.take_plugin(&file);
+            known.unwrap_or(WrittenPlugin { file: file.clone(), folders: vec![] }).remove()?;
+            record.save(&home)?;
+            let done = if is_there { "Removed {}." } else { "{} does not exist." };
+            print_line(&done.replace("{}", &file.display().to_string()));
         }
     }
     Ok(ExitStatus::Done)

@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -19,6 +19,7 @@ use vector_providers::config::{self, ModelConfig};
 use vector_providers::model_selector::HomeModelSelector;
 
 use super::ExitStatus;
+use super::background_daemon::POLL_INTERVAL;
 use super::daemon_client::{DaemonClient, RouteRequest, is_vector_daemon};
 use super::handover::{hand_over_keys, open_all};
 use super::open;
@@ -32,13 +33,15 @@ use crate::tasks::forget;
 
 /// The process that serves a ledger locks this file. It is empty: on Windows, nobody else can read a
 /// locked file.
-const LOCK: &str = "serve.lock";
+pub(super) const LOCK: &str = "serve.lock";
 /// Contains the process ID and the port of the process that last locked [`LOCK`].
 const LOCK_HOLDER: &str = "serve.pid";
 /// The sessions of MCP clients that connect over HTTP.
 const MCP_SESSIONS: &str = "mcp-sessions.json";
 /// Interval for checking whether the daemon is idle.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// The time limit for a daemon to end after it was asked to.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval for erasing expired tasks.
 const DAY: Duration = Duration::from_hours(24);
 
@@ -154,13 +157,44 @@ pub(super) struct StopArgs {}
 
 /// `vector stop`: stops the daemon that serves the ledger.
 pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStatus> {
-    let daemon = DaemonClient::connect(home)?;
-    daemon.call::<EmptyBody>(&RouteRequest::new(RouteId::Stop))?;
+    request_stop(home)?;
     print_line(
         "Vector has stopped. Pending proposals are kept. The next tool call of an agent starts it \
          again.",
     );
     Ok(ExitStatus::Done)
+}
+
+fn request_stop(home: &Path) -> anyhow::Result<()> {
+    let daemon = DaemonClient::connect(home)?;
+    daemon.call::<EmptyBody>(&RouteRequest::new(RouteId::Stop)).map(drop)
+}
+
+/// Stops the daemon that serves a ledger, if there is one, and locks the ledger so that no other
+/// starts.
+pub(super) fn stop_and_lock(home: &Path) -> anyhow::Result<File> {
+    if let Ok(lock) = try_lock(home)? {
+        return Ok(lock);
+    }
+    request_stop(home)?;
+    let began = Instant::now();
+    loop {
+        match try_lock(home)? {
+            Ok(lock) => return Ok(lock),
+            Err(holder) if began.elapsed() > STOP_TIMEOUT => bail!(
+                "the daemon ({holder}) did not stop within {} seconds; end the process and run the \
+                 command again",
+                STOP_TIMEOUT.as_secs()
+            ),
+            Err(_) => std::thread::sleep(POLL_INTERVAL),
+        }
+    }
+}
+
+/// Deletes the file of a lock, and gives up the lock.
+pub(super) fn delete_lock(home: &Path, lock: File) {
+    let _ = fs::remove_file(home.join(LOCK));
+    drop(lock);
 }
 
 /// Opens the places in the daemon that already serves the ledger.
@@ -196,13 +230,17 @@ pub(super) fn lock_ledger(home: &Path) -> anyhow::Result<File> {
     try_lock(home)?.map_err(|holder| already_served_error(&holder))
 }
 
-/// The port on which the process that holds the ledger's lock listens.
-pub(super) fn serving_port(home: &Path) -> Option<u16> {
+/// The process that holds the ledger's lock, and its port, as text. None if there is none.
+pub(super) fn serving_process(home: &Path) -> Option<String> {
     if !home.join(LOCK).exists() {
         return None;
     }
-    let holder = try_lock(home).ok()?.err()?;
-    holder.rsplit_once("port ")?.1.parse().ok()
+    try_lock(home).ok()?.err()
+}
+
+/// The port on which the process that holds the ledger's lock listens.
+pub(super) fn serving_port(home: &Path) -> Option<u16> {
+    serving_process(home)?.rsplit_once("port ")?.1.parse().ok()
 }
 
 /// Locks the ledger, or returns a description of the process that holds the lock.

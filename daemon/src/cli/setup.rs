@@ -23,8 +23,9 @@ use serde_json::{Value as Json, json};
 use self::change::{ClientTarget, FileChange};
 use self::clients::{McpClient, UserMachine};
 use self::files::ConfigFile;
+pub(super) use self::files::make_folders;
 use self::report::ClientReport;
-use self::setup_record::{SetupRecord, WrittenPlugin};
+pub(super) use self::setup_record::{RECORD_FILE, SetupRecord, WrittenEntry, WrittenPlugin};
 use super::daemon_client::DaemonClient;
 use super::handover::hand_over_keys;
 use super::terminal::{print_line, print_status};
@@ -72,19 +73,10 @@ pub(super) struct SetupArgs {
 
 /// Runs the setup. `is_said` is true if the user specified the ledger's folder.
 pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Result<ExitStatus> {
-    let env = |name: &str| std::env::var_os(name);
     let home = std::path::absolute(home).context("the ledger's folder is not known")?;
-    let mut work = SetupRun {
-        args,
-        machine: UserMachine::detect(&env)?,
-        command: path_text(
-            &std::env::current_exe().context("the path of the vector program is not known")?,
-        )?,
-        words: server_command(args, is_said.then_some(home.as_path()))?,
-        record: SetupRecord::load(&home)?,
-        home,
-        has_failed: false,
-    };
+    let words = server_command(args, is_said.then_some(home.as_path()))?;
+    let env = |name: &str| std::env::var_os(name);
+    let mut work = SetupRun::new(args, UserMachine::detect(&env)?, home, words)?;
     work.set_up_clients()?;
     // Removing a single client leaves the plugin in place.
     let is_studio_meant = !args.remove || args.client.is_empty();
@@ -99,6 +91,26 @@ pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Resul
         }
     }
     Ok(if work.has_failed { ExitStatus::Failed } else { ExitStatus::Done })
+}
+
+/// Removes the entry that setup wrote into a client's file. The error says why it is still there.
+pub(super) fn remove_entry(home: &Path, written: &WrittenEntry) -> anyhow::Result<()> {
+    let args = SetupArgs {
+        client: vec![],
+        remove: true,
+        dry_run: false,
+        force: false,
+        no_plugin: true,
+        place: None,
+        project: None,
+        port: PORT,
+        json: false,
+    };
+    let env = |name: &str| std::env::var_os(name);
+    let mut work = SetupRun::new(&args, UserMachine::detect(&env)?, home.to_owned(), vec![])?;
+    let (stored, change) =
+        work.plan_change(written.client, &written.file).map_err(anyhow::Error::msg)?;
+    work.write_change(&written.file, &stored, &change)?.map_err(anyhow::Error::msg)
 }
 
 /// A client, its file, and the command of Vector's entry in it, if there is one.
@@ -200,7 +212,19 @@ struct SetupRun<'a> {
     has_failed: bool,
 }
 
-impl SetupRun<'_> {
+impl<'a> SetupRun<'a> {
+    fn new(
+        args: &'a SetupArgs,
+        machine: UserMachine<'a>,
+        home: PathBuf,
+        words: Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let program =
+            std::env::current_exe().context("the path of the vector program is not known")?;
+        let (command, record) = (path_text(&program)?, SetupRecord::load(&home)?);
+        Ok(Self { args, machine, home, command, words, record, has_failed: false })
+    }
+
     fn set_up_clients(&mut self) -> anyhow::Result<()> {
         let mut missing = vec![];
         for (client, file) in self.client_files() {
@@ -343,7 +367,7 @@ impl SetupRun<'_> {
         let is_new = !file.exists();
         if !self.args.dry_run {
             let folder = file.parent().unwrap_or(&file);
-            let folders = files::make_folders(folder, false)
+            let folders = make_folders(folder, false)
                 .with_context(|| format!("{} cannot be created", folder.display()))?;
             plugin::write_plugin(&file)?;
             if is_new {
@@ -356,15 +380,14 @@ impl SetupRun<'_> {
 
     /// Removes the plugin, if setup installed it.
     fn remove_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
-        let Some(WrittenPlugin { file, folders }) = self.record.plugin.clone() else {
+        let Some(plugin) = self.record.plugin.clone() else {
             return Ok(None);
         };
         if !self.args.dry_run {
-            files::remove_file(&file, &folders)
-                .with_context(|| format!("{} cannot be removed", file.display()))?;
+            plugin.remove()?;
             self.record.plugin = None;
             self.record.save(&self.home)?;
         }
-        Ok(Some(("removed", Some(file))))
+        Ok(Some(("removed", Some(plugin.file))))
     }
 }

@@ -241,6 +241,26 @@ impl Terminal {
     }
 }
 
+/// Asks for confirmation. Everything except a clear yes counts as no. `nothing` says that nothing
+/// was done, and `otherwise` how to do it without asking.
+pub(super) fn confirm_question(
+    question: &str,
+    nothing: &str,
+    otherwise: &str,
+) -> anyhow::Result<bool> {
+    let terminal = Terminal::for_command(false);
+    if !terminal.can_ask() {
+        print_status(&format!("{nothing}: there is no terminal to ask on. {otherwise}."));
+        return Ok(false);
+    }
+    let answer = terminal.ask_line(question)?.unwrap_or_default();
+    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !is_yes {
+        print_status(&format!("{nothing}."));
+    }
+    Ok(is_yes)
+}
+
 /// The style of stdout.
 pub(super) fn stdout_style() -> TextStyle {
     TextStyle::for_term(&Term::stdout(), console::colors_enabled())

@@ -120,6 +120,41 @@ impl WorkTree {
         Ok(())
     }
 
+    /// Removes the filter, and the empty folder of merges.
+    ///
+    /// # Errors
+    /// Fails if Git does not accept the configuration.
+    pub fn remove_filter(&self) -> anyhow::Result<()> {
+        self.remove_section(&format!("filter.{FILTER}"))?;
+        let merges = self.merges_folder()?;
+        // Folders that are not empty stay.
+        let _ = fs::remove_dir(&merges);
+        let _ = merges.parent().map(fs::remove_dir);
+        Ok(())
+    }
+
+    /// Removes a section of the repository's configuration, if it is there.
+    ///
+    /// # Errors
+    /// Fails if Git does not accept it.
+    pub fn remove_section(&self, section: &str) -> anyhow::Result<()> {
+        let pattern = format!("^{}\\.", section.replace('.', "\\."));
+        // Fails if there is none.
+        if self.run_git(&["config", "--local", "--get-regexp", &pattern]).is_err() {
+            return Ok(());
+        }
+        self.run_git(&["config", "--local", "--remove-section", section]).map(drop)
+    }
+
+    /// Whether a merge has open conflicts.
+    ///
+    /// # Errors
+    /// Fails if Git's folder is not found.
+    pub fn has_merges(&self) -> anyhow::Result<bool> {
+        let folder = self.merges_folder()?;
+        Ok(fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()))
+    }
+
     /// Makes Git refuse to add a path.
     pub(super) fn block_path(&self, path: &str) -> anyhow::Result<()> {
         self.configure_filter()?;

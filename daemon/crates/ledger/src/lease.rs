@@ -14,6 +14,9 @@ use scene_schemas::entry::Seq;
 
 use super::LedgerError;
 
+/// The folder of leases.
+const LEASES: &str = "leases";
+
 /// The exclusive right to work on a workflow, held until dropped.
 #[derive(Debug)]
 #[must_use = "dropping a lease gives the workflow to others"]
@@ -67,7 +70,7 @@ pub(super) struct LeaseTable {
 impl LeaseTable {
     /// Opens the lease folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
-        let folder = home.join("leases");
+        let folder = home.join(LEASES);
         vector_system::create_private_folder(&folder)
             .map_err(LedgerError::unusable_path(&folder))?;
         let (guard, applying) = (home.join("ledger.lock"), home.join("applying.lock"));
@@ -121,6 +124,29 @@ impl LeaseTable {
             Err(TryLockError::Error(error)) => Err(LedgerError::unusable_path(&path)(error)),
         }
     }
+}
+
+/// Whether a process works on a workflow of the ledger in `home`.
+///
+/// # Errors
+/// Fails if the leases cannot be read.
+pub fn is_in_use(home: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(home.join(LEASES)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries?,
+    };
+    for entry in entries {
+        match File::open(entry?.path()) {
+            // Released just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            lease => match lease?.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(true),
+                Err(TryLockError::Error(error)) => return Err(error),
+            },
+        }
+    }
+    Ok(false)
 }
 
 /// Opens a lock file and waits for its lock.

@@ -40,7 +40,7 @@ use serde::de::DeserializeOwned;
 
 pub use erase::ErasedSummary;
 pub use error::LedgerError;
-pub use lease::{ApplyingLock, WorkflowLease};
+pub use lease::{ApplyingLock, WorkflowLease, is_in_use};
 
 use lease::LeaseTable;
 use writer::{Durability, LedgerWriter, PreparedBatch};

@@ -9,14 +9,21 @@ use vector_system::{is_open_to_others, restrict_to_owner};
 
 use super::FILE;
 
-/// The files that Vector creates in the ledger folder. Files that the user writes are left alone.
-pub const OWN_FILES: [&str; 17] = [
+/// The ledger and what belongs to it: the memories of places, and captured exchanges with providers.
+pub const LEDGER_FILES: [&str; 8] = [
     FILE,
     "ledger.sqlite-wal",
     "ledger.sqlite-shm",
     "ledger.lock",
     "applying.lock",
     "leases",
+    "memory",
+    "captured",
+];
+
+/// What the daemon and the commands keep beside the ledger: access, settings, and the record of
+/// what they wrote elsewhere.
+pub const STATE_FILES: [&str; 11] = [
     "serve.lock",
     "serve.pid",
     "serve.log",
@@ -24,20 +31,25 @@ pub const OWN_FILES: [&str; 17] = [
     "agent-token",
     "paired",
     "clients",
+    "pages",
+    "mcp-sessions.json",
     "settings.json",
     "setup.json",
-    "memory",
-    "captured",
 ];
 
 /// The files that the user writes there.
-const USER_FILES: [&str; 2] = ["vector.toml", "models.toml"];
+pub const USER_FILES: [&str; 2] = ["vector.toml", "models.toml"];
+
+/// The files that Vector creates in the ledger folder. Files that the user writes are left alone.
+pub fn own_files() -> impl Iterator<Item = &'static str> {
+    LEDGER_FILES.into_iter().chain(STATE_FILES)
+}
 
 /// Removes the access of other users to the files that Vector created in its folder, and to the
 /// folder if it contains nothing else. Files of other owners stay as they are; `vector doctor`
 /// reports them.
 pub(super) fn tighten_permissions(home: &Path) {
-    for name in OWN_FILES {
+    for name in own_files() {
         restrict_to_owner(&home.join(name));
     }
     if is_open_to_others(home) && has_only_own_files(home) {
@@ -50,7 +62,7 @@ fn has_only_own_files(home: &Path) -> bool {
     let is_known = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {
             let name = entry.file_name();
-            OWN_FILES.iter().chain(&USER_FILES).any(|known| name == **known)
+            own_files().chain(USER_FILES).any(|known| name == *known)
         })
     };
     fs::read_dir(home).is_ok_and(|mut entries| entries.all(is_known))

@@ -43,6 +43,18 @@ pub fn detach(command: &mut Command) {
     }
 }
 
+/// Takes a folder off the user's PATH, as it is set for all programs that are started from now on.
+/// Does nothing if it is not on it, and on systems other than Windows, which do not store PATH.
+pub fn remove_from_user_path(folder: &Path) -> std::io::Result<()> {
+    #[cfg(windows)]
+    return windows::user_path::remove(folder);
+    #[cfg(not(windows))]
+    {
+        let _ = folder;
+        Ok(())
+    }
+}
+
 /// Discards what was typed at the terminal and not yet read. Does nothing if stdin is not a terminal.
 pub fn discard_typed_input() {
     #[cfg(unix)]

@@ -5,4 +5,5 @@ pub(crate) mod access;
 pub(crate) mod attributes;
 pub(crate) mod console;
 pub(crate) mod holders;
+pub(crate) mod user_path;
 mod wide;

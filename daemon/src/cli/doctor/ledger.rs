@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use vector_ledger::health::{self, LedgerHealth};
-use vector_ledger::private_files::OWN_FILES;
+use vector_ledger::private_files::own_files;
 use vector_system::is_open_to_others;
 
 use super::CheckSite;
@@ -36,7 +36,7 @@ fn check_access(home: &Path) -> DoctorFinding {
         return DoctorFinding::ok("access", "only you can access the folder");
     }
     let is_open = |name: &&str| is_open_to_others(&home.join(name));
-    let open: Vec<&str> = OWN_FILES.into_iter().filter(is_open).collect();
+    let open: Vec<&str> = own_files().filter(is_open).collect();
     let folder = shell_quote(home);
     let fix = |option: &str| {
         if cfg!(windows) {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum McpClient {
+pub(in crate::cli) enum McpClient {
     /// Claude Code
     ClaudeCode,
     /// Claude Desktop
@@ -129,7 +129,7 @@ impl McpClient {
     }
 
     /// The client's display name.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::cli) fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::ClaudeDesktop => "Claude Desktop",

@@ -78,7 +78,7 @@ fn missing_folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Creates a folder and its parents. Returns those that were created.
-pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<PathBuf>> {
+pub(in crate::cli) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<PathBuf>> {
     let folder = std::path::absolute(folder)?;
     let made = missing_folders(&folder);
     if is_private {

@@ -1,4 +1,5 @@
-//! A record of setup's changes, so that they can be undone. It is stored in the ledger's folder.
+//! A record of what setup, `vector plugin install` and `vector git install` wrote, so that it can be
+//! undone. It is stored in the ledger's folder.
 //!
 //! A client's file contains keys and conversations of other programs, so no copy of it is kept:
 //! only the inserted piece, and the hash of the whole, by which the file is recognized.
@@ -15,29 +16,35 @@ use super::clients::McpClient;
 use super::files;
 
 /// The name of the file.
-const FILE: &str = "setup.json";
+pub(in crate::cli) const RECORD_FILE: &str = "setup.json";
 /// The format version. Other versions are not read.
 const FORM: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct SetupRecord {
+pub(in crate::cli) struct SetupRecord {
     form: u32,
     /// The folders that were created for this file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     folders: Vec<PathBuf>,
     /// The entries written by setup.
-    pub(super) written: Vec<WrittenEntry>,
+    pub(in crate::cli) written: Vec<WrittenEntry>,
     /// The Studio plugin, if setup installed it and there was none before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) plugin: Option<WrittenPlugin>,
+    pub(in crate::cli) plugin: Option<WrittenPlugin>,
+    /// The plugins that `vector plugin install` wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::cli) installed_plugins: Vec<WrittenPlugin>,
+    /// The Git work trees that `vector git install` configured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::cli) work_trees: Vec<PathBuf>,
 }
 
 /// The entry in one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct WrittenEntry {
-    pub(super) client: McpClient,
+pub(in crate::cli) struct WrittenEntry {
+    pub(in crate::cli) client: McpClient,
     /// The path at which the client looks for the file.
-    pub(super) file: PathBuf,
+    pub(in crate::cli) file: PathBuf,
     pub(super) entry: Json,
     /// The foreign entry that was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,10 +62,18 @@ pub(super) struct WrittenEntry {
 
 /// The plugin installed in Studio's folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct WrittenPlugin {
-    pub(super) file: PathBuf,
+pub(in crate::cli) struct WrittenPlugin {
+    pub(in crate::cli) file: PathBuf,
     /// The folders that were created for it.
-    pub(super) folders: Vec<PathBuf>,
+    pub(in crate::cli) folders: Vec<PathBuf>,
+}
+
+impl WrittenPlugin {
+    /// Deletes the plugin and the folders that were created for it.
+    pub(in crate::cli) fn remove(&self) -> anyhow::Result<()> {
+        files::remove_file(&self.file, &self.folders)
+            .with_context(|| format!("{} cannot be removed", self.file.display()))
+    }
 }
 
 /// A replacement of one piece of a text.
@@ -91,15 +106,22 @@ impl SetupRecord {
     ///
     /// # Errors
     /// Fails if the file is not a valid record, or was written by a newer Vector.
-    pub(super) fn load(home: &Path) -> anyhow::Result<Self> {
-        let file = home.join(FILE);
+    pub(in crate::cli) fn load(home: &Path) -> anyhow::Result<Self> {
+        let file = home.join(RECORD_FILE);
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => vec![],
             Err(error) => return Err(error).context(format!("{} cannot be read", file.display())),
         };
         if bytes.is_empty() {
-            return Ok(Self { form: FORM, folders: vec![], written: vec![], plugin: None });
+            return Ok(Self {
+                form: FORM,
+                folders: vec![],
+                written: vec![],
+                plugin: None,
+                installed_plugins: vec![],
+                work_trees: vec![],
+            });
         }
         let next =
             "move it away and run setup again; setup will then not know what it wrote before";
@@ -116,10 +138,14 @@ impl SetupRecord {
 
     /// Saves the record, readable only by its owner: a replaced entry may contain a key. An empty
     /// record deletes the file.
-    pub(super) fn save(&mut self, home: &Path) -> anyhow::Result<()> {
-        let file = home.join(FILE);
+    pub(in crate::cli) fn save(&mut self, home: &Path) -> anyhow::Result<()> {
+        let file = home.join(RECORD_FILE);
         let failed = || format!("{} cannot be written", file.display());
-        if self.written.is_empty() && self.plugin.is_none() {
+        let is_empty = self.written.is_empty()
+            && self.plugin.is_none()
+            && self.installed_plugins.is_empty()
+            && self.work_trees.is_empty();
+        if is_empty {
             files::remove_file(&file, &self.folders).with_context(failed)?;
             self.folders.clear();
             return Ok(());
@@ -129,6 +155,24 @@ impl SetupRecord {
         files::make_private(&file).with_context(failed)?;
         let text = serde_json::to_string_pretty(self)?;
         vector_files::write_file(&file, format!("{text}\n").as_bytes()).with_context(failed)
+    }
+
+    /// Adds a plugin that `vector plugin install` wrote. Folders that an earlier one created stay on
+    /// record.
+    pub(in crate::cli) fn add_plugin(&mut self, plugin: WrittenPlugin) {
+        let is_known = self.plugin.iter().chain(&self.installed_plugins);
+        if !is_known.into_iter().any(|known| known.file == plugin.file) {
+            self.installed_plugins.push(plugin);
+        }
+    }
+
+    /// Removes a plugin from the record. Returns it, if it was there.
+    pub(in crate::cli) fn take_plugin(&mut self, file: &Path) -> Option<WrittenPlugin> {
+        if let Some(own) = self.plugin.take_if(|plugin| plugin.file == file) {
+            return Some(own);
+        }
+        let at = self.installed_plugins.iter().position(|plugin| plugin.file == file)?;
+        Some(self.installed_plugins.remove(at))
     }
 
     /// The record for a file.
