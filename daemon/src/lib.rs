@@ -12,3 +12,4 @@ pub mod plugin;
 pub mod server;
 pub mod session;
 pub mod tasks;
+mod versions;

@@ -161,6 +161,7 @@ impl SchemaPrinter {
         for (field, number) in NUMBERS {
             let _ = writeln!(text, "\t{field} = {number},");
         }
+        let _ = writeln!(text, "\tVersion = {:?},", api::VERSION);
         text.push_str("})\n");
         text
     }

@@ -158,3 +158,31 @@ fn key_set_without_a_keychain_names_the_variable() {
     let doctor = home.run(&["doctor"], "").stdout;
     assert!(doctor.contains("set ANTHROPIC_API_KEY"), "{doctor}");
 }
+
+#[test]
+fn daemon_of_another_version_is_noticed() {
+    let home = Home::new();
+    let ledger = home.path().join("vector");
+    let _daemon = Daemon::start(binary::vector(), &ledger);
+    let pair = || home.run(&["pair"], "");
+    assert!(!pair().stderr.contains("version"), "{}", pair().stderr);
+    // The file in which the daemon says its port, its token and its version.
+    let file = ledger.join("token");
+    let written = fs::read_to_string(&file).unwrap();
+    for (version, says) in [
+        ("0.0.9", "run `vector stop`; the next command starts this one."),
+        ("99.0.0", "use the newer program, or run `vector stop`"),
+    ] {
+        let ours = format!(" {}", scene_schemas::api::VERSION);
+        assert!(written.contains(&ours), "{written}");
+        fs::write(&file, written.replace(&ours, &format!(" {version}"))).unwrap();
+        let paired = pair();
+        ended(&paired, 0);
+        let note = format!("note: the running daemon is version {version}, and this program is ");
+        assert_eq!(paired.stderr.matches(&note).count(), 1, "{}", paired.stderr);
+        assert!(paired.stderr.contains(says), "{}", paired.stderr);
+    }
+    let stopped = home.run(&["stop"], "");
+    ended(&stopped, 0);
+    assert!(!stopped.stderr.contains("version"), "{}", stopped.stderr);
+}

@@ -1,7 +1,7 @@
 //! Every route from the table: methods, tokens, `Host`, `Origin`, content type, size and bad JSON.
 //! The default is refusal.
 
-use scene_schemas::api::{MAX_BODY, Method, ROUTES, Route, Token};
+use scene_schemas::api::{MAX_BODY, Method, ROUTES, Route, Token, VERSION};
 use serde_json::{Value as Json, json};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 use vector_tests::human::Human;
@@ -216,14 +216,21 @@ fn pairing_code_works_once_and_cannot_be_guessed() {
     let answer = pair(&next);
     assert_eq!((answer.status, kind(&answer)), (429, "too_many"), "also with the right code");
     pair(&daemon.code()).ok();
-    let hello = |credential: &Json, protocol: u32, session: &str| {
+    let hello_of = |version: &str, credential: &Json, protocol: u32, session: &str| {
         let hello = json!({
-            "protocol": protocol, "plugin": "0.1.0", "credential": credential,
+            "protocol": protocol, "plugin": version, "credential": credential,
             "session": session, "place": { "name": "Test", "place_id": 0 },
         });
         daemon.call("POST", "/api/hello", None, &hello)
     };
-    hello(&credential, 1, "w").ok();
+    let hello = |credential: &Json, protocol: u32, session: &str| {
+        hello_of(VERSION, credential, protocol, session)
+    };
+    assert_eq!(hello(&credential, 1, "w").ok()["update"], Json::Null);
+    for (version, says) in [("0.0.9", "`vector plugin install`"), ("99.0.0", "`vector stop`")] {
+        let update = hello_of(version, &credential, 1, "w").ok()["update"].clone();
+        assert!(update.as_str().unwrap().contains(says), "{update}");
+    }
     let unknown = hello(&json!(GARBAGE), 1, "w");
     assert_eq!((unknown.status, kind(&unknown)), (401, "unpaired"));
     for (protocol, says) in [(0, "Update the plugin"), (2, "Update Vector")] {

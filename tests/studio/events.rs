@@ -126,6 +126,7 @@ impl Player {
         self.with(|it| it.session = Some(session));
         json!(Welcome {
             protocol: scene_schemas::api::PROTOCOL,
+            update: None,
             daemon: "0.1.0".to_owned(),
             epoch: 1,
             token: "token".to_owned(),

@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use rbx_dom_weak::ustr;
+use rbx_types::Variant;
 use scene_schemas::Fingerprint;
-use scene_schemas::api::PORT;
+use scene_schemas::api::{PORT, VERSION};
 use serde_json::{Value as Json, json};
 use studio_sim::{Options, SharedSettings, Studio, Theme, gui};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
+use vector_tests::places::{self, Format};
 use vector_tests::{printed, repository, vectors};
 
 use super::agent::{Agent, answered};
@@ -152,7 +155,8 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     let settings = SharedSettings::default();
     settings.set("VectorPort", Some(daemon.port.to_string()));
     let size = (width, HEIGHT);
-    let options = Options { theme, widget_size: size, settings, ..Options::default() };
+    let options =
+        Options { theme, widget_size: size, settings: settings.clone(), ..Options::default() };
     let studio = Studio::new(options).unwrap();
     studio.eval(PLACE).unwrap();
     load(&studio);
@@ -215,7 +219,26 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     studio.run_for(1.0);
     album.take(&studio, "settings");
     assert_eq!(studio.errors(), Vec::<String>::new());
+    let options = Options { theme, widget_size: size, settings, ..Options::default() };
+    let outdated = Studio::new(options).unwrap();
+    outdated.load_plugin(&outdated_plugin()).unwrap();
+    until_shown(&outdated, "The plugin is version 0.0.9");
+    until_shown(&outdated, "Connected");
+    album.take(&outdated, "update");
     album.shown
+}
+
+/// The plugin as an earlier version of Vector installed it.
+fn outdated_plugin() -> Vec<u8> {
+    let mut plugin = places::decode(&vector_daemon::plugin::build_plugin().unwrap());
+    let schema = plugin.descendants().find(|it| it.name == "Schema").unwrap().referent();
+    let source = plugin.get_by_ref_mut(schema).unwrap().properties.get_mut(&ustr("Source"));
+    let Some(Variant::String(source)) = source else { panic!("the schema is a script") };
+    let ours = format!("Version = {VERSION:?}");
+    assert!(source.contains(&ours));
+    *source = source.replace(&ours, "Version = \"0.0.9\"");
+    // With the roots of the model as they are.
+    places::encode(&plugin, Format::Rbxl)
 }
 
 /// Waits until a request has ended, whose step has this number.

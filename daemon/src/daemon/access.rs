@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, RevokeRequest};
+use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, RevokeRequest, VERSION};
 use vector_files::write_private;
 
 use crate::daemon::random_text;
@@ -290,15 +290,15 @@ impl DaemonRun {
         Self { home: home.to_owned(), port, idle, agent: None }
     }
 
-    /// Creates new tokens, and writes them to files that only the machine's user can read. Returns
-    /// the hash of the user's token.
+    /// Creates new tokens, and writes them to files that only the machine's user can read: the port,
+    /// the token, and the daemon's version. Returns the hash of the user's token.
     ///
     /// # Errors
     /// The files cannot be written.
     pub fn start(&mut self) -> io::Result<TokenHash> {
         let (person, agent) = (random_text(CHANCE)?, random_text(CHANCE)?);
         let keep = |file: &str, token: &str| {
-            let text = format!("{} {token}\n", self.port);
+            let text = format!("{} {token} {VERSION}\n", self.port);
             write_private(&self.home.join(file), text.as_bytes())
         };
         keep(AGENT_TOKEN, &agent)?;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use scene_schemas::api::{
     About, Access, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, MakeToken, PROTOCOL,
     PageLink, PairRequest, PairResponse, PairingCode, RevokeRequest, RevokeResult, SessionId,
+    VERSION,
 };
 
 use super::access::DaemonRun;
@@ -269,7 +270,7 @@ impl DaemonActor {
 
     fn describe_daemon(&self) -> About {
         About {
-            daemon: env!("CARGO_PKG_VERSION").to_owned(),
+            daemon: VERSION.to_owned(),
             protocol: PROTOCOL,
             process: std::process::id(),
             idle: self.run.as_ref().and_then(DaemonRun::idle_minutes),

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::api::{
-    Failure, FailureKind, Hello, PROTOCOL, SessionId, SessionView, Sessions, Welcome,
+    Failure, FailureKind, Hello, PROTOCOL, SessionId, SessionView, Sessions, VERSION, Welcome,
 };
 use scene_schemas::entry::{Place, StudioPlace};
 use vector_core::planning_scene::PlanningScene;
@@ -103,7 +103,8 @@ impl DaemonActor {
         }
         Ok(Welcome {
             protocol: PROTOCOL,
-            daemon: env!("CARGO_PKG_VERSION").to_owned(),
+            daemon: VERSION.to_owned(),
+            update: crate::versions::plugin_hint(&hello.plugin),
             epoch: self.epoch,
             token,
             cursor,

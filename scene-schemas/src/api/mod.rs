@@ -65,6 +65,9 @@ pub use work::{
 /// side.
 pub const PROTOCOL: u32 = 1;
 
+/// The version of Vector: of the program and of the plugin that it installs.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The default port of the daemon.
 pub const PORT: u16 = 34973;
 

@@ -104,6 +104,9 @@ pub struct Welcome {
     pub protocol: u32,
     /// The daemon's version.
     pub daemon: String,
+    /// If the plugin has another version: what the person does about it, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<String>,
     /// The epoch that this hello started. Every later request carries it. The next hello ends it.
     pub epoch: u64,
     /// The bearer token of this session.

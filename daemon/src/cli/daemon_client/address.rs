@@ -24,11 +24,13 @@ impl TokenKind {
     }
 }
 
-/// A daemon's port on this machine, and the token for it.
+/// A daemon's port on this machine, the token for it, and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DaemonAddress {
     pub(super) port: u16,
     pub(super) token: String,
+    /// None if the daemon is so old that it does not say.
+    pub(super) version: Option<String>,
 }
 
 impl DaemonAddress {
@@ -47,7 +49,8 @@ impl DaemonAddress {
         let (Some(port), Some(token)) = (port, fields.next()) else {
             bail!("{} is not a token file of `vector serve`; restart it", file.display())
         };
-        Ok(Self { port, token: token.to_owned() })
+        let (token, version) = (token.to_owned(), fields.next().map(str::to_owned));
+        Ok(Self { port, token, version })
     }
 }
 
@@ -61,9 +64,12 @@ mod tests {
         let read = |kind| DaemonAddress::read(home.path(), kind);
         let error = read(TokenKind::Person).unwrap_err().to_string();
         assert_eq!(error, "no daemon serves this ledger; start it with `vector serve`");
-        fs::write(home.path().join(TOKEN), "4000 secret\n").unwrap();
-        let expected = DaemonAddress { port: 4_000, token: "secret".to_owned() };
-        assert_eq!(read(TokenKind::Person).unwrap(), expected);
+        for version in [None, Some("0.1.0".to_owned())] {
+            let text = format!("4000 secret {}\n", version.as_deref().unwrap_or_default());
+            fs::write(home.path().join(TOKEN), text).unwrap();
+            let expected = DaemonAddress { port: 4_000, token: "secret".to_owned(), version };
+            assert_eq!(read(TokenKind::Person).unwrap(), expected);
+        }
         assert!(read(TokenKind::Agent).is_err());
         for damaged in ["", "4000", "70000 secret"] {
             fs::write(home.path().join(TOKEN), damaged).unwrap();

@@ -5,6 +5,7 @@
 use std::error::Error as _;
 use std::iter::successors;
 use std::path::Path;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -24,6 +25,7 @@ use crate::cli::background_daemon::{
     self, CONCURRENT_START_TIMEOUT, IDLE, POLL_INTERVAL, STARTUP_TIMEOUT, startup_error,
 };
 use crate::cli::terminal::print_status;
+use crate::versions;
 
 /// The maximum size of an answer to a request without a token, in bytes: any program may send it.
 const MAX_HEALTH: usize = 4_096;
@@ -187,6 +189,9 @@ impl DaemonConnection {
             }
         }
         if answer.status().is_success() {
+            if request.uses_daemon() {
+                self.note_version();
+            }
             return serde_json::from_slice(&body).map_err(RequestError::OtherVersion);
         }
         Err(match serde_json::from_slice::<Failure>(&body) {
@@ -196,6 +201,15 @@ impl DaemonConnection {
             Ok(failure) => RequestError::Refused(failure),
             Err(_) => self.foreign_error(),
         })
+    }
+
+    /// Tells the user, once in this process, that the daemon has another version.
+    fn note_version(&self) {
+        static NOTE: Once = Once::new();
+        let hint = self.address.version.as_deref().and_then(versions::daemon_hint);
+        if let Some(hint) = hint {
+            NOTE.call_once(|| print_status(&format!("note: {hint}.")));
+        }
     }
 
     fn lost_error(&self, error: &reqwest::Error, limit: Duration) -> RequestError {
@@ -218,7 +232,7 @@ impl DaemonConnection {
 /// Whether the program that listens on a port of this machine is Vector. It is not sent a token.
 pub(in crate::cli) async fn is_vector_daemon(port: u16) -> bool {
     let Ok(http) = build_http() else { return false };
-    let address = DaemonAddress { port, token: String::new() };
+    let address = DaemonAddress { port, token: String::new(), version: None };
     let connection = DaemonConnection { http, address, started: None };
     let request = RouteRequest::new(RouteId::Health).with_timeout(HEALTH_TIMEOUT);
     connection.send(&request).await.is_ok_and(|health: Health| health.ok)

@@ -21,6 +21,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// A request to one route, with a time limit for the whole answer.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct RouteRequest {
+    id: RouteId,
     pub(super) route: &'static Route,
     /// The path and the query, as they are sent.
     pub(super) target: String,
@@ -33,7 +34,12 @@ impl RouteRequest {
     pub(in crate::cli) fn new(id: RouteId) -> Self {
         let route = id.route();
         let body = route.has_body().then(|| b"{}".to_vec());
-        Self { route, target: route.path.to_owned(), body, timeout: REQUEST_TIMEOUT }
+        Self { id, route, target: route.path.to_owned(), body, timeout: REQUEST_TIMEOUT }
+    }
+
+    /// Whether the request uses the daemon, and does not only ask about it or stop it.
+    pub(super) fn uses_daemon(&self) -> bool {
+        !matches!(self.id, RouteId::Health | RouteId::About | RouteId::Stop)
     }
 
     /// Sets the placeholder of the route's path.

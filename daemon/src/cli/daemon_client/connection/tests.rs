@@ -48,7 +48,7 @@ fn json_answer(status: u16, body: &str) -> String {
 }
 
 fn connect(port: u16) -> DaemonConnection {
-    let address = DaemonAddress { port, token: "secret".to_owned() };
+    let address = DaemonAddress { port, token: "secret".to_owned(), version: None };
     DaemonConnection { http: build_http().unwrap(), address, started: None }
 }
 
