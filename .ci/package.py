@@ -53,7 +53,7 @@ def notices():
     for package in crates():
         folder = pathlib.Path(package["manifest_path"]).parent
         name = f"{package['name']} {package['version']} ({package['license'] or 'see its text'})"
-        files = [file for depth in ("*", "*/*") for file in folder.glob(depth)]
+        files = [file for depth in ("*", "*/*", "*/*/*") for file in folder.glob(depth)]
         files = [file for file in files if file.is_file() and file.name.upper().startswith(LICENCES)]
         found = {file.read_text("utf-8", "replace").strip().replace("\r\n", "\n") for file in files}
         for text in sorted(found) or ["(It comes without a text of its licence.)"]:

@@ -26,6 +26,8 @@ pub enum Requirement {
     Git,
     /// Jest-Lua from npm.
     Jest,
+    /// A Secret Service: GNOME's keyring, and a session bus for it.
+    Keyring,
     /// The official MCP SDK from npm.
     Mcp,
     Node,
@@ -43,13 +45,14 @@ pub enum Requirement {
 static NOTICES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 impl Requirement {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Agents,
         Self::Axe,
         Self::Cases,
         Self::Chromium,
         Self::Git,
         Self::Jest,
+        Self::Keyring,
         Self::Mcp,
         Self::Node,
         Self::Packages,
@@ -66,6 +69,7 @@ impl Requirement {
             Self::Chromium => "chromium",
             Self::Git => "git",
             Self::Jest => "jest",
+            Self::Keyring => "keyring",
             Self::Mcp => "mcp",
             Self::Node => "node",
             Self::Packages => "packages",

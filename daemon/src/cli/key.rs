@@ -111,12 +111,12 @@ fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a 
     Ok(service)
 }
 
-/// The error of a build without a keychain.
+/// The error of a system without a keychain.
 fn no_keychain(service: &ProviderService) -> anyhow::Error {
     let variable = service.key_variables.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
-        "this build of Vector has no keychain support (build it with `--features secret-service` to \
-         add it). Set {variable} in the environment instead"
+        "there is no keychain: no Secret Service, such as GNOME's keyring or KDE's wallet, answers on \
+         the session bus. Set {variable} in the environment instead"
     )
 }
 
@@ -128,7 +128,8 @@ fn keychain_error(service: &ProviderService, error: &str) -> anyhow::Error {
     )
 }
 
-fn prompt_key(provider: &str) -> anyhow::Result<SecretKey> {
+/// Asks for a key without showing it, or reads it from stdin.
+pub(super) fn prompt_key(provider: &str) -> anyhow::Result<SecretKey> {
     if std::io::stdin().is_terminal() {
         let term = Term::stderr();
         term.write_str(&format!("Key of {provider} (hidden): "))?;

@@ -2,8 +2,12 @@
 //!
 //! The environment overrides the keychain, so that a shell or a CI job can use its own key. The
 //! keychain is Keychain Services on macOS, the Credential Manager on Windows, and elsewhere the
-//! Secret Service if Vector was built with `--features secret-service`. A key prints as `***`, and
-//! is never written to a file.
+//! Secret Service. A key prints as `***`, and is never written to a file.
+
+#[cfg(any(target_os = "macos", target_os = "windows"))]
+mod native;
+#[cfg(not(any(target_os = "macos", target_os = "windows")))]
+mod secret_service;
 
 use std::fmt;
 
@@ -107,7 +111,7 @@ impl fmt::Display for CredentialSource {
 }
 
 pub trait Keychain {
-    /// Whether this build has a keychain. It may still be locked.
+    /// Whether this system has a keychain. It may still be locked.
     fn is_available(&self) -> bool {
         true
     }
@@ -240,87 +244,11 @@ impl<'a> KeyStore<'a> {
     }
 }
 
+/// The keychain of this system.
 pub struct SystemKeychain;
 
-#[cfg(any(target_os = "macos", target_os = "windows", feature = "secret-service"))]
-mod system {
-    use keyring::v1::{Entry, Error};
-
-    use super::{Keychain, SecretKey, SystemKeychain};
-
-    /// The service name of the entries in the keychain.
-    const SERVICE: &str = "vector";
-
-    /// Formats an error without the parts that may contain a key.
-    fn redact_error(error: &Error) -> String {
-        match error {
-            Error::BadEncoding(_) | Error::BadDataFormat(..) => {
-                "its content is not a key".to_owned()
-            }
-            error => error.to_string(),
-        }
-    }
-
-    fn keychain_entry(provider: &str) -> Result<Entry, String> {
-        if let Err(error) = Entry::store_status() {
-            return Err(redact_error(error));
-        }
-        Entry::new(SERVICE, provider).map_err(|error| redact_error(&error))
-    }
-
-    impl Keychain for SystemKeychain {
-        fn get(&self, provider: &str) -> Result<Option<SecretKey>, String> {
-            match keychain_entry(provider)?.get_password() {
-                Ok(key) => Ok(Some(SecretKey::new(&key))),
-                Err(Error::NoEntry) => Ok(None),
-                Err(error) => Err(redact_error(&error)),
-            }
-        }
-
-        fn set(&self, provider: &str, key: &SecretKey) -> Result<(), String> {
-            keychain_entry(provider)?
-                .set_password(key.expose())
-                .map_err(|error| redact_error(&error))
-        }
-
-        fn remove(&self, provider: &str) -> Result<bool, String> {
-            match keychain_entry(provider)?.delete_credential() {
-                Ok(()) => Ok(true),
-                Err(Error::NoEntry) => Ok(false),
-                Err(error) => Err(redact_error(&error)),
-            }
-        }
-    }
-}
-
-#[cfg(not(any(target_os = "macos", target_os = "windows", feature = "secret-service")))]
-mod system {
-    use super::{Keychain, SecretKey, SystemKeychain};
-
-    fn no_keychain<T>() -> Result<T, String> {
-        Err("this Vector was built without keychain support (enable it with `--features \
-             secret-service`)"
-            .to_owned())
-    }
-
-    impl Keychain for SystemKeychain {
-        fn is_available(&self) -> bool {
-            false
-        }
-
-        fn get(&self, _provider: &str) -> Result<Option<SecretKey>, String> {
-            Err("this build has no keychain support".to_owned())
-        }
-
-        fn set(&self, _provider: &str, _key: &SecretKey) -> Result<(), String> {
-            no_keychain()
-        }
-
-        fn remove(&self, _provider: &str) -> Result<bool, String> {
-            no_keychain()
-        }
-    }
-}
+/// The name of the entries in the system's keychain.
+const SERVICE: &str = "vector";
 
 /// A keychain in memory.
 #[cfg(test)]
