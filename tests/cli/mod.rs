@@ -8,9 +8,13 @@ mod completions;
 mod daemon;
 mod deploy;
 mod doctor;
+#[cfg(unix)]
+mod first_run;
 mod forget;
 mod full_disk;
 mod jest;
+#[cfg(target_os = "linux")]
+mod keyring;
 mod killed;
 mod markdown;
 mod merge;

@@ -20,7 +20,7 @@ struct Step {
 
 const APPROVE: (&str, &str) = ("[q]uit [?]", "y");
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { line: "vector edit samples/obby.rbxlx", answers: &[APPROVE], code: 0 },
     Step { line: "vector edit new.rbxlx", answers: &[APPROVE], code: 0 },
     Step { line: "vector diff", answers: &[], code: 1 },
@@ -28,6 +28,7 @@ const STEPS: [Step; 8] = [
     Step { line: "vector run", answers: &[("all of it [?]", "y")], code: 0 },
     Step { line: "vector chat", answers: &[("> ", "/quit")], code: 0 },
     Step { line: "vector edit samples/project", answers: &[APPROVE], code: 0 },
+    Step { line: "vector open", answers: &[("planner answers): ", "")], code: 0 },
     Step { line: "vector mcp", answers: &[("", "\u{4}")], code: 0 },
 ];
 

@@ -19,6 +19,7 @@ mod doctor;
 mod edit;
 mod editor;
 mod file_size_limit;
+mod first_run;
 mod forget;
 mod git;
 mod handover;

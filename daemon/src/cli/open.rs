@@ -1,6 +1,7 @@
 //! `vector open`: opens the review page in the user's browser.
 //!
-//! It starts the daemon if necessary, and hands over the keys of this terminal.
+//! It starts the daemon if necessary, hands over the keys of this terminal, and asks for a model, its
+//! key and a place when it is run for the first time.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,10 @@ use anyhow::bail;
 use clap::Args;
 use scene_schemas::api::{PORT, PageLink, RouteId};
 
-use super::ExitStatus;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::handover::{OpenTarget, hand_over_keys, open_in_daemon};
 use super::terminal::{print_line, print_status};
+use super::{ExitStatus, first_run};
 
 /// Open the review page in your browser. Starts a daemon if none is running.
 #[derive(Debug, Args)]
@@ -21,6 +22,8 @@ Examples:
   vector open game.rbxl     # opens the place in the daemon, and shows it on the page
   vector open .             # a Rojo project
   vector open --print       # prints only the address, for a browser of your choice
+
+The first time, it asks which model answers, for its key, and which place to open.
 
 The address works once, within ten minutes. A daemon that this command starts runs in the background
 until it has been unused for 15 minutes; `vector stop` stops it. API keys of model providers that are in
@@ -43,7 +46,12 @@ pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let daemon = DaemonClient::connect_or_start(home, args.port)?;
     daemon.report_start();
     hand_over_keys(home);
-    let opening = args.path.as_deref().map(OpenTarget::from_path);
+    let mut answered = None;
+    if !args.print && first_run::is_first_run(home) {
+        answered = first_run::ask(home, &daemon, args.path.is_none())?;
+    }
+    let path = args.path.as_deref().or(answered.as_deref());
+    let opening = path.map(OpenTarget::from_path);
     let opened = opening.map(|opening| open_in_daemon(&daemon, opening)).transpose()?;
     let link: PageLink = daemon.call(&RouteRequest::new(RouteId::PageLink))?;
     let mut address = page_url(daemon.port(), &link.code);

@@ -23,6 +23,11 @@ pub(crate) fn load_settings(home: &Path) -> Settings {
     })
 }
 
+/// Whether the user has saved settings.
+pub(crate) fn has_settings(home: &Path) -> bool {
+    home.join(SETTINGS).exists()
+}
+
 pub(crate) fn save_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(settings).unwrap_or_default();
     write_private(&home.join(SETTINGS), text.as_bytes())
