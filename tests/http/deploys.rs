@@ -25,7 +25,9 @@ impl Bench {
         let project = Committed::new(home.path())?;
         let daemon = Daemon::start(binary::vector(), &ledger(&home));
         let human = Human::of(&daemon, &ledger(&home));
-        let opened = human.call("POST", "/api/open", &json!({ "project": project.folder })).ok();
+        let opened = human
+            .call("POST", "/api/open", &json!({ "project": binary::path_there(&project.folder) }))
+            .ok();
         Some(Self { _home: home, _daemon: daemon, human, project, opened })
     }
 

@@ -150,7 +150,7 @@ fn history_filters_by_path_tool_text_place_and_day() {
     let session = bench.opened["session"].as_str().unwrap();
     let all = bench.found("");
     assert_eq!(bench.found(&format!("place={session}")), all);
-    let name = bench.file.display().to_string().replace('\\', "%5C").replace(' ', "%20");
+    let name = binary::path_there(&bench.file).replace('\\', "%5C").replace(' ', "%20");
     assert_eq!(bench.found(&format!("place={name}")), all);
     assert_eq!(bench.found("place=another"), [0; 0]);
     assert_eq!(bench.found("day=1999-12-31"), [0; 0]);

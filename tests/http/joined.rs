@@ -145,7 +145,7 @@ fn project_opened_after_the_place_is_joined() {
     plugin.chat(EDIT).ok();
     let first = proposal(&mut plugin);
     assert_eq!(shown(&plugin, first)["proposal"]["files"], Json::Null);
-    let open = json!({ "project": home.join("game") });
+    let open = json!({ "project": binary::path_there(&home.join("game")) });
     let opened = plugin.call("POST", "/api/open", &open).ok();
     // The poll may already contain the withdrawal of the first proposal.
     let again = proposal(&mut plugin);

@@ -278,7 +278,7 @@ fn missing_or_broken_file_is_refused_until_restored() {
         let refused = bench.human.decide_on(&shown, &json!({ "say": "approve" }));
         assert_eq!(refused.status, 409);
         let message = refused.body["message"].as_str().unwrap();
-        let file = bench.file.display().to_string();
+        let file = binary::path_there(&bench.file);
         assert!(message.contains(&file) && message.contains("is readable again"), "{message}");
         let workflow = bench.human.ask(&opened, LAMP);
         let why = bench.human.until("tool_error")["reason"].as_str().unwrap().to_owned();
@@ -459,7 +459,10 @@ fn project_is_opened_in_a_running_daemon() {
     fs::create_dir_all(folder.join("src")).unwrap();
     let project = folder.join("default.project.json");
     fs::write(&project, "{").unwrap();
-    let open = |path: &Path| bench.human.call("POST", "/api/open", &json!({ "project": path }));
+    let open = |path: &Path| {
+        let project = binary::path_there(path);
+        bench.human.call("POST", "/api/open", &json!({ "project": project }))
+    };
     let broken = open(&folder);
     assert_eq!(broken.status, 409, "{}", broken.body);
     assert!(broken.body["message"].as_str().unwrap().contains("cannot be read"), "{}", broken.body);

@@ -159,7 +159,8 @@ fn revert_restores_a_script_file_of_a_project() {
     fs::write(&file, text).unwrap();
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let mut human = Human::of(&daemon, &ledger(&home));
-    let opened = human.call("POST", "/api/open", &json!({ "project": project })).ok();
+    let opened =
+        human.call("POST", "/api/open", &json!({ "project": binary::path_there(&project) })).ok();
     human.ask(
         &opened,
         "replace \"speed = 1\" with \"speed = 2\" in game.ServerScriptService.Game.Main",

@@ -85,7 +85,7 @@ fn script_text_is_found_at_every_earlier_entry() {
 #[test]
 fn script_text_lost_to_external_change_is_not_invented() {
     let mut bench = Bench::new();
-    let place = bench.file.display().to_string();
+    let place = binary::path_there(&bench.file);
     let first = bench.apply(&add("--[[1]]"));
     // Another program saves the file with another text.
     let home = Home::new();
@@ -131,7 +131,8 @@ fn closed_project_script_text_comes_from_recorded_files() {
     fs::write(project.join("src/Main.server.luau"), text).unwrap();
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let mut human = Human::of(&daemon, &ledger(&home));
-    let opened = human.call("POST", "/api/open", &json!({ "project": project })).ok();
+    let opened =
+        human.call("POST", "/api/open", &json!({ "project": binary::path_there(&project) })).ok();
     let path = "game.ServerScriptService.Game.Main";
     human.ask(&opened, &format!("replace \"speed = 1\" with \"speed = 2\" in {path}"));
     let done = human.card();

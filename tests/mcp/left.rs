@@ -104,7 +104,7 @@ fn pending_proposals_survive_client_disconnect() {
         let log = run(&["log"]);
         assert!(log.contains("ended, a client disconnected"), "{ending:?}: {log}");
         let token = fs::read_to_string(home.path().join("token")).unwrap();
-        let token = token.trim().rsplit(' ').next().unwrap().to_owned();
+        let token = token.split_whitespace().nth(1).unwrap().to_owned();
         let header = |name: &str, value: String| (name.to_owned(), value);
         let headers = [
             header("Host", format!("127.0.0.1:{}", daemon.port)),

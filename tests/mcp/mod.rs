@@ -51,8 +51,9 @@ impl<'h> Person<'h> {
 
     fn call(&self, method: &str, path: &str, body: &Json) -> Answer {
         let text = fs::read_to_string(self.home.join("token")).unwrap();
-        let (port, token) = text.trim().split_once(' ').unwrap();
-        daemon::call(port.parse().unwrap(), (method, path), Some(token), body)
+        let mut fields = text.split_whitespace();
+        let port = fields.next().unwrap().parse().unwrap();
+        daemon::call(port, (method, path), fields.next(), body)
     }
 
     /// Waits for the first pending proposal.

@@ -1,5 +1,6 @@
 //! The conversation view: requests, progress, and the display of hostile and long content.
 
+use vector_tests::binary;
 use vector_tests::browser::key;
 use vector_tests::past;
 
@@ -135,7 +136,7 @@ fn every_place_format_opens_and_other_files_are_refused() {
         browser.run("document.querySelector('#toasts').replaceChildren()", &[]);
         browser.run("document.querySelector('#open-path').value = ''", &[]);
         browser.click("#open-path");
-        browser.enter(&bench.home.path().join(name).display().to_string());
+        browser.enter(&binary::path_there(&bench.home.path().join(name)));
         browser.press(&[], &[key::ENTER]);
         browser.until_shown(place, says);
     };

@@ -385,8 +385,10 @@ impl Browser<'_> {
         loop {
             self.until(&format!("document.querySelector({})", json!(selector)));
             let Err(no) = self.try_click(selector) else { return };
-            let is_gone = no.contains("stale element") || no.contains("no such element");
-            assert!(is_gone && Instant::now() < end, "{selector}: {no}");
+            // The page replaced it meanwhile, or has not laid it out yet.
+            let can_come = ["stale element", "no such element", "element not interactable"];
+            let is_coming = can_come.iter().any(|why| no.contains(why));
+            assert!(is_coming && Instant::now() < end, "{selector}: {no}");
         }
     }
 

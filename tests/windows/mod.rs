@@ -7,6 +7,7 @@ mod keychain;
 mod killed;
 mod paths;
 mod setup;
+mod uninstall;
 
 use vector_tests::binary;
 use vector_tests::requirement::Requirement;

@@ -93,11 +93,17 @@ pub(super) fn write_plugin(file: &Path) -> anyhow::Result<()> {
 
 /// The path for the plugin. None if Studio was not found on this machine.
 pub(super) fn find_plugin_file() -> anyhow::Result<Option<PathBuf>> {
-    let has_studio = |folder: &PathBuf| {
-        let app = cfg!(target_os = "macos").then(|| Path::new("/Applications/RobloxStudio.app"));
-        folder.parent().is_some_and(Path::is_dir) || app.is_some_and(Path::is_dir)
-    };
+    let has_studio = |folder: &PathBuf| folder.parent().is_some_and(Path::is_dir) || has_mac_app();
     Ok(default_folder()?.filter(has_studio).map(|folder| folder.join(PLUGIN_FILE)))
+}
+
+/// Whether Studio is among the applications of macOS, of all users or of this one.
+fn has_mac_app() -> bool {
+    const APP: &str = "Applications/RobloxStudio.app";
+
+    let own = directories::BaseDirs::new().map(|folders| folders.home_dir().join(APP));
+    cfg!(target_os = "macos")
+        && (Path::new("/").join(APP).is_dir() || own.is_some_and(|app| app.is_dir()))
 }
 
 /// The given folder, or Studio's plugin folder on this machine.
@@ -122,23 +128,66 @@ fn default_folder() -> anyhow::Result<Option<PathBuf>> {
     } else if cfg!(target_os = "macos") {
         Some(home.home_dir().join("Documents").join("Roblox").join("Plugins"))
     } else {
-        wine_folder(home.home_dir())
+        wine_folder(home.home_dir(), home.data_dir())
     })
 }
 
-/// The plugin folder in a Wine prefix that contains Roblox: the prefix in `WINEPREFIX`, Vinegar's,
-/// or the default one.
-fn wine_folder(home: &Path) -> Option<PathBuf> {
+/// The plugin folder in a Wine prefix that contains Roblox: the prefix in `WINEPREFIX`, one of
+/// Vinegar's or Grapejuice's, or the default one.
+fn wine_folder(home: &Path, data: &Path) -> Option<PathBuf> {
     let set = env::var_os("WINEPREFIX").map(PathBuf::from);
-    let vinegar = ".var/app/org.vinegarhq.Vinegar/data/vinegar/prefixes/studio";
-    let usual = [vinegar, ".local/share/vinegar/prefixes/studio", ".wine"];
-    let prefixes = set.into_iter().chain(usual.map(|prefix| home.join(prefix)));
-    prefixes.filter_map(|prefix| fs::read_dir(prefix.join("drive_c").join("users")).ok()).find_map(
-        |users| {
-            users.flatten().find_map(|user| {
-                let roblox = user.path().join("AppData").join("Local").join("Roblox");
-                roblox.is_dir().then(|| roblox.join("Plugins"))
-            })
-        },
-    )
+    let managed = [
+        home.join(".var/app/org.vinegarhq.Vinegar/data/vinegar/prefixes"),
+        data.join("vinegar/prefixes"),
+        home.join(".var/app/net.brinkervii.grapejuice/data/grapejuice/prefixes"),
+        data.join("grapejuice/prefixes"),
+    ];
+    let prefixes = set.into_iter().chain(managed.iter().flat_map(|folder| list_prefixes(folder)));
+    prefixes.chain([home.join(".wine")]).find_map(|prefix| roblox_folder(&prefix))
+}
+
+/// The prefixes in a folder. The one called `studio` is first: others may have only the player.
+fn list_prefixes(folder: &Path) -> Vec<PathBuf> {
+    let mut prefixes = list_folder(folder);
+    prefixes.sort_by_key(|prefix| (!prefix.ends_with("studio"), prefix.clone()));
+    prefixes
+}
+
+/// The plugin folder of a user in a prefix who has Roblox.
+fn roblox_folder(prefix: &Path) -> Option<PathBuf> {
+    list_folder(&prefix.join("drive_c").join("users")).into_iter().find_map(|user| {
+        let roblox = user.join("AppData").join("Local").join("Roblox");
+        roblox.is_dir().then(|| roblox.join("Plugins"))
+    })
+}
+
+fn list_folder(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn studio_is_found_in_the_prefixes_of_vinegar_and_grapejuice() {
+        let home = tempfile::tempdir().unwrap();
+        let data = home.path().join("data");
+        let mut expected = None;
+        // From the least to the most preferred.
+        for prefix in [
+            home.path().join(".wine"),
+            data.join("grapejuice/prefixes/player"),
+            data.join("grapejuice/prefixes/studio"),
+            data.join("vinegar/prefixes/studio"),
+            home.path().join(".var/app/org.vinegarhq.Vinegar/data/vinegar/prefixes/studio"),
+        ] {
+            assert_eq!(wine_folder(home.path(), &data), expected);
+            let roblox = prefix.join("drive_c/users/me/AppData/Local/Roblox");
+            fs::create_dir_all(&roblox).unwrap();
+            expected = Some(roblox.join("Plugins"));
+        }
+        assert_eq!(wine_folder(home.path(), &data), expected);
+    }
 }
