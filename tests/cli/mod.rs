@@ -23,7 +23,7 @@ mod patch;
 mod reviewed;
 mod setup;
 #[cfg(unix)]
-mod tour;
+pub(crate) mod tour;
 
 use std::fs;
 use std::path::PathBuf;

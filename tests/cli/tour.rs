@@ -1,5 +1,6 @@
 //! The README's tour, run line by line in a clone, on a terminal and with the built binary.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -70,44 +71,64 @@ fn clone_samples(folder: &Path) {
     git(&["commit", "--quiet", "-m", "Begin"]);
 }
 
-/// Stops the daemon that the tour has started, even if a line of the tour fails.
-struct Daemons<'a>(&'a Home);
+/// Someone who takes the tour.
+pub(crate) struct Tourist<'a> {
+    /// The folder of the clone, which is created.
+    pub(crate) clone: &'a Path,
+    /// The folder that contains the program `vector`.
+    pub(crate) bin: &'a Path,
+    /// The variables of the terminal, without PATH.
+    pub(crate) variables: &'a [(OsString, OsString)],
+}
 
-impl Drop for Daemons<'_> {
+impl Tourist<'_> {
+    fn command(&self, line: &str) -> Command {
+        let path = format!("{}:{}", self.bin.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.clone).env_clear();
+        command.envs(self.variables.iter().cloned()).env("PATH", path);
+        command.env("VECTOR_PORT", "0").env("TERM", "xterm-256color");
+        command
+    }
+
+    /// Takes the tour, line by line.
+    pub(crate) fn take_tour(&self) {
+        clone_samples(self.clone);
+        let lines = tour();
+        assert_eq!(lines[0], "cargo install --path daemon", "it begins with the installation");
+        for line in &lines[1..] {
+            let step = STEPS.iter().find(|step| line.starts_with(step.line));
+            let mut person = Person::runs(self.command(line));
+            let mut shown = format!("$ {line}\n");
+            for (question, answer) in step.map_or(&[][..], |step| step.answers) {
+                shown += &person.answers(question, answer);
+            }
+            let (code, rest) = person.sees_the_end();
+            assert_eq!(code, step.map_or(0, |step| step.code), "{shown}{rest}");
+        }
+        for step in &STEPS {
+            assert!(lines.iter().any(|line| line.starts_with(step.line)), "{} is gone", step.line);
+        }
+    }
+}
+
+impl Drop for Tourist<'_> {
+    /// Stops the daemon that the tour has started, even if a line of it fails.
     fn drop(&mut self) {
-        self.0.run(&["stop"], "");
+        let _ = self.command("vector stop").output();
     }
 }
 
 #[test]
 fn every_readme_tour_line_runs_in_a_clone() {
-    let home = Home::new();
-    let folder = home.path().canonicalize().unwrap().join("clone");
     if !has_git() {
         return;
     }
-    clone_samples(&folder);
-    let bin = binary::vector().parent().unwrap().display().to_string();
-    let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
-    let _daemons = Daemons(&home);
-    let lines = tour();
-    assert_eq!(lines[0], "cargo install --path daemon", "the tour begins with the installation");
-    for line in &lines[1..] {
-        let step = STEPS.iter().find(|step| line.starts_with(step.line));
-        let plain = home.command::<&str>(&[]);
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).current_dir(&folder).env_clear();
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("PATH", &path).env("VECTOR_PORT", "0").env("TERM", "xterm-256color");
-        let mut person = Person::runs(command);
-        let mut shown = format!("$ {line}\n");
-        for (question, answer) in step.map_or(&[][..], |step| step.answers) {
-            shown += &person.answers(question, answer);
-        }
-        let (code, rest) = person.sees_the_end();
-        assert_eq!(code, step.map_or(0, |step| step.code), "{shown}{rest}");
-    }
-    for step in &STEPS {
-        assert!(lines.iter().any(|line| line.starts_with(step.line)), "{} is gone", step.line);
-    }
+    let home = Home::new();
+    let clone = home.path().canonicalize().unwrap().join("clone");
+    let plain = home.command::<&str>(&[]);
+    let variables = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let variables: Vec<_> = variables.map(|(name, it)| (name.into(), it.into())).collect();
+    let bin = binary::vector().parent().unwrap();
+    Tourist { clone: &clone, bin, variables: &variables }.take_tour();
 }

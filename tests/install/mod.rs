@@ -5,6 +5,8 @@ mod npm;
 mod release;
 mod script;
 #[cfg(unix)]
+mod toured;
+#[cfg(unix)]
 mod uninstall;
 
 use vector_tests::requirement::Requirement;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
 use vector_tests::repository;
 use vector_tests::requirement::Requirement;
 
@@ -30,33 +31,60 @@ fn publish(server: &FileServer, archive: &Path) {
     server.put(&path, fs::read(archive).unwrap());
 }
 
+/// npm in a new user's home, with a registry on this machine that has the packages of a release.
+pub(super) struct NpmUser {
+    pub(super) home: TempDir,
+    registry: FileServer,
+}
+
+impl NpmUser {
+    /// None if npm, or what packs a release, is not installed.
+    pub(super) fn new() -> Option<Self> {
+        if !has_python() {
+            return None;
+        }
+        if Command::new("npm").arg("--version").output().is_err() {
+            Requirement::Node.skip("the npm package (npm is not installed)");
+            return None;
+        }
+        let release = Release::pack();
+        let registry = FileServer::start(BTreeMap::new());
+        for entry in fs::read_dir(release.made().join("npm")).unwrap() {
+            publish(&registry, &entry.unwrap().path());
+        }
+        Some(Self { home: tempfile::tempdir().unwrap(), registry })
+    }
+
+    /// Runs npm, and returns what it printed.
+    #[track_caller]
+    pub(super) fn npm(&self, args: &[&str]) -> String {
+        let home = self.home.path();
+        let mut command = Command::new("npm");
+        command.args(args).env("HOME", home).current_dir(home);
+        command.env("npm_config_registry", &self.registry.address);
+        command.env("npm_config_cache", home.join("cache"));
+        command.env("npm_config_prefix", home.join("prefix"));
+        command.env("npm_config_update_notifier", "false");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    pub(super) fn install(&self) {
+        self.npm(&["install", "--global", "--no-audit", "--no-fund", "vector-roblox"]);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 #[test]
 fn package_brings_the_binary_of_this_system_alone() {
-    if !has_python() {
-        return;
-    }
-    if Command::new("npm").arg("--version").output().is_err() {
-        return Requirement::Node.skip("the npm package (npm is not installed)");
-    }
-    let release = Release::pack();
-    let server = FileServer::start(BTreeMap::new());
-    for entry in fs::read_dir(release.made().join("npm")).unwrap() {
-        publish(&server, &entry.unwrap().path());
-    }
-    let home = tempfile::tempdir().unwrap();
-    let npm = |args: &[&str]| {
-        let mut command = Command::new("npm");
-        command.args(args).env("HOME", home.path()).current_dir(home.path());
-        command.env("npm_config_registry", &server.address);
-        command.env("npm_config_cache", home.path().join("cache"));
-        command.env("npm_config_prefix", home.path().join("prefix"));
-        command.env("npm_config_update_notifier", "false");
-        command.output().unwrap()
-    };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let installed = npm(&["install", "--global", "--no-audit", "--no-fund", "vector-roblox"]);
-    assert!(installed.status.success(), "{}", text(&installed.stderr));
-    let vector = home.path().join("prefix/bin/vector");
+    let Some(user) = NpmUser::new() else { return };
+    user.install();
+    let home = user.home.path();
+    let vector = home.join("prefix/bin/vector");
     let sample = repository::root().join("samples/obby.rbxlx").display().to_string();
     let run = |args: &[&str]| Command::new(&vector).args(args).output().unwrap();
     let version = run(&["--version"]);
@@ -66,15 +94,13 @@ fn package_brings_the_binary_of_this_system_alone() {
     let refused = run(&["show", "no-such-place.rbxl"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("no-such-place.rbxl"), "{}", text(&refused.stderr));
-    let modules = home.path().join("prefix/lib/node_modules/vector-roblox/node_modules");
+    let modules = home.join("prefix/lib/node_modules/vector-roblox/node_modules");
     let parts: Vec<_> = fs::read_dir(modules).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert!(parts.len() == 1, "{parts:?}");
     // As MCP clients start it.
-    let started =
-        npm(&["exec", "--yes", "--package", "vector-roblox", "--", "vector", "--version"]);
-    assert!(text(&started.stdout).contains(VERSION), "{}", text(&started.stderr));
-    let removed = npm(&["uninstall", "--global", "vector-roblox"]);
-    assert!(removed.status.success(), "{}", text(&removed.stderr));
+    let package = ["exec", "--yes", "--package", "vector-roblox", "--", "vector", "--version"];
+    assert!(user.npm(&package).contains(VERSION));
+    user.npm(&["uninstall", "--global", "vector-roblox"]);
     assert!(!vector.exists());
-    assert!(!home.path().join("prefix/lib/node_modules/vector-roblox").exists());
+    assert!(!home.join("prefix/lib/node_modules/vector-roblox").exists());
 }

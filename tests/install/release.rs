@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use tempfile::TempDir;
@@ -16,12 +16,13 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Packs what an archive contains, like `.ci/package.py`, which takes a minute with all licences.
 const PACK: &str = r#"
-import pathlib, sys, zipfile
+import pathlib, platform, sys, zipfile
 folder, binary, version = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 for label in ("linux-x86_64", "linux-aarch64", "macos-x86_64", "macos-aarch64", "windows-x86_64", "windows-aarch64"):
     with zipfile.ZipFile(folder / f"vector-{version}-{label}.zip", "w") as archive:
         name = "vector.exe" if label.startswith("windows") else "vector"
-        content = binary.read_bytes() if label.startswith("linux") else b"another system's"
+        is_own = label == f"linux-{platform.machine()}"
+        content = binary.read_bytes() if is_own else b"another system's"
         archive.writestr(name, content)
         for file in ("README.md", "LICENSE", "THIRD-PARTY.txt", "completions/vector.bash", "man/vector.1"):
             archive.writestr(file, f"the file {file}")
@@ -68,8 +69,14 @@ impl Release {
         command.output().unwrap()
     }
 
-    /// The published files, by the paths that they have on GitHub below `releases`.
-    pub(super) fn published(&self) -> BTreeMap<String, Vec<u8>> {
+    /// A server with the files of a release, by the paths that they have on GitHub below `releases`.
+    /// They are packed once for all tests.
+    pub(super) fn serve() -> FileServer {
+        static FILES: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
+        FileServer::start(FILES.get_or_init(|| Self::pack().published()).clone())
+    }
+
+    fn published(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut sums = String::new();
         for entry in fs::read_dir(self.packed()).unwrap() {

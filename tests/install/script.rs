@@ -38,8 +38,7 @@ fn script_installs_updates_and_refuses_what_does_not_match() {
     if !has_python() {
         return;
     }
-    let release = Release::pack();
-    let server = FileServer::start(release.published());
+    let server = Release::serve();
     let script = server.get("/latest/download/install.sh");
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
@@ -125,6 +124,15 @@ fn manifests_name_each_archive_with_its_checksum() {
     let winget = read("winget/Vector.Vector.installer.yaml");
     for label in ["windows-x86_64", "windows-aarch64"] {
         assert!(winget.contains(&format!("InstallerSha256: {}", sum(label).to_uppercase())));
+    }
+    let package: toml::Table = repository::read("daemon/Cargo.toml").parse().unwrap();
+    let overrides = &package["package"]["metadata"]["binstall"]["overrides"];
+    for (target, of_target) in overrides.as_table().unwrap() {
+        let url = of_target["pkg-url"].as_str().unwrap();
+        let url = url.replace("{ repo }", "R").replace("{ version }", VERSION);
+        let prefix = format!("R/releases/download/v{VERSION}/");
+        let archive = url.strip_prefix(&prefix).unwrap();
+        assert!(release.packed().join(archive).exists(), "{target}: {url}");
     }
     assert!(read("install.ps1").contains("https://github.com/owner/name/releases"));
     for name in ["install.sh", "install.ps1"] {

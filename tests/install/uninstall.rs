@@ -27,7 +27,7 @@ impl Person {
             Requirement::Git.skip("uninstalling (Git is not installed)");
             return None;
         }
-        let server = FileServer::start(Release::pack().published());
+        let server = Release::serve();
         let person = Self { folder: tempfile::tempdir().unwrap(), server };
         person.install();
         Some(person)

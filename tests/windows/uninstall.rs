@@ -11,7 +11,7 @@ use vector_tests::binary::{self, Home};
 use super::is_for_windows;
 
 /// The time that Windows may take to delete the program after it has ended.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs a program for Windows.
 fn run(home: &Home, program: &Path, args: &[&str]) -> (i32, String) {
