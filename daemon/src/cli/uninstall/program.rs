@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn package_managers_are_told_by_their_folders() {
-        let removal = |path: &str| packaged_removal(Path::new(path));
+        // The parts of a path are joined in the way of the system.
+        let removal = |path: &str| Some(packaged_removal(Path::new(path))?.replace('\\', "/"));
         for (path, expected) in [
             ("/usr/lib/node_modules/vector-roblox/vector", "npm uninstall --global vector-roblox"),
             ("/opt/homebrew/Cellar/vector/0.1.0/bin/vector", "brew uninstall vector"),
