@@ -3,17 +3,17 @@
 //!
 //! Each question can be left empty, and none is asked again once the settings were saved.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use scene_schemas::api::{KeyHandover, ProviderKeys, RouteId, Settings};
+use scene_schemas::api::{RouteId, Settings};
 use vector_providers::catalogue::{Catalogue, ProviderService};
 use vector_providers::config;
 use vector_providers::keys::{KeyStore, Keychain, SystemKeychain};
 use vector_providers::model_choice::{self, ModelChoice, OFFLINE};
 
 use super::daemon_client::{DaemonClient, RouteRequest};
+use super::handover::hand_over_key;
 use super::key::prompt_key;
 use super::terminal::{Terminal, print_status};
 use crate::daemon::settings_store;
@@ -21,6 +21,7 @@ use crate::daemon::settings_store;
 /// The questions of one first run.
 struct FirstRun<'a> {
     terminal: Terminal,
+    home: &'a Path,
     daemon: &'a DaemonClient,
     catalogue: Catalogue,
 }
@@ -41,8 +42,8 @@ pub(super) fn ask(
     let (catalogue, config) = config::load_config(home, None, &env).map_err(anyhow::Error::msg)?;
     let keys = KeyStore::new(&env, &SystemKeychain);
     let choice = model_choice::choose_model(None, None, &config, &catalogue, &keys);
-    let run = FirstRun { terminal: Terminal::for_command(false), daemon, catalogue };
-    let answered = match choice {
+    let run = FirstRun { terminal: Terminal::for_command(false), home, daemon, catalogue };
+    let has_answered = match choice {
         Ok(ModelChoice::Model(chosen)) => {
             print_status(&format!(
                 "{}/{} answers, {}.",
@@ -50,21 +51,22 @@ pub(super) fn ask(
                 chosen.model.id,
                 chosen.reason.describe()
             ));
-            run.save_model(None)
+            run.save_model(None)?;
+            true
         }
-        Ok(ModelChoice::Offline(_)) => run.ask_model(),
+        Ok(ModelChoice::Offline(_)) => run.ask_model()?,
         // The page reports it where it is used.
-        Err(_) => return Ok(None),
-    }?;
-    if answered.is_none() || !asks_for_place {
+        Err(_) => false,
+    };
+    if !has_answered || !asks_for_place {
         return Ok(None);
     }
     run.ask_place()
 }
 
 impl FirstRun<'_> {
-    /// Asks for the provider, its key and the model. None if the user ended the input.
-    fn ask_model(&self) -> anyhow::Result<Option<()>> {
+    /// Asks for the provider, its key and the model. Returns false if the user ended the input.
+    fn ask_model(&self) -> anyhow::Result<bool> {
         let services = &self.catalogue.services;
         print_status("Which provider's models do you use?");
         for (at, service) in services.iter().enumerate() {
@@ -79,10 +81,10 @@ impl FirstRun<'_> {
         }
         loop {
             let question = "Number or name (empty: none yet, the offline planner answers):";
-            let Some(answer) = self.terminal.ask_line(question)? else { return Ok(None) };
+            let Some(answer) = self.terminal.ask_line(question)? else { return Ok(false) };
             let answer = answer.trim().to_lowercase();
             if answer.is_empty() {
-                return self.save_model(None);
+                return self.save_model(None).map(|()| true);
             }
             let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let numbered = number.and_then(|at| services.get(at));
@@ -118,19 +120,17 @@ impl FirstRun<'_> {
                 }
             }
             let variable = service.key_variables.first().context("the provider takes a key")?;
-            let keys = BTreeMap::from([(variable.clone(), key.expose().to_owned())]);
-            let handover = RouteRequest::new(RouteId::HandOverKeys);
-            self.daemon.call::<ProviderKeys>(&handover.with_body(&KeyHandover { keys }))?;
+            hand_over_key(self.home, variable, &key)?;
             print_status(&format!(
-                "There is no keychain here: the daemon keeps the key in memory until it stops. For \
-                 later, set {variable} in your shell's profile."
+                "Without a keychain, the daemon keeps the key in memory until it stops. For later, \
+                 set {variable} in your shell's profile."
             ));
             return Ok(true);
         }
     }
 
-    /// Asks for a model of a provider, and saves it. None if the user ended the input.
-    fn ask_name(&self, service: &ProviderService) -> anyhow::Result<Option<()>> {
+    /// Asks for a model of a provider, and saves it. Returns false if the user ended the input.
+    fn ask_name(&self, service: &ProviderService) -> anyhow::Result<bool> {
         let provider = &service.name;
         let known = self.catalogue.models.iter().filter(|model| model.provider == *provider);
         let known: Vec<&str> = known.map(|model| model.id.as_str()).collect();
@@ -139,22 +139,22 @@ impl FirstRun<'_> {
             None => format!("Model that {provider} serves (empty: ask me later):"),
         };
         loop {
-            let Some(answer) = self.terminal.ask_line(&question)? else { return Ok(None) };
+            let Some(answer) = self.terminal.ask_line(&question)? else { return Ok(false) };
             let name = match (answer.trim(), &service.default_model) {
-                ("", None) => return self.save_model(None),
+                ("", None) => return self.save_model(None).map(|()| true),
                 ("", Some(usual)) => usual.clone(),
                 (name, _) => name.to_owned(),
             };
             let named = format!("{provider}/{}", name.trim_start_matches(&format!("{provider}/")));
             match self.save_model(Some(named)) {
+                Ok(()) => return Ok(true),
                 Err(error) => print_status(&format!("{error:#}")),
-                saved => return saved,
             }
         }
     }
 
     /// Saves the settings, with a model if one was chosen.
-    fn save_model(&self, model: Option<String>) -> anyhow::Result<Option<()>> {
+    fn save_model(&self, model: Option<String>) -> anyhow::Result<()> {
         let mut settings: Settings = self.daemon.call(&RouteRequest::new(RouteId::Settings))?;
         if let Some(model) = model {
             settings.model = model;
@@ -165,7 +165,7 @@ impl FirstRun<'_> {
             OFFLINE => print_status("The offline planner answers; the page's settings change it."),
             model => print_status(&format!("{model} answers; the page's settings change it.")),
         }
-        Ok(Some(()))
+        Ok(())
     }
 
     /// Asks for a place, unless one is open.

@@ -158,13 +158,12 @@ pub(super) fn uninstall_driver(tree: &WorkTree) -> anyhow::Result<Option<String>
 
 /// Removes the attribute lines from a file, and the file if nothing else is in it.
 fn remove_lines(file: &Path) -> anyhow::Result<()> {
-    let text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).context(format!("{} cannot be read", file.display())),
-    };
+    let text = read_attributes(file)?;
     let is_own = |line: &&str| ATTRIBUTES.contains(&line.trim());
     let kept: String = text.split_inclusive('\n').filter(|line| !is_own(line)).collect();
+    if kept.len() == text.len() {
+        return Ok(());
+    }
     let done = if kept.is_empty() {
         fs::remove_file(file)
     } else {
@@ -173,13 +172,17 @@ fn remove_lines(file: &Path) -> anyhow::Result<()> {
     done.with_context(|| format!("{} cannot be written", file.display()))
 }
 
+/// The text of an attributes file; empty if it does not exist.
+fn read_attributes(file: &Path) -> anyhow::Result<String> {
+    match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        text => text.with_context(|| format!("{} cannot be read", file.display())),
+    }
+}
+
 /// Adds the missing attribute lines to a file. Returns whether there were any.
 fn add_lines(file: &Path) -> anyhow::Result<bool> {
-    let mut text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).context(format!("{} cannot be read", file.display())),
-    };
+    let mut text = read_attributes(file)?;
     let missing: Vec<&str> =
         ATTRIBUTES.into_iter().filter(|line| !text.lines().any(|it| it.trim() == *line)).collect();
     if missing.is_empty() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use scene_schemas::api::{KeyHandover, OpenPlaceRequest, OpenedSession, ProviderKeys, RouteId};
 use vector_providers::config;
-use vector_providers::keys::{CredentialSource, KeyStore, SystemKeychain};
+use vector_providers::keys::{CredentialSource, KeyStore, SecretKey, SystemKeychain};
 use vector_providers::model_selector::key_variables;
 
 use super::daemon_client::{DaemonClient, RouteRequest};
@@ -106,8 +106,7 @@ pub(super) fn hand_over_keys(home: &Path) {
     let names = key_variables(&catalogue).into_iter().filter(is_wanted);
     let keys: BTreeMap<String, String> =
         names.filter_map(|name| env(&name).map(|key| (name, key))).collect();
-    let request = RouteRequest::new(RouteId::HandOverKeys).with_body(&KeyHandover { keys });
-    let after = daemon.call::<ProviderKeys>(&request);
+    let after = send_keys(&daemon, keys);
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     match after {
         Ok(_) => print_status(&format!(
@@ -122,6 +121,23 @@ pub(super) fn hand_over_keys(home: &Path) {
             names.join(", ")
         )),
     }
+}
+
+/// Hands over one key that the user has typed.
+///
+/// # Errors
+/// Fails if no daemon of this ledger is running, or it does not accept the key.
+pub(super) fn hand_over_key(home: &Path, variable: &str, key: &SecretKey) -> anyhow::Result<()> {
+    let (daemon, _) = daemon_keys(home).context("the daemon of this ledger does not answer")?;
+    let keys = BTreeMap::from([(variable.to_owned(), key.expose().to_owned())]);
+    send_keys(&daemon, keys).map(drop)
+}
+
+fn send_keys(
+    daemon: &DaemonClient,
+    keys: BTreeMap<String, String>,
+) -> anyhow::Result<ProviderKeys> {
+    daemon.call(&RouteRequest::new(RouteId::HandOverKeys).with_body(&KeyHandover { keys }))
 }
 
 /// Opens places and projects in the running daemon, for a command that would have served them

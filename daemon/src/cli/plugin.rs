@@ -77,8 +77,12 @@ pub(super) fn run(
             let known = record.take_plugin(&file);
             known.unwrap_or(WrittenPlugin { file: file.clone(), folders: vec![] }).remove()?;
             record.save(&home)?;
-            let done = if is_there { "Removed {}." } else { "{} does not exist." };
-            print_line(&done.replace("{}", &file.display().to_string()));
+            let file = file.display();
+            print_line(&if is_there {
+                format!("Removed {file}.")
+            } else {
+                format!("{file} does not exist.")
+            });
         }
     }
     Ok(ExitStatus::Done)

@@ -1,5 +1,6 @@
 //! The program's own file: who put it there, and how it is removed.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -61,19 +62,25 @@ fn packaged_removal(file: &Path) -> Option<String> {
     manager.map(|(_, removal)| removal.to_owned())
 }
 
-/// Removes the program that runs, and on Windows its folder, which the installer put on the user's
-/// PATH.
+/// Removes the program that runs. On Windows, a folder that contains nothing else is taken off the
+/// user's PATH, where the installer put it, and removed.
 pub(super) fn remove_program(file: &Path) -> anyhow::Result<()> {
+    let own_folder = file.parent().filter(|folder| cfg!(windows) && contains_only(folder, file));
     let failed = || format!("{} cannot be removed", file.display());
     self_replace::self_delete().with_context(failed)?;
-    let Some(folder) = file.parent() else { return Ok(()) };
-    vector_system::remove_from_user_path(folder)
-        .with_context(|| format!("{} cannot be taken off your PATH", folder.display()))?;
-    // The folder that the installer for Windows creates, if nothing else is in it.
-    if folder.ends_with(r"Programs\Vector") {
-        let _ = std::fs::remove_dir(folder);
+    if let Some(folder) = own_folder {
+        vector_system::remove_from_user_path(folder)
+            .with_context(|| format!("{} cannot be taken off your PATH", folder.display()))?;
+        // Not while Windows still shows the program.
+        let _ = fs::remove_dir(folder);
     }
     Ok(())
+}
+
+/// Whether a file is the only one in a folder.
+fn contains_only(folder: &Path, file: &Path) -> bool {
+    let is_file = |entry: fs::DirEntry| Some(entry.file_name().as_os_str()) == file.file_name();
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_file)))
 }
 
 #[cfg(test)]
@@ -102,11 +109,21 @@ mod tests {
     }
 
     #[test]
+    fn folder_with_other_files_is_not_the_programs_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("vector.exe");
+        fs::write(&file, "").unwrap();
+        assert!(contains_only(folder.path(), &file));
+        fs::write(folder.path().join("other.exe"), "").unwrap();
+        assert!(!contains_only(folder.path(), &file));
+    }
+
+    #[test]
     fn program_in_a_build_folder_is_not_removed() {
         let target = tempfile::tempdir().unwrap();
         let file = target.path().join("debug").join("vector");
         assert_eq!(Program::classify(file.clone()), Program::Own(file.clone()));
-        std::fs::write(target.path().join(BUILD_TAG), "").unwrap();
+        fs::write(target.path().join(BUILD_TAG), "").unwrap();
         assert_eq!(Program::classify(file.clone()), Program::Built(file));
     }
 }

@@ -2,7 +2,7 @@
 //! (<https://specifications.freedesktop.org/secret-service>).
 //!
 //! Keys pass over the session bus, which the system opens to this user alone. On a machine without
-//! a desktop there is no bus, or nobody offers the service on it: then there is no keychain.
+//! a desktop there is no bus, or no program offers the service on it: then there is no keychain.
 
 use std::collections::HashMap;
 use std::env;
