@@ -18,7 +18,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::api::{MergeView, RecordedConflict};
 use serde::{Deserialize, Serialize};
 
-pub use self::git::{WorkTree, program_command};
+pub use self::git::{NOT_STARTED as GIT_NOT_STARTED, WorkTree, program_command};
 use crate::parallel::run_both;
 use vector_files::disk::canonical_path;
 use vector_files::place_file::{self, PlaceError, PlaceFile};

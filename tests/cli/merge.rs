@@ -358,3 +358,27 @@ fn conflicts_outside_git_are_kept_beside_the_file() {
     assert!(!home.path().join("out.rbxl.vector-merge").exists());
     ended(&home.run(&["merge", "--theirs", "--file", &merged], ""), 2);
 }
+
+#[test]
+fn missing_git_is_not_taken_for_a_missing_repository() {
+    let home = Home::new();
+    let install = |path: Option<&str>| {
+        let mut command = Command::new(vector());
+        command.args(["git", "install"]).current_dir(home.path());
+        command.env("VECTOR_HOME", home.path().join("vector"));
+        command.env("GIT_CEILING_DIRECTORIES", home.path().parent().unwrap());
+        path.map(|path| command.env("PATH", path));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = install(Some(""));
+    assert!(
+        said.contains("git cannot be started; install it") && !said.contains("repository"),
+        "{said}"
+    );
+    if has_git() {
+        let said = install(None);
+        assert!(said.contains("is not in a Git repository; change to one"), "{said}");
+    }
+}

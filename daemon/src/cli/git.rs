@@ -60,7 +60,7 @@ pub(super) fn run(
     match &args.command {
         GitCommand::Install => install_driver(&home()?),
         GitCommand::Uninstall => {
-            let (home, tree) = (home()?, current_work_tree()?);
+            let (home, tree) = (home()?, WorkTree::find_work_tree(Path::new("."))?);
             let mut record = SetupRecord::load(&home)?;
             let note = uninstall_driver(&tree)?;
             record.work_trees.retain(|top| *top != tree.top);
@@ -96,14 +96,8 @@ fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn current_work_tree() -> anyhow::Result<WorkTree> {
-    WorkTree::find_work_tree(Path::new(".")).context(
-        "the current folder is not in a Git repository; change to one and run the command again",
-    )
-}
-
 fn install_driver(home: &Path) -> anyhow::Result<ExitStatus> {
-    let tree = current_work_tree()?;
+    let tree = WorkTree::find_work_tree(Path::new("."))?;
     let mut record = SetupRecord::load(home)?;
     if !record.work_trees.contains(&tree.top) {
         record.work_trees.push(tree.top.clone());

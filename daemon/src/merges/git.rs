@@ -18,8 +18,14 @@ const FILTER: &str = "vector-unresolved";
 /// The folder of merges inside the Git folder.
 const MERGES_PATH: &str = "vector/merge";
 
-/// Runs Git in a folder and returns its output without the last newline.
-fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
+/// What is said where Git does not start.
+pub const NOT_STARTED: &str = "git cannot be started; install it, or add its folder to your PATH";
+
+/// Runs Git in a folder and returns its output without the last newline, or what it says has failed.
+///
+/// # Errors
+/// Fails if Git cannot be started.
+fn ask_git(folder: &Path, args: &[&str]) -> anyhow::Result<Result<String, String>> {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)
@@ -27,13 +33,16 @@ fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
         .args(["-c", "core.fsmonitor=false"])
         .args(args)
         .output()
-        .context("git cannot be started")?;
+        .context(NOT_STARTED)?;
     if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        bail!("git {} failed: {}", args.join(" "), stderr.trim());
+        return Ok(Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
     let printed = String::from_utf8_lossy(&output.stdout);
-    Ok(printed.strip_suffix('\n').unwrap_or(&printed).to_owned())
+    Ok(Ok(printed.strip_suffix('\n').unwrap_or(&printed).to_owned()))
+}
+
+fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
+    ask_git(folder, args)?.or_else(|failure| bail!("git {} failed: {failure}", args.join(" ")))
 }
 
 /// Whether the repository that contains a folder may hold merges. Checked without running Git, as
@@ -71,7 +80,17 @@ impl WorkTree {
     /// # Errors
     /// Fails if the folder is not in a work tree, or Git cannot be started.
     pub fn find_work_tree(folder: &Path) -> anyhow::Result<Self> {
-        Ok(Self { top: PathBuf::from(run_git(folder, &["rev-parse", "--show-toplevel"])?) })
+        match ask_git(folder, &["rev-parse", "--show-toplevel"])? {
+            Ok(top) => Ok(Self { top: PathBuf::from(top) }),
+            Err(failure) => {
+                let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+                bail!(
+                    "{} is not in a Git repository; change to one and run the command again: \
+                     {failure}",
+                    folder.display()
+                )
+            }
+        }
     }
 
     /// Runs Git at the top of the work tree and returns its output.

@@ -10,6 +10,7 @@ use vector_files::disk::canonical_path;
 use vector_ledger::Ledger;
 
 use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, refuse_deploy};
+use crate::merges::GIT_NOT_STARTED;
 
 /// The prefix of a branch's full name.
 const HEADS: &str = "refs/heads/";
@@ -40,7 +41,7 @@ impl GitIndex {
             .arg(folder)
             .args(["-c", "core.fsmonitor=false", "rev-parse", "--show-toplevel"])
             .output()
-            .with_message("git cannot be started; is it installed?")?;
+            .with_message(GIT_NOT_STARTED)?;
         if !output.status.success() {
             let folder = folder.display();
             let what = format!("{folder} is not in a Git repository; `git init` creates one");
@@ -113,7 +114,7 @@ impl GitIndex {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .with_message("git cannot be started; is it installed?")?;
+            .with_message(GIT_NOT_STARTED)?;
         if let Some(mut stdin) = child.stdin.take() {
             // If Git does not read its input, its exit status and error output say why.
             let _ = stdin.write_all(input);
