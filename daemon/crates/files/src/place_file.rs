@@ -316,7 +316,7 @@ impl PlaceFile {
     fn write_error(&self, why: io::Error) -> PlaceError {
         let hint = match why.kind() {
             io::ErrorKind::PermissionDenied => {
-                ". Allow writing there, or choose another place with --out"
+                ". Allow writing there, or choose another file to write"
             }
             kind => disk::error_hint(kind),
         };

@@ -59,7 +59,7 @@ pub enum PlaceError {
         left: String,
     },
     /// The path of the output cannot be resolved, for example because its folder is missing.
-    #[error("{file} cannot be written: {why}; choose another place with --out")]
+    #[error("{file} cannot be written: {why}; choose another file to write")]
     Output { file: String, why: io::Error },
     #[error(
         "{file} was changed by another program since it was read; nothing was written. Run the command again"
