@@ -73,6 +73,17 @@ impl Home {
 
 /// Runs a command of the binary to its end.
 pub fn run_to_end(mut command: Command, stdin: &str) -> Output {
+    let output = run_once(&mut command, stdin);
+    // Once in thousands of times, Wine itself does not start, and says nothing. The binary always
+    // says why it fails.
+    let is_silent = output.stdout.is_empty() && output.stderr.is_empty();
+    if is_under_wine() && output.code == 1 && is_silent {
+        return run_once(&mut command, stdin);
+    }
+    output
+}
+
+fn run_once(command: &mut Command, stdin: &str) -> Output {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     // On a separate thread: a child that writes much before it reads would deadlock otherwise.
@@ -117,16 +128,19 @@ pub fn is_for_windows() -> bool {
     cfg!(windows) || env::var_os("VECTOR_BINARY_SYSTEM").is_some_and(|it| it == "windows")
 }
 
+fn is_under_wine() -> bool {
+    is_for_windows() && !cfg!(windows)
+}
+
 /// A full path as the binary takes it.
 pub fn path_there(path: &Path) -> String {
     let path = path.display().to_string();
-    if cfg!(windows) || !is_for_windows() { path } else { format!("Z:{}", path.replace('/', "\\")) }
+    if is_under_wine() { format!("Z:{}", path.replace('/', "\\")) } else { path }
 }
 
 /// The binary's own file, as it names it.
 pub fn own_path() -> String {
-    let is_under_wine = is_for_windows() && !cfg!(windows);
-    path_there(&if is_under_wine { vector().with_extension("exe") } else { vector().to_owned() })
+    path_there(&if is_under_wine() { vector().with_extension("exe") } else { vector().to_owned() })
 }
 
 /// What the binary printed, with the files of this system named as it names them. Under Wine they
