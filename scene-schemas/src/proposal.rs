@@ -113,6 +113,9 @@ pub struct Proposal {
     /// Pending proposals that this one was planned on top of. They must be applied before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Seq>,
+    /// What the plan relied on besides what its commands address.
+    #[serde(default = "PlanRead::everything")]
+    pub reads: Vec<PlanRead>,
     /// The instance that its call addresses by omitting a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub implicit_target: Option<ImplicitTarget>,
@@ -137,6 +140,40 @@ pub struct Proposal {
     /// the check is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<PlayCheck>,
+}
+
+/// Something of a place that a plan relied on.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum PlanRead {
+    /// That there is an instance at a path.
+    Instance {
+        /// The path at which the plan found the instance.
+        path: InstancePath,
+    },
+    /// The value of a property, or the text of a script as its `Source`.
+    Property {
+        /// The path at which the plan found the instance.
+        path: InstancePath,
+        /// The property, as in the properties of a command.
+        property: String,
+    },
+    /// Which instances a selector matches.
+    Selector {
+        /// The selector, in its canonical form.
+        selector: String,
+    },
+    /// Anything of the place.
+    Place {},
+}
+
+impl PlanRead {
+    /// Returns what is assumed of a plan that does not tell what it relied on.
+    fn everything() -> Vec<Self> {
+        vec![Self::Place {}]
+    }
 }
 
 /// What came of playing the game for some seconds with a proposal, compared with the game without

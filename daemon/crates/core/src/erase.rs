@@ -111,6 +111,7 @@ fn erase_proposal(proposal: Proposal) -> Proposal {
     Proposal {
         title: erased_text(),
         commands: Vec::new(),
+        reads: Vec::new(),
         preview: Preview::default(),
         warnings: warnings.map(|it| Warning { kind: it.kind, text: erased_text() }).collect(),
         implicit_target: None,

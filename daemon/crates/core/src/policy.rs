@@ -44,6 +44,7 @@ mod tests {
                 .map(|kind| Warning { kind, text: String::new() })
                 .collect(),
             after: Vec::new(),
+            reads: Vec::new(),
             implicit_target: None,
             files: None,
             from: None,

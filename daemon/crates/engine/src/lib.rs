@@ -70,6 +70,7 @@ use self::check::SlowGame;
 use self::executor::Executor;
 use self::model_request::RequestMemory;
 use self::planner::Planner;
+use self::replan::join_reads;
 
 /// The call by which a user reverts a proposal. Models cannot make it.
 pub const REVERT: &str = "revert";
@@ -434,6 +435,7 @@ impl Engine {
             return Err(Refusal(format!("There is no proposal {old}.")).into());
         };
         let (call, title) = (pending.call, pending.proposal.title.clone());
+        let reads = pending.proposal.reads.clone();
         let mark = self.planner.overlay[at].1;
         let dropped = self.planner.overlay.split_off(at);
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
@@ -459,7 +461,9 @@ impl Engine {
             Err(refusal) => Ok(Err(refusal)),
         };
         let outcome = outcome.and_then(|completed| {
-            let revise = WorkflowInput::Revise { proposal: old, by: Box::new(completed?) };
+            let mut by = Box::new(completed?);
+            by.reads = join_reads(&reads, &by.reads);
+            let revise = WorkflowInput::Revise { proposal: old, by };
             self.handle_input(workflow, revise)
         });
         match outcome {

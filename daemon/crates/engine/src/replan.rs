@@ -3,10 +3,12 @@
 //! The user's revision of the old proposal is kept, and the new plan must target the same instances
 //! as the old one.
 
+use std::collections::BTreeSet;
+
 use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
-use scene_schemas::proposal::{PlayCheck, Proposal};
+use scene_schemas::proposal::{PlanRead, PlayCheck, Proposal};
 use vector_core::planning_scene::PlanningMark;
 use vector_core::proposal::{
     MovedInstance, ProposalDraft, check_targets, draft_part, moved_instances, rematch_selection,
@@ -38,6 +40,12 @@ impl PreviousPlan {
         let all = std::iter::once(&self.proposal).chain(original);
         all.flat_map(|proposal| required_blobs(&proposal.commands)).collect()
     }
+}
+
+/// Returns what a plan and a part of it read: the part depends on what was planned with it.
+pub(crate) fn join_reads(whole: &[PlanRead], part: &[PlanRead]) -> Vec<PlanRead> {
+    let all: BTreeSet<&PlanRead> = whole.iter().chain(part).collect();
+    all.into_iter().cloned().collect()
 }
 
 impl Planner {
@@ -75,7 +83,8 @@ impl Planner {
             draft_part(&mut draft, &now, &taken)?;
             let chosen = draft.finish(base)?;
             let (from, implicit_target) = (Some(*from), now.implicit_target.take());
-            *now = Proposal { from, implicit_target, ..chosen };
+            let reads = join_reads(&now.reads, &chosen.reads);
+            *now = Proposal { from, implicit_target, reads, ..chosen };
         }
         check_targets(&earlier.moved, &earlier.proposal, &now)?;
         Ok(Plan::Propose(now, answer))

@@ -3,6 +3,9 @@
 //! The database has no methods, events or documentation. A newer database in the user's home
 //! directory is deliberately ignored: the same input must give the same fingerprints everywhere.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use rbx_reflection::{
     ClassDescriptor, ClassTag, DataType, PropertyDescriptor, PropertyKind, PropertyMigration,
     PropertySerialization, ReflectionDatabase, Scriptability,
@@ -136,6 +139,47 @@ pub fn property_access(class_name: &str, property: &str) -> Option<PropertyAcces
         },
         _ => None,
     }
+}
+
+/// Returns one name for all properties, of any class, that hold the same value in other forms, such as
+/// `Color` and `BrickColor`. A property that stands alone is its own group.
+pub fn property_group(property: &str) -> &str {
+    static GROUPS: LazyLock<HashMap<&str, &str>> = LazyLock::new(property_groups);
+    GROUPS.get(property).copied().unwrap_or(property)
+}
+
+fn property_groups() -> HashMap<&'static str, &'static str> {
+    let mut groups: HashMap<&str, &str> = HashMap::new();
+    let mut join = |a: &'static str, b: &'static str| {
+        let [a, b] = [a, b].map(|it| groups.get(it).copied().unwrap_or(it));
+        for (from, to) in [(a, a.min(b)), (b, a.min(b))] {
+            groups.values_mut().filter(|it| **it == from).for_each(|it| *it = to);
+            groups.insert(from, to);
+        }
+    };
+    for class in database().classes.values() {
+        for property in class.properties.values() {
+            match &property.kind {
+                PropertyKind::Alias { alias_for } => join(property.name, alias_for),
+                PropertyKind::Canonical {
+                    serialization: PropertySerialization::Migrate(migration),
+                } => {
+                    migration.new_property_names().iter().for_each(|to| join(property.name, to));
+                }
+                PropertyKind::Canonical { .. } => {
+                    match derived_property(class.name, property.name) {
+                        Some(DerivedProperty::Position | DerivedProperty::Orientation) => {
+                            join(property.name, "CFrame");
+                        }
+                        Some(DerivedProperty::Enabled) => join(property.name, "Disabled"),
+                        None => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    groups
 }
 
 fn stored_access(

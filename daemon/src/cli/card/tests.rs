@@ -22,6 +22,7 @@ fn proposal(class: Class, commands: Vec<Command>, rows: Vec<Row>) -> Proposal {
         preview: Preview { rows, ..Preview::default() },
         warnings: Vec::new(),
         after: Vec::new(),
+        reads: Vec::new(),
         implicit_target: None,
         files: None,
         from: None,

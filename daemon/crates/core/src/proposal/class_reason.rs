@@ -251,6 +251,7 @@ mod tests {
             preview: Preview { scripts, ..Preview::default() },
             warnings: Vec::new(),
             after: Vec::new(),
+            reads: Vec::new(),
             implicit_target: None,
             files: None,
             from: None,

@@ -12,6 +12,7 @@ mod cut_preview;
 mod dependents;
 mod diagnostics_gate;
 mod effects;
+mod footprint;
 mod indirect_activation;
 mod insert;
 mod inverse;
@@ -30,12 +31,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{
-    Change, Class, Conflict, ImplicitTarget, Preview, Proposal, Row, ScriptDiff, Warning,
+    Change, Class, Conflict, ImplicitTarget, PlanRead, Preview, Proposal, Row, ScriptDiff, Warning,
     WarningKind,
 };
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
-use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
+use scene_schemas::value::Content;
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
 use vector_place::{Node, count_noun};
 use vector_text_edit::MergeResult;
 
@@ -43,6 +45,7 @@ pub use self::affects::describe_conflict;
 pub use self::class_reason::class_reason;
 use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
+pub use self::footprint::Footprint;
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::part::{
     ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,
@@ -72,6 +75,9 @@ pub const SET_MANY_FROM: usize = MAX_ROWS + 1;
 /// Maximum names in all paths of a proposal. Only large changes in a place nested thousands of
 /// levels deep come near it, and would fill the memory.
 const MAX_NAMES: usize = 20_000_000;
+
+/// The number of things that a plan names of what it relied on. Beyond, it relies on the whole place.
+const MAX_READS: usize = 256;
 
 /// Context lines around a change in a preview.
 pub const CONTEXT: usize = 3;
@@ -110,6 +116,7 @@ pub struct ProposalDraft<'a> {
     seen_texts: SeenTexts,
     conflict: Option<Conflict>,
     linted: usize,
+    reads: BTreeSet<PlanRead>,
 }
 
 /// A script whose text changes.
@@ -147,6 +154,7 @@ impl<'a> ProposalDraft<'a> {
             seen_texts: SeenTexts::new(),
             conflict: None,
             linted: 0,
+            reads: BTreeSet::new(),
         }
     }
 
@@ -176,6 +184,31 @@ impl<'a> ProposalDraft<'a> {
     /// Sets the implicit target of a call without a path, unless it is already set.
     pub fn set_implicit_target(&mut self, target: Option<ImplicitTarget>) {
         self.implicit_target = self.implicit_target.take().or(target);
+    }
+
+    /// Notes that the plan relies on something that its commands do not address.
+    pub fn note_read(&mut self, read: PlanRead) {
+        let all = PlanRead::Place {};
+        if self.reads.contains(&all) {
+            return;
+        }
+        self.reads.insert(read);
+        if self.reads.len() > MAX_READS || self.reads.contains(&all) {
+            self.reads = BTreeSet::from([all]);
+        }
+    }
+
+    /// Notes that the plan leaves the text of a script as it is.
+    pub fn note_text(&mut self, node: Node) {
+        self.note_unchanged(node, [&"Source".to_owned()].into_iter());
+    }
+
+    /// Notes that the plan leaves these properties of an instance as they are.
+    fn note_unchanged<'p>(&mut self, node: Node, properties: impl Iterator<Item = &'p String>) {
+        let path = self.scene.path(node);
+        for property in properties {
+            self.note_read(PlanRead::Property { path: path.clone(), property: property.clone() });
+        }
     }
 
     /// Marks the draft as an inverse. Its texts are not judged, because they may have been too long
@@ -291,15 +324,24 @@ impl<'a> ProposalDraft<'a> {
     /// Drafts new property values. Unchanged values are dropped; returns false if none remain.
     pub fn set_properties(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
         if !self.scene.is_asset_preview(node) {
-            props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
-            props.retain(|name, value| {
-                value.is_some() || self.scene.stored_value(node, name).is_some()
-            });
+            let is_new = |name: &str, value: &Option<Value>| match value {
+                Some(_) => self.scene.value(node, name) != *value,
+                None => self.scene.stored_value(node, name).is_some(),
+            };
+            let unchanged: Props =
+                props.extract_if(.., |name, value| !is_new(name, value)).collect();
+            self.note_unchanged(node, unchanged.keys());
         }
         if props.is_empty() {
             return Ok(false);
         }
-        if let Some(Some(scene_schemas::Value::String(name))) = props.get("Name")
+        // A fingerprint of a reference covers the path of its instance.
+        let before: Vec<Target> =
+            props.keys().filter_map(|name| referred(self.scene.value(node, name)?)).collect();
+        for to in before {
+            self.note_read(PlanRead::Instance { path: to.path });
+        }
+        if let Some(Some(Value::String(name))) = props.get("Name")
             && let Some(parent) = self.scene.parent(node)
         {
             self.check_name(parent, &name.clone());
@@ -321,6 +363,9 @@ impl<'a> ProposalDraft<'a> {
 
     pub fn delete_instance(&mut self, node: Node) -> Result<(), Refusal> {
         let held = self.scene.scene_mut().references_into(node);
+        for (holder, property, _) in &held {
+            self.note_unchanged(*holder, std::iter::once(property));
+        }
         if let Some((holder, property, _)) = held.first() {
             let first = format!("{}.{property}", self.scene.path(*holder));
             let path = self.scene.path(node);
@@ -378,7 +423,7 @@ impl<'a> ProposalDraft<'a> {
             Command::Create { id, class, props, .. } => {
                 self.created_ids.insert(id.clone());
                 if perform::initial_source(class, props).is_some() {
-                    self.note_text(node, String::new(), Vec::new(), at);
+                    self.add_text(node, String::new(), Vec::new(), at);
                 }
             }
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
@@ -404,13 +449,13 @@ impl<'a> ProposalDraft<'a> {
         self.rows.extend(member_rows);
         self.more_rows = self.more_rows.saturating_add(hidden_rows);
         if let (Some((script, before)), Command::EditScript { edits, .. }) = (text, &command) {
-            self.note_text(script, before, edits.clone(), at);
+            self.add_text(script, before, edits.clone(), at);
         }
         self.commands.push(command);
         Ok(node)
     }
 
-    fn note_text(&mut self, node: Node, before: String, edits: Vec<TextEdit>, command: u32) {
+    fn add_text(&mut self, node: Node, before: String, edits: Vec<TextEdit>, command: u32) {
         match self.texts.iter_mut().find(|text| text.node == node) {
             Some(text) => {
                 text.command = command;
@@ -592,6 +637,7 @@ impl<'a> ProposalDraft<'a> {
             preview,
             warnings: self.warnings,
             after: Vec::new(),
+            reads: self.reads.into_iter().collect(),
             implicit_target: self.implicit_target,
             files: None,
             from: None,
@@ -614,6 +660,14 @@ impl<'a> ProposalDraft<'a> {
             }
             None => what,
         }
+    }
+}
+
+/// Returns the instance that a value refers to.
+fn referred(value: Value) -> Option<Target> {
+    match value {
+        Value::Ref(to) | Value::Content(Content::Object(to)) => to,
+        _ => None,
     }
 }
 

@@ -426,6 +426,7 @@ mod tests {
             preview: Preview::default(),
             warnings: Vec::new(),
             after: Vec::new(),
+            reads: Vec::new(),
             implicit_target: None,
             files: None,
             from,

@@ -379,6 +379,7 @@ mod tests {
             preview: Preview { scripts: vec![script], ..Preview::default() },
             warnings: Vec::new(),
             after: Vec::new(),
+            reads: Vec::new(),
             implicit_target: None,
             files: None,
             from: None,

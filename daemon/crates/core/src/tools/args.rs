@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use scene_schemas::proposal::PlanRead;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
@@ -13,6 +14,7 @@ use vector_place::selector::Selector;
 use vector_place::{Node, Scene};
 
 use super::compact_schema;
+use crate::proposal::ProposalDraft;
 
 pub(super) fn parse_args<T: DeserializeOwned + JsonSchema>(args: Json) -> Result<T, Refusal> {
     let args = if args.is_null() { Json::Object(serde_json::Map::new()) } else { args };
@@ -119,14 +121,15 @@ pub(super) fn without_session(mut args: Json) -> Json {
     args
 }
 
-/// Resolves the instances named by `path`, `paths` or `selector`. Exactly one of the three must be
-/// given.
+/// Resolves the instances named by `path`, `paths` or `selector`, and notes that the plan relies on
+/// them. Exactly one of the three must be given.
 pub(super) fn resolve_targets(
-    scene: &Scene,
+    draft: &mut ProposalDraft<'_>,
     path: Option<&InstancePath>,
     paths: Option<&[InstancePath]>,
     selector: Option<&str>,
 ) -> Result<Vec<Node>, Refusal> {
+    let scene = draft.scene();
     let nodes = match (path, paths, selector) {
         (Some(path), None, None) => vec![scene.resolve(path)?],
         (None, Some(paths), None) => {
@@ -137,7 +140,10 @@ pub(super) fn resolve_targets(
             nodes
         }
         (None, None, Some(selector)) => {
-            let nodes = Selector::find(selector, scene, scene.root())?;
+            let selector = Selector::parse(selector)?;
+            selector.check(scene)?;
+            let nodes = selector.select(scene, scene.root());
+            draft.note_read(PlanRead::Selector { selector: selector.to_string() });
             if nodes.is_empty() {
                 return refuse!(
                     "The selector `{selector}` matches nothing in this place; find_instances tries \

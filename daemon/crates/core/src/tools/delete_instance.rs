@@ -30,8 +30,7 @@ struct DeleteInstanceArgs {
 
 fn plan(args: &DeleteInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes =
-        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::resolve_targets(draft, args.path.as_ref(), args.paths.as_deref(), selector)?;
     let nodes = args::outermost_nodes(draft.scene(), &nodes);
     let what = match args.path.as_ref() {
         Some(path) => path.quoted_name(),

@@ -42,6 +42,8 @@ fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusa
     if changed {
         draft.edit_script(node, edits)?;
         draft.set_title(format!("Format {}", args.path.quoted_name()));
+    } else {
+        draft.note_text(node);
     }
     Ok(json!({ "path": args.path, "changed": changed }))
 }

@@ -1,6 +1,7 @@
 //! `move_instance`: moves instances to another parent.
 
 use scene_schemas::InstancePath;
+use scene_schemas::proposal::PlanRead;
 use scene_schemas::refusal::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -32,13 +33,14 @@ const LISTED: usize = 50;
 
 fn plan(args: &MoveInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes =
-        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::resolve_targets(draft, args.path.as_ref(), args.paths.as_deref(), selector)?;
     let nodes = args::outermost_nodes(draft.scene(), &nodes);
     let parent = draft.parent_or_models(&args.parent_path)?;
     let mut moved = Vec::new();
     for node in nodes {
-        if draft.scene().parent(node) != Some(parent) {
+        if draft.scene().parent(node) == Some(parent) {
+            draft.note_read(PlanRead::Instance { path: draft.scene().path(node) });
+        } else {
             draft.move_to(node, parent)?;
             moved.push(node);
         }

@@ -46,8 +46,7 @@ struct SearchEdit {
 
 fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes =
-        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::resolve_targets(draft, args.path.as_ref(), args.paths.as_deref(), selector)?;
     let one = args.path.is_some();
     let replacements = parse_replacements(&args)?;
     if !one && !replacements.iter().all(|replacement| replacement.should_replace_all) {
@@ -66,7 +65,10 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
                 scripts.push(json!({ "path": draft.scene().path(node), "matches": matches }));
             }
             Err(error) if one => return Err(Refusal::new(error)),
-            Err(_) => without.push(draft.scene().path(node).to_string()),
+            Err(_) => {
+                draft.note_text(node);
+                without.push(draft.scene().path(node).to_string());
+            }
         }
     }
     if scripts.is_empty() {

@@ -1,5 +1,6 @@
 //! `run_luau`: runs code on a copy of the place. What it changed becomes a proposal.
 
+use scene_schemas::proposal::PlanRead;
 use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -81,6 +82,8 @@ pub(super) fn draft_run(
     if outcome.changes.is_empty() {
         return Ok(answer);
     }
+    // What the code read is not known.
+    draft.note_read(PlanRead::Place {});
     let counts = outcome.changes.draft(draft)?;
     draft.set_title(request.title().unwrap_or_else(|| describe_counts(&counts)));
     for (what, count) in [

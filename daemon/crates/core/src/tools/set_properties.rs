@@ -39,8 +39,7 @@ struct SetPropertiesArgs {
 
 fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes =
-        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::resolve_targets(draft, args.path.as_ref(), args.paths.as_deref(), selector)?;
     if args.props.is_empty() {
         return refuse!("`props` is empty.");
     }

@@ -2,6 +2,7 @@
 
 mod classed;
 mod code;
+mod footprints;
 mod offered;
 mod open;
 mod scripts;

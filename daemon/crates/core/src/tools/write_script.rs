@@ -40,6 +40,8 @@ fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     if changed {
         draft.edit_seen(node, edits)?;
         draft.set_title(format!("Rewrite {}", args.path.quoted_name()));
+    } else {
+        draft.note_text(node);
     }
     let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))

@@ -111,6 +111,7 @@ fn proposal(name: &str) -> Proposal {
         preview: Preview::default(),
         warnings: Vec::new(),
         after: Vec::new(),
+        reads: Vec::new(),
         implicit_target: None,
         files: None,
         from: None,

@@ -17,10 +17,13 @@
 mod check;
 mod eval;
 mod parse;
+mod watch;
 
 use std::fmt;
 
 use scene_schemas::refusal::Refusal;
+
+pub use self::watch::SelectorWatch;
 
 use super::flat_tree::FlatTree;
 use super::{Node, Scene};

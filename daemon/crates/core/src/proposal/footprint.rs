@@ -1,0 +1,288 @@
+//! What a proposal reads and writes, and whether two proposals touch each other.
+//!
+//! A footprint names instances by paths. That is enough, although paths change: renaming, moving,
+//! creating or deleting an instance writes which children of its parent have its name, and each path
+//! reads that for every instance on the way. Two proposals that do not touch each other can be
+//! performed in either order, with the same result.
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashSet, FxHasher};
+use scene_schemas::command::Props;
+use scene_schemas::path::Segment;
+use scene_schemas::proposal::{PlanRead, Proposal};
+use scene_schemas::value::{Content, Value};
+use scene_schemas::{Command, InstancePath};
+use vector_place::reflection::property_group;
+use vector_place::selector::{Selector, SelectorWatch};
+
+/// What a proposal reads and writes.
+#[derive(Debug, Clone, Default)]
+pub struct Footprint {
+    reads: FxHashSet<Key>,
+    writes: FxHashSet<Key>,
+    /// The instances whose descendants it reads, all of them.
+    read_trees: FxHashSet<Key>,
+    /// The instances of whose children it reads the order.
+    read_orders: FxHashSet<Key>,
+    /// The instances whose children it writes.
+    written_orders: FxHashSet<Key>,
+    /// The instances that it writes, and their ancestors.
+    written_trees: FxHashSet<Key>,
+    selectors: Vec<SelectorWatch>,
+    /// All properties that it reads or writes, of whatever instance.
+    properties: BTreeSet<String>,
+    written_properties: BTreeSet<String>,
+    /// The properties that it writes on instances that it does not list.
+    broad_properties: BTreeSet<String>,
+    written_structure: WrittenStructure,
+    reads_place: bool,
+}
+
+/// Which instances a proposal adds, removes or moves.
+#[derive(Debug, Clone, Default)]
+struct WrittenStructure {
+    /// The classes of instances that it adds.
+    classes: BTreeSet<String>,
+    /// Whether it adds or removes instances of classes that its commands do not name.
+    has_any_class: bool,
+    moves: bool,
+}
+
+/// Something that can be read and written. The hash of two different things may be the same, which
+/// makes proposals touch each other that do not.
+type Key = u64;
+
+impl Footprint {
+    pub fn new(proposal: &Proposal) -> Self {
+        let mut footprint = Self::default();
+        for command in &proposal.commands {
+            footprint.add_command(command);
+        }
+        for read in &proposal.reads {
+            footprint.add_read(read);
+        }
+        footprint
+    }
+
+    /// Whether one of two proposals writes what the other reads or writes.
+    pub fn touches(&self, other: &Self) -> bool {
+        self.relies_on(other) || other.relies_on(self)
+    }
+
+    /// Whether another proposal writes what this one reads or writes.
+    fn relies_on(&self, other: &Self) -> bool {
+        !other.writes.is_empty()
+            && (self.reads_place
+                || intersects(&self.reads, &other.writes)
+                || intersects(&self.writes, &other.writes)
+                || intersects(&self.read_trees, &other.written_trees)
+                || intersects(&self.read_orders, &other.written_orders)
+                || !self.properties.is_disjoint(&other.broad_properties)
+                || !self.read_trees.is_empty() && !other.broad_properties.is_empty()
+                || self.selectors.iter().any(|it| other.written_structure.concerns(it))
+                || self
+                    .selectors
+                    .iter()
+                    .any(|it| !it.properties.is_disjoint(&other.written_properties)))
+    }
+
+    fn add_command(&mut self, command: &Command) {
+        match command {
+            Command::Create { parent, class, name, props, .. } => {
+                self.read_path(&parent.path);
+                self.write_child(&parent.path, name);
+                self.read_values(props);
+                self.written_structure.classes.insert(class.clone());
+            }
+            Command::Clone { source, parent, name, .. } => {
+                self.read_tree(&source.path);
+                self.read_path(&parent.path);
+                self.write_child(&parent.path, name);
+                self.written_structure.has_any_class = true;
+            }
+            Command::Set { target, props, .. } => {
+                self.read_path(&target.path);
+                self.read_values(props);
+                for property in props.keys() {
+                    self.write_property(&target.path, property);
+                }
+                if let Some(Some(Value::String(name))) = props.get("Name") {
+                    self.write_name(&target.path);
+                    if let Some(parent) = target.path.parent() {
+                        self.write_child(&parent, name);
+                    }
+                }
+            }
+            Command::SetMany { target, props, .. } => {
+                self.read_path(&target.path);
+                self.read_values(props);
+                for property in props.keys() {
+                    self.write_property(&target.path, property);
+                    self.broad_properties.insert(property_group(property).to_owned());
+                }
+            }
+            Command::Move { target, parent, index, .. } => {
+                self.read_path(&target.path);
+                self.read_path(&parent.path);
+                self.write_name(&target.path);
+                self.write_child(&parent.path, target.path.name());
+                self.read_order(&parent.path, *index);
+                self.written_structure.moves = true;
+            }
+            Command::Delete { target, .. } => {
+                self.read_tree(&target.path);
+                self.write_name(&target.path);
+                self.written_structure.has_any_class = true;
+            }
+            Command::Restore { parent, index, name, .. } => {
+                self.read_path(&parent.path);
+                self.write_child(&parent.path, name);
+                self.read_order(&parent.path, *index);
+                self.written_structure.has_any_class = true;
+            }
+            Command::Insert { parent, contents, .. } => {
+                self.read_path(&parent.path);
+                let roots = contents.parents.iter().zip(&contents.names);
+                for (_, name) in roots.filter(|(above, _)| **above == 0) {
+                    self.write_child(&parent.path, name);
+                }
+                self.written_structure.classes.extend(contents.classes.iter().cloned());
+            }
+            Command::EditScript { target, .. } => {
+                self.read_path(&target.path);
+                self.write_property(&target.path, "Source");
+            }
+            Command::EditMemory { .. } => {
+                self.writes.insert(hash_of(&Part::Memory));
+            }
+        }
+    }
+
+    fn add_read(&mut self, read: &PlanRead) {
+        match read {
+            PlanRead::Instance { path } => self.read_path(path),
+            PlanRead::Property { path, property } => {
+                self.read_path(path);
+                let group = property_group(property);
+                self.reads.insert(property_key(path_key(path), group));
+                self.properties.insert(group.to_owned());
+            }
+            PlanRead::Selector { selector } => match Selector::parse(selector) {
+                Ok(selector) => self.selectors.push(selector.watch()),
+                Err(_) => self.reads_place = true,
+            },
+            PlanRead::Place {} => self.reads_place = true,
+        }
+    }
+
+    fn read_path(&mut self, path: &InstancePath) {
+        let mut above = hash_of(&Part::Root);
+        for segment in &path.segments {
+            self.reads.insert(child_key(above, &segment.name));
+            above = step_key(above, segment);
+        }
+    }
+
+    fn read_tree(&mut self, path: &InstancePath) {
+        self.read_path(path);
+        self.read_trees.insert(path_key(path));
+    }
+
+    /// An index among the children counts all of them.
+    fn read_order(&mut self, parent: &InstancePath, index: Option<u32>) {
+        if index.is_some() {
+            self.read_orders.insert(path_key(parent));
+        }
+    }
+
+    /// Reads the instances that values refer to.
+    fn read_values(&mut self, props: &Props) {
+        for value in props.values() {
+            if let Some(Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to)))) = value {
+                self.read_path(&to.path);
+            }
+        }
+    }
+
+    fn write_property(&mut self, path: &InstancePath, property: &str) {
+        let group = property_group(property);
+        self.writes.insert(property_key(path_key(path), group));
+        self.write_within(path);
+        self.properties.insert(group.to_owned());
+        self.written_properties.insert(group.to_owned());
+    }
+
+    /// Writes which children of an instance have a name.
+    fn write_child(&mut self, parent: &InstancePath, name: &str) {
+        let key = path_key(parent);
+        self.writes.insert(child_key(key, name));
+        self.written_orders.insert(key);
+        self.write_within(parent);
+    }
+
+    /// Writes that an instance has its name where it is.
+    fn write_name(&mut self, path: &InstancePath) {
+        if let Some(parent) = path.parent() {
+            self.write_child(&parent, path.name());
+        }
+    }
+
+    fn write_within(&mut self, path: &InstancePath) {
+        let mut at = hash_of(&Part::Root);
+        self.written_trees.insert(at);
+        for segment in &path.segments {
+            at = step_key(at, segment);
+            self.written_trees.insert(at);
+        }
+    }
+}
+
+impl WrittenStructure {
+    /// Whether the change can change what a selector matches.
+    fn concerns(&self, selector: &SelectorWatch) -> bool {
+        self.has_any_class
+            || self.moves && selector.has_steps
+            || self.classes.iter().any(|class| selector.includes_class(class))
+    }
+}
+
+/// What a key is the hash of.
+#[derive(Hash)]
+enum Part<'a> {
+    Root,
+    /// An instance: the key of its parent, its name and its index.
+    Step(Key, &'a str, Option<u32>),
+    /// The children of an instance that have a name.
+    Child(Key, &'a str),
+    Property(Key, &'a str),
+    Memory,
+}
+
+fn hash_of(part: &Part<'_>) -> Key {
+    let mut hasher = FxHasher::default();
+    part.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn step_key(above: Key, segment: &Segment) -> Key {
+    hash_of(&Part::Step(above, &segment.name, segment.index))
+}
+
+fn path_key(path: &InstancePath) -> Key {
+    path.segments.iter().fold(hash_of(&Part::Root), step_key)
+}
+
+fn child_key(parent: Key, name: &str) -> Key {
+    hash_of(&Part::Child(parent, name))
+}
+
+fn property_key(path: Key, group: &str) -> Key {
+    hash_of(&Part::Property(path, group))
+}
+
+fn intersects(one: &FxHashSet<Key>, other: &FxHashSet<Key>) -> bool {
+    let (few, many) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    few.iter().any(|key| many.contains(key))
+}
