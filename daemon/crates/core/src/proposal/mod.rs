@@ -19,6 +19,7 @@ mod inverse;
 mod memory;
 mod part;
 mod perform;
+mod reads;
 mod replan;
 mod rows;
 mod set_many;
@@ -36,7 +37,6 @@ use scene_schemas::proposal::{
 };
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
-use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
 use vector_place::{Node, count_noun};
 use vector_text_edit::MergeResult;
@@ -75,9 +75,6 @@ pub const SET_MANY_FROM: usize = MAX_ROWS + 1;
 /// Maximum names in all paths of a proposal. Only large changes in a place nested thousands of
 /// levels deep come near it, and would fill the memory.
 const MAX_NAMES: usize = 20_000_000;
-
-/// The number of things that a plan names of what it relied on. Beyond, it relies on the whole place.
-const MAX_READS: usize = 256;
 
 /// Context lines around a change in a preview.
 pub const CONTEXT: usize = 3;
@@ -184,31 +181,6 @@ impl<'a> ProposalDraft<'a> {
     /// Sets the implicit target of a call without a path, unless it is already set.
     pub fn set_implicit_target(&mut self, target: Option<ImplicitTarget>) {
         self.implicit_target = self.implicit_target.take().or(target);
-    }
-
-    /// Notes that the plan relies on something that its commands do not address.
-    pub fn note_read(&mut self, read: PlanRead) {
-        let all = PlanRead::Place {};
-        if self.reads.contains(&all) {
-            return;
-        }
-        self.reads.insert(read);
-        if self.reads.len() > MAX_READS || self.reads.contains(&all) {
-            self.reads = BTreeSet::from([all]);
-        }
-    }
-
-    /// Notes that the plan leaves the text of a script as it is.
-    pub fn note_text(&mut self, node: Node) {
-        self.note_unchanged(node, [&"Source".to_owned()].into_iter());
-    }
-
-    /// Notes that the plan leaves these properties of an instance as they are.
-    fn note_unchanged<'p>(&mut self, node: Node, properties: impl Iterator<Item = &'p String>) {
-        let path = self.scene.path(node);
-        for property in properties {
-            self.note_read(PlanRead::Property { path: path.clone(), property: property.clone() });
-        }
     }
 
     /// Marks the draft as an inverse. Its texts are not judged, because they may have been too long
@@ -330,17 +302,12 @@ impl<'a> ProposalDraft<'a> {
             };
             let unchanged: Props =
                 props.extract_if(.., |name, value| !is_new(name, value)).collect();
-            self.note_unchanged(node, unchanged.keys());
+            self.note_properties(node, unchanged.keys().map(String::as_str));
         }
         if props.is_empty() {
             return Ok(false);
         }
-        // A fingerprint of a reference covers the path of its instance.
-        let before: Vec<Target> =
-            props.keys().filter_map(|name| referred(self.scene.value(node, name)?)).collect();
-        for to in before {
-            self.note_read(PlanRead::Instance { path: to.path });
-        }
+        self.note_referred(node, props.keys().map(String::as_str));
         if let Some(Some(Value::String(name))) = props.get("Name")
             && let Some(parent) = self.scene.parent(node)
         {
@@ -364,7 +331,7 @@ impl<'a> ProposalDraft<'a> {
     pub fn delete_instance(&mut self, node: Node) -> Result<(), Refusal> {
         let held = self.scene.scene_mut().references_into(node);
         for (holder, property, _) in &held {
-            self.note_unchanged(*holder, std::iter::once(property));
+            self.note_properties(*holder, [property.as_str()]);
         }
         if let Some((holder, property, _)) = held.first() {
             let first = format!("{}.{property}", self.scene.path(*holder));
@@ -660,14 +627,6 @@ impl<'a> ProposalDraft<'a> {
             }
             None => what,
         }
-    }
-}
-
-/// Returns the instance that a value refers to.
-fn referred(value: Value) -> Option<Target> {
-    match value {
-        Value::Ref(to) | Value::Content(Content::Object(to)) => to,
-        _ => None,
     }
 }
 
