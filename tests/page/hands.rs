@@ -542,6 +542,8 @@ fn conversation_that_arrives_late_does_not_replace_the_selected_one() {
         asked.push(address.as_str().unwrap().to_owned());
     }
     let [first, second] = &asked[..] else { panic!("{asked:?}") };
+    // A task that is listed moves the others.
+    browser.until(&format!("document.querySelector('#rail [data-task=\"{second}\"]')"));
     browser.run("window.held = arguments[0]", &[format!("talk?of={first}").into()]);
     browser.click(&format!("#rail [data-task='{first}']"));
     browser.until("window.waiting === 1");
@@ -556,4 +558,34 @@ fn conversation_that_arrives_late_does_not_replace_the_selected_one() {
     browser.until(&format!(
         "document.querySelector('#rail [aria-current]')?.dataset.task === '{second}'"
     ));
+}
+
+#[test]
+fn list_that_changes_under_a_pressed_pointer_keeps_the_click() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let place = bench.human.open(&bench.file).ok();
+    bench.human.ask(&place, FADE);
+    bench.human.card();
+    bench.human.ask(&place, GRID);
+    bench.human.card();
+    let browser = watched(&stage);
+    bench.enter(&browser);
+    browser.until_shown(".head h1", GRID);
+    browser.until("document.querySelectorAll('#rail [data-task]').length === 2");
+    let oldest = "[...document.querySelectorAll('#rail [data-task]')]
+        .reduce((a, b) => Number(a.dataset.task) < Number(b.dataset.task) ? a : b).dataset.task";
+    let first = browser.is(oldest);
+    let link = format!("#rail [data-task='{}']", first.as_str().unwrap());
+    browser.run("performance.clearResourceTimings()", &[]);
+    browser.hold(&link, || {
+        bench.human.ask(&place, FADE);
+        let lists =
+            "performance.getEntriesByType('resource').some(it => it.name.endsWith('/page/rail'))";
+        browser.until(lists);
+        browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", &[]);
+    });
+    browser.until_shown(".head h1", FADE);
+    browser.until(&format!("location.hash.endsWith('/{}')", first.as_str().unwrap()));
+    browser.until("document.querySelectorAll('#rail [data-task]').length === 3");
 }

@@ -255,6 +255,10 @@ fn exchange(port: u16, method: &str, path: &str, body: &Json) -> io::Result<(u16
     Ok((status, body))
 }
 
+fn mouse_button(event: &str) -> Json {
+    json!({ "type": format!("pointer{event}"), "button": 0 })
+}
+
 /// The emulated window of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
@@ -423,11 +427,29 @@ impl Browser<'_> {
     #[track_caller]
     pub fn double_click(&self, selector: &str) {
         let found = self.until(&format!("document.querySelector({})", json!(selector)));
-        let down = json!({ "type": "pointerDown", "button": 0 });
-        let up = json!({ "type": "pointerUp", "button": 0 });
         let there = json!({ "type": "pointerMove", "origin": found, "x": 0, "y": 0 });
-        let mouse =
-            json!({ "type": "pointer", "id": "mouse", "actions": [there, down, up, down, up] });
+        self.point(&json!([
+            there,
+            mouse_button("Down"),
+            mouse_button("Up"),
+            mouse_button("Down"),
+            mouse_button("Up")
+        ]));
+    }
+
+    /// Presses the mouse on the middle of an element, does something, and releases it.
+    #[track_caller]
+    pub fn hold(&self, selector: &str, meanwhile: impl FnOnce()) {
+        let found = self.until(&format!("document.querySelector({})", json!(selector)));
+        let there = json!({ "type": "pointerMove", "origin": found, "x": 0, "y": 0 });
+        self.point(&json!([there, mouse_button("Down")]));
+        meanwhile();
+        self.point(&json!([mouse_button("Up")]));
+    }
+
+    #[track_caller]
+    fn point(&self, actions: &Json) {
+        let mouse = json!({ "type": "pointer", "id": "mouse", "actions": actions });
         self.send("POST", "/actions", &json!({ "actions": [mouse] }));
     }
 

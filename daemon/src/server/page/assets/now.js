@@ -3,7 +3,7 @@
 import * as cards from "./cards.js";
 import { Failure, call, part } from "./daemon.js";
 import * as mentions from "./mentions.js";
-import { act, elements, failed, put, soon, swap, tell, toast } from "./ui.js";
+import { act, elements, failed, put, released, soon, swap, tell, toast } from "./ui.js";
 
 let root = null;
 let task = null;
@@ -83,6 +83,8 @@ let listed = "";
 
 async function rail() {
   const html = await part("rail");
+  const shown = root?.querySelector("#rail");
+  if (shown) await released(shown);
   const box = root?.querySelector("#rail");
   if (!box || (html === listed && box.childElementCount > 0)) return;
   const path = () => box.querySelector("#open-path");

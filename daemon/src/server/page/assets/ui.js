@@ -62,6 +62,21 @@ export function swap(element, html) {
   tell(element);
 }
 
+/** The element on which a pointer is pressed, and a promise of its release and click. */
+let press = null;
+addEventListener("pointerdown", ({ target }) => {
+  const over = new Promise((done) => {
+    // The click comes after the pointer is up.
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(done), { once: true });
+  });
+  press = { target, over: over.then(() => (press = null)) };
+});
+
+/** Waits while a pointer is pressed in an element: if its content were replaced, there would be no click. */
+export async function released(element) {
+  while (press && element.contains(press.target)) await press.over;
+}
+
 /** Replaces an element with another, or appends it. */
 export function put(parent, old, html) {
   const fresh = elements(html).firstElementChild;
