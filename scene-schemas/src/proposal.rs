@@ -110,7 +110,8 @@ pub struct Proposal {
     pub preview: Preview,
     /// Warnings for the person who decides.
     pub warnings: Vec<Warning>,
-    /// Pending proposals that this one was planned on top of. They must be applied before it.
+    /// Pending proposals of the same task that change what this one depends on, or depend on what it
+    /// changes, and those that these depend on. They must be decided before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Seq>,
     /// What the plan relied on besides what its commands address.

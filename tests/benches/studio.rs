@@ -3,7 +3,7 @@
 //! them, what axum or serde_json alone take.
 //!
 //! `cargo bench -p vector-tests --bench studio [-- [--only PART] [--instances N]]`, where PART is
-//! `snapshot`, `tools`, `wake`, `held`, `turn`, `joined` or `mcp`.
+//! `snapshot`, `tools`, `wake`, `held`, `turn`, `joined`, `mcp` or `pending`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has failed")]
 
@@ -13,6 +13,7 @@ mod mcp;
 #[expect(dead_code, reason = "only whole processes need the rest")]
 mod measure;
 mod mirror;
+mod pending;
 mod turn;
 mod wake;
 
@@ -46,6 +47,9 @@ fn main() {
     }
     if is_wanted("mcp") {
         mcp::run();
+    }
+    if is_wanted("pending") {
+        pending::run();
     }
     if is_wanted("joined") {
         joined::run();

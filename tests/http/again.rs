@@ -209,17 +209,43 @@ fn chosen_part_of_a_revert_is_replanned_alone() {
     let applied = fade(&mut desk, "#Wall");
     desk.human.approve(applied).ok();
     desk.human.until_status(applied, "applied");
-    let first = rename(&mut desk, "Roof", "Top");
+    // It is called as those that are reverted.
+    let props = json!({ "Name": "Wall" });
+    let args = json!({ "className": "Part", "parentPath": "game.Workspace", "props": props });
+    let wall = desk.propose("create_instance", args);
     let reverted =
         desk.human.call("POST", &format!("/api/proposals/{applied}/revert"), &json!({})).ok();
     let workflow = format!("/api/workflows/{}", reverted["workflow"]);
     let back = desk.human.until_found(&workflow, |it| it["proposals"][0].as_u64());
     let half = take(&desk, back, &[1]);
-    reject(&desk, first);
+    desk.human.approve(wall).ok();
     let now = again(&mut desk, half);
     let title =
         format!("1 of 2 parts of: Revert proposal {applied}: Set Transparency of 2 Parts to 0.5");
     assert_eq!(now["proposal"]["title"], title);
+}
+
+#[test]
+fn calls_may_target_instances_of_pending_proposals() {
+    let mut desk = desk(&["Lamp"]);
+    let args = json!({ "path": "game.Workspace.Lamp", "name": "Shelf" });
+    let clone = desk.propose("clone_instance", args);
+    let first = rename(&mut desk, "Shelf", "Board");
+    let after = |desk: &Desk, seq: u64| desk.human.shown(seq)["proposal"]["after"].clone();
+    assert_eq!(after(&desk, first), json!([clone]));
+    assert_eq!(desk.human.approve(first).status, 409, "what it depends on waits");
+    desk.human.approve(clone).ok();
+    desk.human.until_status(clone, "applied");
+    // The second is still pending, on top of what is in the file now; a third is planned on top of
+    // it.
+    let third = rename(&mut desk, "Board", "Plank");
+    assert_eq!(after(&desk, third), json!([first]));
+    desk.human.approve(first).ok();
+    desk.human.until_status(first, "applied");
+    desk.human.approve(third).ok();
+    desk.human.until_status(third, "applied");
+    let dom = places::decode(&fs::read(desk.file()).unwrap());
+    assert!(dom.descendants().any(|it| it.name == "Plank"));
 }
 
 /// A text in which each of these lines is between ten distinct lines, so that the hunks are
@@ -271,8 +297,9 @@ fn after_another(before: &str, tool: &str, args: Json) -> String {
 fn chosen_hunk_among_identical_hunks_is_chosen_again() {
     let [before, after] =
         [["print(1)"; 3], ["print(1)", "print(2)", "print(1)"]].map(|it| lines(&it));
-    let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
-    assert_eq!(after_another(&before, "create_instance", part), after, "by its line");
+    let below =
+        json!({ "path": "game.Workspace.Main", "search": "-- 2.9", "replace": "-- 2.9\n-- new" });
+    assert_eq!(after_another(&before, "replace_text", below), after, "by its line");
     let above =
         json!({ "path": "game.Workspace.Main", "search": "-- 0.0", "replace": "-- new\n-- 0.0" });
     assert_eq!(after_another(&before, "replace_text", above), after, "by what is around it");

@@ -546,13 +546,13 @@ fn reused_name_is_not_mistaken_for_the_renamed_script() {
 }
 
 #[test]
-fn stacked_proposals_stay_pending_when_another_file_is_saved() {
+fn proposals_stay_pending_when_another_file_is_saved() {
     let mut joined = Joined::new(vec![]);
     let (file, other) = (joined.file("Main.server.luau"), joined.file("Other.luau"));
     let mut plugin = joined.plugin();
     plugin.chat(EDIT).ok();
     let first = proposal(&mut plugin);
-    plugin.chat(&EDIT.replace("= 2", "= 3").replace("= 1", "= 2")).ok();
+    plugin.chat(&EDIT.replace("speed = 1", "(speed)").replace("speed = 2", "(speed + 1)")).ok();
     let second = proposal(&mut plugin);
     fs::write(&other, "return { 5 }\n").unwrap();
     // A saved file can be edited only once the daemon has read it.
@@ -573,10 +573,21 @@ fn stacked_proposals_stay_pending_when_another_file_is_saved() {
     };
     for seq in [first, second, third] {
         assert_eq!(shown(&plugin, seq)["status"], "waiting");
+    }
+    approve(&plugin, first);
+    status(&mut plugin, first, "applied");
+    // The second changes the same file, and is planned on what the first wrote.
+    let again = proposal(&mut plugin);
+    assert_eq!(shown(&plugin, second)["successor"], again);
+    for seq in [again, third] {
+        assert_eq!(shown(&plugin, seq)["status"], "waiting");
         approve(&plugin, seq);
         status(&mut plugin, seq, "applied");
     }
-    assert_eq!(fs::read_to_string(&file).unwrap(), MAIN.replace("speed = 1", "speed = 3"));
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        MAIN.replace("speed = 1", "speed = 2").replace("(speed)", "(speed + 1)")
+    );
     assert_eq!(fs::read_to_string(&other).unwrap(), "return { 6 }\n");
 }
 

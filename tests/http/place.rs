@@ -223,32 +223,7 @@ fn saving_the_same_bytes_keeps_the_proposal() {
 }
 
 #[test]
-fn requests_may_target_instances_of_pending_proposals() {
-    let (mut bench, opened) = Bench::open(Format::Rbxl);
-    bench.human.ask(&opened, "clone game.Workspace.Lamp as Shelf");
-    let clone = bench.human.card();
-    bench.human.ask(&opened, "rename game.Workspace.Shelf to Board");
-    let first = bench.human.card();
-    assert_eq!(bench.human.shown(first)["proposal"]["after"], json!([clone]));
-    assert_eq!(bench.human.approve(first).status, 409, "what it stands on waits");
-    bench.human.approve(clone).ok();
-    bench.human.until_status(clone, "applied");
-    // The second is still pending, on top of what is in the file now; a third is planned on top of
-    // it.
-    bench.human.ask(&opened, "rename game.Workspace.Board to Plank");
-    let rename = bench.human.card();
-    assert_eq!(bench.human.shown(rename)["proposal"]["after"], json!([first]));
-    bench.human.approve(first).ok();
-    bench.human.until_status(first, "applied");
-    bench.human.approve(rename).ok();
-    bench.human.until_status(rename, "applied");
-    let file = bench.file.display().to_string();
-    let shown = bench.home.run(&["show", &file, "--depth", "9"], "").stdout;
-    assert!(shown.contains("Plank"), "{shown}");
-}
-
-#[test]
-fn dependent_proposal_is_replanned_when_its_base_is_rejected() {
+fn proposal_stays_when_one_of_another_request_is_rejected() {
     let (mut bench, opened) = Bench::open(Format::Rbxlx);
     bench.human.ask(&opened, LAMP);
     let first = bench.human.card();
@@ -256,10 +231,9 @@ fn dependent_proposal_is_replanned_when_its_base_is_rejected() {
     let second = bench.human.card();
     let expected = bench.edited(FADE);
     bench.human.decide(first, &json!({ "say": "reject" })).ok();
-    let again = bench.human.card();
-    assert_eq!(bench.human.shown(second)["status"], "withdrawn");
-    bench.human.approve(again).ok();
-    bench.human.until_status(again, "applied");
+    assert_eq!(bench.human.shown(second)["status"], "waiting");
+    bench.human.approve(second).ok();
+    bench.human.until_status(second, "applied");
     assert!(bench.bytes() == expected);
 }
 

@@ -239,26 +239,30 @@ fn pending_proposal_survives_a_change_of_another_file() {
 }
 
 #[test]
-fn requests_are_planned_on_top_of_pending_proposals() {
+fn requests_that_touch_an_applied_proposal_are_replanned() {
     let mut person = Person::new();
     person.ask(&replace("speed = 1", "speed = 2"));
     let first = person.card();
-    person.ask(&replace("speed = 2", "speed = 3"));
+    person.ask(&replace("print(speed)", "print(speed + 1)"));
     let second = person.card();
-    assert_eq!(person.shown(second)["proposal"]["after"], json!([first]));
-    assert_eq!(person.approve(second).status, 409);
+    person.ask("rename game.ServerScriptService.Game.Other to Last");
+    let third = person.card();
+    for seq in [first, second, third] {
+        assert_eq!(person.shown(seq)["proposal"]["after"], Json::Null);
+    }
     person.approve(first).ok();
     person.until_status(first, "applied");
-    assert!(person.text("Main.server.luau").contains("speed = 2"));
-    // A third is planned on top of the second, which is still pending.
-    person.ask(&replace("speed = 3", "speed = 4"));
-    let third = person.card();
-    assert_eq!(person.shown(third)["proposal"]["after"], json!([second]));
-    person.approve(second).ok();
-    person.until_status(second, "applied");
+    person.until_status(second, "withdrawn");
+    let again = person.card();
+    assert_eq!(person.shown(second)["successor"], again);
+    assert_eq!(person.shown(third)["status"], "waiting");
     person.approve(third).ok();
     person.until_status(third, "applied");
-    assert!(person.text("Main.server.luau").contains("speed = 4"));
+    person.approve(again).ok();
+    person.until_status(again, "applied");
+    let text = person.text("Main.server.luau");
+    assert_eq!(text, "local speed = 2\r\nprint(speed + 1)\r\n");
+    assert_eq!(person.text("Last.luau"), OTHER);
 }
 
 #[test]
@@ -350,20 +354,21 @@ fn pending_project_proposal_is_replanned_after_a_daemon_kill() {
     person.daemon.take().unwrap().kill();
     assert_eq!(person.text("Main.server.luau"), MAIN);
     person.start();
-    // The pending proposal is replanned, and the next request is planned on top of it.
+    // The pending proposal is replanned, and the next request is planned beside it.
     let again = loop {
         let seq = person.card();
         if seq != old {
             break seq;
         }
     };
-    person.ask(&replace("speed = 2", "speed = 5"));
+    person.ask("rename game.ServerScriptService.Game.Other to Last");
     let next = person.card();
-    for seq in [again, next] {
+    for seq in [next, again] {
         person.approve(seq).ok();
         person.until_status(seq, "applied");
     }
-    assert!(person.text("Main.server.luau").contains("speed = 5"));
+    assert!(person.text("Main.server.luau").contains("speed = 2"));
+    assert_eq!(person.text("Last.luau"), OTHER);
 }
 
 #[test]

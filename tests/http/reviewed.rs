@@ -215,13 +215,14 @@ fn hunks_shown_on_page_can_be_chosen_and_decided() {
 }
 
 #[test]
-fn additive_proposals_before_a_deletion_are_offered_together() {
+fn additive_proposals_beside_a_deletion_are_offered_together() {
     let mut desk = Desk::new("print(1)\n");
     let create = |name: &str| json!({ "className": "Part", "parentPath": "game.Workspace", "props": { "Name": name } });
     let first = desk.propose("create_instance", create("A"));
     let second = desk.propose("create_instance", create("B"));
     desk.propose("delete_instance", json!({ "path": "game.Workspace.Wall" }));
-    desk.propose("create_instance", create("C"));
+    desk.propose("create_instance", create("Wall"));
+    let third = desk.propose("create_instance", create("C"));
     let list = desk.part("proposals");
     is_well_formed(&list);
     let plain: Vec<u64> = list
@@ -231,8 +232,8 @@ fn additive_proposals_before_a_deletion_are_offered_together() {
         .map(|entry| entry.split("data-seq=\"").nth(1).unwrap().split('"').next().unwrap())
         .map(|seq| seq.parse().unwrap())
         .collect();
-    assert_eq!(plain, [first, second], "the last stands on what deletes: {list}");
-    assert!(list.contains("data-behind=\"1\">Approve all additive (2)"), "{list}");
+    assert_eq!(plain, [first, second, third], "one depends on what deletes: {list}");
+    assert!(list.contains("data-behind=\"1\">Approve all additive (3)"), "{list}");
 }
 
 /// A warning that needs a second confirmation has it wherever it is decided.

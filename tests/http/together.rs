@@ -1,5 +1,7 @@
-//! Several workflows in one Studio place: each is planned on top of the pending proposals, and
-//! replanned if one of those is gone.
+//! Several workflows in one Studio place: each sees the place with its own pending proposals, and
+//! proposals that touch what was applied for another are replanned.
+
+use std::path::Path;
 
 use scene_schemas::entry::{Entry, Finish, Seq};
 use serde_json::{Value as Json, json};
@@ -8,10 +10,10 @@ use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 
 use super::daemon;
-use super::flow::{apply, events, proposal, status};
+use super::flow::{apply, proposal, status};
 
 const EDIT: &str = "replace \"print(1)\" with \"print(2)\" in game.Workspace.Main";
-const EDIT_AGAIN: &str = "replace \"print(2)\" with \"print(3)\" in game.Workspace.Main";
+const OTHER_EDIT: &str = "replace \"print(1)\" with \"print(5)\" in game.Workspace.Main";
 const RENAME: &str = "rename game.Workspace.Wall to Tower";
 const RENAME_SCRIPT: &str = "rename game.Workspace.Main to Start";
 
@@ -21,14 +23,70 @@ fn ask(plugin: &mut Plugin<'_>, text: &str) -> (u64, u64) {
     (started["workflow"].as_u64().unwrap(), proposal(plugin))
 }
 
+/// An agent that works on the place beside the person.
+struct Agent<'d> {
+    daemon: &'d Daemon,
+    token: String,
+    calls: u32,
+}
+
+impl<'d> Agent<'d> {
+    fn new(daemon: &'d Daemon, home: &Path) -> Self {
+        Self { daemon, token: Daemon::agent_token(home), calls: 0 }
+    }
+
+    /// Makes a call, and returns its outcome.
+    fn call(&mut self, tool: &str, args: Json) -> Json {
+        self.calls += 1;
+        let call = json!({
+            "connection": "codex", "client": "codex", "id": self.calls.to_string(), "tool": tool,
+            "args": args, "hold": 60,
+        });
+        let view = self.daemon.call("POST", "/api/agents/calls", Some(&self.token), &call).ok();
+        view["outcome"].clone()
+    }
+
+    fn propose(&mut self, tool: &str, args: Json) -> u64 {
+        let outcome = self.call(tool, args);
+        outcome["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {outcome}"))
+    }
+
+    fn write(&mut self, source: &str) -> u64 {
+        self.propose("write_script", json!({ "path": "game.Workspace.Main", "source": source }))
+    }
+
+    fn rename(&mut self, path: &str, name: &str) -> u64 {
+        self.propose("rename_instance", json!({ "path": path, "newName": name }))
+    }
+
+    /// Proposes a folder, which is additive.
+    fn create(&mut self, name: &str) -> u64 {
+        let props = json!({ "Name": name });
+        let args = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": props });
+        self.propose("create_instance", args)
+    }
+}
+
 fn shown(plugin: &Plugin<'_>, proposal: u64) -> Json {
     plugin.call("GET", &format!("/api/proposals/{proposal}"), &Json::Null).ok()
 }
 
-/// The proposals that it was planned on top of.
+/// The proposals that have to be decided before it.
 fn after(plugin: &Plugin<'_>, proposal: u64) -> Json {
     let after = &shown(plugin, proposal)["proposal"]["after"];
     after.as_array().map_or(json!([]), |after| json!(after))
+}
+
+/// Waits for the proposal that replaces another one.
+#[track_caller]
+fn successor(plugin: &mut Plugin<'_>, proposal: u64) -> u64 {
+    for _ in 0..60 {
+        if let Some(now) = shown(plugin, proposal)["successor"].as_u64() {
+            return now;
+        }
+        plugin.poll_for(1, &[]);
+    }
+    panic!("proposal {proposal} was not replaced: {}", shown(plugin, proposal));
 }
 
 fn approve(plugin: &Plugin<'_>, proposal: u64) -> Answer {
@@ -81,18 +139,15 @@ fn act_out(plugin: &mut Plugin<'_>, seq: u64, id: &str, said: Json) -> Json {
 }
 
 #[test]
-fn second_proposal_is_planned_on_first_and_applied_after() {
-    let (_home, daemon) = daemon();
+fn second_proposal_of_a_task_is_planned_on_the_first_and_applied_after() {
+    let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let (one, first) = ask(&mut plugin, EDIT);
-    let (other, second) = ask(&mut plugin, EDIT_AGAIN);
-    assert_ne!(one, other);
+    let mut agent = Agent::new(&daemon, home.path());
+    let (first, second) = (agent.write("print(2)\n"), agent.write("print(3)\n"));
     assert_eq!((after(&plugin, first), after(&plugin, second)), (json!([]), json!([first])));
-    let listed = plugin.call("GET", "/api/proposals", &Json::Null).ok();
-    let listed: Vec<&Json> =
-        listed["proposals"].as_array().unwrap().iter().map(|it| &it["workflow"]).collect();
-    assert_eq!(listed, [one, other]);
+    let removed = &shown(&plugin, second)["proposal"]["preview"]["scripts"][0]["hunks"][0];
+    assert!(removed.to_string().contains("print(2)"), "{removed}");
     let early = approve(&plugin, second);
     assert_eq!((early.status, &early.body["kind"]), (409, &json!("settled")));
     let title = shown(&plugin, first)["proposal"]["title"].as_str().unwrap().to_owned();
@@ -103,22 +158,78 @@ fn second_proposal_is_planned_on_first_and_applied_after() {
     assert_eq!(early.body["hint"], format!("Approve or reject proposal {first} first."));
     let action = carry_out(&mut plugin, first, "studio:3", text("print(2)\n"));
     assert_eq!(action["text"], "print(2)\n");
-    until_finished(&mut plugin, one);
-    assert_eq!(state(&plugin, other), "waiting");
     // The preview was computed on top of the first, and is applied as shown.
     let action = carry_out(&mut plugin, second, "studio:3", text("print(3)\n"));
     assert_eq!(action["text"], "print(3)\n");
-    until_finished(&mut plugin, other);
+}
+
+#[test]
+fn proposals_of_a_task_that_touch_nothing_common_are_decided_in_any_order() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let mut agent = Agent::new(&daemon, home.path());
+    let all = [agent.write("print(2)\n"), agent.create("Coins"), agent.create("Lights")];
+    assert_eq!(all.map(|it| after(&plugin, it)), [(); 3].map(|()| json!([])));
+    let [edit, coins, lights] = all;
+    let added = |id: &str, name: &str| json!([{ "part": "added", "id": id, "parent": "studio:1", "class": "Folder", "name": name }]);
+    carry_out(&mut plugin, lights, "studio:9", added("studio:9", "Lights"));
+    plugin.decide(coins, json!({ "say": "reject" })).ok();
+    assert_eq!(shown(&plugin, edit)["status"], "waiting");
+    let action = carry_out(&mut plugin, edit, "studio:3", text("print(2)\n"));
+    assert_eq!(action["text"], "print(2)\n");
+}
+
+#[test]
+fn task_sees_the_place_without_the_pending_proposals_of_others() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let mut agent = Agent::new(&daemon, home.path());
+    let (one, first) = ask(&mut plugin, EDIT);
+    let read = agent.call("read_script", json!({ "path": "game.Workspace.Main" }));
+    let answer = &read["answer"];
+    assert!(answer.to_string().contains("print(1)"), "{read}");
+    let by = format!("Proposal {first} by offline, pending, changes it.");
+    assert_eq!(answer["pendingOfOthers"], json!([by]));
+    let unrelated = agent.call("find_instances", json!({ "selector": "Part" }));
+    assert_eq!(unrelated["answer"]["total"], 1, "{unrelated}");
+    assert_eq!(unrelated["answer"]["pendingOfOthers"], Json::Null, "{unrelated}");
+    let second = agent.write("print(1)\nprint(9)\n");
+    assert_eq!(after(&plugin, second), json!([]));
+    let touching = |seq: u64, by: &str| {
+        let title = shown(&plugin, seq)["proposal"]["title"].clone();
+        json!([{ "seq": seq, "author": by, "title": title }])
+    };
+    assert_eq!(shown(&plugin, first)["touched_by"], touching(second, "codex"));
+    assert_eq!(shown(&plugin, second)["touched_by"], touching(first, "offline"));
+    let card = plugin.call("GET", &format!("/api/proposals/{first}/card"), &Json::Null).ok();
+    let note = format!(
+        "Proposal {second} by codex concerns the same; when one is applied, the rest is replanned"
+    );
+    assert_eq!(card["notes"], json!([note]));
+    // Whichever is applied first, the other is planned on it.
+    carry_out(&mut plugin, first, "studio:3", text("print(2)\n"));
+    until_finished(&mut plugin, one);
+    let why = format!(
+        "Proposal {first} was applied and touches this; it is replanned. The new plan was refused: \
+         write_script: The same lines of game.Workspace.Main have changed since this was requested. \
+         Read it again and redo the edit."
+    );
+    assert_eq!(shown(&plugin, second)["reason"], why);
+    let again = agent.write("print(2)\nprint(9)\n");
+    let action = carry_out(&mut plugin, again, "studio:3", text("print(2)\nprint(9)\n"));
+    assert_eq!(action["text"], "print(2)\nprint(9)\n");
 }
 
 #[test]
 fn both_proposals_can_be_approved_before_first_is_applied() {
-    let (_home, daemon) = daemon();
+    let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let (_, first) = ask(&mut plugin, EDIT);
-    let (_, second) = ask(&mut plugin, EDIT_AGAIN);
-    let (_, third) = ask(&mut plugin, "replace \"print(3)\" with \"print(4)\" in all scripts");
+    let mut agent = Agent::new(&daemon, home.path());
+    let [first, second, third] =
+        ["print(2)\n", "print(3)\n", "print(4)\n"].map(|it| agent.write(it));
     approve(&plugin, first).ok();
     approve(&plugin, second).ok();
     for (seq, now) in [(first, "print(2)\n"), (second, "print(3)\n")] {
@@ -137,59 +248,53 @@ fn both_proposals_can_be_approved_before_first_is_applied() {
 }
 
 #[test]
-fn proposals_on_top_of_a_rejected_one_are_replanned() {
-    let (_home, daemon) = daemon();
+fn only_proposals_on_top_of_a_rejected_one_are_replanned() {
+    let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let (_, first) = ask(&mut plugin, RENAME);
-    let (_, second) = ask(&mut plugin, RENAME_SCRIPT);
-    let (_, third) = ask(&mut plugin, "grid 2x2 of neon parts");
-    assert_eq!(after(&plugin, third), json!([first, second]));
-    let before = shown(&plugin, second)["proposal"]["patch_id"].clone();
+    let mut agent = Agent::new(&daemon, home.path());
+    let first = agent.rename("game.Workspace.Wall", "Tower");
+    let second = agent.rename("game.Workspace.Main", "Start");
+    // It is called as the first one would be.
+    let third = agent.create("Tower");
+    let [on_none, on_first] = [second, third].map(|it| after(&plugin, it));
+    assert_eq!((on_none, on_first), (json!([]), json!([first])));
     plugin.decide(first, json!({ "say": "reject", "reason": "not now" })).ok();
-    let why =
-        |seq: u64| json!(format!("It was based on proposal {seq}, and is replanned without it."));
-    let (mut again, mut gone) = (Vec::new(), Vec::new());
-    plugin.until(|polled| {
-        again.extend(events(polled, "proposal_mapped").map(|it| it["proposal"].as_u64().unwrap()));
-        let withdrawn = events(polled, "proposal_changed").filter(|it| it["status"] == "withdrawn");
-        gone.extend(withdrawn.cloned());
-        (again.len() == 2).then_some(())
-    });
-    let [second_again, third_again] = again[..] else { unreachable!() };
-    assert_eq!(after(&plugin, second_again), json!([]));
-    assert_eq!(after(&plugin, third_again), json!([second_again]));
-    assert_ne!(shown(&plugin, second_again)["proposal"]["patch_id"], before);
-    let gone: Vec<(u64, &Json)> =
-        gone.iter().map(|it| (it["proposal"].as_u64().unwrap(), &it["reason"])).collect();
-    assert_eq!(gone, [(second, &why(first)), (third, &why(second))]);
-    assert_eq!(approve(&plugin, second).status, 409);
-    let action = carry_out(&mut plugin, second_again, "studio:3", renamed("studio:3", "Start"));
+    let again = successor(&mut plugin, third);
+    let why = format!("It was based on proposal {first}, and is replanned without it.");
+    assert_eq!(shown(&plugin, third)["reason"], why);
+    assert_eq!(after(&plugin, again), json!([]));
+    assert_eq!(approve(&plugin, third).status, 409);
+    assert_eq!(shown(&plugin, second)["status"], "waiting");
+    let action = carry_out(&mut plugin, second, "studio:3", renamed("studio:3", "Start"));
     assert_eq!(action["props"]["Name"], "Start");
 }
 
 #[test]
 fn taking_a_part_replans_proposals_on_the_whole() {
-    let (_home, daemon) = daemon();
+    let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let (_, model) = ask(&mut plugin, "grid 9x9 of neon parts named Lights");
-    let added = json!([{
-        "part": "added", "id": "studio:9", "parent": "studio:1", "class": "Model", "name": "Lights",
-    }]);
-    act_out(&mut plugin, model, "studio:9", added);
-    let whole = proposal(&mut plugin);
-    let (_, second) = ask(&mut plugin, RENAME);
-    let parts = json!([{ "part": "command", "command": 0 }, { "part": "command", "command": 2 }]);
+    let mut agent = Agent::new(&daemon, home.path());
+    let lines = |changed: &[usize]| -> String {
+        let line = |at| if changed.contains(&at) { format!("-- {at}\n") } else { "\n".to_owned() };
+        (1..=30).map(line).collect()
+    };
+    let below = agent.write(&lines(&[]));
+    let whole = agent.write(&lines(&[1, 30]));
+    let (beside, on_top) = (agent.create("Beside"), agent.write(&lines(&[1, 15, 30])));
+    let of = [whole, beside, on_top].map(|it| after(&plugin, it));
+    assert_eq!(of, [json!([below]), json!([]), json!([below, whole])]);
+    let parts = json!([{ "part": "hunk", "script": 0, "hunk": 0 }]);
     let taken = plugin.decide(whole, json!({ "say": "take", "parts": parts })).ok();
     let taken = taken["proposal"].as_u64().unwrap();
-    let again = plugin.until(|polled| {
-        let mapped = events(polled, "proposal_mapped").map(|it| it["proposal"].as_u64().unwrap());
-        mapped.filter(|seq| *seq > taken).last()
-    });
-    assert!(again > second);
-    assert_eq!(after(&plugin, again), json!([taken]));
+    let again = successor(&mut plugin, on_top);
+    assert_eq!(after(&plugin, taken), json!([below]));
+    assert_eq!(after(&plugin, again), json!([below, taken]));
     assert_eq!(approve(&plugin, again).status, 409);
+    assert_eq!(shown(&plugin, beside)["status"], "waiting");
+    let folders = agent.call("find_instances", json!({ "selector": "Folder" }));
+    assert_eq!(folders["answer"]["total"], 1, "the agent still sees it: {folders}");
 }
 
 #[test]
@@ -199,17 +304,15 @@ fn one_workflow_ends_while_another_waits() {
     plugin.tell_place();
     let (one, first) = ask(&mut plugin, RENAME);
     let (other, second) = ask(&mut plugin, RENAME_SCRIPT);
-    let (third, _) = ask(&mut plugin, "rename game.Workspace.Start to Begin");
+    let (third, _) = ask(&mut plugin, "rename game.Workspace.Main to Begin");
     act(&plugin, third, "cancel").ok();
-    assert_eq!(shown(&plugin, second)["status"], "waiting", "it did not stand on that one");
+    assert_eq!(shown(&plugin, second)["status"], "waiting");
     assert_eq!(act(&plugin, third, "cancel").status, 409);
     assert_eq!(act(&plugin, one, "clear").ok()["seq"], one);
-    // The next card may come in the same poll as the rejection of the first.
-    let again = proposal(&mut plugin);
-    assert_eq!(shown(&plugin, first)["status"], "rejected");
-    assert_eq!(after(&plugin, again), json!([]));
+    status(&mut plugin, first, "rejected");
+    assert_eq!(shown(&plugin, second)["status"], "waiting", "it does not depend on that one");
     act(&plugin, other, "cancel").ok();
-    status(&mut plugin, again, "withdrawn");
+    status(&mut plugin, second, "withdrawn");
     let (_, last) = ask(&mut plugin, "rename game.Workspace.Main to Last");
     carry_out(&mut plugin, last, "studio:3", renamed("studio:3", "Last"));
 }
@@ -221,30 +324,37 @@ fn killed_daemon_resumes_all_workflows() {
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
     let (one, first) = ask(&mut plugin, EDIT);
-    let (other, second) = ask(&mut plugin, EDIT_AGAIN);
+    let (other, second) = ask(&mut plugin, RENAME);
+    let mut agent = Agent::new(&daemon, home.path());
+    let below = agent.create("Lights");
+    let args = json!({ "className": "Folder", "parentPath": "game.Workspace.Lights" });
+    let above = agent.propose("create_instance", args);
     let credential = plugin.credential.clone();
     daemon.kill();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
     plugin.tell_place();
     assert_eq!((state(&plugin, one), state(&plugin, other)), (json!("waiting"), json!("waiting")));
-    assert_eq!(approve(&plugin, second).status, 409, "the order is kept");
-    approve(&plugin, first).ok();
+    assert_eq!(approve(&plugin, above).status, 409, "the order is kept");
+    assert_eq!(shown(&plugin, below)["status"], "waiting");
     approve(&plugin, second).ok();
+    approve(&plugin, first).ok();
     let work = apply(&mut plugin);
     daemon.kill();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
     plugin.tell_place();
-    for now in ["print(2)\n", "print(3)\n"] {
+    for _ in 0..2 {
         let offered = apply(&mut plugin);
-        assert_eq!(offered["actions"][0]["text"], now);
-        assert!(offered["proposal"] != first || offered["patch_id"] == work["patch_id"]);
-        plugin.say(text(now)).ok();
+        let is_edit = offered["proposal"] == first;
+        assert!(offered["proposal"] != work["proposal"] || offered["patch_id"] == work["patch_id"]);
+        let done = if is_edit { text("print(2)\n") } else { renamed("studio:2", "Tower") };
+        plugin.say(done).ok();
         let acted = json!({ "outcome": "applied", "results": [{ "ids": [] }], "version": 9 });
         plugin.acknowledge(&offered, acted).ok();
     }
     status(&mut plugin, second, "applied");
+    assert_eq!(shown(&plugin, first)["status"], "applied");
 }
 
 #[test]
@@ -253,14 +363,16 @@ fn replan_missed_because_of_a_kill_happens_after_restart() {
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let (one, first) = ask(&mut plugin, RENAME);
-    let (_, second) = ask(&mut plugin, RENAME_SCRIPT);
+    let (one, first) = ask(&mut plugin, EDIT);
+    let (_, second) = ask(&mut plugin, OTHER_EDIT);
+    let (_, third) = ask(&mut plugin, RENAME);
     let credential = plugin.credential.clone();
     daemon.kill();
-    // As if the daemon had been killed between the rejection of the first and the replan of the
+    // As if the daemon had been killed between the application of the first and the replan of the
     // second.
+    let ack = serde_json::from_value(json!({ "outcomes": [], "inverse": [] })).unwrap();
     let entries = vec![
-        Entry::Rejected { proposal: Seq(first), reason: None },
+        Entry::Applied { proposal: Seq(first), ack },
         Entry::Finished { outcome: Finish::Done, summary: None },
     ];
     let batch = AppendBatch { workflow: Some(Seq(one)), entries, blobs: Vec::new() };
@@ -268,13 +380,15 @@ fn replan_missed_because_of_a_kill_happens_after_restart() {
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::hello(&daemon, "window-1", &credential);
     plugin.tell_place();
-    let again = proposal(&mut plugin);
-    assert_eq!(shown(&plugin, second)["status"], "withdrawn");
-    assert_eq!(after(&plugin, again), json!([]));
+    let again = successor(&mut plugin, second);
+    let why = format!("Proposal {first} was applied and touches this; it is replanned.");
+    assert_eq!(shown(&plugin, second)["reason"], why);
+    assert_eq!(shown(&plugin, again)["status"], "waiting");
+    assert_eq!(shown(&plugin, third)["status"], "waiting");
 }
 
 #[test]
-fn checkpoint_restore_is_planned_on_top_of_pending_proposals() {
+fn checkpoint_is_restored_beside_pending_proposals() {
     let (_home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
@@ -286,13 +400,11 @@ fn checkpoint_restore_is_planned_on_top_of_pending_proposals() {
     let restore = format!("/api/checkpoints/{}/restore", checkpoint["seq"]);
     let restored = plugin.call("POST", &restore, &json!({})).ok();
     let back = proposal(&mut plugin);
-    assert_eq!(after(&plugin, back), json!([waits]));
-    assert_eq!(approve(&plugin, back).status, 409);
-    plugin.decide(waits, json!({ "say": "reject" })).ok();
-    let back = proposal(&mut plugin);
+    assert_eq!(after(&plugin, back), json!([]));
     let action = carry_out(&mut plugin, back, "studio:2", renamed("studio:2", "Wall"));
     assert_eq!(action["props"]["Name"], "Wall");
     until_finished(&mut plugin, restored["workflow"].as_u64().unwrap());
+    assert_eq!(shown(&plugin, waits)["status"], "waiting");
 }
 
 /// Waits for a question to Studio.
@@ -339,19 +451,31 @@ fn selection_is_asked_separately_for_each_workflow() {
 
 #[test]
 fn auto_mode_holds_proposals_on_top_of_pending_ones() {
-    let (_home, daemon) = daemon();
+    let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
     let settings = json!({
         "mode": "auto", "dry_run": false, "play_check": false, "model": "offline",
     });
     plugin.call("PUT", "/api/settings", &settings).ok();
-    let (_, first) = ask(&mut plugin, RENAME);
-    let (_, second) = ask(&mut plugin, "grid 2x2 of neon parts");
+    let mut agent = Agent::new(&daemon, home.path());
+    let first = agent.rename("game.Workspace.Wall", "Tower");
+    let args = json!({ "className": "Folder", "parentPath": "game.Workspace.Tower" });
+    let on_top = agent.propose("create_instance", args);
     assert!(plugin.poll()["work"].as_array().unwrap().is_empty());
-    assert_eq!(shown(&plugin, second)["status"], "waiting");
+    assert_eq!(shown(&plugin, on_top)["status"], "waiting");
+    let beside = agent.create("Coins");
+    let work = apply(&mut plugin);
+    assert_eq!(work["proposal"], beside, "it depends on none of them");
+    let coins = json!([{
+        "part": "added", "id": "studio:9", "parent": "studio:1", "class": "Folder", "name": "Coins",
+    }]);
+    plugin.say(coins).ok();
+    let acted = json!({ "outcome": "applied", "results": [{ "ids": ["studio:9"] }], "version": 9 });
+    plugin.acknowledge(&work, acted).ok();
+    status(&mut plugin, beside, "applied");
     carry_out(&mut plugin, first, "studio:2", renamed("studio:2", "Tower"));
-    assert_eq!(apply(&mut plugin)["proposal"], second, "it goes by itself then");
+    assert_eq!(apply(&mut plugin)["proposal"], on_top, "it goes by itself then");
 }
 
 #[test]

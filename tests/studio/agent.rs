@@ -116,18 +116,20 @@ fn rejection_in_the_widget_reaches_the_agent() {
 }
 
 #[test]
-fn agent_reads_on_top_of_the_users_pending_proposal() {
+fn agent_reads_the_place_and_learns_of_the_users_pending_proposal() {
     let desk = Desk::ready(Signals::Deferred);
     let (studio, agent) = (&desk.studio, Agent::of(&desk));
     desk.propose("rename game.Workspace.Wall to Tower");
-    // The call is planned on top of the pending proposal, and reports that.
     let args = json!({ "path": "game.Workspace" });
     let read = answered(
         studio,
         &agent.calls("1", "list_children", json!({ "parentPath": "game.Workspace" })),
     );
-    assert!(read["outcome"]["answer"].to_string().contains("Tower"), "{read}");
-    assert_eq!(read["on_top_of"].as_array().unwrap().len(), 1, "{read}");
+    let answer = &read["outcome"]["answer"];
+    assert!(answer["children"].to_string().contains("game.Workspace.Wall"), "{read}");
+    let pending = answer["pendingOfOthers"][0].as_str().unwrap();
+    assert!(pending.ends_with(" by offline, pending: Rename Wall to Tower"), "{pending}");
+    assert_eq!(read["on_top_of"], Json::Null, "{read}");
     let properties = answered(studio, &agent.calls("2", "get_properties", args));
     assert_eq!(properties["outcome"]["state"], "done", "{properties}");
     click(studio, "Approve");

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, ProposalCard, ProposalView, Proposals,
+    TouchingProposal,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Row;
+use vector_core::proposal::Footprint;
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow};
 use vector_engine::read_member_rows;
 use vector_ledger::Ledger;
@@ -73,12 +75,37 @@ impl DaemonActor {
     fn view_proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
         let view =
             |ledger: &Ledger, workflow: &Workflow, name| proposal_view(ledger, workflow, name, seq);
-        self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
+        let mut view = self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))?;
+        view.touched_by = self.find_touching(seq)?;
+        Ok(view)
     }
 
     fn view_card(&mut self, seq: Seq, lines: usize) -> Result<ProposalCard, Failure> {
         let view = |_: &Ledger, workflow: &Workflow, _| proposal_card(workflow, seq, lines);
-        self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
+        let mut card = self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))?;
+        card.notes.extend(TouchingProposal::describe_all(&self.find_touching(seq)?));
+        Ok(card)
+    }
+
+    /// Returns the pending proposals of other workflows in the same place that touch this one. Empty
+    /// if it is not pending.
+    fn find_touching(&mut self, seq: Seq) -> Result<Vec<TouchingProposal>, Failure> {
+        let own = self.with_workflow(seq, |_, workflow, name| {
+            let pending = workflow.proposal(seq)?;
+            let footprint = || Footprint::new(&pending.proposal);
+            let is_waiting = pending.status == PendingStatus::Waiting;
+            is_waiting.then(|| (name, workflow.place.session_id(), footprint()))
+        })?;
+        let Some((own, place, footprint)) = own else {
+            return Ok(Vec::new());
+        };
+        self.collect_pending(|_, workflow, name, (seq, it)| {
+            let is_elsewhere = name == own || workflow.place.session_id() != place;
+            (!is_elsewhere && Footprint::new(&it.proposal).touches(&footprint)).then(|| {
+                let (author, title) = (workflow.author().to_owned(), it.proposal.title.clone());
+                TouchingProposal { seq, author, title }
+            })
+        })
     }
 
     /// Returns the proposals that this one replaced when it was replanned, newest first.

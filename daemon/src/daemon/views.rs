@@ -151,6 +151,7 @@ pub(super) fn proposal_view(
         disconnected: workflow.disconnected_agent().map(str::to_owned),
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
         has_geometry: vector_render::has_geometry(&pending.proposal.preview),
+        touched_by: Vec::new(),
         proposal: pending.proposal.clone(),
     })
 }

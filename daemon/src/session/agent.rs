@@ -345,7 +345,7 @@ impl SessionActor {
         for (call, reply) in waiting {
             match (self.view_call(call), trouble) {
                 (Some(view), _) if !matches!(view.outcome, AgentCallOutcome::Working {}) => {
-                    let on_top_of = self.engine.undecided_proposals();
+                    let on_top_of = self.engine.undecided_proposals(workflow);
                     let _ = reply.send(Ok(CallView { on_top_of, ..view }));
                 }
                 (Some(_), None) => left.push((call, reply)),

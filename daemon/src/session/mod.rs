@@ -356,7 +356,8 @@ impl SessionActor {
                 self.handle_mentions(*request, read, reply);
             }
             SessionMessage::Find(typed, reply) => {
-                let _ = reply.send(Ok(search_instances(self.engine.scene(), &typed)));
+                // Mentions refer to the actual place, without proposals.
+                let _ = reply.send(Ok(search_instances(self.engine.mirror_scene(), &typed)));
                 return;
             }
             SessionMessage::StartRevert(goal, call, reply) => {

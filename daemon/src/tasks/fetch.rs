@@ -91,7 +91,7 @@ fn run_code(
         return Err(CANCELLED_MESSAGE.to_owned());
     }
     let outcome = outcome.map_err(|error| format!("The code could not be run: {error}"))?;
-    Ok(FinishedRun { outcome, missing: scene.take_missing(), state: *state })
+    Ok(FinishedRun { outcome, missing: scene.take_missing(), state: state.clone() })
 }
 
 /// Plays the game on the copies of the scene without the proposal and with it, at the same time.
@@ -122,7 +122,7 @@ fn check_proposal(
     let ((before, mut missing), (after, also)) = (before.map_err(failed)?, after.map_err(failed)?);
     missing.join(also);
     let outcome = CodeOutcome::Check(Box::new(PlayedTwice { before, after }));
-    Ok(FinishedRun { outcome, missing, state: *state })
+    Ok(FinishedRun { outcome, missing, state: state.clone() })
 }
 
 fn fetch_diagnostics(
@@ -219,7 +219,7 @@ fn run_specs_on_copy(
         return Err(CANCELLED_MESSAGE.to_owned());
     }
     let outcome = CodeOutcome::Specs(run.results);
-    Ok(FinishedRun { outcome, missing: run.missing, state: *state })
+    Ok(FinishedRun { outcome, missing: run.missing, state: state.clone() })
 }
 
 /// Draws a picture and returns it in base64, with notes on what it shows.
@@ -251,6 +251,8 @@ mod tests {
     use vector_core::tools::FetchScript;
     use vector_place::FileFormat;
 
+    use vector_engine::PlanState;
+
     use super::*;
 
     #[test]
@@ -261,7 +263,7 @@ mod tests {
         let spec = scene.create(root, "ModuleScript", "A.spec");
         scene.set_source(spec, endless.to_owned());
         let wanted = SpecsRequest { specs: vec![spec], seconds: 100 };
-        let state = scene.state();
+        let state = PlanState::without_proposals(&scene);
         let looking = FetchWork {
             request: Arc::new(FetchRequest::Specs(wanted)),
             folder: None,

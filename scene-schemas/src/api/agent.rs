@@ -68,7 +68,7 @@ pub struct CallView {
     pub tool: String,
     /// The outcome so far.
     pub outcome: AgentCallOutcome,
-    /// Pending proposals that the answer treats as applied.
+    /// Pending proposals of the same workflow that the answer treats as applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_top_of: Vec<Seq>,
 }

@@ -188,8 +188,50 @@ pub struct ProposalView {
     /// Whether the proposal may change what a picture of the place shows.
     #[serde(default)]
     pub has_geometry: bool,
+    /// If it is pending: the pending proposals of other workflows in the same place that touch it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched_by: Vec<TouchingProposal>,
     /// The proposal itself, with its preview.
     pub proposal: Proposal,
+}
+
+/// A pending proposal of another workflow that touches a proposal: one of them changes what the other
+/// reads or changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TouchingProposal {
+    /// The ledger position that identifies the proposal.
+    pub seq: Seq,
+    /// The agent or the model that made it.
+    pub author: String,
+    /// The title of the proposal.
+    pub title: String,
+}
+
+/// The maximum number of named proposals that touch one.
+const MAX_TOUCHING: usize = 3;
+
+impl TouchingProposal {
+    /// Returns the line of a card about these proposals. None if there are none.
+    pub fn describe_all(all: &[Self]) -> Option<String> {
+        let names: Vec<String> = all
+            .iter()
+            .take(MAX_TOUCHING)
+            .map(|it| format!("{} by {}", it.seq, it.author))
+            .collect();
+        let more = match all.len().saturating_sub(MAX_TOUCHING) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (noun, verb) =
+            if all.len() == 1 { ("Proposal", "concerns") } else { ("Proposals", "concern") };
+        (!all.is_empty()).then(|| {
+            format!(
+                "{noun} {}{more} {verb} the same; when one is applied, the rest is replanned",
+                names.join(", ")
+            )
+        })
+    }
 }
 
 /// A proposal as a card shows it: the first lines of its preview, without its commands.
@@ -219,7 +261,7 @@ pub struct ProposalCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<PlayCheck>,
     /// Lines about the proposal as a whole: the instance that its call addresses by omitting a
-    /// path, and the files that change.
+    /// path, the files that change, and the pending proposals of others that touch it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The preview. All scripts are listed, those beyond the requested number of lines without

@@ -31,8 +31,8 @@ pub use agent::{
 pub use conversation::{
     Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader, ConversationView,
     Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, PermissionDecision,
-    ProposalCard, ProposalPart, ProposalView, Proposals, Settings, Usage, WorkflowStarted,
-    WorkflowState, WorkflowView, Workflows,
+    ProposalCard, ProposalPart, ProposalView, Proposals, Settings, TouchingProposal, Usage,
+    WorkflowStarted, WorkflowState, WorkflowView, Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use event::{

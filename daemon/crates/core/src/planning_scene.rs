@@ -244,6 +244,11 @@ impl PlanningScene {
         PlanningMark { scene: self.scene.journal_mark(), memory: self.memory.steps.len() }
     }
 
+    /// Returns the state that the scene had at the mark.
+    pub fn state_at(&self, mark: PlanningMark) -> SceneState {
+        self.scene.state_at(mark.scene)
+    }
+
     /// Undoes every edit of the scene and the memory since the mark.
     pub fn rollback(&mut self, mark: PlanningMark) {
         self.scene.rollback(mark.scene);

@@ -171,7 +171,7 @@ impl Engine {
         let proposed = Some(scene.fork());
         self.planner.scene.rollback(mark);
         let scene = &self.planner.scene;
-        let scenes = RunScene { scene: scene.fork(), state: scene.state(), proposed };
+        let scenes = RunScene { scene: scene.fork(), state: self.planner.state(), proposed };
         self.executor.begin_check(workflow, call, request, scenes);
         if let Some(task) = self.executor.task_mut(workflow) {
             let (state, plays) = (CheckState::Playing, plays + 1);

@@ -9,17 +9,17 @@ use std::sync::Arc;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::play::PlayRequest;
-use vector_core::proposal::BlobStore;
+use vector_core::proposal::{BlobStore, Footprint};
 use vector_core::tools::FetchRequest;
-use vector_core::workflow::{
-    LedgerState, PendingProposal, PendingStatus, Workflow, WorkflowInput, decide,
-};
+use vector_core::workflow::{LedgerState, PendingProposal, Workflow, WorkflowInput, decide};
 use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
 
 use crate::check::ProposalCheck;
 use crate::fetch::{FinishedRun, RunScene};
-use crate::workflow_state;
 use crate::{EngineError, EntryListener, ToolDriver};
+
+/// How many entries are read at once.
+const PAGE: usize = 500;
 
 #[derive(Debug)]
 pub(crate) struct ActiveTask {
@@ -150,6 +150,12 @@ impl Executor {
         all
     }
 
+    /// Returns the number of pending proposals.
+    pub(crate) fn pending_count(&self) -> usize {
+        let all = self.active_workflows().flat_map(|(_, it)| it.proposals());
+        all.filter(|(_, it)| it.status.is_pending()).count()
+    }
+
     /// Returns the oldest proposal that is approved and not yet applied.
     pub(crate) fn first_approved(&self) -> Option<Seq> {
         self.active_workflows().flat_map(|(_, it)| it.approved_proposals()).min()
@@ -234,30 +240,48 @@ impl Executor {
         Ok(())
     }
 
-    /// Returns the proposals of other workflows that this one's pending proposals depended on, and
-    /// that were rejected or withdrawn while this workflow was not active.
-    pub(crate) fn find_lost_dependencies(&self, workflow: Seq) -> Result<Vec<Seq>, EngineError> {
+    /// Returns the pending proposals of a workflow that touch one that was applied for another
+    /// workflow since they were proposed, each with that one.
+    pub(crate) fn find_missed_changes(
+        &self,
+        workflow: Seq,
+    ) -> Result<Vec<(Seq, Seq)>, EngineError> {
         let all = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         let pending = all.filter(|(_, it)| it.status.is_pending());
-        let mut below: Vec<Seq> = pending.flat_map(|(_, it)| it.proposal.after.clone()).collect();
-        below.sort_unstable();
-        below.dedup();
-        let mut lost = Vec::new();
-        for seq in below {
-            let Some(record) = self.ledger.record_at(seq)? else {
-                continue;
+        let mut pending: Vec<(Seq, &PendingProposal, Footprint)> =
+            pending.map(|(seq, it)| (seq, it, Footprint::new(&it.proposal))).collect();
+        let mut missed = Vec::new();
+        let Some(mut at) = pending.first().map(|(seq, ..)| *seq) else {
+            return Ok(missed);
+        };
+        loop {
+            let records = self.ledger.read(at, PAGE)?;
+            let Some(last) = records.last() else {
+                return Ok(missed);
             };
-            let state = workflow_state::read_workflow(&self.ledger, record.workflow)?;
-            if state.find_proposal(seq).is_some_and(|(_, it)| is_gone(it)) {
-                lost.push(seq);
+            at = last.seq;
+            for record in records.iter().filter(|it| it.workflow != workflow) {
+                let Entry::Applied { proposal: applied, .. } = record.entry else {
+                    continue;
+                };
+                let Some(proposed) = self.ledger.record_at(applied)? else {
+                    continue;
+                };
+                let Entry::Proposed { proposal, .. } = &proposed.entry else {
+                    continue;
+                };
+                let change = Footprint::new(proposal);
+                pending.retain(|(seq, it, footprint)| {
+                    let is_missed = *seq < record.seq
+                        && !it.proposal.after.contains(&applied)
+                        && footprint.touches(&change);
+                    if is_missed {
+                        missed.push((*seq, applied));
+                    }
+                    !is_missed
+                });
             }
         }
-        Ok(lost)
-    }
-
-    /// Returns the workflows other than `except`, whose proposals may depend on one of its own.
-    pub(crate) fn other_workflows(&self, except: Seq) -> Vec<Seq> {
-        self.tasks.keys().copied().filter(|it| *it != except).collect()
     }
 
     /// Decides what an input means for a workflow.
@@ -421,9 +445,4 @@ pub(crate) fn previous_task(records: &[Record]) -> Option<Seq> {
         Entry::Started { follows, .. } => follows.filter(|before| *before < first.seq),
         _ => None,
     }
-}
-
-/// Whether a proposal is gone, so that no other can depend on it any more.
-fn is_gone(pending: &PendingProposal) -> bool {
-    matches!(pending.status, PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_))
 }

@@ -18,8 +18,9 @@ use vector_core::run::RunOutcome;
 use vector_core::specs::SpecResult;
 use vector_core::tools::{FetchRequest, Plan};
 use vector_core::workflow::WorkflowInput;
-use vector_place::{MissingFacts, Scene, SceneState};
+use vector_place::{MissingFacts, Scene};
 
+use crate::planner::PlanState;
 use crate::{Engine, EngineError, settings};
 
 /// A fetch for a call, with all that is needed to perform it.
@@ -40,7 +41,7 @@ pub struct FetchWork {
 pub struct RunScene {
     pub scene: Scene,
     /// The state of the scene that it was taken from.
-    pub state: SceneState,
+    pub state: PlanState,
     /// For a check: the same scene with the proposal.
     pub proposed: Option<Scene>,
 }
@@ -48,7 +49,7 @@ pub struct RunScene {
 impl RunScene {
     fn fork(&self) -> Self {
         let proposed = self.proposed.as_ref().map(Scene::fork);
-        Self { scene: self.scene.fork(), state: self.state, proposed }
+        Self { scene: self.scene.fork(), state: self.state.clone(), proposed }
     }
 }
 
@@ -67,7 +68,7 @@ pub struct FinishedRun {
     /// What the run read of an open place that is not known.
     pub missing: MissingFacts,
     /// The state of the scene that it ran on.
-    pub state: SceneState,
+    pub state: PlanState,
 }
 
 /// What came of code on a copy of the scene.
@@ -132,8 +133,8 @@ impl Engine {
         let files = self.script_files_for(&request);
         let run_scene = match &*request {
             FetchRequest::Run(_) | FetchRequest::Play(_) | FetchRequest::Specs(_) => {
-                let scene = &self.planner.scene;
-                Some(RunScene { scene: scene.fork(), state: scene.state(), proposed: None })
+                let (scene, state) = (self.planner.scene.fork(), self.planner.state());
+                Some(RunScene { scene, state, proposed: None })
             }
             FetchRequest::PlayInStudio(_) => return None,
             FetchRequest::Check(_) => self.executor.checked_scenes(call).map(RunScene::fork),

@@ -5,6 +5,7 @@
 //! when the process was stopped.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use scene_schemas::InstancePath;
@@ -66,7 +67,7 @@ impl Engine {
     }
 
     /// Returns the proposals that are waiting or approved, and that `wanted` selects.
-    fn undispatched(&self, wanted: impl Fn(&Proposal) -> bool) -> Vec<Seq> {
+    pub(crate) fn undispatched(&self, wanted: impl Fn(&Proposal) -> bool) -> Vec<Seq> {
         let all = self.executor.all_proposals().into_iter();
         let undispatched = all.filter(|(_, it)| {
             matches!(it.status, PendingStatus::Waiting | PendingStatus::Approved)
@@ -218,16 +219,21 @@ impl Engine {
             let is_its = |proposal: &Proposal| {
                 proposal.files.as_ref().is_some_and(|files| files.project == changed.name)
             };
-            let pending = self.undispatched(is_its).into_iter().filter_map(|seq| {
-                let (_, pending) = self.find_proposal(seq)?;
-                let files = pending.proposal.files.clone()?;
-                Some(PendingFilePart { proposal: seq, call: pending.call, files })
-            });
-            let pending: Vec<PendingFilePart> = pending.collect();
-            let unfit = match self.target.driver_mut().live_mut() {
-                Some(live) => live.find_unfit(&changed, &pending, &self.planner.blobs),
-                None => Vec::new(),
-            };
+            let mut by_task: BTreeMap<Seq, Vec<PendingFilePart>> = BTreeMap::new();
+            for seq in self.undispatched(is_its) {
+                if let Some((task, pending)) = self.find_proposal(seq)
+                    && let Some(files) = pending.proposal.files.clone()
+                {
+                    let part = PendingFilePart { proposal: seq, call: pending.call, files };
+                    by_task.entry(task).or_default().push(part);
+                }
+            }
+            let mut unfit = Vec::new();
+            if let Some(live) = self.target.driver_mut().live_mut() {
+                for pending in by_task.values() {
+                    unfit.extend(live.find_unfit(&changed, pending, &self.planner.blobs));
+                }
+            }
             let reason = "A file that this changes was modified; it is replanned.";
             for seq in unfit {
                 self.replan_proposal(seq, reason.to_owned())?;

@@ -32,6 +32,7 @@ mod studio_memory;
 mod studio_sync;
 mod target;
 mod tasks;
+mod views;
 mod workflow_run;
 pub mod workflow_state;
 
@@ -49,9 +50,7 @@ use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::ProposalDraft;
-use vector_core::workflow::{
-    AGENT, CALLS, PendingProposal, PendingStatus, WantedWork, Workflow, WorkflowInput,
-};
+use vector_core::workflow::{AGENT, CALLS, WantedWork, Workflow, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::LedgerError;
 use vector_providers::{ProviderKind, offline};
@@ -59,6 +58,7 @@ use vector_providers::{ProviderKind, offline};
 pub use self::apply::name_proposals;
 pub use self::file_parts::restore_interrupted_files;
 pub use self::member_rows::read_member_rows;
+pub use self::planner::PlanState;
 pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
 pub use self::revert::find_applied_ack;
 pub use self::target::{HybridTarget, PlaceFileTarget, RojoTarget, Target, studio};
@@ -220,7 +220,7 @@ impl Engine {
         self.target.driver().place_file()
     }
 
-    /// Returns the scene, with all pending proposals applied to it.
+    /// Returns the scene, with the pending proposals of the task that was planned last.
     pub fn scene(&self) -> &PlanningScene {
         &self.planner.scene
     }
@@ -258,7 +258,7 @@ impl Engine {
         blobs.extend(self.planner.new_tables(&entries));
         let records = self.executor.append_entries(workflow, entries, blobs)?;
         self.planner.drop_settled(&self.executor);
-        self.withdraw_dependents(&records)?;
+        self.replan_touched(&records)?;
         self.planner.drop_settled_tables(&self.executor);
         Ok(records)
     }
@@ -275,19 +275,25 @@ impl Engine {
             if self.workflow(workflow).is_none_or(Workflow::is_over) {
                 return Ok(NextStep::Nothing);
             }
-            if self.is_place_needed(workflow) && self.is_waiting_for_studio()? {
+            let is_planning = matches!(
+                self.workflow(workflow).and_then(Workflow::wants),
+                Some(WantedWork::Plan { .. })
+            );
+            let view = is_planning.then_some(workflow);
+            if self.is_place_needed(workflow) && self.is_waiting_for_studio(view)? {
                 return Ok(NextStep::Studio);
             }
             match self.workflow(workflow).and_then(Workflow::wants) {
                 None => return Ok(NextStep::Nothing),
                 Some(WantedWork::Ask(proposal)) => return Ok(NextStep::Decision(proposal)),
-                Some(WantedWork::ApproveByMode(proposal))
-                    if self.blocking_proposal(proposal).is_some()
-                        || !self.is_within_mode(proposal) =>
-                {
-                    return Ok(NextStep::Decision(proposal));
-                }
-                Some(WantedWork::ApproveByMode(proposal)) => {
+                Some(WantedWork::ApproveByMode(allowed)) => {
+                    let is_free = |seq: &Seq| {
+                        self.blocking_proposal(*seq).is_none() && self.is_within_mode(*seq)
+                    };
+                    let Some(proposal) = allowed.iter().copied().find(is_free) else {
+                        let first = self.workflow(workflow).and_then(Workflow::first_waiting);
+                        return Ok(first.map_or(NextStep::Nothing, NextStep::Decision));
+                    };
                     self.approve(proposal, Approver::Mode, false)?;
                 }
                 Some(WantedWork::Plan { call, tool, args }) => {
@@ -389,37 +395,6 @@ impl Engine {
         self.planner.plan_base(self.target.plan_base(), &self.executor)
     }
 
-    /// Rolls back the whole overlay.
-    fn drop_overlay(&mut self) {
-        self.planner.drop_overlay_from(0, &self.executor);
-        if let Some(live) = self.target.driver_mut().live_mut() {
-            live.remove_unsynced(&mut self.planner.scene);
-        }
-    }
-
-    /// Queues all pending proposals to be overlaid again, for example after a reported change.
-    fn requeue_overlay(&mut self) {
-        self.drop_overlay();
-        let all = self.executor.all_proposals().into_iter();
-        let pending = all.filter(|(_, it)| self.should_overlay(it)).map(|(seq, _)| seq);
-        self.planner.pending_overlay = pending.collect();
-    }
-
-    /// Whether a proposal belongs in the overlay. For files, approved proposals wait until all of a
-    /// task are decided; Studio receives them at once.
-    fn should_overlay(&self, pending: &PendingProposal) -> bool {
-        match pending.status {
-            PendingStatus::Waiting => true,
-            PendingStatus::Approved => self.target.driver().live().is_none(),
-            PendingStatus::Applying(_)
-            | PendingStatus::Applied(_)
-            | PendingStatus::Failed(_)
-            | PendingStatus::Rejected(_)
-            | PendingStatus::Undone(_)
-            | PendingStatus::Withdrawn(_) => false,
-        }
-    }
-
     /// Replaces a proposal by the user's revision of it. If the revision is refused, the old
     /// proposal stays.
     pub fn revise_proposal(
@@ -427,6 +402,7 @@ impl Engine {
         old: Seq,
         draft: impl FnOnce(&mut ProposalDraft<'_>) -> Result<(), Refusal>,
     ) -> Result<Seq, EngineError> {
+        self.lay_proposal(old)?;
         let at = self.planner.overlay.iter().position(|(seq, _)| *seq == old);
         let Some(at) = at else {
             return Err(Planner::overlay_refusal(old, &self.executor).into());
@@ -463,13 +439,24 @@ impl Engine {
         let outcome = outcome.and_then(|completed| {
             let mut by = Box::new(completed?);
             by.reads = join_reads(&reads, &by.reads);
+            // Those that depend on the old one are replanned after this one.
+            let stays = |seq: &Seq| {
+                let pending = self.executor.find_proposal(*seq);
+                *seq != old && pending.is_some_and(|(_, it)| !it.proposal.after.contains(&old))
+            };
+            let below = self.planner.overlay.iter().map(|(seq, _)| *seq);
+            let others: Vec<Seq> = below.chain(dropped.iter().copied()).filter(stays).collect();
+            by.after = self.planner.find_dependencies(&by, &others, &self.executor);
             let revise = WorkflowInput::Revise { proposal: old, by };
             self.handle_input(workflow, revise)
         });
         match outcome {
             Ok(records) => {
-                self.planner.keep_overlay(&records, mark);
-                Ok(self.planner.overlay.last().map_or(old, |(seq, _)| *seq))
+                // Proposals that were on top of the old one and do not depend on it stay.
+                self.planner.scene.rollback(mark);
+                self.requeue_view();
+                let new = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
+                Ok(new.map_or(old, |record| record.seq))
             }
             Err(error) => {
                 self.planner.scene.rollback(mark);

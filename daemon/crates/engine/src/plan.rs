@@ -45,7 +45,7 @@ impl Engine {
             || !is_free
             || !is_here
             || self.planner.is_asking()
-            || self.is_waiting_for_studio()?
+            || self.is_waiting_for_studio(Some(workflow))?
         {
             return Ok(None);
         }
@@ -67,7 +67,10 @@ impl Engine {
             return Ok(None);
         }
         let answer = match planned {
-            Ok(Plan::Answer(answer)) => Ok(answer),
+            Ok(Plan::Answer(mut answer)) => {
+                self.add_pending_of_others(workflow, None, &mut answer, args);
+                Ok(answer)
+            }
             Err(refusal) => Err(self.add_pending_conflicts(workflow, refusal, args)),
             Ok(_) => return Ok(None),
         };
@@ -76,8 +79,8 @@ impl Engine {
         Ok(records.first().map(|record| record.seq))
     }
 
-    /// Lists a page of the scripts, as far as the place is known. Studio is not asked, and no call
-    /// is recorded.
+    /// Lists a page of the scripts, as far as the place is known, without proposals. Studio is not
+    /// asked, and no call is recorded.
     pub fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
         self.check_readable()?;
         if self.planner.is_asking() {
@@ -85,6 +88,7 @@ impl Engine {
         }
         let args =
             json!({ "selector": "LuaSourceContainer", "limit": PAGE_SIZE, "cursor": cursor });
+        self.drop_overlay();
         let base = self.plan_base();
         self.planner.scene.set_implicit_target(None);
         let (scene, blobs) = (&mut self.planner.scene, &self.planner.blobs);
@@ -204,12 +208,37 @@ impl Engine {
         };
         self.executor.drop_run(workflow);
         self.planner.end_questions();
-        let result = result.map_err(|refusal| self.add_pending_conflicts(workflow, refusal, args));
-        let after = self.planner.overlay.iter().map(|(seq, _)| *seq).collect();
-        let records =
-            self.handle_input(workflow, WorkflowInput::Planned { call, result, after })?;
+        let planned = self.conclude_plan(workflow, call, args, result);
+        let records = self.handle_input(workflow, planned)?;
         self.planner.keep_overlay(&records, mark);
         Ok(false)
+    }
+
+    /// Adds to a plan or a refusal what a call should know of other pending proposals, and what a
+    /// proposal depends on.
+    fn conclude_plan(
+        &mut self,
+        workflow: Seq,
+        call: Seq,
+        args: &Json,
+        result: Result<Plan, Refusal>,
+    ) -> WorkflowInput {
+        let mut after = Vec::new();
+        let result = match result {
+            Ok(Plan::Propose(proposal, mut answer)) => {
+                self.add_pending_of_others(workflow, Some(&proposal), &mut answer, args);
+                let overlaid: Vec<Seq> = self.planner.overlay.iter().map(|(seq, _)| *seq).collect();
+                after = self.planner.find_dependencies(&proposal, &overlaid, &self.executor);
+                Ok(Plan::Propose(proposal, answer))
+            }
+            Ok(Plan::Answer(mut answer)) => {
+                self.add_pending_of_others(workflow, None, &mut answer, args);
+                Ok(Plan::Answer(answer))
+            }
+            Ok(other) => Ok(other),
+            Err(refusal) => Err(self.add_pending_conflicts(workflow, refusal, args)),
+        };
+        WorkflowInput::Planned { call, result, after }
     }
 
     fn lacks_permission(&self, workflow: Seq, call: Seq, request: &FetchRequest) -> bool {
@@ -217,9 +246,9 @@ impl Engine {
         self.workflow(workflow).and_then(lacking).is_some()
     }
 
-    /// Whether the scene is still as it was when the run began. Otherwise the code runs again.
+    /// Whether the call would be planned on the same as when the run began. Otherwise the code runs again.
     fn is_run_valid(&self, run: &FinishedRun) -> bool {
-        run.state == self.planner.scene.state()
+        run.state == self.planner.state()
     }
 
     /// Asks Studio for what code read and what is not known. The code runs again then. Returns false

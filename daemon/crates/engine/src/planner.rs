@@ -1,19 +1,24 @@
 //! The planner: the scene, the pending proposals that are laid over it, and what calls in progress
 //! have asked.
 //!
-//! Pending proposals are applied to the scene but not to the target, so that the next call is
-//! planned on top of them. The planner must not know the target, and appends nothing to the ledger.
+//! A task sees the place with its own pending proposals: they are applied to the scene but not to the
+//! target, and its next call is planned on top of them. Those of other tasks are not in the scene
+//! then. The planner must not know the target, and appends nothing to the ledger.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use scene_schemas::entry::{Entry, Record, Seq};
 use scene_schemas::proposal::{ImplicitTarget, Proposal};
 use scene_schemas::{Command, Fingerprint, FingerprintHasher, Refusal};
 use vector_core::planning_scene::{PlanningMark, PlanningScene};
-use vector_core::proposal::{BlobStore, SeenTexts, try_command};
+use vector_core::proposal::{BlobStore, Footprint, SeenTexts, try_command};
 use vector_core::workflow::PendingStatus;
+use vector_place::{Scene, SceneState};
 
 use crate::executor::Executor;
+
+/// How many footprints of settled proposals are kept at most.
+const MAX_SETTLED: usize = 256;
 
 /// How often one call may ask questions before it is refused.
 const MAX_ROUNDS: usize = 64;
@@ -29,13 +34,34 @@ pub(crate) struct AskedQuestions {
     pub(crate) own_question: Option<(u64, Seq)>,
 }
 
+/// What calls are planned on: the scene, and the pending proposals over it. It is the same again when
+/// the proposals were removed and overlaid again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanState {
+    scene: SceneState,
+    overlay: Vec<Seq>,
+}
+
+impl PlanState {
+    /// Returns the state of a scene without pending proposals.
+    pub fn without_proposals(scene: &Scene) -> Self {
+        Self { scene: scene.state(), overlay: Vec::new() }
+    }
+}
+
 pub(crate) struct Planner {
     pub(crate) scene: PlanningScene,
+    /// The task whose pending proposals are in the overlay, or queued for it.
+    pub(crate) view: Option<Seq>,
     /// The pending proposals that are applied to the scene only, each with the journal mark from
     /// before it.
     pub(crate) overlay: Vec<(Seq, PlanningMark)>,
     /// Proposals that have to be overlaid again, once the facts that they need are known.
     pub(crate) pending_overlay: Vec<Seq>,
+    /// The tasks whose pending proposals may no longer fit the scene, because it has changed.
+    pub(crate) changed_views: BTreeSet<Seq>,
+    /// What pending proposals read and write, as far as it was asked for.
+    footprints: HashMap<Seq, Footprint>,
     pub(crate) blobs: BlobStore,
     /// The texts that calls saw when they were first planned, for calls that are replanned.
     pub(crate) planned_texts: HashMap<Seq, SeenTexts>,
@@ -48,8 +74,11 @@ impl Planner {
     pub(crate) fn new(scene: PlanningScene) -> Self {
         Self {
             scene,
+            view: None,
             overlay: Vec::new(),
             pending_overlay: Vec::new(),
+            changed_views: BTreeSet::new(),
+            footprints: HashMap::new(),
             blobs: BlobStore::new(),
             planned_texts: HashMap::new(),
             questions: AskedQuestions::default(),
@@ -83,6 +112,14 @@ impl Planner {
         Fingerprint::hash_bytes(text.as_bytes())
     }
 
+    pub(crate) fn state(&self) -> PlanState {
+        let Some((_, mark)) = self.overlay.first() else {
+            return PlanState::without_proposals(&self.scene);
+        };
+        let overlay = self.overlay.iter().map(|(seq, _)| *seq).collect();
+        PlanState { scene: self.scene.state_at(*mark), overlay }
+    }
+
     /// Returns the proposals in the overlay, each with its call.
     pub(crate) fn overlaid_proposals<'a>(
         &self,
@@ -90,6 +127,45 @@ impl Planner {
     ) -> Vec<(Seq, &'a Proposal)> {
         let pending = self.overlay.iter().filter_map(|(seq, _)| executor.find_proposal(*seq));
         pending.map(|(_, it)| (it.call, &it.proposal)).collect()
+    }
+
+    /// Returns the pending proposals among these that touch a footprint.
+    pub(crate) fn find_touched(
+        &mut self,
+        footprint: &Footprint,
+        among: &[Seq],
+        executor: &Executor,
+    ) -> Vec<Seq> {
+        let is_pending =
+            |seq: &Seq| executor.find_proposal(*seq).is_some_and(|(_, it)| it.status.is_pending());
+        if self.footprints.len() > MAX_SETTLED + executor.pending_count() {
+            self.footprints.retain(|seq, _| is_pending(seq));
+        }
+        let mut touches = |seq: &Seq| {
+            let known = self.footprints.entry(*seq).or_insert_with(|| {
+                let pending = executor.find_proposal(*seq);
+                pending.map_or_else(Footprint::default, |(_, it)| Footprint::new(&it.proposal))
+            });
+            footprint.touches(known)
+        };
+        among.iter().copied().filter(|seq| touches(seq)).collect()
+    }
+
+    /// Returns the proposals that a new one of the same task depends on: those among these that it
+    /// touches, and those that these depend on.
+    pub(crate) fn find_dependencies(
+        &mut self,
+        proposal: &Proposal,
+        among: &[Seq],
+        executor: &Executor,
+    ) -> Vec<Seq> {
+        let touched = self.find_touched(&Footprint::new(proposal), among, executor);
+        let below = touched.iter().filter_map(|seq| executor.find_proposal(*seq));
+        let below: Vec<Seq> = below.flat_map(|(_, it)| it.proposal.after.clone()).collect();
+        let all: BTreeSet<Seq> = touched.into_iter().chain(below).collect();
+        let is_pending =
+            |seq: &Seq| executor.find_proposal(*seq).is_some_and(|(_, it)| it.status.is_pending());
+        all.into_iter().filter(is_pending).collect()
     }
 
     /// Begins the questions of a call. Facts that are fetched for a call are valid until it is

@@ -49,7 +49,8 @@ impl Engine {
         answer: &PluginAnswer,
     ) -> Result<(), EngineError> {
         let mut described = tools::describe_answer(&self.planner.scene, answer);
-        if let (Ok(Json::Object(answer)), false) = (&mut described, self.planner.overlay.is_empty())
+        if self.executor.pending_count() > 0
+            && let Ok(Json::Object(answer)) = &mut described
         {
             answer.insert("note".to_owned(), "Pending proposals were not part of the game.".into());
         }

@@ -92,8 +92,19 @@ impl Engine {
             let why = "Studio is still sending the place. Try again in a moment.";
             return Err(Refusal::new(why).into());
         }
-        if self.is_waiting_for_studio()? {
+        let pending = match of {
+            PictureSubject::Proposal(seq, _) => {
+                self.find_proposal(*seq).filter(|(_, it)| it.status.is_pending())
+            }
+            PictureSubject::Place(_) => None,
+        };
+        let view = pending.map(|(workflow, _)| workflow);
+        if self.is_waiting_for_studio(view)? {
             return Ok(DrawingStep::WaitsForStudio);
+        }
+        if view.is_none() {
+            // Unsynced file changes stay: they are in the place.
+            self.planner.drop_overlay_from(0, &self.executor);
         }
         let scene = &self.planner.scene;
         let kept = progress.gathering.take();
@@ -170,8 +181,7 @@ impl Engine {
             PendingStatus::Applied(ack) => required_blobs(&ack.inverse),
             _ => required_blobs(&pending.proposal.commands),
         })?;
-        // A pending proposal is shown on top of the proposals it was planned on, any other on the
-        // place itself.
+        // A pending proposal is shown on top of those of its task, any other on the place itself.
         let at =
             self.planner.overlay.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
         let dropped = self.planner.overlay.split_off(at);

@@ -86,9 +86,11 @@ impl Engine {
         self.planner.questions.call == Some(call)
     }
 
-    /// Prepares the place for planning: dispatches approved proposals and overlays pending ones.
-    /// Returns true if Studio has to apply or answer something first.
-    pub(crate) fn is_waiting_for_studio(&mut self) -> Result<bool, EngineError> {
+    /// Prepares the place for planning: dispatches approved proposals, and overlays the pending ones
+    /// of a task, by default of the one that was planned last. If the place has changed, those of
+    /// other tasks are tried before. Returns true if Studio has to apply or answer something first.
+    pub(crate) fn is_waiting_for_studio(&mut self, view: Option<Seq>) -> Result<bool, EngineError> {
+        let view = view.or(self.planner.view);
         loop {
             if let Some(studio) = self.studio() {
                 // Proposals that depend on one that is being applied are tried when that is done.
@@ -104,10 +106,19 @@ impl Engine {
                     return Ok(true);
                 }
             }
-            if self.planner.pending_overlay.is_empty() {
+            let mut changed = self.planner.changed_views.iter().copied();
+            let Some(next) = changed.find(|it| Some(*it) != view).or(view) else {
+                return Ok(false);
+            };
+            self.show_view(next);
+            if !self.planner.pending_overlay.is_empty() {
+                self.rebuild_overlay()?;
+                continue;
+            }
+            self.planner.changed_views.remove(&next);
+            if Some(next) == view {
                 return Ok(false);
             }
-            self.rebuild_overlay()?;
         }
     }
 
@@ -577,8 +588,7 @@ impl Engine {
             self.planner.questions.own_question = None;
             self.planner.end_questions();
             let result = tools::describe_answer(&self.planner.scene, answer).map(Plan::Answer);
-            let after = self.planner.overlay.iter().map(|(seq, _)| *seq).collect();
-            let planned = WorkflowInput::Planned { call, result, after };
+            let planned = WorkflowInput::Planned { call, result, after: Vec::new() };
             return match asker {
                 Some(workflow) => self.handle_input(workflow, planned).map(drop),
                 None => Ok(()),
@@ -620,37 +630,6 @@ impl Engine {
         };
         if let Some(live) = self.target.driver_mut().live_mut() {
             live.studio_mut().retain_proposals(is_due);
-        }
-    }
-
-    /// Applies the queued proposals to the overlay. If one does not fit, its workflow is replanned.
-    /// If facts are missing, they are requested, and the proposals stay queued.
-    fn rebuild_overlay(&mut self) -> Result<(), EngineError> {
-        let mut proposals = std::mem::take(&mut self.planner.pending_overlay);
-        proposals
-            .retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.should_overlay(it)));
-        self.load_proposal_blobs(&proposals)?;
-        let tried = self.planner.overlay.len();
-        let done = self.planner.overlay_proposals(&proposals, &self.executor);
-        let missing = self.planner.scene.take_missing();
-        let unfit = proposals.get(self.planner.overlay.len() - tried).copied();
-        if missing.is_empty() && done.is_ok() {
-            return Ok(());
-        }
-        self.planner.drop_overlay_from(tried, &self.executor);
-        self.planner.pending_overlay = proposals;
-        if !missing.is_empty() {
-            if let Some(live) = self.target.driver_mut().live_mut() {
-                live.studio_mut().request_missing(missing);
-            }
-            return Ok(());
-        }
-        match (done, unfit) {
-            (Err(refusal), Some(seq)) => {
-                let reason = format!("{refusal} It is replanned for the current state.");
-                self.replan_proposal(seq, reason)
-            }
-            (done, _) => Ok(done?),
         }
     }
 }

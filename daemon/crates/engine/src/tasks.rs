@@ -7,6 +7,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::Mode;
 use vector_core::planning_scene::PlanningScene;
+use vector_core::proposal::Footprint;
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow, WorkflowInput};
 use vector_ledger::{Ledger, WorkflowLease};
 
@@ -48,6 +49,8 @@ impl Engine {
     ) -> Result<Seq, EngineError> {
         let request = request.into();
         self.executor.load_conversation(request.follows)?;
+        // The proposals of other tasks are not part of the context.
+        self.planner.drop_overlay_from(0, &self.executor);
         let context = self.select_context(&request, &driver);
         let UserRequest { goal, attached, interaction, follows } = request;
         let started = Entry::Started {
@@ -94,9 +97,7 @@ impl Engine {
         self.restore_created_ids()?;
         self.requeue_overlay();
         self.refuse_begun_playtests(workflow)?;
-        for gone in self.executor.find_lost_dependencies(workflow)? {
-            self.handle_input(workflow, WorkflowInput::Lost(gone))?;
-        }
+        self.replan_missed(workflow)?;
         Ok(workflow)
     }
 
@@ -128,9 +129,9 @@ impl Engine {
         self.executor.find_proposal(proposal)
     }
 
-    /// Returns the undecided proposals, oldest first.
-    pub fn undecided_proposals(&self) -> Vec<Seq> {
-        let all = self.executor.all_proposals().into_iter();
+    /// Returns the undecided proposals of a workflow, oldest first.
+    pub fn undecided_proposals(&self, workflow: Seq) -> Vec<Seq> {
+        let all = self.workflow(workflow).into_iter().flat_map(Workflow::proposals);
         all.filter(|(_, it)| it.status == PendingStatus::Waiting).map(|(seq, _)| seq).collect()
     }
 
@@ -167,10 +168,11 @@ impl Engine {
         self.handle_for_proposal(seq, failed).map(drop)
     }
 
-    /// Withdraws the plan of a proposal, so that its call is planned again.
+    /// Withdraws the plan of a proposal, so that its call is planned again, and the plans of those
+    /// that depend on it.
     pub(crate) fn replan_proposal(&mut self, seq: Seq, reason: String) -> Result<(), EngineError> {
-        let moved = WorkflowInput::Moved { reason, not_done: Vec::new() };
-        self.handle_for_proposal(seq, moved).map(drop)
+        let replan = WorkflowInput::Replan { proposal: seq, reason };
+        self.handle_for_proposal(seq, replan).map(drop)
     }
 
     /// Applies new records of a finished task that another task follows.
@@ -207,18 +209,41 @@ impl Engine {
         }
     }
 
-    /// Withdraws, in the other workflows, the proposals that depend on one that is gone.
-    pub(crate) fn withdraw_dependents(&mut self, records: &[Record]) -> Result<(), EngineError> {
+    /// Withdraws the pending proposals of other tasks that touch what was applied, to plan them again.
+    pub(crate) fn replan_touched(&mut self, records: &[Record]) -> Result<(), EngineError> {
         for record in records {
-            let (Entry::Rejected { proposal, .. } | Entry::Withdrawn { proposal, .. }) =
-                record.entry
-            else {
+            let Entry::Applied { proposal: applied, .. } = record.entry else {
                 continue;
             };
-            for other in self.executor.other_workflows(record.workflow) {
-                self.handle_input(other, WorkflowInput::Lost(proposal))?;
+            let Some((_, pending)) = self.find_proposal(applied) else {
+                continue;
+            };
+            let footprint = Footprint::new(&pending.proposal);
+            let others = self.undispatched(|_| true).into_iter();
+            let others: Vec<Seq> = others
+                .filter(|seq| {
+                    self.find_proposal(*seq).is_some_and(|(of, it)| {
+                        of != record.workflow && !it.proposal.after.contains(&applied)
+                    })
+                })
+                .collect();
+            for seq in self.planner.find_touched(&footprint, &others, &self.executor) {
+                self.replan_proposal(seq, replan_reason(applied))?;
             }
         }
         Ok(())
     }
+
+    /// Withdraws the pending proposals of a resumed task that touch what was applied for other tasks
+    /// while this one was not active, to plan them again.
+    fn replan_missed(&mut self, workflow: Seq) -> Result<(), EngineError> {
+        for (seq, applied) in self.executor.find_missed_changes(workflow)? {
+            self.replan_proposal(seq, replan_reason(applied))?;
+        }
+        Ok(())
+    }
+}
+
+fn replan_reason(applied: Seq) -> String {
+    format!("Proposal {applied} was applied and touches this; it is replanned.")
 }

@@ -141,7 +141,7 @@ impl WorkflowRun {
         self.engine.place_file()
     }
 
-    /// Returns the scene, with all pending proposals applied to it.
+    /// Returns the scene, with the pending proposals.
     pub fn scene(&self) -> &PlanningScene {
         self.engine.scene()
     }

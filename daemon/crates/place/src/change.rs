@@ -59,6 +59,11 @@ impl Scene {
         self.journal.state()
     }
 
+    /// Returns the state that the scene had at the mark.
+    pub fn state_at(&self, mark: JournalMark) -> SceneState {
+        self.journal.state_at(mark.0)
+    }
+
     /// Makes all states of this scene differ from those of the scene that it replaces.
     pub fn follow_states(&mut self, replaced: &Self) {
         self.journal.follow(&replaced.journal);

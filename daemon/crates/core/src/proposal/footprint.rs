@@ -34,6 +34,8 @@ pub struct Footprint {
     /// All properties that it reads or writes, of whatever instance.
     properties: BTreeSet<String>,
     written_properties: BTreeSet<String>,
+    /// The names before and after of the instances that it renames.
+    written_names: BTreeSet<String>,
     /// The properties that it writes on instances that it does not list.
     broad_properties: BTreeSet<String>,
     written_structure: WrittenStructure,
@@ -63,6 +65,25 @@ impl Footprint {
         for read in &proposal.reads {
             footprint.add_read(read);
         }
+        for file in proposal.files.iter().flat_map(|it| &it.files).chain(&proposal.changed_files) {
+            footprint.writes.insert(hash_of(&Part::File(file)));
+        }
+        footprint
+    }
+
+    /// Returns the footprint of reading instances with all below them.
+    pub fn of_trees<'a>(roots: impl IntoIterator<Item = &'a InstancePath>) -> Self {
+        let mut footprint = Self::default();
+        for root in roots {
+            footprint.read_tree(root);
+        }
+        footprint
+    }
+
+    /// Returns the footprint of reading what a selector matches.
+    pub fn of_selector(selector: &str) -> Self {
+        let mut footprint = Self::default();
+        footprint.add_read(&PlanRead::Selector { selector: selector.to_owned() });
         footprint
     }
 
@@ -81,11 +102,14 @@ impl Footprint {
                 || intersects(&self.read_orders, &other.written_orders)
                 || !self.properties.is_disjoint(&other.broad_properties)
                 || !self.read_trees.is_empty() && !other.broad_properties.is_empty()
-                || self.selectors.iter().any(|it| other.written_structure.concerns(it))
-                || self
-                    .selectors
-                    .iter()
-                    .any(|it| !it.properties.is_disjoint(&other.written_properties)))
+                || self.selectors.iter().any(|it| other.concerns(it)))
+    }
+
+    /// Whether it can change what a selector matches.
+    fn concerns(&self, selector: &SelectorWatch) -> bool {
+        self.written_structure.concerns(selector)
+            || !selector.names.is_disjoint(&self.written_names)
+            || !selector.properties.is_disjoint(&self.written_properties)
     }
 
     fn add_command(&mut self, command: &Command) {
@@ -110,6 +134,7 @@ impl Footprint {
                 }
                 if let Some(Some(Value::String(name))) = props.get("Name") {
                     self.write_name(&target.path);
+                    self.written_names.extend([name.clone(), target.path.name().to_owned()]);
                     if let Some(parent) = target.path.parent() {
                         self.write_child(&parent, name);
                     }
@@ -118,6 +143,7 @@ impl Footprint {
             Command::SetMany { target, props, .. } => {
                 self.read_path(&target.path);
                 self.read_values(props);
+                self.written_structure.has_any_class |= props.contains_key("Name");
                 for property in props.keys() {
                     self.write_property(&target.path, property);
                     self.broad_properties.insert(property_group(property).to_owned());
@@ -258,6 +284,7 @@ enum Part<'a> {
     Child(Key, &'a str),
     Property(Key, &'a str),
     Memory,
+    File(&'a str),
 }
 
 fn hash_of(part: &Part<'_>) -> Key {

@@ -22,6 +22,11 @@ impl Workflow {
         self.driver.strip_prefix(AGENT)
     }
 
+    /// Returns the name of the agent, or else of the model, that makes the calls.
+    pub fn author(&self) -> &str {
+        self.agent_name().unwrap_or(&self.driver)
+    }
+
     /// Whether all calls of the agent are settled. False if the driver is not an agent.
     pub fn is_idle(&self) -> bool {
         let is_pending = self.proposals.values().any(|it| it.status.is_pending());

@@ -11,7 +11,7 @@ use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 
-use super::dependencies::{mark_stale, withdraw_later};
+use super::dependencies::{mark_stale, withdraw_for_replan, withdraw_later};
 use super::endings::{cancel_call, disconnect_agent, expire_pending, finish_workflow};
 use super::{
     CallStatus, LedgerState, ModelTrouble, PendingProposal, PendingStatus, Workflow, guards,
@@ -74,7 +74,7 @@ pub enum WorkflowInput {
     Planned {
         call: Seq,
         result: Result<Plan, Refusal>,
-        /// The pending proposals that it was planned on top of.
+        /// The pending proposals that the planned one depends on.
         after: Vec<Seq>,
     },
     /// An authorized approval of a proposal.
@@ -92,7 +92,7 @@ pub enum WorkflowInput {
     /// The user selected a part of a proposal, or edited it.
     Revise {
         proposal: Seq,
-        /// The proposal that replaces it.
+        /// The proposal that replaces it, with the pending proposals that it depends on.
         by: Box<Proposal>,
     },
     /// The target is about to replace the file.
@@ -124,6 +124,8 @@ pub enum WorkflowInput {
         /// the target are kept.
         not_done: Vec<Seq>,
     },
+    /// A proposal does not fit the place any more, and is planned again.
+    Replan { proposal: Seq, reason: String },
     /// The caller cancelled a call.
     Cancelled { call: Seq },
     /// The client that calls the tools has ended, or its connection broke.
@@ -133,8 +135,6 @@ pub enum WorkflowInput {
         /// The time limit, as text.
         after: String,
     },
-    /// A proposal of another workflow in the same place is gone. Other proposals may depend on it.
-    Lost(Seq),
     /// The task ends, even if calls are still pending.
     Finish { outcome: Finish },
 }
@@ -223,7 +223,9 @@ pub fn decide(
             Ok(proposals.into_iter().map(failed).collect())
         }
         WorkflowInput::Moved { reason, not_done } => Ok(mark_stale(workflow, &reason, &not_done)),
-        WorkflowInput::Lost(gone) => Ok(withdraw_later(workflow, gone)),
+        WorkflowInput::Replan { proposal, reason } => {
+            Ok(withdraw_for_replan(workflow, proposal, reason))
+        }
         WorkflowInput::Cancelled { call } => Ok(cancel_call(workflow, call)),
         WorkflowInput::Disconnected => Ok(disconnect_agent(workflow)),
         WorkflowInput::Expired { after } => Ok(expire_pending(workflow, &after)),
@@ -564,7 +566,6 @@ fn revise_proposal(
     if by.patch_id == pending.proposal.patch_id {
         return refuse!("Nothing was changed in proposal {old}.");
     }
-    by.after.clone_from(&pending.proposal.after);
     by.from = Some(old);
     by.reverts.clear();
     by.implicit_target.clone_from(&pending.proposal.implicit_target);

@@ -1,7 +1,7 @@
-//! Dependencies between proposals of several workflows in one place.
+//! Dependencies between proposals.
 //!
-//! A proposal is planned on top of the proposals that were pending at that time, whichever workflow
-//! they belong to. Those are decided first. If one of them is gone, the proposal is planned again.
+//! A proposal is planned on top of those of its workflow that were pending at that time. Those that
+//! it touches are decided first. If one of them is gone, the proposal is planned again.
 
 use std::collections::BTreeSet;
 
@@ -46,17 +46,33 @@ impl Workflow {
 /// Withdraws the open proposals that depend on one that is gone, to plan them again. Proposals that
 /// were sent to the target are kept: everything they depend on was settled before.
 pub(super) fn withdraw_later(workflow: &Workflow, gone: Seq) -> Vec<Entry> {
-    let stood = |later: &PendingProposal| {
-        let is_open = matches!(later.status, PendingStatus::Waiting | PendingStatus::Approved);
-        is_open && later.proposal.after.contains(&gone)
-    };
-    let later = workflow.proposals().filter(|(_, later)| stood(later));
+    let later = workflow
+        .proposals()
+        .filter(|(_, later)| is_open(later) && later.proposal.after.contains(&gone));
     let withdrawn = later.map(|(proposal, _)| Entry::Withdrawn {
         proposal,
         reason: format!("It was based on proposal {gone}, and is replanned without it."),
         replanned: true,
     });
     withdrawn.collect()
+}
+
+/// Withdraws an open proposal to plan it again, and those of its task that depend on it.
+pub(super) fn withdraw_for_replan(
+    workflow: &Workflow,
+    proposal: Seq,
+    reason: String,
+) -> Vec<Entry> {
+    if !workflow.proposal(proposal).is_some_and(is_open) {
+        return Vec::new();
+    }
+    let first = Entry::Withdrawn { proposal, reason, replanned: true };
+    std::iter::once(first).chain(withdraw_later(workflow, proposal)).collect()
+}
+
+/// Whether a proposal waits, or was not sent to the target.
+fn is_open(pending: &PendingProposal) -> bool {
+    matches!(pending.status, PendingStatus::Waiting | PendingStatus::Approved)
 }
 
 /// Withdraws all proposals that wait or were not applied, to plan them again, because the place has

@@ -161,8 +161,9 @@ pub enum WantedWork {
         tool: String,
         args: Json,
     },
-    /// Approve a proposal automatically by the mode.
-    ApproveByMode(Seq),
+    /// Approve by the mode one of these proposals, all of which the mode allows. If none can be, the
+    /// first waiting one is to be decided.
+    ApproveByMode(Vec<Seq>),
     /// Ask the user to decide on a proposal.
     Ask(Seq),
     /// The target has to perform these proposals in order, in one write.
@@ -518,17 +519,21 @@ impl Workflow {
                 let (tool, args) = (tool.clone(), args.clone());
                 return Some(WantedWork::Plan { call, tool, args });
             }
-            let waiting = self.proposals.iter().find(|(_, p)| p.status == PendingStatus::Waiting);
+            let waiting = self.first_waiting();
             // A file is written once for all proposals of a task. Studio applies each change
             // separately, and the calls of an agent are independent.
             let is_each = self.place.studio_place().is_some() || self.agent_name().is_some();
             let is_due = is_each && self.approved_proposals().next().is_some();
-            if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
-                let by_mode = policy::can_auto_approve(self.mode, &pending.proposal);
-                return Some(if by_mode {
-                    WantedWork::ApproveByMode(*seq)
+            if let Some(first) = waiting.filter(|_| !is_due) {
+                let allowed = self.proposals.iter().filter(|(_, it)| {
+                    it.status == PendingStatus::Waiting
+                        && policy::can_auto_approve(self.mode, &it.proposal)
+                });
+                let allowed: Vec<Seq> = allowed.map(|(seq, _)| *seq).collect();
+                return Some(if allowed.is_empty() {
+                    WantedWork::Ask(first)
                 } else {
-                    WantedWork::Ask(*seq)
+                    WantedWork::ApproveByMode(allowed)
                 });
             }
         }
@@ -547,6 +552,12 @@ impl Workflow {
         } else {
             Some(WantedWork::Reply)
         }
+    }
+
+    /// Returns the oldest proposal that waits for a decision.
+    pub fn first_waiting(&self) -> Option<Seq> {
+        let waiting = self.proposals.iter().find(|(_, it)| it.status == PendingStatus::Waiting);
+        waiting.map(|(seq, _)| *seq)
     }
 
     /// Returns the proposals that are approved and not applied yet, oldest first.

@@ -324,7 +324,7 @@ fn progress_marks_plan_steps_as_done() {
 fn replay_of_records_gives_the_same_state() {
     let mut run = Run::new(CALLS, Mode::Auto);
     let first = run.propose(proposal("a"), &[]);
-    assert_eq!(run.wants(), Some(WantedWork::ApproveByMode(first)));
+    assert_eq!(run.wants(), Some(WantedWork::ApproveByMode(vec![first])));
     run.approve(first, Approver::Mode, false).unwrap();
     run.propose(with_warning(WarningKind::Name), &[first]);
     let mut replay = LedgerState::default();
@@ -440,23 +440,25 @@ fn proposal_depending_on_another_workflows_is_decided_after_it() {
 }
 
 #[test]
-fn proposal_depending_on_another_workflows_is_planned_again() {
+fn replanned_proposal_takes_those_that_depend_on_it() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let first = run.propose(proposal("a"), &[]);
-    let second = Seq(102);
-    beside(&mut run, second, &[first]);
-    assert!(decide(&run.state, Seq(100), WorkflowInput::Lost(Seq(99))).unwrap().is_empty());
-    let lost = decide(&run.state, Seq(100), WorkflowInput::Lost(first)).unwrap();
-    let [Entry::Withdrawn { proposal, replanned: true, .. }] = &lost[..] else {
-        panic!("{lost:?}")
-    };
-    assert_eq!(*proposal, second);
-    // Proposals sent to the target are kept.
+    let on_top = run.propose(proposal("b"), &[first]);
+    let other = run.propose(proposal("c"), &[]);
+    run.approve(first, Approver::Person, false).unwrap();
+    let replan = |proposal| WorkflowInput::Replan { proposal, reason: "moved".to_owned() };
+    run.input(replan(first)).unwrap();
+    for gone in [first, on_top] {
+        assert!(matches!(run.status(gone), PendingStatus::Withdrawn(_)), "{gone}");
+    }
+    assert_eq!(run.status(other), PendingStatus::Waiting);
+    // One that was sent to the target is kept.
     let acks = serde_json::from_value(json!([{ "outcomes": [], "inverse": [] }])).unwrap();
-    let entry =
-        Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
-    run.state.apply_record(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
-    assert!(decide(&run.state, Seq(100), WorkflowInput::Lost(first)).unwrap().is_empty());
+    run.approve(other, Approver::Person, false).unwrap();
+    let (proposals, file) = (vec![other], String::new());
+    run.input(WorkflowInput::Applying { proposals, file, before: None, acks }).unwrap();
+    run.input(replan(other)).unwrap();
+    assert!(matches!(run.status(other), PendingStatus::Applying(_)));
 }
 
 #[test]

@@ -376,7 +376,7 @@ pub(crate) trait LiveDriver: TargetDriver {
         Vec::new()
     }
 
-    /// Returns which of these proposals the files of a changed project no longer fit.
+    /// Returns which of these proposals of one task the files of a changed project no longer fit.
     fn find_unfit(
         &mut self,
         _changed: &ChangedProject,

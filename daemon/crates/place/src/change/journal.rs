@@ -106,7 +106,13 @@ impl EditJournal {
     }
 
     pub(super) fn state(&self) -> SceneState {
-        self.states.last().copied().unwrap_or(self.start)
+        self.state_at(self.states.len())
+    }
+
+    /// Returns the state after so many steps.
+    pub(super) fn state_at(&self, steps: usize) -> SceneState {
+        let last = steps.checked_sub(1).and_then(|at| self.states.get(at));
+        last.copied().unwrap_or(self.start)
     }
 
     /// Makes all states differ from those of a journal that this one replaces.

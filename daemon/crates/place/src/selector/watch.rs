@@ -14,8 +14,10 @@ pub struct SelectorWatch {
     pub classes: Option<BTreeSet<String>>,
     /// Whether it matters where an instance is.
     pub has_steps: bool,
-    /// The properties that matter, as named by [`reflection::property_group`]. `Name` and `Tags` are
-    /// among them, and attributes with an `@`.
+    /// The names that matter: a renaming does if the old or the new name is among them.
+    pub names: BTreeSet<String>,
+    /// The properties that matter, as named by [`reflection::property_group`]. `Tags` is among them,
+    /// and attributes with an `@`.
     pub properties: BTreeSet<String>,
 }
 
@@ -45,7 +47,7 @@ fn add_list(watch: &mut SelectorWatch, any_of: &[ComplexSelector]) {
             for test in &step.tests {
                 match test {
                     SelectorTest::Class { name, .. } => class = Some(name),
-                    SelectorTest::Name(_) => add_property(watch, "Name"),
+                    SelectorTest::Name(name) => _ = watch.names.insert(name.clone()),
                     SelectorTest::Tag(_) => add_property(watch, "Tags"),
                     SelectorTest::HasAttribute(key) | SelectorTest::Attribute(key, _) => {
                         watch.properties.insert(format!("@{key}"));
@@ -106,8 +108,9 @@ mod tests {
         let all = watch(
             "Part.Door[$open = 3]#Wall[BrickColor = \"Bright red\"]:not([Position = \"0, 0, 0\"])",
         );
-        let names = ["@open", "Name", "Tags"].map(str::to_owned);
-        assert!(names.iter().all(|it| all.properties.contains(it)), "{all:?}");
+        assert!(["@open", "Tags"].iter().all(|it| all.properties.contains(*it)), "{all:?}");
+        assert_eq!(all.names, BTreeSet::from(["Wall".to_owned()]));
+        assert!(watch("[Name = \"Wall\"]").properties.contains("Name"));
         for same in ["Color", "BrickColor", "CFrame"] {
             assert!(all.properties.contains(reflection::property_group(same)), "{same}: {all:?}");
         }

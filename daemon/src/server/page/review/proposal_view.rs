@@ -49,7 +49,7 @@ pub(super) fn proposal_view(
                 h1 #proposal-title { (safe_line(&proposal.title)) }
                 p { span.class { (format::class_name(proposal.class)) } " " (reason_view(proposal)) }
                 (outcome_view(view))
-                (remarks_view(proposal, replaced))
+                (remarks_view(view, replaced))
             }
             (check_view(proposal))
             (warnings_view(proposal))
@@ -111,7 +111,8 @@ pub(super) fn proposal_link(of: Seq) -> Markup {
 }
 
 /// Renders remarks that may matter for the decision.
-fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
+fn remarks_view(view: &ProposalView, replaced: &[Seq]) -> Markup {
+    let proposal = &view.proposal;
     html! {
         ul.remarks {
             @if let Some(intent) = &proposal.implicit_target { li { (safe_line(&intent.describe())) } }
@@ -121,6 +122,16 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
                     "It depends on earlier proposals: "
                     @for (at, before) in proposal.after.iter().take(NAMED).enumerate() { @if at > 0 { ", " } (proposal_link(*before)) }
                     @if proposal.after.len() > NAMED { " and " (proposal.after.len() - NAMED) " more" }
+                }
+            }
+            @if !view.touched_by.is_empty() {
+                li {
+                    "Other tasks concern the same: "
+                    @for (at, it) in view.touched_by.iter().take(NAMED).enumerate() {
+                        @if at > 0 { ", " } (proposal_link(it.seq)) " by " (safe_line(&it.author)) " (" (safe_line(&it.title)) ")"
+                    }
+                    @if view.touched_by.len() > NAMED { " and " (view.touched_by.len() - NAMED) " more" }
+                    ". When one is applied, the rest is replanned."
                 }
             }
             @if let Some(before) = replaced.first() {
