@@ -4,6 +4,7 @@
 mod bytes;
 mod memory;
 mod moved;
+mod orders;
 mod recover;
 mod untouched;
 mod way_back;

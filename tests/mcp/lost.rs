@@ -227,13 +227,16 @@ fn pending_call_is_listed_after_many_reads() {
 fn pending_call_keeps_its_arguments_after_many_reads() {
     let bench = Bench::new();
     let first = bench.call("first", "create_instance", red("First"), json!({})).ok();
-    let second = bench.call("second", "create_instance", red("Second"), json!({})).ok();
+    // It has the name of the first, and is planned on top of it.
+    let mut model = red("First");
+    model["className"] = "Model".into();
+    let second = bench.call("second", "create_instance", model, json!({})).ok();
+    assert_eq!(second["outcome"]["state"], "pending", "{second}");
     for id in 0..80 {
         bench
             .call(&id.to_string(), "list_children", json!({ "parentPath": "game" }), json!({}))
             .ok();
     }
-    // The second was planned on top of the first, and is replanned without it.
     let person = bench.person();
     let no = person.waiting();
     assert_eq!(no["seq"], first["outcome"]["proposal"]);

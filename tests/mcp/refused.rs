@@ -68,7 +68,7 @@ fn listing_resources_is_not_recorded_as_a_call() {
 }
 
 #[test]
-fn refusal_names_the_pending_proposal_in_the_way() {
+fn answer_and_refusal_name_the_pending_proposal_in_the_way() {
     let home = Home::new();
     let place = place(&home);
     let _daemon = Daemon::of_place(binary::vector(), home.path(), &place);
@@ -81,21 +81,21 @@ fn refusal_names_the_pending_proposal_in_the_way() {
     assert_eq!(first.answer(delete)["structuredContent"]["status"], "pending");
     let number = person.waiting()["seq"].clone();
     let mut second = StdioClient::start(&home, &place, 1);
+    // Another client sees the place as it is, and learns of the proposal.
     for (tool, args) in [
         ("read_script", json!({ "path": "game.ReplicatedStorage.Config" })),
-        (
-            "rename_instance",
-            json!({ "path": "game.ReplicatedStorage.Config", "newName": "Settings" }),
-        ),
         ("list_children", json!({ "parentPath": "game.ReplicatedStorage.Config" })),
     ] {
-        let text = refused(&mut second, tool, &args);
+        let call = second.call(tool, &args);
         let says = format!("Proposal {number} by a client, pending, deletes it.");
-        assert!(text.contains("has no child named") && text.ends_with(&says), "{tool}: {text}");
+        let answer = second.answer(call);
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("\"pendingOfOthers\":[\"{says}\"]")), "{answer}");
     }
     let text =
         refused(&mut first, "read_script", &json!({ "path": "game.ReplicatedStorage.Config" }));
-    assert!(text.contains(&format!("Proposal {number} by you, pending")), "{text}");
+    let says = format!("Proposal {number} by you, pending, deletes it.");
+    assert!(text.contains("has no child named") && text.ends_with(&says), "{text}");
     let text = refused(&mut second, "read_script", &json!({ "path": "game.Workspace.Nobody" }));
     assert!(!text.contains("Proposal"), "{text}");
 }

@@ -1,17 +1,17 @@
 //! Proposals that are replanned while the user views them: the page follows to the successor, and
 //! what was left out stays left out.
 
-use super::decided::{FIRST, LAST, current, edits};
+use super::decided::{FIRST, LAST, SCRIPT, current, edits};
 use super::*;
 
 /// The keys of the ticked parts.
 const TICKED: &str =
     "[...document.querySelectorAll('#one input[data-part]:checked')].map(it => it.dataset.part)";
 
-/// Proposes a part, and an edit of a script on top of it.
+/// Proposes an edit of a script, and others of the same script on top of it.
 fn one_behind_the_other(bench: &mut Bench) -> [u64; 2] {
-    let part = json!({ "className": "Part", "parentPath": "game.Workspace" });
-    let first = bench.propose("create_instance", &part);
+    let edit = json!({ "path": SCRIPT, "search": "Config.KillDamage", "replace": "100" });
+    let first = bench.propose("replace_text", &edit);
     [first, bench.propose("replace_text", &edits())]
 }
 

@@ -12,6 +12,7 @@ use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 
+use super::agent::{Agent, answered};
 use super::{Desk, click, eval, has, load, shows, studio, until, until_shown, until_there};
 
 const REQUEST: &str = "set Transparency = 0.5 on game.Workspace.Wall";
@@ -315,9 +316,14 @@ fn proposal_inside_a_created_instance_outlives_restarts() {
         let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
         let is_there =
             |studio: &Studio, path: &str| eval(studio, &format!("return {path} ~= nil")) == true;
-        super::ask(&studio, "create a Folder named Camp in game.Workspace");
-        until_there(&studio, "Approve");
-        super::ask(&studio, "create a Part named Tent in game.Workspace.Camp");
+        let agent = Agent::at(port, home.path());
+        for [parent, class, name] in
+            [["game.Workspace", "Folder", "Camp"], ["game.Workspace.Camp", "Part", "Tent"]]
+        {
+            let args =
+                json!({ "parentPath": parent, "className": class, "props": { "Name": name } });
+            answered(&studio, &agent.calls(name, "create_instance", args));
+        }
         until(&studio, "both cards", |studio| cards(studio) == 2);
         studio.trigger_action("VectorApprove").unwrap();
         until(&studio, "the folder", |studio| {

@@ -1,10 +1,23 @@
 //! The main workflow in both signal modes: pair, request, review, approve, undo, redo.
 
+use serde_json::{Value as Json, json};
 use studio_sim::{Signals, Studio};
 
+use super::agent::{Agent, answered};
 use super::{Desk, ask, click, eval, until, until_shown, until_there};
 
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
+
+/// Makes two calls of one agent, and waits for their proposals.
+fn propose_both(desk: &Desk, agent: &Agent, calls: [(&str, Json); 2]) -> [Json; 2] {
+    let mut id = 0;
+    calls.map(|(tool, args)| {
+        id += 1;
+        let call = answered(&desk.studio, &agent.calls(&id.to_string(), tool, args));
+        assert_eq!(call["outcome"]["state"], "pending", "{call}");
+        call
+    })
+}
 
 #[test]
 fn request_becomes_one_undo_step() {
@@ -69,10 +82,20 @@ fn two_pending_requests_are_separate_undo_steps() {
         let before = studio.snapshot();
         // One of the two cards may be out of view.
         let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
-        desk.propose("rename game.Workspace.Wall to Tower");
-        ask(studio, "set Transparency = 0.5 on game.Workspace.Tower");
+        let agent = Agent::of(&desk);
+        let calls = propose_both(
+            &desk,
+            &agent,
+            [
+                ("rename_instance", json!({ "path": "game.Workspace.Wall", "newName": "Tower" })),
+                (
+                    "set_properties",
+                    json!({ "path": "game.Workspace.Tower", "props": { "Transparency": 0.5 } }),
+                ),
+            ],
+        );
         until(studio, "both cards", |studio| cards(studio) == 2);
-        // The second may be planned only on top of the first, so the first is approved first.
+        // The second is planned on top of the first, so the first is approved first.
         studio.trigger_action("VectorApprove").unwrap();
         until(studio, "renamed", |studio| {
             eval(studio, "return workspace:FindFirstChild('Tower') ~= nil") == true
@@ -83,7 +106,10 @@ fn two_pending_requests_are_separate_undo_steps() {
         until(studio, "applied", |studio| {
             eval(studio, "return workspace.Tower.Transparency") == 0.5
         });
-        until(studio, "nothing at work", |studio| !super::has(studio, "Stop"));
+        for call in &calls {
+            let became = answered(studio, &agent.became(call));
+            assert_eq!(became["outcome"]["state"], "done", "{became}");
+        }
         assert!(studio.undo() && studio.undo());
         assert_eq!(studio.snapshot(), before, "each was a step of its own");
     }
@@ -96,8 +122,16 @@ fn proposal_inside_a_created_instance_is_applied_as_approved() {
         let studio = &desk.studio;
         let before = studio.snapshot();
         let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
-        desk.propose("create a Folder named Camp in game.Workspace");
-        ask(studio, "create a Part named Tent in game.Workspace.Camp");
+        let create = |parent: &str, class: &str, name: &str| json!({ "parentPath": parent, "className": class, "props": { "Name": name } });
+        let agent = Agent::of(&desk);
+        let calls = propose_both(
+            &desk,
+            &agent,
+            [
+                ("create_instance", create("game.Workspace", "Folder", "Camp")),
+                ("create_instance", create("game.Workspace.Camp", "Part", "Tent")),
+            ],
+        );
         until(studio, "both cards", |studio| cards(studio) == 2);
         let is_there =
             |studio: &Studio, path: &str| eval(studio, &format!("return {path} ~= nil")) == true;
@@ -112,7 +146,10 @@ fn proposal_inside_a_created_instance_is_applied_as_approved() {
             assert_eq!(cards(studio), 0, "it is not planned again");
             is_there(studio, "workspace.Camp:FindFirstChild('Tent')")
         });
-        until(studio, "nothing at work", |studio| !super::has(studio, "Stop"));
+        for call in &calls {
+            let became = answered(studio, &agent.became(call));
+            assert_eq!(became["outcome"]["state"], "done", "{became}");
+        }
         assert!(studio.undo() && studio.undo());
         assert_eq!(studio.snapshot(), before, "each was a step of its own");
     }
@@ -175,7 +212,7 @@ fn reloaded_plugin_shows_all_pending_proposals() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
     desk.propose("rename game.Workspace.Wall to Tower");
-    ask(studio, "set Transparency = 0.5 on game.Workspace.Tower");
+    ask(studio, "rename game.ServerScriptService.Main to Start");
     let cards = |studio: &Studio| studio.gui().iter().filter(|it| it.name == "Approve").count();
     until(studio, "both cards", |studio| cards(studio) == 2);
     studio.unload_plugin();

@@ -79,10 +79,8 @@ enum ProposalKind {
 enum ProposalRelation {
     /// It is planned on top of the first.
     Built,
-    /// It is independent, and decided later, as the engine demands.
-    Ordered,
-    /// It is independent, and the user decides in any order.
-    Unordered,
+    /// It touches nothing that the first does, and the user decides in any order.
+    Beside,
 }
 
 /// A scenario: two proposals, and what can go wrong.
@@ -213,14 +211,14 @@ const CASE: ModelCase = ModelCase {
     mistake: None,
 };
 const MIXED: ModelCase = ModelCase { kinds: [Write, Create], mishaps: 1, ..CASE };
-/// The model allows any order here: nothing may depend on the order that the engine asks for.
+/// They are decided in any order.
 const FREE: ModelCase =
-    ModelCase { kinds: [Write, Write], relation: ProposalRelation::Unordered, mishaps: 1, ..CASE };
+    ModelCase { kinds: [Write, Write], relation: ProposalRelation::Beside, mishaps: 1, ..CASE };
 /// One is already applied, so that more can go wrong with the other.
 const ALONE: ModelCase = ModelCase { kinds: [Create, Write], ledger: [Applied, Waiting], ..CASE };
 const LOADED_AGAIN: ModelCase = ModelCase {
     kinds: [Create, Create],
-    relation: ProposalRelation::Ordered,
+    relation: ProposalRelation::Beside,
     is_new: true,
     ..ALONE
 };

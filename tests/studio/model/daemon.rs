@@ -85,6 +85,17 @@ impl ModelCase {
         s.daemon.trial = [OverlayTrial::Off; 2];
     }
 
+    /// `WorkflowInput::Replan`: withdraws a proposal and the one on top of it.
+    fn replan(&self, s: &mut ModelState, gone: usize) {
+        for p in BOTH {
+            let is_on_top = gone == 0 && p == 1 && self.is_built();
+            if (p == gone || is_on_top) && matches!(s.ledger[p], Waiting | Approved) {
+                s.ledger[p] = Withdrawn;
+            }
+        }
+        Self::requeue_waiting(s);
+    }
+
     fn requeue_waiting(s: &mut ModelState) {
         let trial = |p: usize| {
             if s.ledger[p] == Waiting { OverlayTrial::Untried } else { OverlayTrial::Off }
@@ -105,7 +116,7 @@ impl ModelCase {
                     s.daemon.trial[p] = OverlayTrial::Off;
                 }
                 OverlayTrial::Untried if !self.fits_mirror(s, place, p) => {
-                    self.withdraw_stale(s, None);
+                    self.replan(s, p);
                     return RunRound::Replan;
                 }
                 OverlayTrial::Untried => {
@@ -272,14 +283,16 @@ impl ModelCase {
     }
 
     /// The user rejects a proposal, and the undecided one on top of it is replanned.
-    pub(super) fn reject(s: &mut ModelState, p: usize) {
+    pub(super) fn reject(&self, s: &mut ModelState, p: usize) {
         s.ledger[p] = Rejected;
         s.daemon.is_busy = true;
-        if p == 0 && matches!(s.ledger[1], Waiting | Approved) {
+        if p == 0 && self.is_built() && matches!(s.ledger[1], Waiting | Approved) {
             s.ledger[1] = Withdrawn;
         }
-        let trial = |p: usize| {
-            if s.ledger[p] == Waiting { s.daemon.trial[p] } else { OverlayTrial::Off }
+        let trial = |it: usize| match s.ledger[it] {
+            Waiting if p < it => requeue_trial(s.daemon.trial[it]),
+            Waiting => s.daemon.trial[it],
+            _ => OverlayTrial::Off,
         };
         s.daemon.trial = BOTH.map(trial);
     }

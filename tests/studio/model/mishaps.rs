@@ -6,7 +6,7 @@ use super::state::{
     AddStep, BOTH, DaemonEvent, LOADED, LateRequest, ModelState, PluginState, PollLine,
     PostRequest, PostSlot, STOPPED, WorkMemory, WorkStage,
 };
-use super::{ModelCase, ProposalKind, ProposalRelation};
+use super::{ModelCase, ProposalKind};
 
 impl ModelCase {
     fn add_late(s: &mut ModelState, late: LateRequest) {
@@ -50,9 +50,9 @@ impl ModelCase {
         }
         for p in BOTH.into_iter().filter(|p| from.ledger[*p] == Waiting) {
             let mut s = *from;
-            Self::reject(&mut s, p);
+            self.reject(&mut s, p);
             add(Daemon(DaemonEvent::Reject(p)), p + 1, s);
-            if p == 1 && self.relation != ProposalRelation::Unordered && from.ledger[0] == Waiting {
+            if p == 1 && self.is_built() && from.ledger[0] == Waiting {
                 continue;
             }
             let mut s = *from;
