@@ -285,3 +285,22 @@ fn daemon_stops_while_a_client_holds_its_stream() {
     }
     assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
 }
+
+#[test]
+fn equal_call_is_not_proposed_again_when_the_first_is_rejected() {
+    let bench = Bench::new();
+    let [first, second] = ["first", "second"].map(|id| {
+        let call = bench.call(id, "create_instance", red("First"), json!({})).ok();
+        assert_eq!(call["outcome"]["state"], "pending", "{id}: {call}");
+        call
+    });
+    let person = bench.person();
+    let no = person.waiting();
+    assert_eq!(no["seq"], first["outcome"]["proposal"]);
+    person.decide(&no, &json!({ "say": "reject" })).ok();
+    let path = format!("/api/proposals/{}", second["outcome"]["proposal"]);
+    let gone = person.call("GET", &path, &Json::Null).ok();
+    assert_eq!((&gone["status"], &gone["successor"]), (&json!("withdrawn"), &Json::Null));
+    let why = format!("This is the same as proposal {}, which the person rejected.", no["seq"]);
+    assert!(gone["reason"].as_str().unwrap().contains(&why), "{gone}");
+}
