@@ -12,6 +12,7 @@ pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
 pub use crate::interaction_mode::InteractionMode;
 use crate::playtest::{Permission, PermissionAnswer, StudioOutput};
 use crate::proposal::{Ack, Conflict, Mode, Proposal};
+use crate::rule::TaskRule;
 
 /// A position in the ledger, from 1. It identifies the workflow, call or proposal whose entry it
 /// is.
@@ -231,6 +232,22 @@ pub enum Entry {
         patch_id: Fingerprint,
         /// The source of the approval.
         by: Approver,
+        /// The rule of the task that allowed it, by the position of its `rule_added` entry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<Seq>,
+    },
+    /// A person allowed something for the rest of the task. The entry's position identifies the rule.
+    RuleAdded {
+        /// What is allowed.
+        rule: TaskRule,
+        /// The proposal that the person approved together with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proposal: Option<Seq>,
+    },
+    /// A person revoked a rule of the task.
+    RuleRevoked {
+        /// The position of its `rule_added` entry.
+        rule: Seq,
     },
     /// A person rejected a proposal, or replaced it with a part of it.
     Rejected {
@@ -677,6 +694,8 @@ pub enum Approver {
     PersonForAll,
     /// The mode that a person chose.
     Mode,
+    /// A rule of the task, which a person added.
+    Rule,
     /// The option `--yes` on the command line.
     Yes,
 }

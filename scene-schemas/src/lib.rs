@@ -17,6 +17,7 @@ pub mod path;
 pub mod playtest;
 pub mod proposal;
 pub mod refusal;
+pub mod rule;
 pub mod text;
 pub mod value;
 

@@ -81,6 +81,8 @@ pub enum WarningKind {
     FilesStay,
     /// A file that another tool generates and will overwrite. Needs a second confirmation.
     Generated,
+    /// The proposal changes or deletes a large part of the place.
+    LargeChange,
 }
 
 impl WarningKind {

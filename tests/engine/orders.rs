@@ -3,6 +3,7 @@
 
 use random_draws::{RandomDraws, check_seeds};
 use scene_schemas::entry::Entry;
+use vector_core::rule;
 use vector_core::workflow::Workflow;
 use vector_engine::Engine;
 
@@ -107,6 +108,32 @@ impl Agents {
         all.filter(|seq| self.engine.blocking_proposal(*seq).is_none()).collect()
     }
 
+    /// Decides a proposal, now and then together with a rule.
+    fn decide_randomly(&mut self, proposal: Seq, draws: &mut RandomDraws) {
+        let (workflow, pending) = self.engine.find_proposal(proposal).unwrap();
+        let offered = rule::offered_rules(&pending.proposal);
+        assert!(offered.iter().all(|it| rule::allows(it, &pending.proposal)), "{offered:?}");
+        match draws.below(20) {
+            0..14 => self.decide(proposal, true),
+            14 if !offered.is_empty() => {
+                let rule = draws.pick(&(0..offered.len()).collect::<Vec<_>>());
+                let rule = Some(offered[rule].clone());
+                let by = Approver::Person;
+                self.engine.approve_with_rule(proposal, by, true, rule).unwrap();
+                self.settle();
+            }
+            15 => {
+                let rules = self.engine.workflow(workflow).unwrap().active_rules();
+                let first = rules.map(|(seq, ..)| seq).next();
+                if let Some(rule) = first {
+                    let revoke = WorkflowInput::RevokeRule { rule };
+                    self.engine.handle_input(workflow, revoke).unwrap();
+                }
+            }
+            _ => self.decide(proposal, false),
+        }
+    }
+
     fn decide(&mut self, proposal: Seq, is_approved: bool) {
         if is_approved {
             self.engine.approve(proposal, Approver::Person, true).unwrap();
@@ -145,7 +172,7 @@ fn decisions_in_any_order_give_what_a_serial_order_gives() {
         for _ in 0..24 {
             let waiting = agents.waiting();
             if !waiting.is_empty() && draws.below(2) == 0 {
-                agents.decide(draws.pick(&waiting), draws.below(4) > 0);
+                agents.decide_randomly(draws.pick(&waiting), draws);
             } else {
                 agents.call(draws.below(3), random_call(draws));
             }
@@ -155,7 +182,7 @@ fn decisions_in_any_order_give_what_a_serial_order_gives() {
             if waiting.is_empty() {
                 break;
             }
-            agents.decide(draws.pick(&waiting), draws.below(4) > 0);
+            agents.decide_randomly(draws.pick(&waiting), draws);
         }
         let calls = agents.applied_calls(&bench);
         let expected = Bench::new();

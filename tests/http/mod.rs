@@ -28,6 +28,7 @@ mod remembered;
 mod reverted;
 mod reviewed;
 mod routes;
+mod rules;
 mod scripts;
 mod together;
 

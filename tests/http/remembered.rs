@@ -152,7 +152,7 @@ fn killed(is_written: bool) {
     };
     let patch_id = serde_json::from_value(shown["proposal"]["patch_id"].clone()).unwrap();
     let entries = vec![
-        Entry::Approved { proposal, patch_id, by: Approver::Person },
+        Entry::Approved { proposal, patch_id, by: Approver::Person, rule: None },
         Entry::Applying {
             proposals: vec![proposal],
             file: file.display().to_string(),

@@ -72,6 +72,7 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         warnings: Vec::new(),
         runs: None,
         notes: Vec::new(),
+        rules: Vec::new(),
         preview: Preview { rows: (0..shown).map(row).collect(), ..Preview::default() },
         more: rows - shown,
         parts: rows,
@@ -93,6 +94,7 @@ fn workflow(seq: Seq) -> WorkflowView {
         outcome: None,
         plan: Vec::new(),
         proposals: Vec::new(),
+        rules: Vec::new(),
     }
 }
 
@@ -387,6 +389,22 @@ fn of_permissions() -> Vec<Case> {
     ]
 }
 
+/// The cases of rules, of which the first is played as the event at `added`.
+fn of_rules(added: Seq) -> Vec<Case> {
+    vec![
+        (
+            Event::RuleAdded { text: text("additions within game.Workspace.Farm") },
+            &[
+                "Additions within game.Workspace.Farm",
+                "Revoke",
+                "You allowed additions within game.Workspace.Farm",
+            ],
+            &[],
+        ),
+        (Event::RuleRevoked { rule: added }, &["You revoked what you had allowed."], &["Revoke"]),
+    ]
+}
+
 fn of_errors() -> Vec<Case> {
     vec![
         (
@@ -438,6 +456,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all.extend(of_proposals());
     all.extend(of_the_model());
     all.extend(of_permissions());
+    all.extend(of_rules(Seq(all.len() as u64 + 1)));
     all.extend(of_errors());
     all.push((
         Event::ClientDisconnected { client: text("claude-code") },

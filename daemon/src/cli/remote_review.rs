@@ -75,7 +75,8 @@ impl RemoteReview<'_> {
             return Ok(CardOutcome::Elsewhere);
         }
         if self.yes && (!view.needs_twice || self.force) {
-            let done = self.send_decision(view, Decision::Approve { twice: view.needs_twice })?;
+            let done = self
+                .send_decision(view, Decision::Approve { twice: view.needs_twice, rule: None })?;
             // Asking again would give the same result.
             return Ok(done.unwrap_or(CardOutcome::Left));
         }
@@ -126,7 +127,7 @@ impl RemoteReview<'_> {
         if view.needs_twice && !confirm_twice(view.seq, self.terminal)? {
             return Ok(None);
         }
-        self.send_decision(view, Decision::Approve { twice: view.needs_twice })
+        self.send_decision(view, Decision::Approve { twice: view.needs_twice, rule: None })
     }
 
     fn reject_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {

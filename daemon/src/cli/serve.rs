@@ -82,7 +82,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .context("the threads for the server cannot be started")?;
     // Settings that cannot be read are reported when a model is requested.
     let config = config::load_config(home, None, &|name| std::env::var(name).ok());
-    let pending = config.map(|(_, config)| config).unwrap_or_default().pending_limit;
+    let config = config.map(|(_, config)| config).unwrap_or_default();
     runtime.block_on(async {
         let listener = bind_port(args.port).await?;
         let port = listener.local_addr()?.port();
@@ -98,7 +98,8 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             .with_context(|| format!("{} cannot be read", home.display()))?;
         let mut daemon = daemon
             .with_models(Arc::new(HomeModelSelector::new(home)))
-            .with_pending_limit(pending)
+            .with_pending_limit(config.pending_limit)
+            .with_large_change(config.large_change)
             .with_run(run);
         for place in &args.place {
             daemon.open_place(place)?;

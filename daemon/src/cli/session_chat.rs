@@ -180,6 +180,8 @@ impl SessionChat<'_> {
             Event::Asked { .. }
             | Event::AskedMore { .. }
             | Event::PermissionDecided { .. }
+            | Event::RuleAdded { .. }
+            | Event::RuleRevoked { .. }
             | Event::AssistantStart { .. }
             | Event::Thinking { .. }
             | Event::ToolValid { .. }

@@ -208,6 +208,13 @@ impl DaemonActor {
         self
     }
 
+    /// Sets the share of a place, in percent, from which a proposal warns of a large change.
+    #[must_use]
+    pub fn with_large_change(self, percent: u32) -> Self {
+        self.active_settings.set_large_change(percent);
+        self
+    }
+
     /// Publishes the events of the latest records in the event hub.
     fn replay_events(&self) {
         let Ok(head) = self.ledger.last_seq() else {

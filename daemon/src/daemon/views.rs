@@ -1,14 +1,16 @@
 //! Views of workflows and proposals, read from the ledger, and common failures.
 
 use scene_schemas::api::{
-    Failure, FailureKind, Hello, PROTOCOL, ProposalCard, ProposalView, SessionId, WorkflowState,
-    WorkflowView,
+    ActiveRule, Failure, FailureKind, Hello, OfferedRule, PROTOCOL, ProposalCard, ProposalView,
+    SessionId, WorkflowState, WorkflowView,
 };
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
 use scene_schemas::proposal::ImplicitTarget;
+use scene_schemas::rule::TaskRule;
 use vector_core::policy;
 use vector_core::proposal::{ProposalUnit, cut_preview, list_units};
-use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
+use vector_core::rule;
+use vector_core::workflow::{LedgerState, PendingProposal, PendingStatus, Workflow};
 use vector_engine::workflow_state;
 use vector_ledger::{Ledger, LedgerError};
 
@@ -111,6 +113,13 @@ pub(super) fn workflow_view(
         outcome: workflow.finished,
         plan: workflow.plan.clone(),
         proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
+        rules: workflow
+            .active_rules()
+            .map(|(seq, rule, approved)| {
+                let approved = u32::try_from(approved).unwrap_or(u32::MAX);
+                ActiveRule { seq, text: rule.describe(), approved }
+            })
+            .collect(),
     })
 }
 
@@ -152,6 +161,8 @@ pub(super) fn proposal_view(
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
         has_geometry: vector_render::has_geometry(&pending.proposal.preview),
         touched_by: Vec::new(),
+        rules: offered_rules(pending),
+        allowed_by: workflow.approving_rule(seq).map(TaskRule::describe),
         proposal: pending.proposal.clone(),
     })
 }
@@ -177,11 +188,21 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         warnings: proposal.warnings.clone(),
         runs: proposal.runs.clone(),
         notes: target.into_iter().chain(proposal.describe_files()).collect(),
+        rules: offered_rules(pending),
         preview: cut.preview,
         more: cut.more,
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
         edited,
     })
+}
+
+/// Returns the rules that are offered with a pending proposal.
+fn offered_rules(pending: &PendingProposal) -> Vec<OfferedRule> {
+    if pending.status != PendingStatus::Waiting {
+        return Vec::new();
+    }
+    let offered = rule::offered_rules(&pending.proposal).into_iter();
+    offered.map(|rule| OfferedRule { text: rule.describe(), rule }).collect()
 }
 
 fn edited_script(unit: &ProposalUnit) -> Option<u32> {

@@ -93,6 +93,8 @@ impl OutcomeFacts {
                 answer: PermissionAnswer::Once | PermissionAnswer::Task,
                 ..
             }
+            | Entry::RuleAdded { .. }
+            | Entry::RuleRevoked { .. }
             | Entry::Planned { .. } => {}
         }
     }

@@ -183,6 +183,8 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::Questioned { .. } => "questioned",
         Entry::PermissionRequested { .. } => "permission_requested",
         Entry::PermissionDecided { .. } => "permission_decided",
+        Entry::RuleAdded { .. } => "rule_added",
+        Entry::RuleRevoked { .. } => "rule_revoked",
         Entry::Answered { .. } => "answered",
         Entry::Refused { .. } => "refused",
         Entry::Planned { .. } => "planned",
@@ -247,6 +249,8 @@ fn row_subject(record: &Record) -> RowSubject {
         | Entry::Notified { .. }
         | Entry::Summarised { .. }
         | Entry::Said { .. }
+        | Entry::RuleAdded { .. }
+        | Entry::RuleRevoked { .. }
         | Entry::Finished { .. } => RowSubject::Nothing,
     }
 }
@@ -269,6 +273,8 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         | Entry::Redone { remaining: text, .. } => text.as_deref().unwrap_or_default().into(),
         Entry::PermissionRequested { permission, .. } => permission.question().into(),
         Entry::PermissionDecided { answer, .. } => answer.label().into(),
+        Entry::RuleAdded { rule, .. } => format!("Allowed {}", rule.describe()).into(),
+        Entry::RuleRevoked { rule } => format!("Revoked the rule of entry {rule}").into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
             format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()

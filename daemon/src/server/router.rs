@@ -75,6 +75,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::Workflow => handle(id, place::workflow),
         RouteId::CancelWorkflow => handle(id, place::cancel),
         RouteId::DecidePermission => handle(id, place::decide_permission),
+        RouteId::RevokeRule => handle(id, place::revoke_rule),
         RouteId::RetryWorkflow => handle(id, place::retry),
         RouteId::ResumeWorkflow => handle(id, place::resume),
         RouteId::ClearWorkflow => handle(id, place::clear),

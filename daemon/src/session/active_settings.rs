@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use scene_schemas::api::Settings;
 use scene_schemas::proposal::Mode;
+use vector_core::proposal::LARGE_CHANGE;
 
 /// The user's settings, shared with the sessions.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ struct SettingValues {
     model: String,
     /// How long proposals of disconnected agents stay pending; None for no limit.
     pending_limit: Option<Duration>,
+    /// The share of a place, in percent, from which a change of it is large.
+    large_change: u32,
 }
 
 /// The default of that time.
@@ -50,6 +53,7 @@ impl ActiveSettings {
             mode: settings.mode,
             model: settings.model.clone(),
             pending_limit: Some(PENDING),
+            large_change: LARGE_CHANGE,
         }))
     }
 
@@ -72,6 +76,15 @@ impl ActiveSettings {
     /// The time for which proposals of disconnected agents stay pending; None for no limit.
     pub(crate) fn pending_limit(&self) -> Option<Duration> {
         self.lock().pending_limit
+    }
+
+    /// The share of a place, in percent, from which a change of it is large.
+    pub(crate) fn large_change(&self) -> u32 {
+        self.lock().large_change
+    }
+
+    pub(crate) fn set_large_change(&self, percent: u32) {
+        self.lock().large_change = percent;
     }
 
     /// Whether proposals are shown and never applied.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, PermissionDecision,
-    ProposalPart, ProposalStatus,
+    ProposalPart, ProposalStatus, RevokeRule,
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
@@ -70,9 +70,10 @@ impl SessionActor {
             ));
         }
         let result = match &decide.decision {
-            Decision::Approve { twice } => {
+            Decision::Approve { twice, rule } => {
                 self.check_approvable(seq)?;
-                self.engine.approve(seq, Approver::Person, *twice).map(|()| seq)
+                let (by, rule) = (Approver::Person, rule.clone());
+                self.engine.approve_with_rule(seq, by, *twice, rule).map(|()| seq)
             }
             Decision::Reject { reason } => {
                 let reason = reason.clone();
@@ -151,7 +152,7 @@ impl SessionActor {
             WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
                 job.is_stopped = false;
             }
-            WorkflowAction::Clear | WorkflowAction::Permit(_) => {}
+            WorkflowAction::Clear | WorkflowAction::Permit(_) | WorkflowAction::Revoke(_) => {}
         }
         match verb {
             WorkflowAction::Cancel => {
@@ -167,6 +168,11 @@ impl SessionActor {
             WorkflowAction::Permit(PermissionDecision { call, answer }) => {
                 self.engine
                     .handle_input(workflow, WorkflowInput::Permit { call, answer })
+                    .map_err(|error| engine_failure(&error))?;
+            }
+            WorkflowAction::Revoke(RevokeRule { rule }) => {
+                self.engine
+                    .handle_input(workflow, WorkflowInput::RevokeRule { rule })
                     .map_err(|error| engine_failure(&error))?;
             }
             WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble(workflow) => {

@@ -15,7 +15,8 @@ use std::task::{Context, Poll};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, Failure,
-    FailureKind, FoundInstance, PermissionDecision, SceneReceipt, SceneUpdate, WorkflowStarted,
+    FailureKind, FoundInstance, PermissionDecision, RevokeRule, SceneReceipt, SceneUpdate,
+    WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -69,6 +70,8 @@ pub enum WorkflowAction {
     Clear,
     /// Answers the question for the permission that a call needs.
     Permit(PermissionDecision),
+    /// Revokes a rule.
+    Revoke(RevokeRule),
 }
 
 /// How a picture is rendered.

@@ -11,6 +11,7 @@ use crate::command::{Fingerprint, InstanceId};
 use crate::entry::{Finish, InteractionMode, Seq, Step};
 use crate::playtest::{PermissionAnswer, StudioOutput};
 use crate::proposal::{Class, Mode, PlayCheck, Preview, Proposal, Row, Warning};
+use crate::rule::TaskRule;
 
 /// A person's request in an open place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +109,9 @@ pub enum Decision {
         /// Whether the person confirmed a second time, because of a warning that requires it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         twice: bool,
+        /// What the person allows for the rest of the task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<TaskRule>,
     },
     /// Reject the proposal.
     Reject {
@@ -191,8 +195,44 @@ pub struct ProposalView {
     /// If it is pending: the pending proposals of other workflows in the same place that touch it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched_by: Vec<TouchingProposal>,
+    /// The rules that a person may add when approving it, narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<OfferedRule>,
+    /// If a rule of the task approved it: what the rule allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
     /// The proposal itself, with its preview.
     pub proposal: Proposal,
+}
+
+/// A rule that a person may add when approving a proposal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfferedRule {
+    /// The rule.
+    pub rule: TaskRule,
+    /// What it allows, as the end of a sentence.
+    pub text: String,
+}
+
+/// A rule that holds in a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ActiveRule {
+    /// The ledger position that identifies the rule.
+    pub seq: Seq,
+    /// What it allows, as the end of a sentence.
+    pub text: String,
+    /// Number of proposals that it approved.
+    pub approved: u32,
+}
+
+/// A person revokes a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeRule {
+    /// The ledger position that identifies the rule.
+    pub rule: Seq,
 }
 
 /// A pending proposal of another workflow that touches a proposal: one of them changes what the other
@@ -264,6 +304,9 @@ pub struct ProposalCard {
     /// path, the files that change, and the pending proposals of others that touch it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The rules that a person may add when approving it, narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<OfferedRule>,
     /// The preview. All scripts are listed, those beyond the requested number of lines without
     /// their hunks. The last hunk may have only its first lines.
     pub preview: Preview,
@@ -340,6 +383,9 @@ pub struct WorkflowView {
     pub plan: Vec<Step>,
     /// The proposals of the workflow.
     pub proposals: Vec<Seq>,
+    /// The rules that hold in the workflow, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<ActiveRule>,
 }
 
 /// A conversation: a task, and the earlier tasks that it continues.

@@ -169,6 +169,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// A person allowed something for the rest of the task. The event's position identifies the rule.
+    RuleAdded {
+        /// What is allowed, as the end of a sentence.
+        text: String,
+    },
+    /// A person revoked a rule of the task.
+    RuleRevoked {
+        /// The position of the event that added the rule.
+        rule: Seq,
+    },
     /// A tool needs data of the place, which was requested.
     ContextRequested {
         /// A description of the requested data.

@@ -29,10 +29,11 @@ pub use agent::{
     CancelCall, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
 pub use conversation::{
-    Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader, ConversationView,
-    Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows, PermissionDecision,
-    ProposalCard, ProposalPart, ProposalView, Proposals, Settings, TouchingProposal, Usage,
-    WorkflowStarted, WorkflowState, WorkflowView, Workflows,
+    ActiveRule, Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader,
+    ConversationView, Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows,
+    OfferedRule, PermissionDecision, ProposalCard, ProposalPart, ProposalView, Proposals,
+    RevokeRule, Settings, TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView,
+    Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use event::{

@@ -12,9 +12,9 @@ use super::{
     History, HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows,
     MergeView, Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
     PairResponse, PairingCode, PermissionDecision, PluginLog, PollRequest, PollResponse,
-    ProposalCard, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult, SceneReceipt,
-    SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome,
-    WorkflowStarted, WorkflowView, Workflows,
+    ProposalCard, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult, RevokeRule,
+    SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings, StreamPage, Usage,
+    Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -339,6 +339,11 @@ routes! {
         "/api/workflows/{id}/permission",
         Token::Human,
         "Give or refuse the permission that a call of a workflow needs.",
+    ),
+    RevokeRule = post_route::<RevokeRule, WorkflowView>(
+        "/api/workflows/{id}/revoke",
+        Token::Human,
+        "Revoke a rule of a workflow: what it covers is asked about again.",
     ),
     RetryWorkflow = post_route::<EmptyBody, WorkflowView>(
         "/api/workflows/{id}/retry",

@@ -6,6 +6,7 @@
 
 use scene_schemas::entry::{Entry, Step};
 use scene_schemas::proposal::{Ack, Preview, Proposal, Warning};
+use scene_schemas::rule::{RuleScope, TaskRule};
 use serde_json::{Value as Json, json};
 
 /// The placeholder for an erased text.
@@ -95,9 +96,14 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
+        Entry::RuleAdded { rule: TaskRule { class, .. }, proposal } => {
+            let scope = RuleScope::Erased {};
+            Entry::RuleAdded { rule: TaskRule { class, scope }, proposal }
+        }
         same @ (Entry::Requested { .. }
         | Entry::PermissionRequested { .. }
         | Entry::PermissionDecided { .. }
+        | Entry::RuleRevoked { .. }
         | Entry::Approved { .. }
         | Entry::Resumed {}
         | Entry::Cleared {}

@@ -15,6 +15,7 @@ pub mod play;
 pub mod policy;
 pub mod prompt;
 pub mod proposal;
+pub mod rule;
 pub mod run;
 pub mod safe_line;
 pub mod specs;

@@ -17,7 +17,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{EditedNodes, InstanceTable, JournalMark, Node, Scene, SceneState};
 
 use crate::code::{CodeIndex, TextReaders};
-use crate::proposal::BlobStore;
+use crate::proposal::{BlobStore, LARGE_CHANGE};
 
 /// The settings file beside the place that configures script formatting, as read by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct PlanningScene {
     /// The number of instances from which one command sets them all; None if the target performs
     /// only commands over single instances.
     set_many_from: Option<usize>,
+    /// The share of the place, in percent, from which a change of it is large.
+    large_change: u32,
 }
 
 /// A table of instances.
@@ -119,6 +121,7 @@ impl PlanningScene {
             index: RefCell::default(),
             tables: RefCell::default(),
             set_many_from: None,
+            large_change: LARGE_CHANGE,
         }
     }
 
@@ -131,6 +134,15 @@ impl PlanningScene {
 
     pub fn set_many_from(&self) -> Option<usize> {
         self.set_many_from
+    }
+
+    /// Returns the share of the place, in percent, from which a change of it is large.
+    pub fn large_change(&self) -> u32 {
+        self.large_change
+    }
+
+    pub fn set_large_change(&mut self, percent: u32) {
+        self.large_change = percent;
     }
 
     /// Whether one command sets this many instances.
@@ -222,7 +234,8 @@ impl PlanningScene {
         for known in tables.values_mut() {
             known.found = None;
         }
-        *self = Self { index: RefCell::new(index), tables: RefCell::new(tables), ..read };
+        let (index, tables) = (RefCell::new(index), RefCell::new(tables));
+        *self = Self { index, tables, large_change: self.large_change, ..read };
     }
 
     /// Returns the scene for changes to the tree. Its own rollback does not cover the memory.

@@ -45,6 +45,7 @@ use scene_schemas::entry::{
 };
 use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::refuse;
+use scene_schemas::rule::TaskRule;
 use scene_schemas::{Command, Fingerprint};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
@@ -193,6 +194,7 @@ pub struct Engine {
     /// The calls whose proposal Studio did not apply for want of a permission. A person has to
     /// approve it again: the mode would only ask Studio over and over.
     unpermitted_calls: BTreeSet<Seq>,
+    is_dry_run: bool,
     /// Whether proposals are checked by playing the game.
     has_play_check: bool,
     slow_game: SlowGame,
@@ -286,15 +288,15 @@ impl Engine {
             match self.workflow(workflow).and_then(Workflow::wants) {
                 None => return Ok(NextStep::Nothing),
                 Some(WantedWork::Ask(proposal)) => return Ok(NextStep::Decision(proposal)),
-                Some(WantedWork::ApproveByMode(allowed)) => {
-                    let is_free = |seq: &Seq| {
-                        self.blocking_proposal(*seq).is_none() && self.is_within_mode(*seq)
+                Some(WantedWork::ApproveUnasked(allowed)) => {
+                    let is_free = |(seq, by): &(Seq, Approver)| {
+                        self.blocking_proposal(*seq).is_none() && self.may_approve(*seq, *by)
                     };
-                    let Some(proposal) = allowed.iter().copied().find(is_free) else {
+                    let Some((proposal, by)) = allowed.into_iter().find(is_free) else {
                         let first = self.workflow(workflow).and_then(Workflow::first_waiting);
                         return Ok(first.map_or(NextStep::Nothing, NextStep::Decision));
                     };
-                    self.approve(proposal, Approver::Mode, false)?;
+                    self.approve(proposal, by, false)?;
                 }
                 Some(WantedWork::Plan { call, tool, args }) => {
                     if self.plan_call(workflow, call, &tool, &args)? {
@@ -323,11 +325,23 @@ impl Engine {
     }
 
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
+        self.approve_with_rule(proposal, by, twice, None)
+    }
+
+    /// Approves a proposal, and allows something for the rest of its task.
+    pub fn approve_with_rule(
+        &mut self,
+        proposal: Seq,
+        by: Approver,
+        twice: bool,
+        adds: Option<TaskRule>,
+    ) -> Result<(), EngineError> {
         let Some((workflow, pending)) = self.find_proposal(proposal) else {
             return Err(Refusal(format!("There is no proposal {proposal}.")).into());
         };
         let patch_id = pending.proposal.patch_id.clone();
-        let yes = WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice };
+        let yes =
+            WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice, adds };
         if self.target.driver().live().is_some() {
             self.approve_in_studio(workflow, proposal, yes)
         } else {
@@ -353,16 +367,30 @@ impl Engine {
         matches!(self.executor.driver(workflow), Some(ToolDriver::Provider(ProviderKind::Model(_))))
     }
 
-    /// Requires the user's approval from now on for every proposal beyond `mode`.
+    /// Requires the user's approval from now on for every proposal beyond `mode` that no rule of its
+    /// task allows.
     pub fn limit_mode(&mut self, mode: Mode) {
         self.mode_limit = mode;
     }
 
-    fn is_within_mode(&self, proposal: Seq) -> bool {
-        self.find_proposal(proposal).is_some_and(|(_, it)| {
-            policy::can_auto_approve(self.mode_limit, &it.proposal)
-                && !self.unpermitted_calls.contains(&it.call)
-        })
+    /// Sets whether proposals are approved without asking at all, by the mode or by rules.
+    pub fn set_dry_run(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
+    }
+
+    /// Sets the share of the place, in percent, from which a proposal warns of a large change.
+    pub fn set_large_change(&mut self, percent: u32) {
+        self.planner.scene.set_large_change(percent);
+    }
+
+    /// Whether a proposal that the mode or a rule allows is approved now.
+    fn may_approve(&self, proposal: Seq, by: Approver) -> bool {
+        !self.is_dry_run
+            && self.find_proposal(proposal).is_some_and(|(_, it)| {
+                let is_within =
+                    by == Approver::Rule || policy::can_auto_approve(self.mode_limit, &it.proposal);
+                is_within && !self.unpermitted_calls.contains(&it.call)
+            })
     }
 
     fn is_agent_driven(&self, workflow: Seq) -> bool {

@@ -36,6 +36,7 @@ impl Engine {
             requests: RequestMemory::default(),
             mode_limit: Mode::Dangerous,
             unpermitted_calls: BTreeSet::new(),
+            is_dry_run: false,
             has_play_check: false,
             slow_game: SlowGame::default(),
         }

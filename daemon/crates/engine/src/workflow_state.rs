@@ -68,6 +68,8 @@ impl WorkflowReading {
             | Entry::Questioned { .. }
             | Entry::PermissionRequested { .. }
             | Entry::PermissionDecided { .. }
+            | Entry::RuleAdded { .. }
+            | Entry::RuleRevoked { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use scene_schemas::refusal::did_you_mean;
 use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
+use vector_core::proposal::LARGE_CHANGE;
 
 pub use self::settings::{SETTINGS, SettingSpec};
 use self::settings::{SettingWriter, from_days};
@@ -95,6 +96,8 @@ pub struct ModelConfig {
     /// How long the proposals of a disconnected agent wait for a decision; None if they wait
     /// forever.
     pub pending_limit: Option<Duration>,
+    /// The share of a place, in percent, from which a proposal warns of a large change.
+    pub large_change: u32,
     /// After how many days of silence a task is erased; None if it never is.
     pub forget_days: Option<u32>,
     pub routes: BTreeMap<ModelAction, String>,
@@ -119,6 +122,7 @@ impl Default for ModelConfig {
             is_capture_on: false,
             capture_days: 3,
             pending_limit: Some(from_days(7)),
+            large_change: LARGE_CHANGE,
             forget_days: None,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),

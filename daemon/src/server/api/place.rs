@@ -8,8 +8,8 @@ use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
     Chat, Checkpoint, Checkpoints, ConversationView, Failure, FoundInstances, MakeCheckpoint,
-    OpenPlaceRequest, OpenedSession, PermissionDecision, Sessions, WorkflowStarted, WorkflowView,
-    Workflows,
+    OpenPlaceRequest, OpenedSession, PermissionDecision, RevokeRule, Sessions, WorkflowStarted,
+    WorkflowView, Workflows,
 };
 
 use super::super::extract::{
@@ -100,6 +100,14 @@ pub(in super::super) async fn decide_permission(
     JsonBody(decision): JsonBody<PermissionDecision>,
 ) -> ApiResult<WorkflowView> {
     Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Permit(decision)).await?))
+}
+
+pub(in super::super) async fn revoke_rule(
+    State(daemon): State<DaemonHandle>,
+    EntryId(workflow): EntryId,
+    JsonBody(revoke): JsonBody<RevokeRule>,
+) -> ApiResult<WorkflowView> {
+    Ok(Json(daemon.act_on_workflow(workflow, WorkflowAction::Revoke(revoke)).await?))
 }
 
 pub(in super::super) async fn retry(

@@ -12,6 +12,7 @@ use super::format;
 use super::format::safe_text;
 use super::item::phase_text;
 use super::log::ConversationLog;
+use super::review::rule_text;
 
 /// The maximum number of listed tasks of a session.
 const TASKS: usize = 12;
@@ -154,6 +155,7 @@ pub(super) fn conversation_head(talk: &ConversationHeader) -> Markup {
             }
             div.buttons { (task_actions(task)) }
         }
+        (rule_list(task))
         @if !task.plan.is_empty() { (plan_view(task)) }
         (usage_line(talk))
     }
@@ -177,6 +179,26 @@ fn task_actions(task: &WorkflowView) -> Markup {
         @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Continue")) }
         @if is_undecided(task) { (verb("clear", "Reject all pending proposals")) }
         @if !is_over { (verb("cancel", "Stop")) }
+    }
+}
+
+/// Renders the rules that hold in a task.
+fn rule_list(task: &WorkflowView) -> Markup {
+    html! {
+        @if !task.rules.is_empty() {
+            section.rules aria-label="Allowed in this task" {
+                h2 { "Allowed without asking, until this task ends" }
+                ul {
+                    @for rule in &task.rules {
+                        li {
+                            span { (rule_text(&rule.text)) }
+                            @if rule.approved > 0 { span.dim { (format::count_text(rule.approved as usize, "proposal")) " approved" } }
+                            button.plain type="button" data-act="revoke" data-task=(task.seq) data-rule=(rule.seq) { "Revoke" }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

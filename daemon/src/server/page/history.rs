@@ -133,6 +133,7 @@ fn entry_kind(entry: &HistoryEntry) -> String {
         Some(Approver::Person) => " by you",
         Some(Approver::PersonForAll) => " by you, with everything that followed",
         Some(Approver::Mode) => " by the mode",
+        Some(Approver::Rule) => " by a rule of the task",
         Some(Approver::Yes) => " by --yes",
         None => "",
     };

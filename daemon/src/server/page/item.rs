@@ -87,6 +87,8 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             PageChange::Drop { key: permission_key(*call) },
             put_item(key.clone(), permission_answer(&key, *answer)),
         ],
+        Event::RuleAdded { text } => notice(&format!("You allowed {text}"), &[]),
+        Event::RuleRevoked { .. } => notice("You revoked a rule of this task", &[]),
         Event::Thinking { phase } => {
             vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
         }
@@ -120,13 +122,10 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
         ],
         Event::ContextRequested { what } => notice(&format!("Reading {what}"), &[]),
         Event::ContextStats { turns: 0, scripts, left, .. } => {
-            let text = format!(
-                "Starting with {} that may be relevant",
-                format::count_text(scripts.len(), "script")
-            );
+            let count = format::count_text(scripts.len(), "script");
             let left = left.iter().map(|it| format!("left out: {it}"));
             let all: Vec<String> = scripts.iter().cloned().chain(left).collect();
-            notice(&text, &all)
+            notice(&format!("Starting with {count} that may be relevant"), &all)
         }
         Event::ContextSummarised { turns } => {
             let text =

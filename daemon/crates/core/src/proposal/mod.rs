@@ -16,6 +16,7 @@ mod footprint;
 mod indirect_activation;
 mod insert;
 mod inverse;
+mod large_change;
 mod memory;
 mod part;
 mod perform;
@@ -47,6 +48,7 @@ use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
 pub use self::footprint::Footprint;
 pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
+pub use self::large_change::LARGE_CHANGE;
 pub use self::part::{
     ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,
     relocate_command, select_members,
@@ -593,6 +595,7 @@ impl<'a> ProposalDraft<'a> {
         self.judge_requires();
         self.judge_members();
         self.judge_effects();
+        self.judge_size();
         let title = self.title.take().unwrap_or_else(|| self.default_title());
         let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
         Ok(Proposal {

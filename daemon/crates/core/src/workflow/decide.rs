@@ -9,10 +9,12 @@ use scene_schemas::entry::{
 use scene_schemas::playtest::PermissionAnswer;
 use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::rule::TaskRule;
 use serde_json::{Value as Json, json};
 
 use super::dependencies::{mark_stale, withdraw_for_replan, withdraw_later};
 use super::endings::{cancel_call, disconnect_agent, expire_pending, finish_workflow};
+use super::rules::revoke_rule;
 use super::{
     CallStatus, LedgerState, ModelTrouble, PendingProposal, PendingStatus, Workflow, guards,
     summary,
@@ -84,7 +86,11 @@ pub enum WorkflowInput {
         by: Approver,
         /// Whether the user confirmed it a second time.
         is_confirmed_twice: bool,
+        /// What the user allows for the rest of the task.
+        adds: Option<TaskRule>,
     },
+    /// The user revokes a rule of the task.
+    RevokeRule { rule: Seq },
     /// The user gives the permission that a call needs, or refuses it.
     Permit { call: Seq, answer: PermissionAnswer },
     /// The user rejects a proposal.
@@ -187,8 +193,10 @@ pub fn decide(
             }
             Ok(entries)
         }
-        WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice } => {
-            let entries = approve_proposal(workflow, proposal, patch_id, by, twice)?;
+        WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice, adds } => {
+            let mut entries = approve_proposal(workflow, proposal, patch_id, by, twice)?;
+            let added = adds.map(|rule| Entry::RuleAdded { rule, proposal: Some(proposal) });
+            entries.extend(added);
             match state.decided_before(proposal) {
                 None => Ok(entries),
                 Some(first) => refuse!(
@@ -204,6 +212,7 @@ pub fn decide(
             Ok(entries)
         }
         WorkflowInput::Permit { call, answer } => permit_call(workflow, call, answer),
+        WorkflowInput::RevokeRule { rule } => revoke_rule(workflow, rule),
         WorkflowInput::Revise { proposal, by } => revise_proposal(workflow, proposal, by),
         WorkflowInput::Applying { proposals, file, before, acks } => {
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
@@ -551,10 +560,14 @@ fn approve_proposal(
     if by == Approver::Mode && !policy::can_auto_approve(workflow.mode, &pending.proposal) {
         return refuse!("The mode does not allow proposal {proposal} without a decision.");
     }
+    let rule = (by == Approver::Rule).then(|| workflow.rule_for(&pending.proposal)).flatten();
+    if by == Approver::Rule && rule.is_none() {
+        return refuse!("No rule of the task allows proposal {proposal} without a decision.");
+    }
     if policy::needs_second_confirmation(&pending.proposal) && !twice {
         return refuse!("Proposal {proposal} has a warning that needs a second confirmation.");
     }
-    Ok(vec![Entry::Approved { proposal, patch_id, by }])
+    Ok(vec![Entry::Approved { proposal, patch_id, by, rule }])
 }
 
 fn revise_proposal(

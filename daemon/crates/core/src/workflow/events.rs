@@ -120,6 +120,8 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
                 PermissionAnswer::No => vec![decided, refused],
             }
         }
+        Entry::RuleAdded { rule, .. } => vec![Event::RuleAdded { text: rule.describe() }],
+        Entry::RuleRevoked { rule } => vec![Event::RuleRevoked { rule: *rule }],
         Entry::Requested { request } => vec![Event::ContextStats {
             turns: request.turns,
             bytes: request.bytes,

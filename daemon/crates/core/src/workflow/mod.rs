@@ -15,6 +15,7 @@ mod guards;
 mod permission;
 mod prompt_status;
 mod read_lines;
+mod rules;
 mod summary;
 mod supersession;
 mod talk;
@@ -25,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scene_schemas::Command;
 use scene_schemas::entry::{
-    AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay, Seq, Step,
-    TaskContext,
+    Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, Place, Record, Replay,
+    Seq, Step, TaskContext,
 };
 use scene_schemas::playtest::Permission;
 use scene_schemas::proposal::{
@@ -34,7 +35,6 @@ use scene_schemas::proposal::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::policy;
 use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
 
 pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
@@ -43,6 +43,7 @@ pub use self::guards::check_call;
 pub use self::talk::{ModelConversation, ModelTrouble};
 
 use self::permission::PlaytestPermission;
+use self::rules::TaskRules;
 use self::talk::TurnSource;
 
 /// The state of all workflows, derived from the ledger.
@@ -88,6 +89,8 @@ pub struct Workflow {
     /// The calls by the ids that their callers gave them.
     names: HashMap<String, Seq>,
     proposals: BTreeMap<Seq, PendingProposal>,
+    /// The rules that the user added.
+    rules: TaskRules,
     /// Whether its calls may play the game in Studio.
     playtests: PlaytestPermission,
     /// The messages, and the state of the model.
@@ -161,9 +164,9 @@ pub enum WantedWork {
         tool: String,
         args: Json,
     },
-    /// Approve by the mode one of these proposals, all of which the mode allows. If none can be, the
+    /// Approve one of these proposals, all of which the mode or a rule allows. If none can be, the
     /// first waiting one is to be decided.
-    ApproveByMode(Vec<Seq>),
+    ApproveUnasked(Vec<(Seq, Approver)>),
     /// Ask the user to decide on a proposal.
     Ask(Seq),
     /// The target has to perform these proposals in order, in one write.
@@ -227,6 +230,7 @@ impl LedgerState {
                 open: BTreeSet::new(),
                 names: HashMap::new(),
                 proposals: BTreeMap::new(),
+                rules: TaskRules::default(),
                 playtests: PlaytestPermission::default(),
                 talk: ModelConversation::default(),
             };
@@ -394,6 +398,8 @@ impl Workflow {
                 self.settle_call(*call, CallStatus::NeedsPermission(*permission));
             }
             Entry::PermissionDecided { call, answer } => self.apply_permission(*call, *answer),
+            Entry::RuleAdded { rule, .. } => self.rules.add(seq, rule.clone()),
+            Entry::RuleRevoked { rule } => self.rules.revoke(*rule),
             Entry::Answered { call, answer } => {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));
             }
@@ -428,7 +434,10 @@ impl Workflow {
     /// Updates the status of proposals.
     fn read_proposals(&mut self, entry: &Entry) {
         match entry {
-            Entry::Approved { proposal, .. } => self.set_status(*proposal, PendingStatus::Approved),
+            Entry::Approved { proposal, rule, .. } => {
+                self.set_status(*proposal, PendingStatus::Approved);
+                self.rules.note_approval(*proposal, *rule);
+            }
             Entry::Rejected { proposal, reason } => {
                 self.set_status(*proposal, PendingStatus::Rejected(reason.clone()));
             }
@@ -470,6 +479,8 @@ impl Workflow {
             | Entry::Questioned { .. }
             | Entry::PermissionRequested { .. }
             | Entry::PermissionDecided { .. }
+            | Entry::RuleAdded { .. }
+            | Entry::RuleRevoked { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }
@@ -525,15 +536,15 @@ impl Workflow {
             let is_each = self.place.studio_place().is_some() || self.agent_name().is_some();
             let is_due = is_each && self.approved_proposals().next().is_some();
             if let Some(first) = waiting.filter(|_| !is_due) {
-                let allowed = self.proposals.iter().filter(|(_, it)| {
-                    it.status == PendingStatus::Waiting
-                        && policy::can_auto_approve(self.mode, &it.proposal)
-                });
-                let allowed: Vec<Seq> = allowed.map(|(seq, _)| *seq).collect();
+                let waiting =
+                    self.proposals.iter().filter(|(_, it)| it.status == PendingStatus::Waiting);
+                let allowed: Vec<(Seq, Approver)> = waiting
+                    .filter_map(|(seq, it)| Some((*seq, self.unasked_approver(&it.proposal)?)))
+                    .collect();
                 return Some(if allowed.is_empty() {
                     WantedWork::Ask(first)
                 } else {
-                    WantedWork::ApproveByMode(allowed)
+                    WantedWork::ApproveUnasked(allowed)
                 });
             }
         }

@@ -182,6 +182,8 @@ impl ModelConversation {
             | Entry::Erased {}
             | Entry::PermissionRequested { .. }
             | Entry::PermissionDecided { .. }
+            | Entry::RuleAdded { .. }
+            | Entry::RuleRevoked { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

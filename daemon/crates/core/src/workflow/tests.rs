@@ -93,6 +93,7 @@ impl Run {
             patch_id,
             by,
             is_confirmed_twice: twice,
+            adds: None,
         })
     }
 
@@ -153,8 +154,13 @@ fn only_the_seen_patch_is_approved_and_only_once() {
     assert_eq!(run.wants(), Some(WantedWork::Ask(seq)));
     let other = Fingerprint::hash_bytes(b"other");
     let by = Approver::Person;
-    let approve =
-        WorkflowInput::Approve { proposal: seq, patch_id: other, by, is_confirmed_twice: true };
+    let approve = WorkflowInput::Approve {
+        proposal: seq,
+        patch_id: other,
+        by,
+        is_confirmed_twice: true,
+        adds: None,
+    };
     refused(run.input(approve), "differs from what was approved");
     refused(run.approve(seq, Approver::Mode, true), "The mode does not allow");
     run.approve(seq, Approver::Person, false).unwrap();
@@ -324,7 +330,7 @@ fn progress_marks_plan_steps_as_done() {
 fn replay_of_records_gives_the_same_state() {
     let mut run = Run::new(CALLS, Mode::Auto);
     let first = run.propose(proposal("a"), &[]);
-    assert_eq!(run.wants(), Some(WantedWork::ApproveByMode(vec![first])));
+    assert_eq!(run.wants(), Some(WantedWork::ApproveUnasked(vec![(first, Approver::Mode)])));
     run.approve(first, Approver::Mode, false).unwrap();
     run.propose(with_warning(WarningKind::Name), &[first]);
     let mut replay = LedgerState::default();
@@ -432,6 +438,7 @@ fn proposal_depending_on_another_workflows_is_decided_after_it() {
         patch_id,
         by: Approver::Person,
         is_confirmed_twice: false,
+        adds: None,
     };
     let refused = decide(&run.state, Seq(100), yes.clone()).unwrap_err().0;
     assert!(refused.ends_with(&format!("Approve or reject proposal {first} first.")), "{refused}");

@@ -55,7 +55,7 @@ macro_rules! effort {
 }
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 24] = [
+pub const SETTINGS: [SettingSpec; 25] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -173,6 +173,14 @@ pub const SETTINGS: [SettingSpec; 24] = [
         SettingWriter::Number(0, 3_650, |config, number| {
             config.pending_limit = (number > 0).then(|| from_days(number));
         }),
+    ),
+    setting_spec(
+        "review.large_change",
+        "VECTOR_REVIEW_LARGE_CHANGE",
+        "10",
+        "a proposal that changes or deletes at least this share of a place, in percent, and no fewer \
+         than 20 instances, is always shown to you on a card of its own",
+        SettingWriter::Number(1, 100, |config, number| config.large_change = number),
     ),
     setting_spec(
         "forget.after_days",

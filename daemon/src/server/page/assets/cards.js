@@ -64,7 +64,7 @@ export function told({ proposal, from, is_refusal }) {
 act("decide", async (button) => {
   const bar = button.closest("[data-patch]");
   try {
-    await (button.dataset.say === "approve" ? approve : reject)(bar.dataset);
+    await (button.dataset.say === "approve" ? approve(bar.dataset, button.dataset.rule) : reject(bar.dataset));
   } finally {
     told({ proposal: bar.dataset.seq });
   }

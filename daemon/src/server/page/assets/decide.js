@@ -7,8 +7,11 @@ import { question } from "./ui.js";
 export const decide = ({ seq, patch, base }, decision) =>
   call("POST", `/api/proposals/${seq}/decide`, { patch_id: patch, base, decision });
 
-/** Approves a proposal, with a second confirmation if a warning requires it; null if the user cancels. */
-export async function approve(of) {
+/**
+ * Approves a proposal, with a second confirmation if a warning requires it; null if the user cancels. With a rule,
+ * also allows what it says for the rest of the task.
+ */
+export async function approve(of, rule) {
   const twice = of.twice !== undefined;
   if (twice) {
     const sure = await question({
@@ -20,7 +23,7 @@ export async function approve(of) {
     });
     if (sure === null) return null;
   }
-  return decide(of, { say: "approve", twice });
+  return decide(of, rule ? { say: "approve", twice, rule: JSON.parse(rule) } : { say: "approve", twice });
 }
 
 /** Rejects a proposal, with a reason; null if the user cancels. */

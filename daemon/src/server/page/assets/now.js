@@ -339,6 +339,10 @@ act("permit", async ({ dataset }) => {
   await call("POST", `/api/workflows/${dataset.task}/permission`, body);
   headSoon();
 });
+act("revoke", async ({ dataset }) => {
+  await call("POST", `/api/workflows/${dataset.task}/revoke`, { rule: Number(dataset.rule) });
+  headSoon();
+});
 act("task", async (button) => {
   await call("POST", `/api/workflows/${button.dataset.task}/${button.dataset.verb}`);
   headSoon();

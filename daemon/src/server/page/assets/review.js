@@ -301,10 +301,11 @@ act("approve", (button) =>
   deciding(async () => {
     const of = { ...button.closest("[data-patch]").dataset };
     const [some, all] = counts();
-    if (some < all) return take(of, some === 0 ? [] : taken());
+    const { rule } = button.dataset;
+    if (some < all) return take(of, some === 0 ? [] : taken(), rule);
     const title = article().querySelector("h1").textContent;
     awaited.set(of.seq, title);
-    const decided = await approve(of).catch((error) => {
+    const decided = await approve(of, rule).catch((error) => {
       awaited.delete(of.seq);
       throw error;
     });
@@ -313,7 +314,7 @@ act("approve", (button) =>
   }),
 );
 
-async function take(of, chosen) {
+async function take(of, chosen, rule) {
   if (chosen.length === 0) {
     toast("No part is selected.", "plain", "Select the parts you want, or reject the proposal.");
     return;
@@ -327,7 +328,7 @@ async function take(of, chosen) {
   follow(next);
   awaited.set(next, title);
   // The selected parts were seen and ticked, so only a warning requires another confirmation.
-  const isDone = view.status !== "waiting" || (await approve({ seq: next, patch, base, title, twice })) !== null;
+  const isDone = view.status !== "waiting" || (await approve({ seq: next, patch, base, title, twice }, rule)) !== null;
   if (isDone) return on(next);
   awaited.delete(next);
   await list();

@@ -7,7 +7,7 @@ use vector_core::safe_line::safe_line;
 use vector_text_edit::WordDiff;
 
 use super::proposal_view::{
-    ELSEWHERE, check_view, decision_group, outcome_text, reason_view, warnings_view,
+    ELSEWHERE, check_view, decision_group, outcome_text, reason_view, rule_menu, warnings_view,
 };
 use super::{diff, proposal_url, table};
 use crate::daemon::ChangeExtent;
@@ -81,6 +81,7 @@ fn decision_buttons(view: &ProposalView) -> Markup {
         @if view.session.is_some() {
             (decision_group(view, html! {
                 button.main type="button" data-act="decide" data-say="approve" { "Approve" }
+                (rule_menu(view, "decide"))
                 button type="button" data-act="decide" data-say="reject" { "Reject" }
                 a.button href=(proposal_url(view.seq)) { "Review" }
             }))

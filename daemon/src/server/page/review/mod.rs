@@ -24,6 +24,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Warning;
 
 pub(super) use self::conflict::{TextVersion, conflict_view, version_columns};
+pub(super) use self::proposal_view::rule_text;
 
 use vector_core::proposal::ProposalUnit;
 use vector_core::safe_line::safe_line;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use scene_schemas::Command;
-use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
+use scene_schemas::api::{OfferedRule, ProposalStatus, ProposalView, Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{PlayCheckResult, Proposal, WarningKind};
 use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
@@ -100,6 +100,7 @@ pub(super) fn outcome_text(view: &ProposalView) -> Markup {
         @if let (true, Some(now)) = (is_replaced, view.successor) {
             "Replaced by " (proposal_link(now)) "."
         } @else {
+            @if let Some(rule) = &view.allowed_by { "You allowed " (safe_line(rule)) ". " }
             @if let Some(reason) = &view.reason { (safe_line(reason)) }
             @if let Some(now) = view.successor { " See " (proposal_link(now)) "." }
         }
@@ -211,6 +212,9 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
             "Fuzzy match",
             "The edit did not match exactly: check that it is in the right place. A second confirmation is required.",
         ),
+        WarningKind::LargeChange => {
+            ("Large change", "No rule of a task approves it: check that it means this much.")
+        }
         WarningKind::FilesStay => {
             ("Files stay", "The instance is removed from the project; its files are not deleted.")
         }
@@ -287,6 +291,7 @@ fn decision_form(view: &ProposalView) -> Markup {
             div.decision {
                 (decision_group(view, html! {
                     button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
+                    (rule_menu(view, "approve"))
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }
                     button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }
@@ -294,6 +299,34 @@ fn decision_form(view: &ProposalView) -> Markup {
             }
         }
     }
+}
+
+/// Renders the menu to approve a proposal together with a rule for the rest of its task. `action` is
+/// what its buttons do.
+pub(super) fn rule_menu(view: &ProposalView, action: &str) -> Markup {
+    html! {
+        @if !view.rules.is_empty() {
+            details.menu data-key={ "rules-" (view.seq) } {
+                summary.button { "Approve and allow…" }
+                div.choices role="group" aria-label="Approve, and allow in this task" {
+                    p.dim { "Approve this, and without asking for the rest of this task:" }
+                    @for OfferedRule { rule, text } in &view.rules {
+                        @let json = serde_json::to_string(rule).unwrap_or_default();
+                        button type="button" data-act=(action) data-say="approve" data-rule=(json) { (rule_text(text)) }
+                    }
+                    p.dim { "You still decide on what has a security warning, a large change, or new errors." }
+                }
+            }
+        }
+    }
+}
+
+/// Renders what a rule allows, as a sentence of its own.
+pub(crate) fn rule_text(text: &str) -> Markup {
+    let text = safe_line(text);
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    html! { (first) (letters.as_str()) }
 }
 
 /// Renders buttons with the data that the decision names, so that it applies to exactly what was
