@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod api;
+pub mod attachment;
 pub mod bounded;
 pub mod command;
 pub mod context;

@@ -184,6 +184,30 @@ fn edited_source_is_checked_again() {
 }
 
 #[test]
+fn rules_are_added_and_revoked_at_a_card() {
+    let (home, file) = with_place(Format::Rbxl);
+    let within = r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game.Workspace.One","props":{"Name":"Within"}}}"#;
+    let list = [&folder("One"), within, &folder("Two"), &folder("Three"), &folder("Four")];
+    let (place, list) = (text(&file), calls(&home, &list));
+    let mut person = person(&home, &["edit", &place, "--ops", &list, "--keep-going"]);
+    person.answers(APPLY, "r");
+    person.answers("Number (Enter goes back):", "1");
+    // The one within it is shown and not asked about.
+    let cards = person.answers(APPLY, "r");
+    assert!(cards.contains("Folder Within") && cards.contains("Folder Two"), "{cards}");
+    let held = person.answers("Number (Enter goes back):", "-1");
+    assert!(held.contains("-1  revoke: additions within game.Workspace.One (1 app"), "{held}");
+    person.answers(APPLY, "r");
+    let held = person.answers("Number (Enter goes back):", "2");
+    assert!(!held.contains("revoke"), "{held}");
+    ends(person, 0);
+    let tree = tree(&home, &place);
+    assert!(["Within", "Two", "Three", "Four"].iter().all(|it| tree.contains(it)), "{tree}");
+    let rules = entries(&home).into_iter().filter(|it| matches!(it, Entry::RuleAdded { .. }));
+    assert_eq!(rules.count(), 2);
+}
+
+#[test]
 fn marked_warning_is_confirmed_twice() {
     let (home, file) = with_place(Format::Rbxl);
     let call = r#"{"tool":"create_instance","args":{"className":"Script","parentPath":"game.Workspace","props":{"Name":"Loads","Source":"loadstring('return 1')()\n"}}}"#;

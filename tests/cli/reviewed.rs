@@ -257,6 +257,22 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn rule_approves_the_rest_of_a_task() {
+        let mut bench = Bench::new();
+        bench.card("farm 2x2 at 0,0.5,0 in game.Workspace");
+        let mut reviewer = person(&bench, &["--once"]);
+        reviewer.answers(APPLY, "r");
+        let offered = reviewer.answers("Number (Enter goes back):", "9");
+        assert!(offered.contains("1  additions within game.Workspace.Farm"), "{offered}");
+        assert!(offered.contains("2  the rest of this task"), "{offered}");
+        reviewer.answers(APPLY, "r");
+        reviewer.answers("Number (Enter goes back):", "1");
+        ends(reviewer, 0);
+        let tree = bench.tree();
+        assert!(tree.contains("FarmServer") && tree.contains("FenceEast"), "{tree}");
+    }
+
+    #[test]
     fn skipped_card_stays_pending() {
         let mut bench = Bench::new();
         let first = bench.card("rename game.Workspace.Lamp to Lantern");

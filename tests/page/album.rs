@@ -127,6 +127,9 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.until_shown("#waiting", "1");
         tour.browser.until_shown("#waits", "Waiting for your decision");
     }),
+    ("now-rules-offered", |tour| {
+        tour.browser.click("#log .menu summary");
+    }),
     ("now-ended", |tour| {
         tour.browser.click("#head button[data-verb=cancel]");
         tour.browser.until_shown("#log .end", "Ended");
@@ -181,7 +184,11 @@ const STATES: &[(&str, Reach)] = &[
         tour.edited = tour.bench.propose("replace_text", &edits());
         tour.turn_to(tour.edited);
     }),
+    ("proposal-rules-offered", |tour| {
+        tour.browser.click("#one .menu summary");
+    }),
     ("proposal-split", |tour| {
+        tour.browser.click("#one .menu summary");
         tour.browser.press(&[], &['u']);
         tour.browser.until("document.querySelector('#one .lines.p')");
         tour.browser.click("#one input[data-part='h0.1']");
@@ -201,6 +208,16 @@ const STATES: &[(&str, Reach)] = &[
         }
         tour.go(&format!("proposals/{}", tour.moved));
         tour.browser.until_shown("#one .stands", "applied");
+    }),
+    ("now-rules", |tour| {
+        let part = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "Park" } });
+        let part = tour.bench.propose("create_instance", &part);
+        let shown = tour.bench.human.shown(part);
+        let rule = &shown["rules"][0]["rule"];
+        tour.bench.human.decide_on(&shown, &json!({ "say": "approve", "rule": rule })).ok();
+        tour.bench.human.until_status(part, "applied");
+        tour.go(&format!("now/{}", shown["workflow"]));
+        tour.browser.until_shown("#head .rules", "Additions within game.Workspace.Park");
     }),
     ("history", |tour| {
         tour.browser.click(".tabs [data-page=history]");

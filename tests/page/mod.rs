@@ -21,6 +21,7 @@ mod model;
 mod now;
 mod permission;
 mod phone;
+mod rules;
 #[cfg(unix)]
 mod streamed;
 mod together;
@@ -104,7 +105,9 @@ impl Bench {
     #[track_caller]
     fn propose(&mut self, tool: &str, args: &Json) -> u64 {
         let view = self.call(tool, args);
-        view["outcome"]["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {view}"))
+        let outcome = &view["outcome"];
+        let applied = outcome["applied"]["proposal"].as_u64();
+        applied.or_else(|| outcome["proposal"].as_u64()).unwrap_or_else(|| panic!("{view}"))
     }
 
     /// Makes a call with which scripts newly fail. It is refused once.

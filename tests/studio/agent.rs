@@ -138,3 +138,36 @@ fn agent_reads_the_place_and_learns_of_the_users_pending_proposal() {
     });
     until_shown(studio, "a test");
 }
+
+#[test]
+fn rule_is_added_and_revoked_in_the_widget() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let (studio, agent) = (&desk.studio, Agent::of(&desk));
+        let create = |id: &str, parent: &str, name: &str| {
+            let props = json!({ "Name": name });
+            let args = json!({ "className": "Folder", "parentPath": parent, "props": props });
+            agent.calls(id, "create_instance", args)
+        };
+        let waiting = answered(studio, &create("1", "game.Workspace", "Farm"));
+        until_there(studio, "Allow");
+        click(studio, "Allow");
+        click(studio, "Allow:1");
+        let done = answered(studio, &agent.became(&waiting));
+        assert_eq!(done["outcome"]["state"], "done", "{done}");
+        until_shown(studio, "Additions within game.Workspace.Farm");
+        // What the rule covers is applied at once, and what it does not cover waits.
+        let done = answered(studio, &create("2", "game.Workspace.Farm", "Barn"));
+        let done = match done["outcome"]["state"].as_str() {
+            Some("done") => done,
+            _ => answered(studio, &agent.became(&done)),
+        };
+        assert_eq!(done["outcome"]["state"], "done", "{done}");
+        assert_eq!(eval(studio, "return workspace.Farm.Barn.ClassName"), "Folder");
+        studio.click_text("Revoke").unwrap();
+        until(studio, "it is revoked", |studio| !super::shows(studio, "Revoke"));
+        let waiting = answered(studio, &create("3", "game.Workspace.Farm", "Silo"));
+        assert_eq!(waiting["outcome"]["state"], "pending", "{waiting}");
+        until_there(studio, "Approve");
+    }
+}

@@ -205,6 +205,17 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     album.take(&studio, "permission");
     click(&studio, "Permit:no");
     until_shown(&studio, "You did not permit to play the game.");
+    let park = json!({ "Name": "Park" });
+    let park = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": park });
+    agent.calls("2", "create_instance", park);
+    until_there(&studio, "Allow");
+    click(&studio, "Allow");
+    until_there(&studio, "Allow:1");
+    album.take(&studio, "rules-offered");
+    click(&studio, "Allow:1");
+    until_shown(&studio, "Additions within game.Workspace.Park");
+    until_shown(&studio, "applied. Undo in Studio");
+    album.take(&studio, "rules");
     let backdoor = "local all = getfenv()\nrequire(7132546)\n";
     studio.register_asset("rbxassetid://123", Ok(&super::assets::asset(backdoor)));
     super::ask(&studio, "insert asset 123 into game.Workspace");

@@ -16,9 +16,11 @@ use vector_engine::{EngineError, WorkflowRun};
 use vector_providers::model_choice::OFFLINE;
 
 use super::edit::ReviewState;
+use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
 use super::{card, editor, hunks};
+use crate::daemon::{active_rules, offered_rules};
 
 /// Whether the run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +29,12 @@ pub(super) enum PromptFlow {
     Quit,
 }
 
-const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit";
+const KEYS: &str = "[y]es [n]o [a]ll [r]ule [s]plit [e]dit [q]uit";
 
 const HELP: &str = "  y  apply this proposal
   n  reject it; the model receives your reason
   a  apply this one and all later ones in this run
+  r  apply this one, and allow more of the same in this task without asking
   s  split it: choose the operations and script changes to apply
   e  edit it in your editor ($VISUAL or $EDITOR), then decide on the result
   v  view the whole card
@@ -70,6 +73,7 @@ pub(super) fn ask_decision(
                 }
                 done
             }
+            "r" | "rule" => change_rules(run, seq, terminal)?,
             "s" | "split" => apply_pieces(run, seq, &proposal, terminal, session)?,
             "e" | "edit" => editor::edit_proposal(run, seq, &proposal, terminal)?,
             "v" | "view" => {
@@ -108,6 +112,27 @@ fn approve_proposal(
     }
     run.approve(seq, by, twice)?;
     Ok(true)
+}
+
+/// Approves a proposal together with a rule, or revokes a rule. Returns false if the proposal is still
+/// to be decided.
+fn change_rules(run: &mut WorkflowRun, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let Some(workflow) = run.workflow() else {
+        return Ok(true);
+    };
+    let offered = workflow.proposal(seq).map(offered_rules).unwrap_or_default();
+    let active = active_rules(workflow);
+    match ask_rule(terminal, &offered, &active)? {
+        RuleAnswer::Back => Ok(false),
+        RuleAnswer::Add(rule) => {
+            run.approve_with_rule(seq, Approver::Person, rule)?;
+            Ok(true)
+        }
+        RuleAnswer::Revoke(rule) => {
+            show_refusal(run.handle_input(WorkflowInput::RevokeRule { rule }))?;
+            Ok(false)
+        }
+    }
 }
 
 /// Asks for the second confirmation that a warning requires. Only the whole word counts, so that a

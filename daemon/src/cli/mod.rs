@@ -44,6 +44,7 @@ mod render;
 mod replan_notice;
 mod revert;
 mod review;
+mod rule_prompt;
 mod run;
 mod serve;
 mod session_chat;

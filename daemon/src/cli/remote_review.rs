@@ -7,7 +7,7 @@ use std::ops::Range;
 use scene_schemas::Command;
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, MemberRows, ProposalPart, ProposalStatus,
-    ProposalView, RouteId,
+    ProposalView, RevokeRule, RouteId, WorkflowView,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
@@ -16,6 +16,7 @@ use vector_core::proposal::ProposalUnit;
 use super::card;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
+use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::terminal::{Terminal, print_status};
 
 /// The settings of a review.
@@ -51,6 +52,7 @@ pub(super) enum CardOutcome {
 
 const HELP: &str = "  y  apply this proposal
   n  reject it; the requester receives your reason
+  r  apply this one, and allow more of the same in this task without asking
   s  split it: choose the operations and script changes to apply
   v  view the whole card";
 
@@ -90,6 +92,7 @@ impl RemoteReview<'_> {
             let done = match answer.to_lowercase().as_str() {
                 "y" | "yes" => self.approve_card(view)?,
                 "n" | "no" => self.reject_card(view)?,
+                "r" | "rule" => self.change_rules(view)?,
                 "s" | "split" => self.split_card(view)?,
                 "v" | "view" => {
                     self.terminal.show(&whole);
@@ -133,6 +136,27 @@ impl RemoteReview<'_> {
     fn reject_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
         let reason = ask_reject_reason(self.terminal, true)?;
         self.send_decision(view, Decision::Reject { reason })
+    }
+
+    /// Approves a card together with a rule, or revokes a rule of its task.
+    fn change_rules(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
+        let task = RouteRequest::new(RouteId::Workflow).with_id(view.workflow);
+        let task: WorkflowView = self.daemon.call(&task)?;
+        match ask_rule(self.terminal, &view.rules, &task.rules)? {
+            RuleAnswer::Back => Ok(None),
+            RuleAnswer::Add(rule) => {
+                self.send_decision(view, Decision::Approve { twice: false, rule: Some(rule) })
+            }
+            RuleAnswer::Revoke(rule) => {
+                let request = RouteRequest::new(RouteId::RevokeRule).with_id(view.workflow);
+                let revoke = RevokeRule { rule };
+                match self.daemon.call::<WorkflowView>(&request.with_body(&revoke)) {
+                    Ok(_) => print_status("The rule is revoked."),
+                    Err(refused) => print_status(&format!("note: {refused:#}")),
+                }
+                Ok(None)
+            }
+        }
     }
 
     /// Asks about each piece of a proposal, and applies the chosen ones.

@@ -81,6 +81,7 @@ pub(crate) use self::handle::daemon_closed;
 pub use self::pairing::ClockFn;
 pub use self::pending_summary::{ChangeExtent, PendingSummary};
 pub use self::pictures::PictureTarget;
+pub(crate) use self::views::{active_rules, offered_rules};
 
 /// A function that shows a message to the user.
 pub type Notifier = Box<dyn FnMut(&str) + Send>;

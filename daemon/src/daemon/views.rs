@@ -113,13 +113,7 @@ pub(super) fn workflow_view(
         outcome: workflow.finished,
         plan: workflow.plan.clone(),
         proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
-        rules: workflow
-            .active_rules()
-            .map(|(seq, rule, approved)| {
-                let approved = u32::try_from(approved).unwrap_or(u32::MAX);
-                ActiveRule { seq, text: rule.describe(), approved }
-            })
-            .collect(),
+        rules: active_rules(workflow),
     })
 }
 
@@ -196,8 +190,17 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
     })
 }
 
+/// Returns the rules that hold in a workflow, oldest first.
+pub(crate) fn active_rules(workflow: &Workflow) -> Vec<ActiveRule> {
+    let view = |(seq, rule, approved): (Seq, &TaskRule, usize)| {
+        let approved = u32::try_from(approved).unwrap_or(u32::MAX);
+        ActiveRule { seq, text: rule.describe(), approved }
+    };
+    workflow.active_rules().map(view).collect()
+}
+
 /// Returns the rules that are offered with a pending proposal.
-fn offered_rules(pending: &PendingProposal) -> Vec<OfferedRule> {
+pub(crate) fn offered_rules(pending: &PendingProposal) -> Vec<OfferedRule> {
     if pending.status != PendingStatus::Waiting {
         return Vec::new();
     }

@@ -70,7 +70,7 @@ pub enum WorkflowAction {
     Clear,
     /// Answers the question for the permission that a call needs.
     Permit(PermissionDecision),
-    /// Revokes a rule.
+    /// Revokes a rule, after which what it covers waits again.
     Revoke(RevokeRule),
 }
 

@@ -209,7 +209,7 @@ pub struct ProposalView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedRule {
-    /// The rule.
+    /// The rule, as the decision repeats it.
     pub rule: TaskRule,
     /// What it allows, as the end of a sentence.
     pub text: String,

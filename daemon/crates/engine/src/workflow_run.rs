@@ -6,6 +6,7 @@ use std::sync::Arc;
 use scene_schemas::Refusal;
 use scene_schemas::entry::{Approver, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal, Row};
+use scene_schemas::rule::TaskRule;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::ProposalDraft;
@@ -87,6 +88,16 @@ impl WorkflowRun {
 
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
         self.engine.approve(proposal, by, twice)
+    }
+
+    /// Approves a proposal, and allows something for the rest of the task.
+    pub fn approve_with_rule(
+        &mut self,
+        proposal: Seq,
+        by: Approver,
+        rule: TaskRule,
+    ) -> Result<(), EngineError> {
+        self.engine.approve_with_rule(proposal, by, false, Some(rule))
     }
 
     pub fn revise_proposal(

@@ -193,7 +193,7 @@ fn rule_list(task: &WorkflowView) -> Markup {
                         li {
                             span { (rule_text(&rule.text)) }
                             @if rule.approved > 0 { span.dim { (format::count_text(rule.approved as usize, "proposal")) " approved" } }
-                            button.plain type="button" data-act="revoke" data-task=(task.seq) data-rule=(rule.seq) { "Revoke" }
+                            button.plain type="button" data-act="revoke-rule" data-task=(task.seq) data-rule=(rule.seq) { "Revoke" }
                         }
                     }
                 }

@@ -339,7 +339,7 @@ act("permit", async ({ dataset }) => {
   await call("POST", `/api/workflows/${dataset.task}/permission`, body);
   headSoon();
 });
-act("revoke", async ({ dataset }) => {
+act("revoke-rule", async ({ dataset }) => {
   await call("POST", `/api/workflows/${dataset.task}/revoke`, { rule: Number(dataset.rule) });
   headSoon();
 });

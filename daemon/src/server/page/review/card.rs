@@ -81,9 +81,9 @@ fn decision_buttons(view: &ProposalView) -> Markup {
         @if view.session.is_some() {
             (decision_group(view, html! {
                 button.main type="button" data-act="decide" data-say="approve" { "Approve" }
-                (rule_menu(view, "decide"))
                 button type="button" data-act="decide" data-say="reject" { "Reject" }
                 a.button href=(proposal_url(view.seq)) { "Review" }
+                (rule_menu(view, "decide"))
             }))
         } @else {
             p.dim { (ELSEWHERE) }

@@ -291,10 +291,10 @@ fn decision_form(view: &ProposalView) -> Markup {
             div.decision {
                 (decision_group(view, html! {
                     button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
-                    (rule_menu(view, "approve"))
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }
                     button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }
+                    (rule_menu(view, "approve"))
                 }))
             }
         }
@@ -307,8 +307,8 @@ pub(super) fn rule_menu(view: &ProposalView, action: &str) -> Markup {
     html! {
         @if !view.rules.is_empty() {
             details.menu data-key={ "rules-" (view.seq) } {
-                summary.button { "Approve and allow…" }
-                div.choices role="group" aria-label="Approve, and allow in this task" {
+                summary { "Approve, and allow more of this…" }
+                div.offers role="group" aria-label="Approve, and allow in this task" {
                     p.dim { "Approve this, and without asking for the rest of this task:" }
                     @for OfferedRule { rule, text } in &view.rules {
                         @let json = serde_json::to_string(rule).unwrap_or_default();
