@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::{FailureKind, OpenPlace, SessionId, Setting};
 pub use crate::attachment::{AttachmentSnapshot, Image, ImageFormat};
 use crate::command::Fingerprint;
+use crate::comment::{Comment, CommentReply};
 pub use crate::context::{ContextScript, ExcludedScript, TaskContext};
 pub use crate::interaction_mode::InteractionMode;
 use crate::playtest::{Permission, PermissionAnswer};
@@ -257,6 +258,20 @@ pub enum Entry {
         /// The person's reason. The model receives it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+    },
+    /// A person asked for changes to a proposal. The entry after it rejects the proposal.
+    Commented {
+        /// The proposal that the comments are on.
+        proposal: Seq,
+        /// The comments. They are numbered from 1.
+        comments: Vec<Comment>,
+    },
+    /// The model said what it did about comments.
+    CommentsAnswered {
+        /// The proposal that the comments are on.
+        proposal: Seq,
+        /// The replies.
+        replies: Vec<CommentReply>,
     },
     /// A proposal was withdrawn, because its base changed or its workflow ended. It can no longer
     /// be decided.

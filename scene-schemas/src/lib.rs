@@ -10,6 +10,7 @@ pub mod api;
 pub mod attachment;
 pub mod bounded;
 pub mod command;
+pub mod comment;
 pub mod context;
 pub mod entry;
 pub mod interaction_mode;

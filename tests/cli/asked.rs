@@ -184,6 +184,30 @@ fn edited_source_is_checked_again() {
 }
 
 #[test]
+fn comments_are_written_in_the_editor() {
+    let (home, place, list) = with_script();
+    let editor = r#"sed 's/^+local v30 .*/&\n>> why not 31?\n>> really/; 1i >> keep the names' "$1" > "$1.new" && mv "$1.new" "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "c");
+    ends(person, 3);
+    let found = entries(&home);
+    let comments = found.iter().find_map(|it| match it {
+        Entry::Commented { comments, .. } => Some(comments.clone()),
+        _ => None,
+    });
+    let comments = comments.unwrap_or_else(|| panic!("{found:?}"));
+    let about: Vec<String> = comments.iter().map(|it| it.on.describe()).collect();
+    assert_eq!(about, ["the whole proposal", "line 30 of game.Workspace.Lines"]);
+    assert_eq!(comments[1].text, "why not 31?\nreally");
+    assert_eq!(comments[1].on.quote(), "local v30 = 3000");
+    // An editor that changes nothing sends nothing.
+    let mut person = edits_with(&home, "true", &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "c");
+    person.answers(APPLY, "q");
+    ends(person, 3);
+}
+
+#[test]
 fn rules_are_added_and_revoked_at_a_card() {
     let (home, file) = with_place(Format::Rbxl);
     let within = r#"{"tool":"create_instance","args":{"className":"Folder","parentPath":"game.Workspace.One","props":{"Name":"Within"}}}"#;

@@ -142,6 +142,8 @@ fn proposal_for_missing_place_is_reported_and_stays_pending() {
 
 #[cfg(unix)]
 mod on_a_terminal {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use vector_tests::person::Person;
 
     use super::*;
@@ -254,6 +256,31 @@ mod on_a_terminal {
             shown.lines().any(|line| line.split_whitespace().eq(["Transparency", "0.5"]))
         };
         assert_eq!([1, 2, 3].map(faded), [false, true, false]);
+    }
+
+    #[test]
+    fn comments_that_cannot_be_sent_are_kept() {
+        let mut bench = Bench::new();
+        let card = bench.card("set Transparency = 0.5 on #Baseplate");
+        let (editor, go) = (bench.home.path().join("editor"), bench.home.path().join("go"));
+        let script = format!(
+            "#!/bin/sh\necho '>> too pale' >> \"$1\"\nwhile [ ! -e {} ]; do sleep 0.05; done\n",
+            go.display()
+        );
+        fs::write(&editor, script).unwrap();
+        fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = bench.home.command(&["review", "--once"]);
+        command.env("EDITOR", &editor);
+        let mut reviewer = Person::runs(command);
+        reviewer.answers(APPLY, "c");
+        // Somebody else decides while the editor is open.
+        bench.human.decide(card, &json!({ "say": "reject", "reason": "mine" })).ok();
+        fs::write(go, "").unwrap();
+        let shown = ends(reviewer, 0);
+        let kept = shown.lines().find_map(|line| line.split_once("Your comments are in ")).unwrap();
+        let kept = kept.1.trim().trim_end_matches('.');
+        assert!(fs::read_to_string(kept).unwrap().contains(">> too pale"), "{shown}");
+        fs::remove_file(kept).unwrap();
     }
 
     #[test]

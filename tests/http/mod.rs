@@ -6,6 +6,7 @@ mod again;
 mod attached;
 mod bench;
 mod closed;
+mod comments;
 mod deploys;
 mod flow;
 mod history;

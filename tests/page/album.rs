@@ -193,6 +193,14 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.until("document.querySelector('#one .lines.p')");
         tour.browser.click("#one input[data-part='h0.1']");
     }),
+    ("proposal-comments", |tour| {
+        tour.browser.press(&[], &['u']);
+        tour.browser.until("document.querySelector('#one .lines.u')");
+        tour.browser.press(&[], &['n', 'c']);
+        tour.browser.until("document.activeElement.matches('.draft textarea')");
+        tour.browser.enter("Why half of it? Say so in the config.");
+        tour.browser.press(&[], &[key::ESCAPE]);
+    }),
     ("proposal-geometry", |tour| {
         tour.moved = tour.bench.propose("propose_changes", &room());
         tour.turn_to(tour.moved);

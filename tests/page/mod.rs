@@ -9,6 +9,7 @@ mod again;
 mod album;
 mod around;
 #[cfg(unix)]
+mod comments;
 mod committing;
 mod decided;
 mod door;

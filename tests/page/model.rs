@@ -17,6 +17,11 @@ fn reply(message: &Message, end: End) -> Reply {
     Reply { headers, pieces, end, ..Reply::plain(200, "") }
 }
 
+/// A reply with this message.
+pub(super) fn whole(message: &Message) -> Reply {
+    reply(message, End::Whole)
+}
+
 /// A reply with a text.
 pub(super) fn says(text: &str, end: End) -> Reply {
     let usage = Some(Usage { input: 12_400, output: 310 });

@@ -43,6 +43,8 @@ pub mod key {
     pub const SHIFT: char = '\u{e008}';
     /// A modifier for shortcuts, which enter no text.
     pub const CONTROL: char = '\u{e009}';
+    pub const ALT: char = '\u{e00a}';
+    pub const UP: char = '\u{e013}';
     pub const DOWN: char = '\u{e015}';
     pub const ESCAPE: char = '\u{e00c}';
 }

@@ -15,6 +15,7 @@ use vector_core::workflow::{CALLS, WorkflowInput};
 use vector_engine::{EngineError, WorkflowRun};
 use vector_providers::model_choice::OFFLINE;
 
+use super::comment_prompt::write_comments;
 use super::edit::ReviewState;
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::style::{PaintKind, TextStyle, terminal_line};
@@ -29,12 +30,13 @@ pub(super) enum PromptFlow {
     Quit,
 }
 
-const KEYS: &str = "[y]es [n]o [a]ll [r]ule [s]plit [e]dit [q]uit";
+const KEYS: &str = "[y]es [n]o [a]ll [r]ule [c]omment [s]plit [e]dit [q]uit";
 
 const HELP: &str = "  y  apply this proposal
   n  reject it; the model receives your reason
   a  apply this one and all later ones in this run
   r  apply this one, and allow more of the same in this task without asking
+  c  comment on its lines in your editor, and ask the model for a new version
   s  split it: choose the operations and script changes to apply
   e  edit it in your editor ($VISUAL or $EDITOR), then decide on the result
   v  view the whole card
@@ -73,6 +75,7 @@ pub(super) fn ask_decision(
                 }
                 done
             }
+            "c" | "comment" => comment_on(run, seq, &proposal)?,
             "r" | "rule" => change_rules(run, seq, terminal)?,
             "s" | "split" => apply_pieces(run, seq, &proposal, terminal, session)?,
             "e" | "edit" => editor::edit_proposal(run, seq, &proposal, terminal)?,
@@ -112,6 +115,19 @@ fn approve_proposal(
     }
     run.approve(seq, by, twice)?;
     Ok(true)
+}
+
+/// Asks for changes with comments. Returns false if the proposal is still to be decided.
+fn comment_on(run: &mut WorkflowRun, seq: Seq, proposal: &Proposal) -> anyhow::Result<bool> {
+    let Some(written) = write_comments(proposal) else {
+        return Ok(false);
+    };
+    let comments = written.comments.clone();
+    let sent = show_refusal(run.handle_input(WorkflowInput::Comment { proposal: seq, comments }));
+    if !matches!(sent, Ok(Some(_))) {
+        written.keep();
+    }
+    Ok(sent?.is_some())
 }
 
 /// Approves a proposal together with a rule, or revokes a rule. Returns false if the proposal is still

@@ -8,6 +8,7 @@ mod card;
 mod chat;
 mod check;
 mod checkpoint;
+mod comment_prompt;
 mod completions;
 mod convert;
 mod daemon_client;

@@ -14,6 +14,7 @@ use scene_schemas::proposal::Proposal;
 use vector_core::proposal::ProposalUnit;
 
 use super::card;
+use super::comment_prompt::write_comments;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
 use super::rule_prompt::{RuleAnswer, ask_rule};
@@ -53,6 +54,7 @@ pub(super) enum CardOutcome {
 const HELP: &str = "  y  apply this proposal
   n  reject it; the requester receives your reason
   r  apply this one, and allow more of the same in this task without asking
+  c  comment on its lines in your editor, and ask the requester for a new version
   s  split it: choose the operations and script changes to apply
   v  view the whole card";
 
@@ -92,6 +94,7 @@ impl RemoteReview<'_> {
             let done = match answer.to_lowercase().as_str() {
                 "y" | "yes" => self.approve_card(view)?,
                 "n" | "no" => self.reject_card(view)?,
+                "c" | "comment" => self.comment_on(view)?,
                 "r" | "rule" => self.change_rules(view)?,
                 "s" | "split" => self.split_card(view)?,
                 "v" | "view" => {
@@ -136,6 +139,19 @@ impl RemoteReview<'_> {
     fn reject_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
         let reason = ask_reject_reason(self.terminal, true)?;
         self.send_decision(view, Decision::Reject { reason })
+    }
+
+    /// Asks for changes with comments.
+    fn comment_on(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
+        let Some(written) = write_comments(&view.proposal) else {
+            return Ok(None);
+        };
+        let comments = written.comments.clone();
+        let sent = self.send_decision(view, Decision::RequestChanges { comments });
+        if !matches!(sent, Ok(Some(CardOutcome::Decided(_)))) {
+            written.keep();
+        }
+        sent
     }
 
     /// Approves a card together with a rule, or revokes a rule of its task.

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GOAL: usize = 120;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    prompt: "[y]es [n]o [r]ule [s]plit s[k]ip [q]uit",
+    prompt: "[y]es [n]o [r]ule [c]omment [s]plit s[k]ip [q]uit",
     help: "  k  skip it: it stays pending
   q  quit: undecided proposals stay pending",
 };

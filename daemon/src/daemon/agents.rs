@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scene_schemas::api::{
-    AgentCall, AgentCallOutcome, AgentLog, CallView, CancelCall, Failure, FailureKind, LoggedCall,
-    MAX_WAIT, ScriptPage, SessionId,
+    AgentCall, AgentCallOutcome, AgentLog, CallView, CancelCall, CommentReplies, Failure,
+    FailureKind, LoggedCall, MAX_WAIT, ScriptPage, SessionId,
 };
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde_json::Value as Json;
@@ -18,7 +18,8 @@ use super::views::{ledger_failure, session_of};
 use super::{DaemonActor, DaemonHandle, LISTED, daemon_closed};
 use crate::failure::failure;
 use crate::session::{
-    Answer, Reply, SessionHandle, SessionMessage, call_name, call_not_found, workflow_call_view,
+    Answer, Reply, SessionHandle, SessionMessage, WorkflowAction, call_name, call_not_found,
+    workflow_call_view,
 };
 
 /// The number of records among which the first call of a workflow must be.
@@ -213,6 +214,28 @@ impl DaemonHandle {
             }
             status => status,
         }
+    }
+
+    /// Records what an agent did about the comments on the proposal of a call. Returns the call.
+    ///
+    /// # Errors
+    /// The proposal has no comments, or its place is not open.
+    pub async fn reply_to_comments(
+        &self,
+        seq: Seq,
+        replies: CommentReplies,
+    ) -> Result<CallView, Failure> {
+        let view = self.call_status(seq).await?;
+        let AgentCallOutcome::Refused { proposal: Some(proposal), .. } = view.outcome else {
+            return Err(failure(
+                FailureKind::Settled,
+                format!("Call {} has no comments to reply to.", view.call),
+                "Reply to the call whose proposal was commented on.",
+            ));
+        };
+        let reply = WorkflowAction::Reply(proposal, replies);
+        self.act_on_workflow(view.workflow, reply).await?;
+        self.call_status(seq).await
     }
 
     /// Cancels a call for the agent that made it. All sessions are notified, after the calls that

@@ -387,6 +387,7 @@ impl DaemonHandle {
         action: WorkflowAction,
     ) -> Result<WorkflowView, Failure> {
         loop {
+            let action = action.clone();
             let outcome = self.run(move |daemon| daemon.begin_action(workflow, action)).await?;
             match outcome {
                 BegunAction::Sent(answer) => answer.await?,

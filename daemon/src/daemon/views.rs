@@ -1,9 +1,10 @@
 //! Views of workflows and proposals, read from the ledger, and common failures.
 
 use scene_schemas::api::{
-    ActiveRule, Failure, FailureKind, Hello, OfferedRule, PROTOCOL, ProposalCard, ProposalView,
-    SessionId, WorkflowState, WorkflowView,
+    ActiveRule, CommentView, Failure, FailureKind, Hello, OfferedRule, PROTOCOL, ProposalCard,
+    ProposalView, SessionId, WorkflowState, WorkflowView,
 };
+use scene_schemas::comment::Comment;
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
 use scene_schemas::proposal::ImplicitTarget;
 use scene_schemas::rule::TaskRule;
@@ -156,6 +157,9 @@ pub(super) fn proposal_view(
         has_geometry: vector_render::has_geometry(&pending.proposal.preview),
         touched_by: Vec::new(),
         rules: offered_rules(pending),
+        comments: workflow.comments_on(seq).map(comment_view).collect(),
+        revision: workflow.revision_of(seq),
+        revises: workflow.revised_by(seq),
         allowed_by: workflow.approving_rule(seq).map(TaskRule::describe),
         proposal: pending.proposal.clone(),
     })
@@ -188,6 +192,11 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
         edited,
     })
+}
+
+fn comment_view((comment, reply): (&Comment, Option<&str>)) -> CommentView {
+    let about = comment.on.describe();
+    CommentView { comment: comment.clone(), about, reply: reply.map(str::to_owned) }
 }
 
 /// Returns the rules that hold in a workflow, oldest first.

@@ -95,6 +95,8 @@ impl OutcomeFacts {
             }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Commented { .. }
+            | Entry::CommentsAnswered { .. }
             | Entry::Planned { .. } => {}
         }
     }

@@ -185,6 +185,8 @@ fn kind_name(entry: &Entry) -> &'static str {
         Entry::PermissionDecided { .. } => "permission_decided",
         Entry::RuleAdded { .. } => "rule_added",
         Entry::RuleRevoked { .. } => "rule_revoked",
+        Entry::Commented { .. } => "commented",
+        Entry::CommentsAnswered { .. } => "comments_answered",
         Entry::Answered { .. } => "answered",
         Entry::Refused { .. } => "refused",
         Entry::Planned { .. } => "planned",
@@ -206,6 +208,8 @@ pub(super) fn verdict_label(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "approved" => "Approved",
         "rejected" => "Rejected",
+        "commented" => "Commented",
+        "comments_answered" => "Comments answered",
         "withdrawn" => "Withdrawn",
         "applying" => "About to be applied",
         "applied" => "Applied",
@@ -228,6 +232,8 @@ fn row_subject(record: &Record) -> RowSubject {
         Entry::Proposed { .. } => RowSubject::Proposal(record.seq),
         Entry::Approved { proposal, .. }
         | Entry::Rejected { proposal, .. }
+        | Entry::Commented { proposal, .. }
+        | Entry::CommentsAnswered { proposal, .. }
         | Entry::Withdrawn { proposal, .. }
         | Entry::Applied { proposal, .. }
         | Entry::Failed { proposal, .. }
@@ -274,6 +280,14 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::PermissionRequested { permission, .. } => permission.question().into(),
         Entry::PermissionDecided { answer, .. } => answer.label().into(),
         Entry::RuleAdded { rule, .. } => format!("Allowed {}", rule.describe()).into(),
+        Entry::Commented { comments, .. } => {
+            let lines = comments.iter().map(|it| format!("{}: {}", it.on.describe(), it.text));
+            lines.collect::<Vec<_>>().join("\n").into()
+        }
+        Entry::CommentsAnswered { replies, .. } => {
+            let lines = replies.iter().map(|it| format!("#{}: {}", it.comment, it.text));
+            lines.collect::<Vec<_>>().join("\n").into()
+        }
         Entry::RuleRevoked { rule } => format!("Revoked the rule of entry {rule}").into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {

@@ -113,6 +113,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::RevokeAccess => handle(id, access::revoke),
         RouteId::CallTool => handle(id, agents::call_tool),
         RouteId::CallStatus => handle(id, agents::call_status),
+        RouteId::ReplyToComments => handle(id, agents::reply_to_comments),
         RouteId::CancelCall => handle(id, agents::cancel_call),
         RouteId::AgentLog => handle(id, agents::log),
         RouteId::EndConnection => handle(id, agents::end_connection),

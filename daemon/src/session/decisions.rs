@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::api::{
-    Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, PermissionDecision,
-    ProposalPart, ProposalStatus, RevokeRule,
+    CommentReplies, Decision, DecisionRequest, DecisionResponse, Failure, FailureKind,
+    PermissionDecision, ProposalPart, ProposalStatus, RevokeRule,
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
@@ -81,6 +81,12 @@ impl SessionActor {
                     .handle_input(workflow, WorkflowInput::Reject { proposal: seq, reason })
                     .map(|_| seq)
             }
+            Decision::RequestChanges { comments } => {
+                let comments = comments.clone();
+                self.engine
+                    .handle_input(workflow, WorkflowInput::Comment { proposal: seq, comments })
+                    .map(|_| seq)
+            }
             Decision::Take { parts } => {
                 let proposal = pending.proposal.clone();
                 let taken = accepted_units(&proposal, parts);
@@ -152,7 +158,10 @@ impl SessionActor {
             WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
                 job.is_stopped = false;
             }
-            WorkflowAction::Clear | WorkflowAction::Permit(_) | WorkflowAction::Revoke(_) => {}
+            WorkflowAction::Clear
+            | WorkflowAction::Permit(_)
+            | WorkflowAction::Revoke(_)
+            | WorkflowAction::Reply(..) => {}
         }
         match verb {
             WorkflowAction::Cancel => {
@@ -173,6 +182,11 @@ impl SessionActor {
             WorkflowAction::Revoke(RevokeRule { rule }) => {
                 self.engine
                     .handle_input(workflow, WorkflowInput::RevokeRule { rule })
+                    .map_err(|error| engine_failure(&error))?;
+            }
+            WorkflowAction::Reply(proposal, CommentReplies { replies }) => {
+                self.engine
+                    .handle_input(workflow, WorkflowInput::Reply { proposal, replies })
                     .map_err(|error| engine_failure(&error))?;
             }
             WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble(workflow) => {

@@ -14,9 +14,9 @@ use std::task::{Context, Poll};
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, DecisionRequest, DecisionResponse, Failure,
-    FailureKind, FoundInstance, PermissionDecision, RevokeRule, SceneReceipt, SceneUpdate,
-    WorkflowStarted,
+    AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, CommentReplies, DecisionRequest,
+    DecisionResponse, Failure, FailureKind, FoundInstance, PermissionDecision, RevokeRule,
+    SceneReceipt, SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -61,7 +61,7 @@ impl<T> Future for Answer<T> {
 }
 
 /// The user's action on a workflow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkflowAction {
     Cancel,
     Retry,
@@ -72,6 +72,8 @@ pub enum WorkflowAction {
     Permit(PermissionDecision),
     /// Revokes a rule, after which what it covers waits again.
     Revoke(RevokeRule),
+    /// An agent says what it did about the comments on a proposal.
+    Reply(Seq, CommentReplies),
 }
 
 /// How a picture is rendered.

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::event::ProposalStatus;
 use super::session::SessionId;
+use crate::comment::Comment;
 use crate::entry::Seq;
 use crate::proposal::Class;
 
@@ -114,6 +115,9 @@ pub enum AgentCallOutcome {
         /// The proposal of the call. None if there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal: Option<Seq>,
+        /// The comments with which the person asked for changes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        comments: Vec<Comment>,
     },
 }
 
@@ -133,6 +137,14 @@ pub struct AppliedChange {
     /// The change as text: one line for each operation, and a unified diff for each script. If it
     /// was cut, the last line says so.
     pub diff: String,
+}
+
+/// What an agent did about the comments on a proposal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommentReplies {
+    /// One reply for each comment, in order. An empty one is left out.
+    pub replies: Vec<String>,
 }
 
 /// An agent ends a connection.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
+use crate::comment::Comment;
 use crate::entry::{Finish, InteractionMode, Seq, Step};
 use crate::playtest::{PermissionAnswer, StudioOutput};
 use crate::proposal::{Class, Mode, PlayCheck, Preview, Proposal, Row, Warning};
@@ -119,6 +120,11 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Ask for changes: the proposal is rejected, and its author is asked for a new version.
+    RequestChanges {
+        /// The comments.
+        comments: Vec<Comment>,
+    },
     /// Keep only these parts. A new proposal with them replaces this one and waits for a decision.
     Take {
         /// The parts to keep.
@@ -198,11 +204,33 @@ pub struct ProposalView {
     /// The rules that a person may add when approving it, narrowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<OfferedRule>,
+    /// If a person asked for changes: the comments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<CommentView>,
+    /// If a person asked for changes: the new version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Seq>,
+    /// The proposal with comments of which this one is the new version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revises: Option<Seq>,
     /// If a rule of the task approved it: what the rule allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,
     /// The proposal itself, with its preview.
     pub proposal: Proposal,
+}
+
+/// A comment with the reply to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommentView {
+    /// The comment as the person sent it.
+    pub comment: Comment,
+    /// What the comment is about, for display.
+    pub about: String,
+    /// What the model says it did about it. None if it has not said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
 }
 
 /// A rule that a person may add when approving a proposal.

@@ -169,6 +169,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// A person asked for changes to a proposal, or the model replied to the comments.
+    Commented {
+        /// The ledger position of the proposal.
+        proposal: Seq,
+        /// Number of comments, or of replies.
+        count: u32,
+        /// Whether the model replied.
+        is_reply: bool,
+    },
     /// A person allowed something for the rest of the task. The event's position identifies the rule.
     RuleAdded {
         /// What is allowed, as the end of a sentence.

@@ -26,14 +26,14 @@ pub use access::{
 };
 pub use agent::{
     AgentCall, AgentCallOutcome, AgentDisconnect, AgentLog, AgentPresence, AppliedChange, CallView,
-    CancelCall, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
+    CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
 pub use conversation::{
-    ActiveRule, Attachment, Chat, Checkpoint, Checkpoints, ContextUsage, ConversationHeader,
-    ConversationView, Decision, DecisionRequest, DecisionResponse, MakeCheckpoint, MemberRows,
-    OfferedRule, PermissionDecision, ProposalCard, ProposalPart, ProposalView, Proposals,
-    RevokeRule, Settings, TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView,
-    Workflows,
+    ActiveRule, Attachment, Chat, Checkpoint, Checkpoints, CommentView, ContextUsage,
+    ConversationHeader, ConversationView, Decision, DecisionRequest, DecisionResponse,
+    MakeCheckpoint, MemberRows, OfferedRule, PermissionDecision, ProposalCard, ProposalPart,
+    ProposalView, Proposals, RevokeRule, Settings, TouchingProposal, Usage, WorkflowStarted,
+    WorkflowState, WorkflowView, Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use event::{

@@ -6,10 +6,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
-    CallView, CancelCall, Chat, Checkpoints, ConversationView, DecideConflicts, DecisionRequest,
-    DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage,
-    EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health, Hello,
-    History, HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows,
+    CallView, CancelCall, Chat, Checkpoints, CommentReplies, ConversationView, DecideConflicts,
+    DecisionRequest, DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody,
+    EnterPage, EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health,
+    Hello, History, HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows,
     MergeView, Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
     PairResponse, PairingCode, PermissionDecision, PluginLog, PollRequest, PollResponse,
     ProposalCard, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult, RevokeRule,
@@ -526,6 +526,11 @@ routes! {
             "The state of a call, by its ID or its proposal's; waits until the call is settled.",
         ),
         &["hold"],
+    ),
+    ReplyToComments = post_route::<CommentReplies, CallView>(
+        "/api/agents/calls/{id}/replies",
+        Token::Client,
+        "Say what was done about the comments on the proposal of a call.",
     ),
     CancelCall = post_route::<CancelCall, EmptyBody>(
         "/api/agents/cancel",

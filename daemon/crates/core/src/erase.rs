@@ -96,6 +96,10 @@ pub fn erase_entry(entry: Entry) -> Entry {
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, remaining: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, remaining: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
+        Entry::Commented { proposal, .. } => Entry::Commented { proposal, comments: Vec::new() },
+        Entry::CommentsAnswered { proposal, .. } => {
+            Entry::CommentsAnswered { proposal, replies: Vec::new() }
+        }
         Entry::RuleAdded { rule: TaskRule { class, .. }, proposal } => {
             let scope = RuleScope::Erased {};
             Entry::RuleAdded { rule: TaskRule { class, scope }, proposal }

@@ -137,7 +137,7 @@ fn subtree_of(proposal: &Proposal) -> Option<InstancePath> {
 
 /// Returns the paths of the instances that commands create, change or delete; for a command over
 /// many instances, of their closest common ancestor.
-fn written_paths(commands: &[Command]) -> BTreeSet<InstancePath> {
+pub(crate) fn written_paths(commands: &[Command]) -> BTreeSet<InstancePath> {
     let mut paths = BTreeSet::new();
     for command in commands {
         match command {

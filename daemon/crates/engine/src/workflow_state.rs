@@ -70,6 +70,8 @@ impl WorkflowReading {
             | Entry::PermissionDecided { .. }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Commented { .. }
+            | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

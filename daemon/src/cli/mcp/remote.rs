@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use scene_schemas::api::{
-    AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, EmptyBody, Failure,
-    FailureKind, MAX_BODY, OpenPlaceRequest, OpenedSession, RouteId, ScriptPage, SessionId,
-    Sessions,
+    AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, CommentReplies,
+    EmptyBody, Failure, FailureKind, MAX_BODY, OpenPlaceRequest, OpenedSession, RouteId,
+    ScriptPage, SessionId, Sessions,
 };
 use scene_schemas::entry::Seq;
 use serde::de::DeserializeOwned;
@@ -248,6 +248,15 @@ impl DaemonGate for RemoteDaemon {
     async fn wait_for_call(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
         let request = agent_request(RouteId::CallStatus).with_id(seq);
         self.request(&request.with_query("hold", hold)).await
+    }
+
+    async fn reply_to_comments(
+        &self,
+        seq: Seq,
+        replies: CommentReplies,
+    ) -> Result<CallView, Failure> {
+        let request = agent_request(RouteId::ReplyToComments).with_id(seq);
+        self.request(&request.with_body(&replies)).await
     }
 
     async fn cancel_call(&self, call: CancelCall) -> Result<(), Failure> {

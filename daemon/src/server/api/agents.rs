@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Response;
 use scene_schemas::api::{
-    AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, EmptyBody,
-    ScriptPage,
+    AgentCall, AgentDisconnect, AgentLog, AgentPresence, CallView, CancelCall, CommentReplies,
+    EmptyBody, ScriptPage,
 };
 
 use super::super::extract::{EntryId, JsonBody, Parameters, PathSession};
@@ -31,6 +31,14 @@ pub(in super::super) async fn call_status(
 ) -> ApiResult<CallView> {
     let hold = parameters.hold()?;
     Ok(Json(long_poll::wait_for_call(&app.event_hub, &app.daemon, call, hold).await?))
+}
+
+pub(in super::super) async fn reply_to_comments(
+    State(daemon): State<DaemonHandle>,
+    EntryId(call): EntryId,
+    JsonBody(replies): JsonBody<CommentReplies>,
+) -> ApiResult<CallView> {
+    Ok(Json(daemon.reply_to_comments(call, replies).await?))
 }
 
 pub(in super::super) async fn cancel_call(

@@ -13,8 +13,8 @@ use rmcp::model::{
 use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use scene_schemas::api::{
-    AgentCall, AgentCallOutcome, CallView, CancelCall, Failure, FailureKind, ProposalStatus,
-    SessionId,
+    AgentCall, AgentCallOutcome, CallView, CancelCall, CommentReplies, Failure, FailureKind,
+    ProposalStatus, SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
@@ -184,6 +184,16 @@ impl<G: DaemonGate> McpAgent<G> {
         let Some(id) = number("id")? else {
             return self.gate.read_log().await.map(|log| results::log_result(&log));
         };
+        let replies = match args.get("replies") {
+            None | Some(Json::Null) => None,
+            Some(replies) => Some(serde_json::from_value(replies.clone()).map_err(|_| {
+                let hint = "Pass a text for each comment, in order.";
+                failure(FailureKind::BadRequest, "`replies` is not a list of texts.", hint)
+            })?),
+        };
+        if let Some(replies) = replies {
+            self.gate.reply_to_comments(Seq(id), CommentReplies { replies }).await?;
+        }
         let wait = Duration::from_secs(number("wait")?.unwrap_or(0).min(LONGEST));
         let view = self.gate.wait_for_call(Seq(id), 0).await?;
         // Cancelling this query does not withdraw the call.

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use scene_schemas::api::{
-    AgentCall, AgentLog, CallView, CancelCall, Failure, ScriptPage, SessionId, Sessions,
+    AgentCall, AgentLog, CallView, CancelCall, CommentReplies, Failure, ScriptPage, SessionId,
+    Sessions,
 };
 use scene_schemas::entry::Seq;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,12 @@ pub trait DaemonGate: Send + Sync + 'static {
         &self,
         seq: Seq,
         hold: u64,
+    ) -> impl Future<Output = Result<CallView, Failure>> + Send;
+    /// Records what an agent did about the comments on the proposal of a call. Returns the call.
+    fn reply_to_comments(
+        &self,
+        seq: Seq,
+        replies: CommentReplies,
     ) -> impl Future<Output = Result<CallView, Failure>> + Send;
     /// Withdraws a call of the same connection, whether it has arrived or not.
     fn cancel_call(&self, call: CancelCall) -> impl Future<Output = Result<(), Failure>> + Send;
@@ -61,6 +68,14 @@ impl DaemonGate for LocalGate {
 
     async fn wait_for_call(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
         long_poll::wait_for_call(&self.event_hub, &self.daemon, seq, hold).await
+    }
+
+    async fn reply_to_comments(
+        &self,
+        seq: Seq,
+        replies: CommentReplies,
+    ) -> Result<CallView, Failure> {
+        self.daemon.reply_to_comments(seq, replies).await
     }
 
     async fn cancel_call(&self, call: CancelCall) -> Result<(), Failure> {

@@ -34,7 +34,16 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
             }
             CallToolResult::success(vec![ContentBlock::text(truncate(text))])
         }
-        AgentCallOutcome::Refused { reason, .. } => error_result(reason.clone()),
+        AgentCallOutcome::Refused { reason, comments, .. } => {
+            let mut result = error_result(reason.clone());
+            if !comments.is_empty() {
+                result.structured_content = Some(json!({
+                    "status": outcome_word(&view.outcome), "id": view.call, "tool": view.tool,
+                    "text": reason, "comments": comments,
+                }));
+            }
+            result
+        }
         AgentCallOutcome::Pending { .. }
         | AgentCallOutcome::NeedsPermission { .. }
         | AgentCallOutcome::Working {} => unsettled_result(view),
@@ -69,7 +78,12 @@ pub(super) fn status_result(view: &CallView) -> CallToolResult {
             format!("Answered: {}", without_picture(answer, false))
         }
         AgentCallOutcome::Done { applied: Some(change), .. } => describe_applied(change),
-        AgentCallOutcome::Refused { reason, .. } => reason.clone(),
+        AgentCallOutcome::Refused { reason, comments, .. } => {
+            if !comments.is_empty() {
+                content["comments"] = json!(comments);
+            }
+            reason.clone()
+        }
     };
     content["text"] = truncate(text).into();
     structured_result(content.to_string(), content)
@@ -346,7 +360,12 @@ mod tests {
             let reason = "The person rejected it: too dark".to_owned();
             call(
                 "create_instance",
-                AgentCallOutcome::Refused { reason, status, proposal: Some(Seq(3)) },
+                AgentCallOutcome::Refused {
+                    reason,
+                    status,
+                    proposal: Some(Seq(3)),
+                    comments: Vec::new(),
+                },
             )
         };
         let rejected = refused(Some(ProposalStatus::Rejected));

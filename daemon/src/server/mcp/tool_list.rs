@@ -41,6 +41,8 @@ fn proposal_status() -> Tool {
     let input = json!({ "type": "object", "properties": {
         "id": { "type": "integer", "description": "From the pending call; if omitted, the last calls." },
         "wait": { "type": "integer", "description": "Seconds to wait for the decision, at most 55." },
+        "replies": { "type": "array", "items": { "type": "string" },
+            "description": "What you did about each comment of the person on it." },
     } });
     let output = json!({ "type": "object", "properties": {
         "status": { "enum": ["working", "pending", "approved", "applied", "answered", "rejected",
@@ -48,6 +50,7 @@ fn proposal_status() -> Tool {
         "id": { "type": "integer" },
         "tool": { "type": "string" },
         "text": { "type": "string" },
+        "comments": { "type": "array", "items": { "type": "object" } },
     } });
     Tool::new(
         PROPOSAL_STATUS,

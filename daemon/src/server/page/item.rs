@@ -87,6 +87,9 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             PageChange::Drop { key: permission_key(*call) },
             put_item(key.clone(), permission_answer(&key, *answer)),
         ],
+        Event::Commented { count, is_reply, .. } => {
+            notice(&comments_notice(*count, *is_reply), &[])
+        }
         Event::RuleAdded { text } => notice(&format!("You allowed {text}"), &[]),
         Event::RuleRevoked { .. } => notice("You revoked a rule of this task", &[]),
         Event::Thinking { phase } => {
@@ -155,6 +158,15 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
         | Event::ContextStats { .. }
         | Event::Plan { .. }
         | Event::Usage { .. } => Vec::new(),
+    }
+}
+
+fn comments_notice(count: u32, is_reply: bool) -> String {
+    let count = count as usize;
+    if is_reply {
+        format!("The model replied to {}", format::count_text(count, "comment"))
+    } else {
+        format!("You asked for changes, with {}", format::count_text(count, "comment"))
     }
 }
 

@@ -23,6 +23,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("settings.js", JS, include_str!("assets/settings.js")),
     ("usage.js", JS, include_str!("assets/usage.js")),
     ("cards.js", JS, include_str!("assets/cards.js")),
+    ("comments.js", JS, include_str!("assets/comments.js")),
     ("decide.js", JS, include_str!("assets/decide.js")),
     ("left.js", JS, include_str!("assets/left.js")),
     ("review.js", JS, include_str!("assets/review.js")),

@@ -1,8 +1,9 @@
 //! A preview as plain text, for use without a display: a line per operation, and a unified diff per
 //! script.
 
-use scene_schemas::Value;
+use scene_schemas::comment::{CommentSide, CommentSubject};
 use scene_schemas::proposal::{Change, DiffLine, Hunk, Preview, Row, ScriptDiff};
+use scene_schemas::{InstancePath, Value};
 
 /// Maximum length of the text; omitted lines are counted.
 const LONGEST: usize = 8_000;
@@ -29,6 +30,47 @@ pub fn preview_text(preview: &Preview) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns the lines of a preview, each with what a comment on it is about.
+pub fn commentable_lines(preview: &Preview) -> Vec<(String, CommentSubject)> {
+    let rows = preview.rows.iter().map(|row| {
+        let property = match &row.change {
+            Change::Set { property, .. } => Some(property.clone()),
+            _ => None,
+        };
+        (row_text(row), CommentSubject::Instance { path: row.path.clone(), property })
+    });
+    let mut lines: Vec<(String, CommentSubject)> = rows.collect();
+    for script in &preview.scripts {
+        let path = &script.path;
+        let whole = CommentSubject::Instance { path: path.clone(), property: None };
+        lines.push((format!("--- {path}"), whole.clone()));
+        lines.push((format!("+++ {path}"), whole));
+        for hunk in &script.hunks {
+            script_line_subjects(path, hunk, &mut lines);
+        }
+    }
+    lines
+}
+
+fn script_line_subjects(
+    path: &InstancePath,
+    hunk: &Hunk,
+    lines: &mut Vec<(String, CommentSubject)>,
+) {
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+    for line in &hunk.lines {
+        let (text, side, number) = match line {
+            DiffLine::Context(text) => (format!(" {text}"), CommentSide::After, new),
+            DiffLine::Added(text) => (format!("+{text}"), CommentSide::After, new),
+            DiffLine::Removed(text) => (format!("-{text}"), CommentSide::Before, old),
+        };
+        old += u32::from(!matches!(line, DiffLine::Added(_)));
+        new += u32::from(!matches!(line, DiffLine::Removed(_)));
+        let (path, quote) = (path.clone(), String::new());
+        lines.push((text, CommentSubject::Line { path, side, line: number, quote }));
+    }
 }
 
 fn row_text(row: &Row) -> String {
@@ -96,8 +138,6 @@ fn hunk_lines(hunk: &Hunk, lines: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use scene_schemas::InstancePath;
-
     use super::*;
 
     fn path(text: &str) -> InstancePath {

@@ -95,7 +95,9 @@ impl Workflow {
             (Some(CallOutcome::Refused(reason)), pending) => {
                 let (proposal, status) =
                     pending.map(|(seq, it)| (seq, it.status.to_proposal_status())).unzip();
-                AgentCallOutcome::Refused { reason, status, proposal }
+                let comments = proposal.into_iter().flat_map(|seq| self.comments_on(seq));
+                let comments = comments.map(|(comment, _)| comment.clone()).collect();
+                AgentCallOutcome::Refused { reason, status, proposal, comments }
             }
         })
     }

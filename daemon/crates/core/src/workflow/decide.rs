@@ -2,6 +2,7 @@
 
 use scene_schemas::Fingerprint;
 use scene_schemas::api::FailureKind;
+use scene_schemas::comment::Comment;
 use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, Guards, InteractionMode, ModelRequestRecord,
     Phase, Place, Seq, Step,
@@ -12,6 +13,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::rule::TaskRule;
 use serde_json::{Value as Json, json};
 
+use super::comments::{answer_comments, comment_on_proposal, replies_in_message};
 use super::dependencies::{mark_stale, withdraw_for_replan, withdraw_later};
 use super::endings::{cancel_call, disconnect_agent, expire_pending, finish_workflow};
 use super::rules::revoke_rule;
@@ -89,6 +91,10 @@ pub enum WorkflowInput {
         /// What the user allows for the rest of the task.
         adds: Option<TaskRule>,
     },
+    /// The user comments on a proposal, and wants a new version.
+    Comment { proposal: Seq, comments: Vec<Comment> },
+    /// An agent says what it did about the comments on a proposal, one reply for each, in order.
+    Reply { proposal: Seq, replies: Vec<String> },
     /// The user revokes a rule of the task.
     RevokeRule { rule: Seq },
     /// The user gives the permission that a call needs, or refuses it.
@@ -213,6 +219,10 @@ pub fn decide(
         }
         WorkflowInput::Permit { call, answer } => permit_call(workflow, call, answer),
         WorkflowInput::RevokeRule { rule } => revoke_rule(workflow, rule),
+        WorkflowInput::Comment { proposal, comments } => {
+            comment_on_proposal(workflow, proposal, comments)
+        }
+        WorkflowInput::Reply { proposal, replies } => answer_comments(workflow, proposal, replies),
         WorkflowInput::Revise { proposal, by } => revise_proposal(workflow, proposal, by),
         WorkflowInput::Applying { proposals, file, before, acks } => {
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
@@ -329,6 +339,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
     });
     let ends = message.calls.is_empty() && flaw.is_none() && !workflow.talk.has_queued();
     if let Some(text) = message.text {
+        entries.extend(replies_in_message(workflow, &text));
         let phase = if ends { Phase::Final } else { Phase::Update };
         entries.push(Entry::Said { text, phase, answers: Vec::new() });
     }

@@ -1,7 +1,7 @@
 //! Events for clients, derived from ledger entries.
 
 use scene_schemas::api::{Event, OfferedPermission, ProposalStatus};
-use scene_schemas::entry::{AttachmentSnapshot, Entry, Record};
+use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq};
 use scene_schemas::playtest::PermissionAnswer;
 use serde_json::Value as Json;
 
@@ -122,6 +122,12 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         }
         Entry::RuleAdded { rule, .. } => vec![Event::RuleAdded { text: rule.describe() }],
         Entry::RuleRevoked { rule } => vec![Event::RuleRevoked { rule: *rule }],
+        Entry::Commented { proposal, comments } => {
+            vec![commented(*proposal, comments.len(), false)]
+        }
+        Entry::CommentsAnswered { proposal, replies } => {
+            vec![commented(*proposal, replies.len(), true)]
+        }
         Entry::Requested { request } => vec![Event::ContextStats {
             turns: request.turns,
             bytes: request.bytes,
@@ -170,6 +176,11 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
         | Entry::Redone { .. }
         | Entry::Finished { .. } => Vec::new(),
     }
+}
+
+fn commented(proposal: Seq, count: usize, is_reply: bool) -> Event {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    Event::Commented { proposal, count, is_reply }
 }
 
 /// Formats arguments or an answer in one line: texts as they are, numbers with their names, lists

@@ -7,6 +7,7 @@
 
 mod agent;
 mod chain;
+mod comments;
 mod decide;
 mod dependencies;
 mod endings;
@@ -42,6 +43,7 @@ pub use self::events::{brief_json, events_of};
 pub use self::guards::check_call;
 pub use self::talk::{ModelConversation, ModelTrouble};
 
+use self::comments::TaskComments;
 use self::permission::PlaytestPermission;
 use self::rules::TaskRules;
 use self::talk::TurnSource;
@@ -89,6 +91,8 @@ pub struct Workflow {
     /// The calls by the ids that their callers gave them.
     names: HashMap<String, Seq>,
     proposals: BTreeMap<Seq, PendingProposal>,
+    /// The comments on its proposals.
+    comments: TaskComments,
     /// The rules that the user added.
     rules: TaskRules,
     /// Whether its calls may play the game in Studio.
@@ -230,6 +234,7 @@ impl LedgerState {
                 open: BTreeSet::new(),
                 names: HashMap::new(),
                 proposals: BTreeMap::new(),
+                comments: TaskComments::default(),
                 rules: TaskRules::default(),
                 playtests: PlaytestPermission::default(),
                 talk: ModelConversation::default(),
@@ -400,6 +405,9 @@ impl Workflow {
             Entry::PermissionDecided { call, answer } => self.apply_permission(*call, *answer),
             Entry::RuleAdded { rule, .. } => self.rules.add(seq, rule.clone()),
             Entry::RuleRevoked { rule } => self.rules.revoke(*rule),
+            Entry::Commented { .. } | Entry::CommentsAnswered { .. } => {
+                self.comments.apply_entry(seq, entry);
+            }
             Entry::Answered { call, answer } => {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));
             }
@@ -418,6 +426,7 @@ impl Workflow {
             Entry::Proposed { call, answer, proposal } => {
                 let answer = answer.clone().unwrap_or(Json::Null);
                 self.settle_call(*call, CallStatus::Proposed(seq, answer));
+                self.note_revision(seq, *call, proposal);
                 let proposal = proposal.as_ref().clone();
                 let pending =
                     PendingProposal { proposal, call: *call, status: PendingStatus::Waiting };
@@ -481,6 +490,8 @@ impl Workflow {
             | Entry::PermissionDecided { .. }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Commented { .. }
+            | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }
@@ -596,6 +607,9 @@ impl Workflow {
                     PendingStatus::Undone(_) => CallOutcome::Refused(
                         "It was applied, and the person then undid it in Studio.".to_owned(),
                     ),
+                    PendingStatus::Rejected(_) if let Some(text) = self.comments_text(*seq) => {
+                        CallOutcome::Refused(text)
+                    }
                     PendingStatus::Rejected(reason) => CallOutcome::Refused(match reason {
                         Some(reason) => format!("The person rejected it: {reason}"),
                         None => "The person rejected it.".to_owned(),

@@ -184,6 +184,8 @@ impl ModelConversation {
             | Entry::PermissionDecided { .. }
             | Entry::RuleAdded { .. }
             | Entry::RuleRevoked { .. }
+            | Entry::Commented { .. }
+            | Entry::CommentsAnswered { .. }
             | Entry::Answered { .. }
             | Entry::Refused { .. }
             | Entry::Planned { .. }

@@ -1,5 +1,6 @@
 // The page of proposals: the list, the full view of one, and decisions by mouse or keyboard.
 
+import { commentHere, comments, forgetComments, showComments } from "./comments.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
@@ -22,6 +23,7 @@ const KEYS = [
   ["x", "include or leave out this part (also the space bar)"],
   ["a", "approve the proposal, or only the selected parts"],
   ["r", "reject the proposal; you can give a reason"],
+  ["c", "comment on this part, or on the whole proposal; Alt and an arrow key move a comment to another line"],
   ["s", "skip the proposal: it stays pending"],
   ["u", "switch between unified and split diff"],
   ["?", "show these keys"],
@@ -223,6 +225,7 @@ function tick() {
     box.checked = !out.has(box.dataset.part) && !out.has(box.dataset.within);
     box.disabled = out.has(box.dataset.within);
   }
+  showComments();
   const label = one().querySelector("#approve");
   if (!label) return;
   const [some, all] = counts();
@@ -338,6 +341,17 @@ act("reject", (button) =>
   deciding(async () => {
     const of = { ...button.closest("[data-patch]").dataset };
     if ((await reject(of)) !== null) await on(of.seq);
+  }),
+);
+act("comment", () => commentHere(null));
+act("request-changes", (button) =>
+  deciding(async () => {
+    const of = { ...button.closest("[data-patch]").dataset };
+    const sent = comments(article().dataset).map(({ on, text }) => ({ on, text: text.trim() }));
+    await decide(of, { say: "request_changes", comments: sent });
+    forgetComments(of.seq);
+    toast(sent.length === 1 ? "Sent 1 comment" : `Sent ${sent.length} comments`, "good", "The new version appears here.");
+    await on(of.seq);
   }),
 );
 act("more-rows", async (button) => {
@@ -465,6 +479,7 @@ const DOES = {
   " ": toggle,
   a: () => press("approve"),
   r: () => press("reject"),
+  c: () => commentHere(stop()),
   s: skip,
   u: () => article() && stand(layout === "split" ? "unified" : "split"),
   "?": keys,

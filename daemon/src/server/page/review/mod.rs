@@ -61,7 +61,11 @@ pub(super) async fn proposal_page(
     let task = daemon.workflow(view.workflow).await?;
     let sessions = daemon.list_sessions().await?;
     let replaced = daemon.replaced_proposals(of).await?;
-    Ok(proposal_view::proposal_view(&view, &replaced, &task, &sessions, layout))
+    let revised = match view.revises {
+        Some(revised) => Some(daemon.proposal(revised).await?),
+        None => None,
+    };
+    Ok(proposal_view::proposal_view(&view, &replaced, revised.as_ref(), &task, &sessions, layout))
 }
 
 /// The number of instances that are rendered at once.

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 use scene_schemas::Command;
-use scene_schemas::api::{OfferedRule, ProposalStatus, ProposalView, Sessions, WorkflowView};
+use scene_schemas::api::{
+    CommentView, OfferedRule, ProposalStatus, ProposalView, Sessions, WorkflowView,
+};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{PlayCheckResult, Proposal, WarningKind};
 use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
@@ -14,6 +16,7 @@ use super::{
     unit_key,
 };
 use crate::server::page::format;
+use crate::server::page::format::safe_text;
 
 /// The maximum number of named proposals that this one depends on.
 const NAMED: usize = 6;
@@ -23,10 +26,11 @@ pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it to decid
 pending in a terminal, decide there.";
 
 /// Renders a proposal of a task. `replaced` are the proposals that it replaced when it was
-/// replanned, newest first.
+/// replanned, newest first; `revised` is the one with comments of which it is the new version.
 pub(super) fn proposal_view(
     view: &ProposalView,
     replaced: &[Seq],
+    revised: Option<&ProposalView>,
     task: &WorkflowView,
     sessions: &Sessions,
     layout: DiffLayout,
@@ -51,6 +55,8 @@ pub(super) fn proposal_view(
                 (outcome_view(view))
                 (remarks_view(view, replaced))
             }
+            @if let Some(old) = revised { (comment_list(old, &format!("Changes that you asked for on proposal {}", old.seq))) }
+            (comment_list(view, "Your comments"))
             (check_view(proposal))
             (warnings_view(proposal))
             (picture_view(view))
@@ -103,6 +109,7 @@ pub(super) fn outcome_text(view: &ProposalView) -> Markup {
             @if let Some(rule) = &view.allowed_by { "You allowed " (safe_line(rule)) ". " }
             @if let Some(reason) = &view.reason { (safe_line(reason)) }
             @if let Some(now) = view.successor { " See " (proposal_link(now)) "." }
+            @if let Some(new) = view.revision { " The new version is " (proposal_link(new)) "." }
         }
     }
 }
@@ -139,6 +146,29 @@ fn remarks_view(view: &ProposalView, replaced: &[Seq]) -> Markup {
                 li { "It is " (proposal_link(*before)) ", replanned for the current state" }
             }
             @if let Some(from) = proposal.from { li { "It was derived from " (proposal_link(from)) } }
+        }
+    }
+}
+
+/// Renders the comments on a proposal, each with the reply to it.
+fn comment_list(view: &ProposalView, title: &str) -> Markup {
+    html! {
+        @if !view.comments.is_empty() {
+            section.comments aria-label="Comments" {
+                h2 { (title) }
+                ol {
+                    @for CommentView { comment, about, reply } in &view.comments {
+                        li data-state=(if reply.is_some() { "answered" } else { "open" }) {
+                            p.dim { (safe_line(about)) @if !comment.on.quote().is_empty() { " " code { (safe_line(comment.on.quote().trim())) } } }
+                            p.text { (safe_text(&comment.text)) }
+                            @match reply {
+                                Some(reply) => p.reply { b { "Reply: " } (safe_text(reply)) },
+                                None => p.reply.dim { "No reply yet" },
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -292,6 +322,8 @@ fn decision_form(view: &ProposalView) -> Markup {
                 (decision_group(view, html! {
                     button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
+                    button.main type="button" data-act="request-changes" hidden { span {} }
+                    button type="button" data-act="comment" { "Comment " kbd { "c" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }
                     button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }
                     (rule_menu(view, "approve"))
