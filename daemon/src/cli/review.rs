@@ -4,7 +4,7 @@
 //! It keeps no state: the pending proposals are fetched after each answer, as others may decide
 //! too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ use super::terminal::{Terminal, escape_line_ends, print_line, print_status};
 const HOLD: u32 = 15;
 /// How long to wait for the results of decisions if nothing else is pending.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the approval of a proposal that the mode or a rule allows may take.
+const COVERED: Duration = Duration::from_secs(3);
 /// The maximum length of a goal that is shown, in characters.
 const GOAL: usize = 120;
 
@@ -66,6 +68,7 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         tasks: BTreeSet::new(),
         shown: BTreeSet::new(),
         skipped: BTreeSet::new(),
+        covered: BTreeMap::new(),
         awaiting_apply: BTreeSet::new(),
         has_failed: false,
     };
@@ -95,6 +98,8 @@ struct ReviewLoop<'a> {
     shown: BTreeSet<Seq>,
     /// The proposals that were shown and are still pending.
     skipped: BTreeSet<Seq>,
+    /// Since when proposals are pending that the mode or a rule approves.
+    covered: BTreeMap<Seq, Instant>,
     /// The proposals that were approved here and are not applied yet.
     awaiting_apply: BTreeSet<Seq>,
     /// Whether one of these failed.
@@ -118,7 +123,7 @@ impl ReviewLoop<'_> {
                     );
                 }
                 self.wait_for_events(HOLD)?;
-            } else if since.elapsed() < PATIENCE && self.has_working_task()? {
+            } else if self.has_covered() || since.elapsed() < PATIENCE && self.has_working_task()? {
                 if self.wait_for_events(1)? {
                     since = Instant::now();
                 }
@@ -137,7 +142,8 @@ impl ReviewLoop<'_> {
         let daemon = self.cards.daemon;
         let Proposals { proposals } = daemon.call(&RouteRequest::new(RouteId::Proposals))?;
         self.tasks.extend(proposals.iter().map(|it| it.workflow));
-        let mut new = proposals.into_iter().filter(|it| !self.skipped.contains(&it.seq)).peekable();
+        let new = proposals.into_iter().filter(|it| !self.skipped.contains(&it.seq));
+        let mut new = new.filter(|it| !is_soon_approved(&mut self.covered, it)).peekable();
         if new.peek().is_none() {
             return Ok(None);
         }
@@ -176,17 +182,30 @@ impl ReviewLoop<'_> {
         Ok(true)
     }
 
+    /// Whether a proposal is about to be approved without asking.
+    fn has_covered(&self) -> bool {
+        self.covered.values().any(|since| since.elapsed() < COVERED)
+    }
+
     fn fetch_workflow(&self, workflow: Seq) -> anyhow::Result<WorkflowView> {
         self.cards.daemon.call(&RouteRequest::new(RouteId::Workflow).with_id(workflow))
     }
 
     /// Whether a task that had a pending proposal is still working.
     fn has_working_task(&mut self) -> anyhow::Result<bool> {
-        while let Some(task) = self.tasks.first() {
-            if self.fetch_workflow(*task)?.state == WorkflowState::Working {
-                return Ok(true);
+        for task in self.tasks.clone() {
+            match self.fetch_workflow(task)?.state {
+                WorkflowState::Working => return Ok(true),
+                // It goes on when it is decided, by a rule at once.
+                WorkflowState::Waiting => {}
+                WorkflowState::Idle
+                | WorkflowState::Disconnected
+                | WorkflowState::Away
+                | WorkflowState::Stopped
+                | WorkflowState::Finished => {
+                    self.tasks.remove(&task);
+                }
             }
-            self.tasks.pop_first();
         }
         Ok(false)
     }
@@ -241,6 +260,12 @@ impl ReviewLoop<'_> {
             (false, true) => ExitStatus::Done,
         }
     }
+}
+
+/// Whether a proposal will be approved without asking in a moment. If it is not, for example in a dry
+/// run, it is asked about.
+fn is_soon_approved(covered: &mut BTreeMap<Seq, Instant>, view: &ProposalView) -> bool {
+    view.is_covered && covered.entry(view.seq).or_insert_with(Instant::now).elapsed() < COVERED
 }
 
 /// The place of a card, and who requested it.

@@ -160,6 +160,7 @@ pub(super) fn proposal_view(
         comments: workflow.comments_on(seq).map(comment_view).collect(),
         revision: workflow.revision_of(seq),
         revises: workflow.revised_by(seq),
+        is_covered: workflow.is_covered(seq),
         allowed_by: workflow.approving_rule(seq).map(TaskRule::describe),
         proposal: pending.proposal.clone(),
     })

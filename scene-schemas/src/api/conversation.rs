@@ -213,6 +213,9 @@ pub struct ProposalView {
     /// The proposal with comments of which this one is the new version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revises: Option<Seq>,
+    /// If it is pending: whether the mode or a rule of its task approves it as soon as it can be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_covered: bool,
     /// If a rule of the task approved it: what the rule allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,

@@ -7,7 +7,7 @@ use scene_schemas::proposal::Proposal;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::rule::TaskRule;
 
-use super::Workflow;
+use super::{PendingStatus, Workflow};
 use crate::{policy, rule};
 
 /// The rules that a user added to a task.
@@ -54,6 +54,13 @@ impl Workflow {
             return Some(Approver::Mode);
         }
         self.rule_for(proposal).map(|_| Approver::Rule)
+    }
+
+    /// Whether a proposal is pending, and the mode or a rule approves it as soon as it can be.
+    pub fn is_covered(&self, proposal: Seq) -> bool {
+        self.proposal(proposal).is_some_and(|it| {
+            it.status == PendingStatus::Waiting && self.unasked_approver(&it.proposal).is_some()
+        })
     }
 
     /// Returns the oldest rule that allows a proposal.
