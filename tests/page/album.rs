@@ -217,6 +217,20 @@ const STATES: &[(&str, Reach)] = &[
         tour.go(&format!("proposals/{}", tour.moved));
         tour.browser.until_shown("#one .stands", "applied");
     }),
+    ("proposal-commented", |tour| {
+        let path = "game.ServerScriptService.KillBricks";
+        let edit = json!({ "path": path, "search": "KillDamage / 2", "replace": "KillDamage / 3" });
+        let edited = tour.bench.propose("replace_text", &edit);
+        let line = json!({ "kind": "line", "path": path, "side": "after", "line": 13 });
+        let comments = json!([
+            { "on": line, "text": "Why a third? Say so in the config." },
+            { "on": { "kind": "proposal" }, "text": "And keep the tags." },
+        ]);
+        let ask = json!({ "say": "request_changes", "comments": comments });
+        tour.bench.human.decide(edited, &ask).ok();
+        tour.go(&format!("proposals/{edited}"));
+        tour.browser.until_shown("#one .comments", "No reply yet");
+    }),
     ("now-rules", |tour| {
         let part = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "Park" } });
         let part = tour.bench.propose("create_instance", &part);

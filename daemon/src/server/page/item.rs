@@ -87,9 +87,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             PageChange::Drop { key: permission_key(*call) },
             put_item(key.clone(), permission_answer(&key, *answer)),
         ],
-        Event::Commented { count, is_reply, .. } => {
-            notice(&comments_notice(*count, *is_reply), &[])
-        }
+        Event::Commented { count, is_reply, .. } => notice(&comment_note(*count, *is_reply), &[]),
         Event::RuleAdded { text } => notice(&format!("You allowed {text}"), &[]),
         Event::RuleRevoked { .. } => notice("You revoked a rule of this task", &[]),
         Event::Thinking { phase } => {
@@ -161,7 +159,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
     }
 }
 
-fn comments_notice(count: u32, is_reply: bool) -> String {
+fn comment_note(count: u32, is_reply: bool) -> String {
     let count = count as usize;
     if is_reply {
         format!("The model replied to {}", format::count_text(count, "comment"))

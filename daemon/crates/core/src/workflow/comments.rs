@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use scene_schemas::InstancePath;
 use scene_schemas::comment::{Comment, CommentReply, CommentSide, CommentSubject};
 use scene_schemas::entry::{Entry, Seq};
 use scene_schemas::proposal::{DiffLine, Proposal};
@@ -57,7 +58,7 @@ impl TaskComments {
 
 impl Workflow {
     /// Notes that a new proposal is the new version of an older one that was commented on: the first
-    /// one after the comments that changes something of what it changed. Returns whether it is.
+    /// one after the comments that changes something of what it changed.
     pub(super) fn note_revision(&mut self, seq: Seq, call: Seq, proposal: &Proposal) {
         let paths = written_paths(&proposal.commands);
         let proposals = &self.proposals;
@@ -156,14 +157,15 @@ pub(super) fn comment_on_proposal(
 /// Adds the text of the line that a comment is about.
 fn with_quote(mut comment: Comment, pending: &PendingProposal) -> Comment {
     if let CommentSubject::Line { path, side, line, quote } = &mut comment.on {
-        *quote = line_text(&pending.proposal, path, *side, *line).unwrap_or_default().to_owned();
+        let text = line_text(&pending.proposal, path, *side, *line);
+        text.unwrap_or_default().clone_into(quote);
     }
     comment
 }
 
 fn line_text<'a>(
     proposal: &'a Proposal,
-    path: &scene_schemas::InstancePath,
+    path: &InstancePath,
     side: CommentSide,
     line: u32,
 ) -> Option<&'a str> {
@@ -205,10 +207,8 @@ pub(super) fn answer_comments(
     }
     let replies = (1..).zip(replies).map(|(comment, text)| CommentReply { comment, text });
     let replies: Vec<CommentReply> = replies.filter(|it| !it.text.trim().is_empty()).collect();
-    Ok(match replies.is_empty() {
-        true => Vec::new(),
-        false => vec![Entry::CommentsAnswered { proposal, replies }],
-    })
+    let answered = (!replies.is_empty()).then_some(Entry::CommentsAnswered { proposal, replies });
+    Ok(answered.into_iter().collect())
 }
 
 /// Returns the replies to comments in a message of a model: its lines `#N: …`.

@@ -156,7 +156,7 @@ function begin(on) {
 
 /** Begins a comment on the focused part: on the first changed line of a hunk, on an instance, or on the whole. */
 export function commentHere(stop) {
-  const line = stop?.querySelector(".lines :is(ins, del)[data-n]");
+  const line = stop?.querySelector(".lines ins[data-n]") ?? stop?.querySelector(".lines del[data-n]");
   const row = stop?.matches("tbody[data-path]") ? stop.querySelector("tr.who") : null;
   begin(line || row ? subjectOf(line ?? row) : { kind: "proposal" });
 }

@@ -322,7 +322,7 @@ fn decision_form(view: &ProposalView) -> Markup {
                 (decision_group(view, html! {
                     button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
-                    button.main type="button" data-act="request-changes" hidden { span {} }
+                    button type="button" data-act="request-changes" hidden { span {} }
                     button type="button" data-act="comment" { "Comment " kbd { "c" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }
                     button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }
