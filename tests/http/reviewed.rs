@@ -177,6 +177,14 @@ fn hostile_text_of_places_and_agents_is_shown_escaped() {
     let card = desk.part(&format!("card?of={several}"));
     assert!(card.contains("data-state=\"rejected\"") && !card.contains("data-act"), "{card}");
     is_harmless(&desk.part("proposals"));
+    let comments = json!([{ "on": { "kind": "proposal" }, "text": HOSTILE }]);
+    let ask = json!({ "say": "request_changes", "comments": comments });
+    desk.human.decide(written, &ask).ok();
+    for part in desk.parts(written) {
+        is_harmless(&part);
+    }
+    let commented = desk.part(&format!("proposal?of={written}"));
+    assert!(commented.contains("No reply yet"), "{commented}");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn comments_on_rows_move_and_are_dropped() {
 
     browser.press(&[], &['j']);
     until_current(&browser, part);
-    comment_on(&browser, "#one tr[data-property=Transparency]");
+    comment_on(&browser, "#one tr[data-property='\"Transparency\"']");
     browser.enter("0.25 is enough");
     browser.press(&[key::CONTROL], &[key::ENTER]);
     bench.human.until_status(part, "rejected");

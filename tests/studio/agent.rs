@@ -171,3 +171,31 @@ fn rule_is_added_and_revoked_in_the_widget() {
         until_there(studio, "Approve");
     }
 }
+
+#[test]
+fn comment_in_the_widget_reaches_the_agent() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let (studio, agent) = (&desk.studio, Agent::of(&desk));
+        let create = |id: &str, name: &str| {
+            let props = json!({ "Name": name });
+            let args =
+                json!({ "className": "Folder", "parentPath": "game.Workspace", "props": props });
+            agent.calls(id, "create_instance", args)
+        };
+        let waiting = answered(studio, &create("1", "Farm"));
+        until_there(studio, "Comment");
+        click(studio, "Comment");
+        studio.type_into(&super::object(studio, "CommentText"), "Call it Ranch", false).unwrap();
+        // What is typed stays when the card is shown again.
+        click(studio, "Comment");
+        click(studio, "Comment");
+        until_shown(studio, "Call it Ranch");
+        click(studio, "SendComment");
+        let refused = answered(studio, &agent.became(&waiting));
+        assert_eq!(refused["outcome"]["comments"][0]["text"], "Call it Ranch", "{refused}");
+        until_shown(studio, "You asked for changes, with 1 comment.");
+        let again = answered(studio, &create("2", "Ranch"));
+        assert_eq!(again["outcome"]["state"], "pending", "{again}");
+    }
+}

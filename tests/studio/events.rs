@@ -389,6 +389,14 @@ fn of_permissions() -> Vec<Case> {
     ]
 }
 
+fn of_comments() -> Vec<Case> {
+    let commented = |count, is_reply| Event::Commented { proposal: PROPOSAL, count, is_reply };
+    vec![
+        (commented(2, false), &["You asked for changes, with 2 comments."], &[]),
+        (commented(1, true), &["The model replied to 1 comment."], &[]),
+    ]
+}
+
 /// The cases of rules, of which the first is played as the event at `added`.
 fn of_rules(added: Seq) -> Vec<Case> {
     vec![
@@ -456,6 +464,7 @@ fn cases(session: Option<SessionId>) -> Vec<Case> {
     all.extend(of_proposals());
     all.extend(of_the_model());
     all.extend(of_permissions());
+    all.extend(of_comments());
     all.extend(of_rules(Seq(all.len() as u64 + 1)));
     all.extend(of_errors());
     all.push((

@@ -157,7 +157,7 @@ pub(super) fn proposal_view(
         has_geometry: vector_render::has_geometry(&pending.proposal.preview),
         touched_by: Vec::new(),
         rules: offered_rules(pending),
-        comments: workflow.comments_on(seq).map(comment_view).collect(),
+        comments: workflow.comments_on(seq).map(|(it, reply)| comment_view(it, reply)).collect(),
         revision: workflow.revision_of(seq),
         revises: workflow.revised_by(seq),
         is_covered: workflow.is_covered(seq),
@@ -195,7 +195,7 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
     })
 }
 
-fn comment_view((comment, reply): (&Comment, Option<&str>)) -> CommentView {
+fn comment_view(comment: &Comment, reply: Option<&str>) -> CommentView {
     let about = comment.on.describe();
     CommentView { comment: comment.clone(), about, reply: reply.map(str::to_owned) }
 }

@@ -76,6 +76,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         // The guard has read the body within its limits.
         let body = to_bytes(body, usize::MAX).await;
         let body = body.map_err(|error| bad_body(route, &error))?;
+        // A list of the fields' values would be accepted. An empty list is what Luau makes of an
+        // empty object.
+        let mut bytes = body.iter().filter(|byte| !byte.is_ascii_whitespace());
+        if bytes.next() == Some(&b'[') && bytes.next() != Some(&b']') {
+            return Err(bad_body(route, &"it is a list, not an object").into());
+        }
         let parsed = serde_json::from_slice(&body);
         Ok(Self(parsed.map_err(|error| bad_body(route, &error))?))
     }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use scene_schemas::api::{FailureKind, ProposalStatus, ProposalView, WorkflowState};
 use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
+use serde::Serialize;
 use vector_core::safe_line::safe_line;
 
 /// Returns an element for a time in milliseconds since 1970, which the browser formats for its
@@ -17,6 +18,21 @@ pub(super) fn time_element(at: u64) -> Markup {
 /// Escapes an untrusted text: control characters, and those that reorder or hide text.
 pub(super) fn safe_text(text: &str) -> String {
     text.split('\n').map(safe_line).collect::<Vec<_>>().join("\n")
+}
+
+/// Formats a value as JSON for an attribute that the page's script reads. Escapes everything but
+/// ASCII, because a name may have characters that reorder or hide text.
+pub(super) fn json_attribute(value: &impl Serialize) -> String {
+    let mut escaped = String::new();
+    for c in serde_json::to_string(value).unwrap_or_default().chars() {
+        if c.is_ascii() && !c.is_ascii_control() {
+            escaped.push(c);
+        } else {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    escaped
 }
 
 /// The maximum length in characters of a request that is shown as a name.

@@ -46,7 +46,7 @@ const article = () => document.querySelector("#one .proposal[data-status=waiting
 
 /** Returns what a line is: its script, its side and its number. */
 function subjectOfLine(line) {
-  const path = line.closest(".script").dataset.path;
+  const path = JSON.parse(line.closest(".script").dataset.path);
   const number = Number(line.dataset.n.trim().split(/\s+/).pop());
   const cells = [...line.parentElement.children].filter((it) => !it.matches(".draft, [hidden]"));
   const isLeft = line.closest(".p") !== null && cells.indexOf(line) % 2 === 0;
@@ -56,9 +56,9 @@ function subjectOfLine(line) {
 
 /** Returns what a row of the table is about. */
 function subjectOfRow(row) {
-  const { path } = row.closest("tbody").dataset;
+  const path = JSON.parse(row.closest("tbody").dataset.path);
   const { property } = row.dataset;
-  return property === undefined ? { kind: "instance", path } : { kind: "instance", path, property };
+  return property === undefined ? { kind: "instance", path } : { kind: "instance", path, property: JSON.parse(property) };
 }
 
 const LINE = ".hunk .lines [data-n]";

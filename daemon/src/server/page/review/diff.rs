@@ -52,7 +52,7 @@ fn text_change(
     let whole = ProposalUnit::Command(script.command as usize);
     let is_memory = is_memory(script);
     html! {
-        section.script data-key={ "s" (at) } data-path=(script.path) aria-label=(script_name(script)) {
+        section.script data-key={ "s" (at) } data-path=(format::json_attribute(&script.path)) aria-label=(script_name(script)) {
             h3 {
                 (text_head(script))
                 @if !is_memory {

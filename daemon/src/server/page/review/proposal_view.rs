@@ -343,8 +343,7 @@ pub(super) fn rule_menu(view: &ProposalView, action: &str) -> Markup {
                 div.offers role="group" aria-label="Approve, and allow in this task" {
                     p.dim { "Approve this, and without asking for the rest of this task:" }
                     @for OfferedRule { rule, text } in &view.rules {
-                        @let json = serde_json::to_string(rule).unwrap_or_default();
-                        button type="button" data-act=(action) data-say="approve" data-rule=(json) { (rule_text(text)) }
+                        button type="button" data-act=(action) data-say="approve" data-rule=(format::json_attribute(rule)) { (rule_text(text)) }
                     }
                     p.dim { "You still decide on what has a security warning, a large change, or new errors." }
                 }

@@ -198,7 +198,7 @@ fn instance_group(key: &str, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     // A single command is selected in the line of its instance.
     let whole = if commands.len() == 1 { commands.first().copied() } else { None };
     html! {
-        tbody data-key=(key) data-path=[rows.first().map(|row| &row.path)] data-stop="" tabindex="-1" {
+        tbody data-key=(key) data-path=[rows.first().map(|row| format::json_attribute(&row.path))] data-stop="" tabindex="-1" {
             tr.who {
                 th colspan="3" scope="rowgroup" {
                     div {
@@ -266,7 +266,7 @@ fn property_rows(change: &Change) -> Markup {
     };
     html! {
         @for (name, it) in made {
-            tr data-property=(name) {
+            tr data-property=(format::json_attribute(name)) {
                 th scope="row" { (safe_line(name)) }
                 td.was { span.hush { "nothing" } }
                 td.came { (value_view(Some(it), &it.to_brief())) }
@@ -274,7 +274,7 @@ fn property_rows(change: &Change) -> Markup {
         }
         @if let Change::Set { property, before, after } = change {
             @let (was, now) = short_values(before.as_ref(), after.as_ref(), Value::to_brief);
-            tr data-property=(property) {
+            tr data-property=(format::json_attribute(property)) {
                 th scope="row" { (safe_line(property)) }
                 td.was { @if before.is_some() { del { (value_view(before.as_ref(), &was)) } } @else { (was) } }
                 td.came { (value_view(after.as_ref(), &now)) }
