@@ -28,8 +28,9 @@ pub(super) fn json_attribute(value: &impl Serialize) -> String {
         if c.is_ascii() && !c.is_ascii_control() {
             escaped.push(c);
         } else {
-            let units = c.encode_utf16(&mut [0; 2]).to_vec();
-            units.iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
         }
     }
     escaped
