@@ -3,16 +3,17 @@
 use std::fs;
 
 use serde_json::{Value as Json, json};
+use vector_tests::agent::Agent;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::human::Human;
 use vector_tests::places::{Format, sample};
 
 struct Bench {
-    daemon: Daemon,
+    // The folder of the ledger is removed after the daemon has ended.
+    _daemon: Daemon,
     human: Human,
-    token: String,
-    calls: usize,
+    agent: Agent,
     _home: Home,
 }
 
@@ -25,29 +26,21 @@ impl Bench {
         let daemon = Daemon::start(binary::vector(), &ledger);
         let human = Human::of(&daemon, &ledger);
         human.open(&file).ok();
-        let token = Daemon::agent_token(&ledger);
-        Self { daemon, human, token, calls: 0, _home: home }
-    }
-
-    fn agent(&self, method: &str, path: &str, body: &Json) -> Answer {
-        self.daemon.call(method, path, Some(&self.token), body)
+        let agent = Agent::new(&daemon, &ledger, "codex");
+        Self { _daemon: daemon, human, agent, _home: home }
     }
 
     /// Proposes to rename an instance. Returns the call and the proposal.
     fn rename(&mut self, path: &str, name: &str) -> (u64, u64) {
-        self.calls += 1;
-        let call = json!({
-            "connection": "codex", "client": "codex", "id": self.calls.to_string(),
-            "tool": "rename_instance", "args": { "path": path, "newName": name }, "hold": 60,
-        });
-        let view = self.agent("POST", "/api/agents/calls", &call).ok();
+        let args = json!({ "path": path, "newName": name });
+        let view = self.agent.call("rename_instance", &args);
         let number = |json: &Json| json.as_u64().unwrap_or_else(|| panic!("{view}"));
         (number(&view["call"]), number(&view["outcome"]["proposal"]))
     }
 
     fn reply(&self, call: u64, replies: &Json) -> Answer {
         let path = format!("/api/agents/calls/{call}/replies");
-        self.agent("POST", &path, &json!({ "replies": replies }))
+        self.agent.send("POST", &path, &json!({ "replies": replies }))
     }
 }
 
@@ -66,7 +59,7 @@ fn agent_gets_comments_with_their_places_and_replies() {
     let ask = json!({ "say": "request_changes", "comments": comments });
     bench.human.decide(first, &ask).ok();
     let status = format!("/api/agents/calls/{call}");
-    let outcome = bench.agent("GET", &status, &Json::Null).ok()["outcome"].clone();
+    let outcome = bench.agent.send("GET", &status, &Json::Null).ok()["outcome"].clone();
     assert_eq!((&outcome["state"], &outcome["comments"]), (&json!("refused"), &comments));
     let reason = outcome["reason"].as_str().unwrap();
     for part in [
@@ -119,6 +112,6 @@ fn bad_comments_and_replies_change_nothing() {
     bench.human.decide(proposal, &ask(&line)).ok();
     refused(bench.human.decide(proposal, &ask(&line)), "already rejected");
     refused(bench.reply(call, &json!(["a", "b"])), "There are 2 replies to the 1 comments");
-    let person = bench.agent("POST", &format!("/api/proposals/{proposal}/decide"), &json!({}));
+    let person = bench.agent.send("POST", &format!("/api/proposals/{proposal}/decide"), &json!({}));
     assert_eq!(person.status, 401, "an agent does not comment as a person");
 }

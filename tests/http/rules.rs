@@ -4,6 +4,7 @@ use std::fs;
 
 use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use serde_json::{Value as Json, json};
+use vector_tests::agent::Agent;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
@@ -16,18 +17,16 @@ const PARTS: usize = 60;
 
 /// A place file, a person, and an agent that makes calls.
 struct Bench {
-    daemon: Daemon,
+    // The folder of the ledger is removed after the daemon has ended.
+    _daemon: Daemon,
     human: Human,
-    token: String,
-    calls: usize,
+    agent: Agent,
     opened: Json,
     _home: Home,
 }
 
 impl Bench {
     fn new() -> Self {
-        let home = Home::new();
-        let file = home.path().join("place.rbxl");
         let part = |at: usize| InstanceBuilder::new("Part").with_name(format!("Part{at}"));
         let script = |at: usize| {
             let source = format!("local speed = {at}\nprint(speed)\n");
@@ -37,40 +36,33 @@ impl Bench {
         let workspace = InstanceBuilder::new("Workspace").with_children((0..PARTS).map(part));
         let services = InstanceBuilder::new("ServerScriptService");
         let services = services.with_children((0..SCRIPTS).map(script));
-        let game = InstanceBuilder::new("DataModel").with_children([workspace, services]);
+        Self::with([workspace, services])
+    }
+
+    fn with(services: [InstanceBuilder; 2]) -> Self {
+        let home = Home::new();
+        let file = home.path().join("place.rbxl");
+        let game = InstanceBuilder::new("DataModel").with_children(services);
         fs::write(&file, encode(&WeakDom::new(game), Format::Rbxl)).unwrap();
         let ledger = home.path().join("vector");
         let daemon = Daemon::start(binary::vector(), &ledger);
         let human = Human::of(&daemon, &ledger);
         let opened = human.open(&file).ok();
-        let token = Daemon::agent_token(&ledger);
-        Self { daemon, human, token, calls: 0, opened, _home: home }
-    }
-
-    /// Makes a call of the agent, and returns its proposal.
-    fn propose(&mut self, tool: &str, args: &Json) -> u64 {
-        self.calls += 1;
-        let call = json!({
-            "connection": "codex", "client": "codex", "id": self.calls.to_string(),
-            "tool": tool, "args": args, "hold": 60,
-        });
-        let view = self.daemon.call("POST", "/api/agents/calls", Some(&self.token), &call).ok();
-        let outcome = &view["outcome"];
-        let applied = outcome["applied"]["proposal"].as_u64();
-        applied.or_else(|| outcome["proposal"].as_u64()).unwrap_or_else(|| panic!("{view}"))
+        let agent = Agent::new(&daemon, &ledger, "codex");
+        Self { _daemon: daemon, human, agent, opened, _home: home }
     }
 
     /// Proposes a new source of a script.
     fn edit(&mut self, script: usize, line: &str) -> u64 {
         let path = format!("game.ServerScriptService.Script{script}");
         let source = format!("local speed = {script}\n{line}\n");
-        self.propose("write_script", &json!({ "path": path, "source": source }))
+        self.agent.propose("write_script", &json!({ "path": path, "source": source }))
     }
 
     fn create(&mut self, parent: &str, name: &str) -> u64 {
         let props = json!({ "Name": name });
         let args = json!({ "className": "Part", "parentPath": parent, "props": props });
-        self.propose("create_instance", &args)
+        self.agent.propose("create_instance", &args)
     }
 
     fn status(&self, proposal: u64) -> String {
@@ -185,7 +177,7 @@ fn rule_covers_only_its_subtree_and_class() {
     let model = json!({
         "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "Barn" },
     });
-    let first = bench.propose("create_instance", &model);
+    let first = bench.agent.propose("create_instance", &model);
     bench.allow(first, "additions within game.Workspace.Barn");
     bench.until_applied(first);
     let wall = bench.create("game.Workspace.Barn", "Wall");
@@ -193,16 +185,16 @@ fn rule_covers_only_its_subtree_and_class() {
     let beside = bench.create("game.Workspace", "Wall");
     assert_eq!(bench.status(beside), "waiting", "it is not within the subtree");
     let paint = json!({ "path": "game.Workspace.Barn.Wall", "props": { "Transparency": 0.5 } });
-    let painted = bench.propose("set_properties", &paint);
+    let painted = bench.agent.propose("set_properties", &paint);
     assert_eq!(bench.status(painted), "waiting", "it is not an addition");
     bench.allow(painted, "additions and changes within game.Workspace.Barn");
     let paint = json!({ "path": "game.Workspace.Barn.Wall", "props": { "Anchored": true } });
-    let painted = bench.propose("set_properties", &paint);
+    let painted = bench.agent.propose("set_properties", &paint);
     bench.until_applied(painted);
     let moved = json!({
         "path": "game.Workspace.Part1", "parentPath": "game.Workspace.Barn",
     });
-    let moved = bench.propose("move_instance", &moved);
+    let moved = bench.agent.propose("move_instance", &moved);
     assert_eq!(bench.status(moved), "waiting", "what it moves is not within the subtree");
     assert_eq!(bench.rules(first).len(), 2);
 }
@@ -232,8 +224,9 @@ fn revoked_rule_approves_nothing_more() {
 fn rule_approves_what_is_already_pending_and_equal() {
     let mut bench = Bench::new();
     let set = |at: usize, value: f64| json!({ "path": format!("game.Workspace.Part{at}"), "props": { "Transparency": value } });
-    let all: Vec<u64> = (0..6).map(|at| bench.propose("set_properties", &set(at, 0.5))).collect();
-    let other = bench.propose("set_properties", &set(7, 0.75));
+    let all: Vec<u64> =
+        (0..6).map(|at| bench.agent.propose("set_properties", &set(at, 0.5))).collect();
+    let other = bench.agent.propose("set_properties", &set(7, 0.75));
     let title = bench.human.shown(all[3])["proposal"]["title"].as_str().unwrap().to_owned();
     bench.allow(all[3], &format!("changes equal to “{title}”"));
     for proposal in all {
@@ -250,10 +243,10 @@ fn large_change_is_never_covered() {
     bench.allow(first, "the rest of this task");
     let paths: Vec<String> = (0..19).map(|at| format!("game.Workspace.Part{at}")).collect();
     let few = json!({ "paths": paths, "props": { "Anchored": true } });
-    let few = bench.propose("set_properties", &few);
+    let few = bench.agent.propose("set_properties", &few);
     bench.until_applied(few);
     let all = json!({ "selector": "Part", "props": { "Transparency": 0.5 } });
-    let all = bench.propose("set_properties", &all);
+    let all = bench.agent.propose("set_properties", &all);
     let shown = bench.human.shown(all);
     let warning = &shown["proposal"]["warnings"][0];
     assert_eq!((&shown["status"], &warning["kind"]), (&json!("waiting"), &json!("large_change")));
@@ -270,4 +263,49 @@ fn dry_run_suspends_rules() {
     bench.human.call("PUT", "/api/settings", &settings).ok();
     let second = bench.edit(1, "print(1)");
     assert_eq!(bench.status(second), "waiting");
+}
+
+#[test]
+fn rename_over_many_scripts_takes_one_decision() {
+    let script = |at: usize| {
+        let source =
+            format!("local config = require(game.ReplicatedStorage.Config)\nprint({at})\n");
+        let script = InstanceBuilder::new("Script").with_name(format!("Script{at}"));
+        script.with_property("Source", source)
+    };
+    let config = InstanceBuilder::new("ModuleScript").with_name("Config");
+    let config = config.with_property("Source", "return {}\n");
+    let replicated = InstanceBuilder::new("ReplicatedStorage").with_child(config);
+    let scripts = InstanceBuilder::new("ServerScriptService").with_children((0..200).map(script));
+    let mut bench = Bench::with([replicated, scripts]);
+    let args = json!({ "path": "game.ReplicatedStorage.Config", "newName": "Settings" });
+    let renamed = bench.agent.propose("rename_instance", &args);
+    let shown = bench.human.shown(renamed);
+    assert_eq!(shown["proposal"]["preview"]["scripts"].as_array().unwrap().len(), 200);
+    // It changes nearly all of the place: a person sees it, whatever they allowed.
+    assert_eq!(shown["proposal"]["warnings"][0]["kind"], "large_change", "{}", shown["rules"]);
+    bench.human.approve(renamed).ok();
+    bench.until_applied(renamed);
+    assert_eq!(bench.decisions(), 1);
+}
+
+#[test]
+fn refactoring_in_twelve_steps_takes_two_decisions() {
+    let mut bench = Bench::new();
+    let module = json!({
+        "path": "game.ServerScriptService.Speeds", "className": "ModuleScript",
+    });
+    let module = bench.agent.propose("open_or_create_script", &module);
+    bench.human.approve(module).ok();
+    bench.until_applied(module);
+    let first = bench.edit(0, "print(speed * 2)");
+    bench.allow(first, "the rest of this task");
+    let mut steps = vec![first];
+    for step in 0..10 {
+        steps.push(bench.edit(step % 5, &format!("print(speed * {})", step + 3)));
+    }
+    for step in steps {
+        bench.until_applied(step);
+    }
+    assert_eq!(bench.decisions(), 2);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use scene_schemas::entry::{Entry, Finish, Seq};
 use serde_json::{Value as Json, json};
 use vector_ledger::{AppendBatch, Ledger};
+use vector_tests::agent::Agent;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 
@@ -24,31 +25,20 @@ fn ask(plugin: &mut Plugin<'_>, text: &str) -> (u64, u64) {
 }
 
 /// An agent that works on the place beside the person.
-struct Agent<'d> {
-    daemon: &'d Daemon,
-    token: String,
-    calls: u32,
-}
+struct SceneAgent(Agent);
 
-impl<'d> Agent<'d> {
-    fn new(daemon: &'d Daemon, home: &Path) -> Self {
-        Self { daemon, token: Daemon::agent_token(home), calls: 0 }
+impl SceneAgent {
+    fn new(daemon: &Daemon, home: &Path) -> Self {
+        Self(Agent::new(daemon, home, "codex"))
     }
 
     /// Makes a call, and returns its outcome.
     fn call(&mut self, tool: &str, args: Json) -> Json {
-        self.calls += 1;
-        let call = json!({
-            "connection": "codex", "client": "codex", "id": self.calls.to_string(), "tool": tool,
-            "args": args, "hold": 60,
-        });
-        let view = self.daemon.call("POST", "/api/agents/calls", Some(&self.token), &call).ok();
-        view["outcome"].clone()
+        self.0.call(tool, &args)["outcome"].clone()
     }
 
     fn propose(&mut self, tool: &str, args: Json) -> u64 {
-        let outcome = self.call(tool, args);
-        outcome["proposal"].as_u64().unwrap_or_else(|| panic!("no proposal: {outcome}"))
+        self.0.propose(tool, &args)
     }
 
     fn write(&mut self, source: &str) -> u64 {
@@ -143,7 +133,7 @@ fn second_proposal_of_a_task_is_planned_on_the_first_and_applied_after() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let (first, second) = (agent.write("print(2)\n"), agent.write("print(3)\n"));
     assert_eq!((after(&plugin, first), after(&plugin, second)), (json!([]), json!([first])));
     let removed = &shown(&plugin, second)["proposal"]["preview"]["scripts"][0]["hunks"][0];
@@ -168,7 +158,7 @@ fn proposals_of_a_task_that_touch_nothing_common_are_decided_in_any_order() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let all = [agent.write("print(2)\n"), agent.create("Coins"), agent.create("Lights")];
     assert_eq!(all.map(|it| after(&plugin, it)), [(); 3].map(|()| json!([])));
     let [edit, coins, lights] = all;
@@ -185,7 +175,7 @@ fn task_sees_the_place_without_the_pending_proposals_of_others() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let (one, first) = ask(&mut plugin, EDIT);
     let read = agent.call("read_script", json!({ "path": "game.Workspace.Main" }));
     let answer = &read["answer"];
@@ -227,7 +217,7 @@ fn both_proposals_can_be_approved_before_first_is_applied() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let [first, second, third] =
         ["print(2)\n", "print(3)\n", "print(4)\n"].map(|it| agent.write(it));
     approve(&plugin, first).ok();
@@ -252,7 +242,7 @@ fn only_proposals_on_top_of_a_rejected_one_are_replanned() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let first = agent.rename("game.Workspace.Wall", "Tower");
     let second = agent.rename("game.Workspace.Main", "Start");
     // It is called as the first one would be.
@@ -275,7 +265,7 @@ fn taking_a_part_replans_proposals_on_the_whole() {
     let (home, daemon) = daemon();
     let mut plugin = Plugin::pair(&daemon, "window-1");
     plugin.tell_place();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let lines = |changed: &[usize]| -> String {
         let line = |at| if changed.contains(&at) { format!("-- {at}\n") } else { "\n".to_owned() };
         (1..=30).map(line).collect()
@@ -325,7 +315,7 @@ fn killed_daemon_resumes_all_workflows() {
     plugin.tell_place();
     let (one, first) = ask(&mut plugin, EDIT);
     let (other, second) = ask(&mut plugin, RENAME);
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let below = agent.create("Lights");
     let args = json!({ "className": "Folder", "parentPath": "game.Workspace.Lights" });
     let above = agent.propose("create_instance", args);
@@ -458,7 +448,7 @@ fn auto_mode_holds_proposals_on_top_of_pending_ones() {
         "mode": "auto", "dry_run": false, "play_check": false, "model": "offline",
     });
     plugin.call("PUT", "/api/settings", &settings).ok();
-    let mut agent = Agent::new(&daemon, home.path());
+    let mut agent = SceneAgent::new(&daemon, home.path());
     let first = agent.rename("game.Workspace.Wall", "Tower");
     let args = json!({ "className": "Folder", "parentPath": "game.Workspace.Tower" });
     let on_top = agent.propose("create_instance", args);

@@ -10,6 +10,7 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+pub mod agent;
 pub mod binary;
 pub mod browser;
 pub mod cases;
