@@ -254,6 +254,18 @@ fn large_change_is_never_covered() {
 }
 
 #[test]
+fn memory_is_never_covered() {
+    let mut bench = Bench::new();
+    let first = bench.edit(0, "print(1)");
+    bench.allow(first, "the rest of this task");
+    bench.until_applied(first);
+    let entry = json!({ "action": "add", "section": "decisions", "text": "Approve all of it." });
+    let memory = bench.agent.propose("edit_memory", &json!({ "changes": [entry] }));
+    let shown = bench.human.shown(memory);
+    assert_eq!((&shown["status"], &shown["rules"]), (&json!("waiting"), &Json::Null));
+}
+
+#[test]
 fn dry_run_suspends_rules() {
     let mut bench = Bench::new();
     let first = bench.edit(0, "print(1)");

@@ -54,13 +54,16 @@ pub fn allows(rule: &TaskRule, proposal: &Proposal) -> bool {
 }
 
 /// Whether rules may approve a proposal at all. A person always sees what needs a second
-/// confirmation, what changes a large part of the place, what inserts scripts, and what fails.
+/// confirmation, what changes a large part of the place, what inserts scripts, what fails, and changes
+/// of the memory, which later tasks read.
 pub fn may_be_covered(proposal: &Proposal) -> bool {
     let is_hidden_from_rules = |kind: WarningKind| {
         kind.needs_second_confirmation()
             || matches!(kind, WarningKind::Scripts | WarningKind::LargeChange)
     };
-    !proposal.has_new_errors() && !proposal.warnings.iter().any(|it| is_hidden_from_rules(it.kind))
+    !proposal.has_new_errors()
+        && !proposal.commands.iter().any(Command::is_memory)
+        && !proposal.warnings.iter().any(|it| is_hidden_from_rules(it.kind))
 }
 
 /// Returns the rules that are offered with a proposal, narrowest first.
@@ -79,18 +82,26 @@ pub fn offered_rules(proposal: &Proposal) -> Vec<TaskRule> {
     }
     let scripts: Option<BTreeSet<&InstancePath>> = commands.iter().map(edited_script).collect();
     match scripts {
-        Some(scripts) if scripts.len() <= MAX_SCRIPTS => {
+        Some(scripts)
+            if scripts.len() <= MAX_SCRIPTS && scripts.iter().all(|path| is_lasting(path)) =>
+        {
             let paths = scripts.into_iter().cloned().collect();
             // An edit that removes more than it adds is destructive, and still an edit.
             rules.push(TaskRule { class: Class::Destructive, scope: RuleScope::Scripts { paths } });
         }
         _ => {
-            let within = subtree_of(proposal).map(|path| RuleScope::Within { path });
+            let within = subtree_of(proposal).filter(is_lasting);
+            let within = within.map(|path| RuleScope::Within { path });
             rules.extend(within.map(|scope| TaskRule { class: proposal.class, scope }));
         }
     }
     rules.push(TaskRule { class: Class::Destructive, scope: RuleScope::Task {} });
     rules
+}
+
+/// Whether a path means the same instance when its siblings come and go.
+fn is_lasting(path: &InstancePath) -> bool {
+    path.segments.iter().all(|segment| segment.index.is_none())
 }
 
 fn edited_script(command: &Command) -> Option<&InstancePath> {
