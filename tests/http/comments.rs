@@ -89,6 +89,31 @@ fn agent_gets_comments_with_their_places_and_replies() {
 }
 
 #[test]
+fn part_of_a_new_version_is_the_new_version() {
+    let mut bench = Bench::new();
+    let set = |path: &str, value: f64| {
+        let args = json!({ "path": path, "props": { "Transparency": value } });
+        json!({ "tool": "set_properties", "args": args })
+    };
+    let mut propose = |value: f64| {
+        let changes = [set("game.Workspace.Baseplate", value), set("game.Workspace.Lamp", value)];
+        let args = json!({ "title": "Fade", "changes": changes });
+        bench.agent.propose("propose_changes", &args)
+    };
+    let first = propose(0.5);
+    let comments = json!([{ "on": { "kind": "proposal" }, "text": "less" }]);
+    let ask = json!({ "say": "request_changes", "comments": comments });
+    bench.human.decide(first, &ask).ok();
+    let second = propose(0.25);
+    let parts = json!([{ "part": "command", "command": 0 }]);
+    let taken = bench.human.decide(second, &json!({ "say": "take", "parts": parts })).ok();
+    let taken = taken["proposal"].as_u64().unwrap();
+    assert_ne!(taken, second);
+    assert_eq!(bench.human.shown(taken)["revises"], first);
+    assert_eq!(bench.human.shown(first)["revision"], taken);
+}
+
+#[test]
 fn bad_comments_and_replies_change_nothing() {
     let mut bench = Bench::new();
     let (call, proposal) = bench.rename(LAMP, "Light");

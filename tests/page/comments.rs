@@ -69,6 +69,7 @@ fn comments_are_kept_sent_and_answered() {
     browser.enter("y");
     bench.start_on(port);
     browser.until_shown("#link", "Connected");
+    browser.until("document.querySelectorAll('#one .draft').length === 2");
     let drafts = json!([["Line 13", "why 2?"], ["The whole proposal", "and say why"]]);
     let in_any_order = |found: Json| {
         let mut found = found.as_array().unwrap().clone();
@@ -104,6 +105,35 @@ fn comments_are_kept_sent_and_answered() {
 }
 
 #[test]
+fn drafts_go_on_to_the_replanned_proposal() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let edit = json!({ "path": SCRIPT, "search": "Config.KillDamage", "replace": "100" });
+    let first = bench.propose("replace_text", &edit);
+    let script = bench.propose("replace_text", &edits());
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.run(&format!("location.hash = '#/proposals/{script}'"), &[]);
+    until_current(&browser, script);
+    browser.press(&[], &['n', 'c']);
+    browser.until("document.activeElement.matches('.draft textarea')");
+    browser.enter("half typ");
+    let before = browser.is(DRAFTS);
+    bench.human.decide(first, &json!({ "say": "reject" })).ok();
+    let another =
+        format!("document.querySelector('#one .proposal:not([data-of=\"{script}\"]) .draft')");
+    browser.until(&another);
+    assert_eq!(browser.is(DRAFTS), before);
+    // One goes on typing where one was.
+    browser.until("document.activeElement.matches('.draft textarea')");
+    browser.enter("ed");
+    let again = current(&browser);
+    browser.press(&[key::CONTROL], &[key::ENTER]);
+    bench.human.until_status(again, "rejected");
+    assert_eq!(bench.human.shown(again)["comments"][0]["comment"]["text"], "half typed");
+}
+
+#[test]
 fn comments_on_rows_move_and_are_dropped() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();
@@ -124,8 +154,14 @@ fn comments_on_rows_move_and_are_dropped() {
     browser.press(&[key::ALT], &[key::UP]);
     browser.until(&format!("JSON.stringify({labels}) !== '{before}'"));
     assert_eq!(browser.is("document.activeElement.value"), "no");
-    // Side by side, the draft is still there.
+    // A decision asks before it drops what is not sent.
     browser.press(&[], &[key::ESCAPE]);
+    browser.press(&[], &['a']);
+    browser.until_shown("#dialog[open] h2", "Approve without sending your comment?");
+    browser.press(&[], &[key::ESCAPE]);
+    browser.until("!document.querySelector('dialog[open]')");
+    assert_eq!(bench.status(script), "waiting");
+    // Side by side, the draft is still there.
     browser.press(&[], &['u']);
     browser.until("document.querySelector('#one .lines.p .draft')");
     browser.click("#one .draft [data-act=drop-comment]");

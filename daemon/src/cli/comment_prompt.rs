@@ -21,12 +21,10 @@ A comment up here is about the whole proposal. Save and close the editor to send
 /// Lets the user write comments. None if there are none.
 pub(super) fn write_comments(proposal: &Proposal) -> Option<WrittenComments> {
     let lines = template_lines(proposal);
-    let template: String =
-        lines.iter().map(|(line, _)| line.as_str()).fold(HEAD.to_owned(), |mut text, line| {
-            text.push_str(line);
-            text.push('\n');
-            text
-        });
+    let mut template = HEAD.to_owned();
+    for (line, _) in &lines {
+        template.extend([line.as_str(), "\n"]);
+    }
     let text = match edit_text(&template, ".diff") {
         Ok(text) => text,
         Err(error) => {

@@ -159,7 +159,7 @@ pub(super) fn proposal_view(
         rules: offered_rules(pending),
         comments: workflow.comments_on(seq).map(|(it, reply)| comment_view(it, reply)).collect(),
         revision: workflow.revision_of(seq),
-        revises: workflow.revised_by(seq),
+        revises: workflow.commented_version_of(seq),
         is_covered: workflow.is_covered(seq),
         allowed_by: workflow.approving_rule(seq).map(TaskRule::describe),
         proposal: pending.proposal.clone(),

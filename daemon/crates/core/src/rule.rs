@@ -56,14 +56,14 @@ pub fn allows(rule: &TaskRule, proposal: &Proposal) -> bool {
 /// Whether rules may approve a proposal at all. A person always sees what needs a second
 /// confirmation, what changes a large part of the place, what inserts scripts, what fails, and changes
 /// of the memory, which later tasks read.
-pub fn may_be_covered(proposal: &Proposal) -> bool {
-    let is_hidden_from_rules = |kind: WarningKind| {
+fn may_be_covered(proposal: &Proposal) -> bool {
+    let is_for_person = |kind: WarningKind| {
         kind.needs_second_confirmation()
             || matches!(kind, WarningKind::Scripts | WarningKind::LargeChange)
     };
     !proposal.has_new_errors()
         && !proposal.commands.iter().any(Command::is_memory)
-        && !proposal.warnings.iter().any(|it| is_hidden_from_rules(it.kind))
+        && !proposal.warnings.iter().any(|it| is_for_person(it.kind))
 }
 
 /// Returns the rules that are offered with a proposal, narrowest first.

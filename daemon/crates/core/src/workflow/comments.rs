@@ -38,20 +38,14 @@ struct Review {
 }
 
 impl TaskComments {
-    pub(super) fn apply_entry(&mut self, seq: Seq, entry: &Entry) {
-        match entry {
-            Entry::Commented { proposal, comments } => {
-                let comments = comments.clone();
-                let (replies, since) = (BTreeMap::new(), seq);
-                self.reviews.insert(*proposal, Review { comments, replies, since, revision: None });
-            }
-            Entry::CommentsAnswered { proposal, replies } => {
-                if let Some(review) = self.reviews.get_mut(proposal) {
-                    let replies = replies.iter().map(|it| (it.comment, it.text.clone()));
-                    review.replies.extend(replies);
-                }
-            }
-            _ => {}
+    pub(super) fn add(&mut self, seq: Seq, proposal: Seq, comments: &[Comment]) {
+        let (comments, replies) = (comments.to_vec(), BTreeMap::new());
+        self.reviews.insert(proposal, Review { comments, replies, since: seq, revision: None });
+    }
+
+    pub(super) fn add_replies(&mut self, proposal: Seq, replies: &[CommentReply]) {
+        if let Some(review) = self.reviews.get_mut(&proposal) {
+            review.replies.extend(replies.iter().map(|it| (it.comment, it.text.clone())));
         }
     }
 }
@@ -60,6 +54,13 @@ impl Workflow {
     /// Notes that a new proposal is the new version of an older one that was commented on: the first
     /// one after the comments that changes something of what it changed.
     pub(super) fn note_revision(&mut self, seq: Seq, call: Seq, proposal: &Proposal) {
+        // A part of a new version, or its replanned form, is the new version then.
+        let before = proposal.replaces.or(proposal.from);
+        let mut reviews = self.comments.reviews.values_mut();
+        if let Some(review) = reviews.find(|it| it.revision.is_some() && it.revision == before) {
+            review.revision = Some(seq);
+            return;
+        }
         let paths = written_paths(&proposal.commands);
         let proposals = &self.proposals;
         let is_about = |old: &Seq| {
@@ -88,7 +89,7 @@ impl Workflow {
     }
 
     /// Returns the proposal that was commented on and of which this one is the new version.
-    pub fn revised_by(&self, proposal: Seq) -> Option<Seq> {
+    pub fn commented_version_of(&self, proposal: Seq) -> Option<Seq> {
         let reviews = self.comments.reviews.iter();
         reviews.rev().find(|(_, it)| it.revision == Some(proposal)).map(|(old, _)| *old)
     }

@@ -405,8 +405,9 @@ impl Workflow {
             Entry::PermissionDecided { call, answer } => self.apply_permission(*call, *answer),
             Entry::RuleAdded { rule, .. } => self.rules.add(seq, rule.clone()),
             Entry::RuleRevoked { rule } => self.rules.revoke(*rule),
-            Entry::Commented { .. } | Entry::CommentsAnswered { .. } => {
-                self.comments.apply_entry(seq, entry);
+            Entry::Commented { proposal, comments } => self.comments.add(seq, *proposal, comments),
+            Entry::CommentsAnswered { proposal, replies } => {
+                self.comments.add_replies(*proposal, replies);
             }
             Entry::Answered { call, answer } => {
                 self.settle_call(*call, CallStatus::Answered(answer.clone()));

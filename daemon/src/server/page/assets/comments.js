@@ -20,6 +20,7 @@ function drafts({ of, patchId, replaces }) {
   if (before !== undefined) {
     delete all[before];
     all[of] = { patch: patchId, drafts: own };
+    if (focused?.of === before) focused.of = of;
   }
   keep(all);
   return own;

@@ -280,6 +280,7 @@ async function on(proposal) {
   const its = () => links().filter((link) => link.dataset.task === task);
   const [next, at, own] = [beside(1) ?? beside(-1), seqs().indexOf(proposal), its().findIndex(isOf(proposal))];
   forget(proposal);
+  forgetComments(proposal);
   if (!root) return;
   await list();
   if (root && its().length === 0) await comes(task, () => !root || current !== proposal || its().length > 0);
@@ -300,8 +301,18 @@ async function comes(task, isOver) {
   }
 }
 
+/** Asks whether to decide without sending the comments that are not sent, which are then deleted. */
+async function isWithoutComments(yes) {
+  const count = comments(article().dataset).length;
+  if (count === 0) return true;
+  const what = count === 1 ? "your comment" : `your ${count} comments`;
+  const sure = await question({ title: `${yes} without sending ${what}?`, text: "What is not sent is deleted.", yes });
+  return sure !== null;
+}
+
 act("approve", (button) =>
   deciding(async () => {
+    if (!(await isWithoutComments("Approve"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     const [some, all] = counts();
     const { rule } = button.dataset;
@@ -328,6 +339,7 @@ async function take(of, chosen, rule) {
   const { title, patch_id: patch, base, warnings } = view.proposal;
   const twice = view.needs_twice ? warnings.map((it) => it.text).join("\n") : undefined;
   forget(of.seq);
+  forgetComments(of.seq);
   follow(next);
   awaited.set(next, title);
   // The selected parts were seen and ticked, so only a warning requires another confirmation.
@@ -339,6 +351,7 @@ async function take(of, chosen, rule) {
 
 act("reject", (button) =>
   deciding(async () => {
+    if (!(await isWithoutComments("Reject"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     if ((await reject(of)) !== null) await on(of.seq);
   }),
@@ -349,7 +362,6 @@ act("request-changes", (button) =>
     const of = { ...button.closest("[data-patch]").dataset };
     const sent = comments(article().dataset).map(({ on, text }) => ({ on, text: text.trim() }));
     await decide(of, { say: "request_changes", comments: sent });
-    forgetComments(of.seq);
     toast(sent.length === 1 ? "Sent 1 comment" : `Sent ${sent.length} comments`, "good", "The new version appears here.");
     await on(of.seq);
   }),

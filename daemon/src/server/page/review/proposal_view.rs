@@ -353,7 +353,7 @@ pub(super) fn rule_menu(view: &ProposalView, action: &str) -> Markup {
 }
 
 /// Renders what a rule allows, as a sentence of its own.
-pub(crate) fn rule_text(text: &str) -> Markup {
+pub(in crate::server::page) fn rule_text(text: &str) -> Markup {
     let text = safe_line(text);
     let mut letters = text.chars();
     let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
