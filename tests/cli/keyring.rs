@@ -22,7 +22,7 @@ const KEY: &str = "sk-test-0123456789abcdef";
 /// Runs a shell script in which `$V` is the binary, on a session bus where GNOME's keyring is
 /// unlocked if `is_unlocked`. Returns what it printed. None if the keyring is not installed.
 fn in_session(home: &Home, is_unlocked: bool, script: &str) -> Option<String> {
-    for program in ["gnome-keyring-daemon", "dbus-run-session"] {
+    for program in ["gnome-keyring-daemon", "dbus-run-session", "dbus-send"] {
         if Command::new(program).arg("--version").output().is_err() {
             Requirement::Keyring.skip(&format!("keys in a keyring ({program} is not installed)"));
             return None;
@@ -63,6 +63,22 @@ fn key_is_stored_used_and_removed() {
     }
     assert!(after.contains("openai       no key: `vector key set openai`, or set OPENAI_API_KEY"));
     assert!(!said.contains(KEY), "{said}");
+}
+
+#[test]
+fn keyring_that_is_busy_is_waited_for() {
+    let home = Home::new();
+    let script = format!(
+        "PID=$(dbus-send --session --print-reply --dest=org.freedesktop.DBus / \
+         org.freedesktop.DBus.GetConnectionUnixProcessID string:org.freedesktop.secrets \
+         | sed -n 's/.*uint32 //p')
+         kill -STOP $PID
+         (sleep 3; kill -CONT $PID) &
+         echo {KEY} | $V key set openai && $V key list"
+    );
+    let Some(said) = in_session(&home, true, &script) else { return };
+    assert!(said.contains("Stored the key of openai in the keychain."), "{said}");
+    assert!(said.contains("openai       in the keychain"), "{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use studio_sim::{Signals, Studio};
 use vector_place::{FileFormat, Scene};
 
-use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there};
+use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there, until_told};
 
 const BACKDOOR: &str = "local all = getfenv()\nrequire(7132546)\n";
 
@@ -37,7 +37,7 @@ fn asset_is_one_undo_step_and_scripts_are_scanned() {
         register(studio, BACKDOOR);
         let before = studio.snapshot();
         desk.propose("insert asset 123 into game.Workspace");
-        until_shown(studio, "Asset 123 contains 1 script: game.Workspace.Tree[1].Grow.");
+        until_told(studio, "Asset 123 contains 1 script: game.Workspace.Tree[1].Grow.");
         assert!(shows(studio, "Line 1 uses getfenv"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "requires the asset 7132546"), "{:#?}", studio.visible_texts());
         assert!(shows(studio, "local all = getfenv()"), "{:#?}", studio.visible_texts());
@@ -123,7 +123,7 @@ fn hidden_characters_in_an_asset_are_shown_escaped() {
     scene.set_source(script, "print(1) -- \u{202e}\u{feff}\u{7}<b>\n".to_owned());
     studio.register_asset("rbxassetid://123", Ok(&scene.encode().unwrap()));
     desk.propose("insert asset 123 into game.Workspace");
-    until_shown(studio, "looks like ReplicatedStorage");
+    until_told(studio, "looks like ReplicatedStorage");
     for shown in [
         "T\\u{202e}ree\\u{200b}",
         "\\u{2066}<font size='90'>",

@@ -108,6 +108,11 @@ fn until_shown(studio: &Studio, text: &str) {
     until(studio, text, |studio| shows(studio, text));
 }
 
+/// Waits for text that may have scrolled out of view.
+fn until_told(studio: &Studio, text: &str) {
+    until(studio, text, |studio| studio.find_gui(|it| it.text.contains(text)).is_ok());
+}
+
 fn has(studio: &Studio, name: &str) -> bool {
     studio.find_gui(|it| it.visible && it.name == name).is_ok()
 }

@@ -4,7 +4,7 @@
 use serde_json::Value as Json;
 use studio_sim::{Signals, Studio};
 
-use super::{Desk, ask, click, eval, has, shows, until, until_shown};
+use super::{Desk, ask, click, eval, has, shows, until, until_shown, until_told};
 
 fn select(studio: &Studio, luau: &str) {
     eval(studio, &format!("game:GetService('Selection'):Set({luau})"));
@@ -40,7 +40,7 @@ fn without_single_selection_only_inserts_default_to_workspace() {
     assert!(!has(studio, "Approve"));
     studio.register_asset("rbxassetid://5", Ok(&super::assets::asset("print(1)\n")));
     desk.propose("insert asset 5");
-    until_shown(studio, "Path left out: game.Workspace");
+    until_told(studio, "Path left out: game.Workspace");
     assert!(shows(studio, "game.Workspace.Tree[1]"), "{:#?}", studio.visible_texts());
 }
 

@@ -14,6 +14,9 @@ use super::{Keychain, SERVICE, SecretKey, SystemKeychain};
 
 /// The time that a user has to unlock the keychain, in seconds.
 const UNLOCK_TIMEOUT: u64 = 60;
+/// How often a request without a reply is made. The library waits 2 s for a reply, and a keyring
+/// writes its file to a disk that may be busy.
+const ATTEMPTS: usize = 3;
 const CONTENT_TYPE: &str = "text/plain";
 
 /// Whether a session bus is there. Without this check, libdbus may start one.
@@ -28,8 +31,25 @@ fn connect() -> Result<SecretService, String> {
     if !has_session_bus() {
         return Err("there is no session bus".to_owned());
     }
-    SecretService::connect_with_max_prompt_timeout(EncryptionType::Plain, UNLOCK_TIMEOUT)
-        .map_err(|error| error.to_string())
+    with_attempts(|| {
+        SecretService::connect_with_max_prompt_timeout(EncryptionType::Plain, UNLOCK_TIMEOUT)
+    })
+}
+
+/// Makes a request that can be repeated without harm until it has a reply.
+fn with_attempts<T>(request: impl Fn() -> Result<T, Error>) -> Result<T, String> {
+    let mut reply = request();
+    for _ in 1..ATTEMPTS {
+        match &reply {
+            Err(Error::Dbus(error))
+                if error.name() == Some("org.freedesktop.DBus.Error.NoReply") =>
+            {
+                reply = request();
+            }
+            Ok(_) | Err(_) => break,
+        }
+    }
+    reply.map_err(|error| error.to_string())
 }
 
 fn attributes(provider: &str) -> HashMap<&str, &str> {
@@ -53,16 +73,17 @@ impl Keychain for SystemKeychain {
 
     fn get(&self, provider: &str) -> Result<Option<SecretKey>, String> {
         let service = connect()?;
-        let item = find_item(&service, provider).map_err(|error| error.to_string())?;
-        let secret = item.map(|item| item.get_secret()).transpose();
-        let text = secret.map_err(|error| error.to_string())?.map(String::from_utf8).transpose();
+        let secret = with_attempts(|| {
+            find_item(&service, provider)?.map(|item| item.get_secret()).transpose()
+        })?;
+        let text = secret.map(String::from_utf8).transpose();
         let text = text.map_err(|_| "its content is not a key".to_owned())?;
         Ok(text.map(|text| SecretKey::new(&text)))
     }
 
     fn set(&self, provider: &str, key: &SecretKey) -> Result<(), String> {
         let service = connect()?;
-        let store = || -> Result<(), Error> {
+        with_attempts(|| {
             // The user is asked for a password of the new one. The collection of the session would
             // forget the key at its end.
             let collection = match service.get_default_collection() {
@@ -74,16 +95,14 @@ impl Keychain for SystemKeychain {
             let replaces = true;
             let attributes = attributes(provider);
             collection.create_item(&label, attributes, secret, replaces, CONTENT_TYPE).map(drop)
-        };
-        store().map_err(|error| error.to_string())
+        })
     }
 
     fn remove(&self, provider: &str) -> Result<bool, String> {
         let service = connect()?;
-        let delete = || -> Result<bool, Error> {
+        with_attempts(|| {
             let item = find_item(&service, provider)?;
             item.as_ref().map(Item::delete).transpose().map(|deleted| deleted.is_some())
-        };
-        delete().map_err(|error| error.to_string())
+        })
     }
 }
