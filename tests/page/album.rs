@@ -231,7 +231,16 @@ const STATES: &[(&str, Reach)] = &[
         tour.go(&format!("proposals/{edited}"));
         tour.browser.until_shown("#one .comments", "No reply yet");
     }),
+    ("proposal-compared", |tour| {
+        let path = "game.ServerScriptService.KillBricks";
+        let edit = json!({ "path": path, "search": "KillDamage / 2", "replace": "HalfDamage" });
+        tour.edited = tour.bench.propose("replace_text", &edit);
+        tour.go(&format!("proposals/{}", tour.edited));
+        tour.browser.click("#one .comparison summary");
+        tour.browser.until_shown("#one .compared ins", "HalfDamage");
+    }),
     ("now-rules", |tour| {
+        tour.bench.human.decide(tour.edited, &json!({ "say": "reject" })).ok();
         let part = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "Park" } });
         let part = tour.bench.propose("create_instance", &part);
         let shown = tour.bench.human.shown(part);

@@ -100,6 +100,10 @@ fn comments_are_kept_sent_and_answered() {
     let open = "document.querySelectorAll('#one .comments li[data-state=open]').length";
     assert_eq!(browser.is(open), 0);
     assert_eq!(browser.is(DRAFTS), json!([]), "what was sent is no draft any more");
+    browser.until_shown("#one .comparison summary", &format!("Compare with proposal {now}"));
+    browser.click("#one .comparison summary");
+    browser.until_shown("#one .compared del", "humanoid:TakeDamage(Config.KillDamage / 2)");
+    browser.until_shown("#one .compared ins", "humanoid:TakeDamage(Config.KillDamage / 3)");
     browser.run(&format!("location.hash = '#/proposals/{now}'"), &[]);
     browser.until_shown("#one .stands", &format!("The new version is proposal {second}"));
 }

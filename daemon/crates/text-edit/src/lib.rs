@@ -24,6 +24,7 @@ mod random_text;
 mod ranges;
 mod replace;
 mod slide;
+mod versions;
 mod whitespace;
 mod word_diff;
 
@@ -41,4 +42,5 @@ pub use ranges::{
     MAX_EDITS, MAX_INSERTED, apply_edits, check_edits, check_limits, fit_edits, invert_edits,
 };
 pub use replace::{MAX_CHANGED_LINES, ReplaceResult, TextReplacement, apply_replacements};
+pub use versions::compare_hunks;
 pub use word_diff::{LinePair, WordDiff};

@@ -7,6 +7,7 @@
 mod activation;
 mod affects;
 mod class_reason;
+mod compare;
 mod conflict;
 mod cut_preview;
 mod dependents;
@@ -44,6 +45,7 @@ use vector_text_edit::MergeResult;
 
 pub use self::affects::describe_conflict;
 pub use self::class_reason::class_reason;
+pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_versions};
 use self::conflict::text_conflict;
 pub use self::cut_preview::{CutPreview, cut_preview};
 pub use self::footprint::Footprint;

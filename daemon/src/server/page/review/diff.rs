@@ -93,6 +93,23 @@ fn script_name(script: &ScriptDiff) -> String {
     }
 }
 
+/// Renders the difference between two versions of a text's change. Nothing of it can be chosen.
+pub(super) fn compared_text(
+    script: &ScriptDiff,
+    layout: DiffLayout,
+    compared: &mut WordDiff,
+) -> Markup {
+    html! {
+        section.compared aria-label=(script_name(script)) {
+            h3 { (text_head(script)) }
+            @for hunk in &script.hunks {
+                p.dim { (hunk_label(hunk)) }
+                (hunk_lines(hunk, script, layout, compared))
+            }
+        }
+    }
+}
+
 fn hunk_section(
     at: usize,
     number: usize,

@@ -5,6 +5,7 @@
 //! same route as the terminal.
 
 mod card;
+mod comparison;
 mod conflict;
 mod diff;
 mod diff_line;
@@ -65,7 +66,35 @@ pub(super) async fn proposal_page(
         Some(revised) => Some(daemon.proposal(revised).await?),
         None => None,
     };
-    Ok(proposal_view::proposal_view(&view, &replaced, revised.as_ref(), &task, &sessions, layout))
+    let older = match view.proposal.from.or(replaced.first().copied()) {
+        Some(older) => Some(daemon.proposal(older).await?).filter(is_superseded),
+        None => None,
+    };
+    let versions = EarlierVersions { replaced, revised, older };
+    Ok(proposal_view::proposal_view(&view, &versions, &task, &sessions, layout))
+}
+
+/// The earlier versions of a proposal.
+struct EarlierVersions {
+    /// The proposals that it replaced when it was replanned, newest first.
+    replaced: Vec<Seq>,
+    /// The one with comments, of which it is the new version.
+    revised: Option<ProposalView>,
+    /// The one of which it is a part, a form edited by hand, or the replanned form.
+    older: Option<ProposalView>,
+}
+
+/// Whether a proposal was replaced without being applied. A proposal that reverts an applied one is
+/// not a version of it.
+fn is_superseded(view: &ProposalView) -> bool {
+    match view.status {
+        ProposalStatus::Rejected | ProposalStatus::Withdrawn => true,
+        ProposalStatus::Waiting
+        | ProposalStatus::Approved
+        | ProposalStatus::Applied
+        | ProposalStatus::Failed
+        | ProposalStatus::Undone => false,
+    }
 }
 
 /// The number of instances that are rendered at once.

@@ -10,10 +10,11 @@ use scene_schemas::proposal::{PlayCheckResult, Proposal, WarningKind};
 use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
 use vector_core::safe_line::safe_line;
 
+use super::comparison::comparison_view;
 use super::diff::{self, DiffLayout};
 use super::{
-    author_name, goal_line, is_decidable, place_name, proposal_url, second_question, table,
-    unit_key,
+    EarlierVersions, author_name, goal_line, is_decidable, place_name, proposal_url,
+    second_question, table, unit_key,
 };
 use crate::server::page::format;
 use crate::server::page::format::safe_text;
@@ -25,12 +26,10 @@ const NAMED: usize = 6;
 pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it to decide here; if it is \
 pending in a terminal, decide there.";
 
-/// Renders a proposal of a task. `replaced` are the proposals that it replaced when it was
-/// replanned, newest first; `revised` is the one with comments of which it is the new version.
+/// Renders a proposal of a task.
 pub(super) fn proposal_view(
     view: &ProposalView,
-    replaced: &[Seq],
-    revised: Option<&ProposalView>,
+    versions: &EarlierVersions,
     task: &WorkflowView,
     sessions: &Sessions,
     layout: DiffLayout,
@@ -39,6 +38,7 @@ pub(super) fn proposal_view(
     let pieces = if is_decidable(view) { list_units(proposal) } else { Vec::new() };
     let sizes: Vec<String> =
         pieces.iter().map(|unit| unit_size(proposal, *unit).to_string()).collect();
+    let EarlierVersions { replaced, revised, older } = versions;
     let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| unit_key(*unit)).collect();
     html! {
@@ -57,6 +57,7 @@ pub(super) fn proposal_view(
             }
             @if let Some(old) = revised { (comment_list(old, &format!("Changes that you asked for on proposal {}", old.seq))) }
             (comment_list(view, "Your comments"))
+            @if let Some(earlier) = revised.as_ref().or(older.as_ref()) { (comparison_view(earlier, proposal, layout)) }
             (check_view(proposal))
             (warnings_view(proposal))
             (picture_view(view))
