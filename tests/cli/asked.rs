@@ -334,6 +334,39 @@ fn created_script_is_edited_as_its_source() {
 }
 
 #[test]
+fn proposed_values_are_edited_as_lines() {
+    let (home, file) = with_place(Format::Rbxl);
+    let place = text(&file);
+    let made = r##"{"tool":"create_instance","args":{"className":"Part","parentPath":"game.Workspace","props":{"Name":"Slab","Size":[4,1,2],"Color":"#ff0000","Material":"Neon"}}}"##;
+    let list = calls(&home, &[made]);
+    // At first, a line is missing.
+    let editor = r#"
+        if [ ! -e "$0.once" ]; then touch "$0.once"; sed '/^Material/d' "$1" > "$1.new"
+        else sed '1a Material = Grass' "$1" | sed 's/^Size = \[4.*/Size = [8, 1, 2]/' > "$1.new"; fi
+        mv "$1.new" "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    let refusal = person.answers("Edit it again?", "n");
+    assert!(
+        refusal.contains("The line `Material = ` of game.Workspace.Slab is missing"),
+        "{refusal}"
+    );
+    person.answers(APPLY, "e");
+    let refusal = person.answers("Edit it again?", "n");
+    assert!(refusal.contains("of order") || refusal.contains("too many"), "{refusal}");
+    person.answers(APPLY, "q");
+    ends(person, 3);
+
+    let editor = r#"sed 's/^Size = .*/Size = [8, 1, 2]/; s/^Material = .*/Material = Grass/' "$1" > "$1.new" && mv "$1.new" "$1""#;
+    let mut person = edits_with(&home, editor, &["edit", &place, "--ops", &list]);
+    person.answers(APPLY, "e");
+    person.answers(APPLY, "y");
+    ends(person, 0);
+    let shown = home.run(&["show", &place, "game.Workspace.Slab", "--props"], "").stdout;
+    assert!(shown.contains("8, 1, 2") && shown.contains("Grass"), "{shown}");
+}
+
+#[test]
 fn edit_asks_for_one_of_several_items() {
     let (home, place, _) = with_script();
     let edit = r#"{"tool":"replace_text","args":{"path":"game.Workspace.Lines","search":"v1 = 1\n","replace":"v1 = 100\n"}}"#;

@@ -283,6 +283,57 @@ mod on_a_terminal {
         fs::remove_file(kept).unwrap();
     }
 
+    /// A user at a terminal who reviews with this shell script as the editor.
+    fn edits_with(bench: &Bench, editor: &str) -> Person {
+        let file = bench.home.path().join("editor");
+        fs::write(&file, format!("#!/bin/sh\n{editor}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = bench.home.command(&["review", "--once"]);
+        command.env("EDITOR", &file);
+        Person::runs(command)
+    }
+
+    #[test]
+    fn card_is_edited_and_its_result_decided() {
+        let mut bench = Bench::new();
+        let card = bench.card("set Transparency = 0.5 on #Baseplate");
+        let editor = "sed 's/^Transparency = .*/Transparency = 0.25/' \"$1\" > \"$1.new\" && mv \"$1.new\" \"$1\"";
+        let mut reviewer = edits_with(&bench, editor);
+        reviewer.answers(APPLY, "e");
+        let edited = reviewer.answers(APPLY, "y");
+        assert!(edited.contains("changed by hand") && edited.contains("0.25"), "{edited}");
+        ends(reviewer, 0);
+        assert_eq!(bench.status(card), "rejected");
+        let file = bench.file.display().to_string();
+        let shown =
+            bench.home.run(&["show", &file, "game.Workspace.Baseplate", "--props"], "").stdout;
+        assert!(
+            shown.lines().any(|it| it.split_whitespace().eq(["Transparency", "0.25"])),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn changes_that_cannot_be_sent_are_kept() {
+        let mut bench = Bench::new();
+        let card = bench.card("set Transparency = 0.5 on #Baseplate");
+        let go = bench.home.path().join("go");
+        let editor = format!(
+            "sed 's/^Transparency = .*/Transparency = 0.25/' \"$1\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n\
+             while [ ! -e {} ]; do sleep 0.05; done",
+            go.display()
+        );
+        let mut reviewer = edits_with(&bench, &editor);
+        reviewer.answers(APPLY, "e");
+        bench.human.decide(card, &json!({ "say": "reject", "reason": "mine" })).ok();
+        fs::write(go, "").unwrap();
+        let shown = ends(reviewer, 0);
+        let kept = shown.lines().find_map(|line| line.split_once("Your changes are in ")).unwrap();
+        let kept = kept.1.trim().trim_end_matches('.');
+        assert!(fs::read_to_string(kept).unwrap().contains("Transparency = 0.25"), "{shown}");
+        fs::remove_file(kept).unwrap();
+    }
+
     #[test]
     fn rule_approves_the_rest_of_a_task() {
         let mut bench = Bench::new();

@@ -9,16 +9,16 @@ use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::human::Human;
 use vector_tests::places::{Format, sample};
 
-struct Bench {
+pub(super) struct Bench {
     // The folder of the ledger is removed after the daemon has ended.
     _daemon: Daemon,
-    human: Human,
-    agent: Agent,
+    pub(super) human: Human,
+    pub(super) agent: Agent,
     _home: Home,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let home = Home::new();
         let file = home.path().join("place.rbxlx");
         fs::write(&file, sample(Format::Rbxlx)).unwrap();

@@ -8,6 +8,7 @@ mod bench;
 mod closed;
 mod comments;
 mod deploys;
+mod edited;
 mod flow;
 mod history;
 mod interaction_modes;

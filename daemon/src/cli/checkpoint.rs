@@ -21,7 +21,7 @@ use super::terminal::{Terminal, print_line, print_status};
 const HOLD: u32 = 15;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    prompt: "[y]es [n]o [s]plit, Enter to decide later",
+    prompt: "[y]es [n]o [s]plit [e]dit, Enter to decide later",
     help: "  Enter  leave it pending: decide in Studio, on the page, or with `vector review`",
 };
 

@@ -1,13 +1,11 @@
 //! Comments on a proposal, written in the user's editor below the lines that they are about.
 
-use std::io::Write as _;
-
 use scene_schemas::comment::{Comment, CommentSubject};
 use scene_schemas::proposal::Proposal;
 use vector_core::proposal::commentable_lines;
 use vector_core::safe_line::safe_line;
 
-use super::editor::edit_text;
+use super::editor::{edit_text, keep_text};
 use super::error_sentence;
 use super::terminal::print_status;
 
@@ -50,15 +48,7 @@ pub(super) struct WrittenComments {
 impl WrittenComments {
     /// Keeps the text in a file if the comments could not be sent, and says where it is.
     pub(super) fn keep(&self) {
-        let file = tempfile::Builder::new().prefix("vector-comments-").suffix(".diff").tempfile();
-        let kept = file.and_then(|mut file| {
-            file.write_all(self.text.as_bytes())?;
-            file.keep().map_err(|error| error.error)
-        });
-        match kept {
-            Ok((_, path)) => print_status(&format!("Your comments are in {}.", path.display())),
-            Err(error) => print_status(&format!("Your comments could not be kept: {error}.")),
-        }
+        keep_text(&self.text, "comments", ".diff");
     }
 }
 

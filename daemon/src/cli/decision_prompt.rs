@@ -17,10 +17,11 @@ use vector_providers::model_choice::OFFLINE;
 
 use super::comment_prompt::write_comments;
 use super::edit::ReviewState;
+use super::edit_prompt::{OwnProposal, edit_proposal};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
-use super::{card, editor, hunks};
+use super::{card, hunks};
 use crate::daemon::{active_rules, offered_rules};
 
 /// Whether the run continues.
@@ -78,7 +79,10 @@ pub(super) fn ask_decision(
             "c" | "comment" => comment_on(run, seq, &proposal)?,
             "r" | "rule" => change_rules(run, seq, terminal)?,
             "s" | "split" => apply_pieces(run, seq, &proposal, terminal, session)?,
-            "e" | "edit" => editor::edit_proposal(run, seq, &proposal, terminal)?,
+            "e" | "edit" => {
+                let mut edited = OwnProposal { run, seq, proposal: &proposal };
+                edit_proposal(&mut edited, terminal)?.is_some()
+            }
             "v" | "view" => {
                 terminal.show(&whole);
                 false

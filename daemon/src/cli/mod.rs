@@ -18,6 +18,7 @@ mod deploy;
 mod diff;
 mod doctor;
 mod edit;
+mod edit_prompt;
 mod editor;
 mod file_size_limit;
 mod first_run;

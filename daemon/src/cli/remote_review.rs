@@ -7,7 +7,7 @@ use std::ops::Range;
 use scene_schemas::Command;
 use scene_schemas::api::{
     Decision, DecisionRequest, DecisionResponse, MemberRows, ProposalPart, ProposalStatus,
-    ProposalView, RevokeRule, RouteId, WorkflowView,
+    ProposalView, ProposedScript, RevokeRule, RouteId, WorkflowView,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
@@ -17,6 +17,7 @@ use super::card;
 use super::comment_prompt::write_comments;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
+use super::edit_prompt::{Edited, EditedProposal, Replacement, edit_proposal};
 use super::rule_prompt::{RuleAnswer, ask_rule};
 use super::terminal::{Terminal, print_status};
 
@@ -56,6 +57,7 @@ const HELP: &str = "  y  apply this proposal
   r  apply this one, and allow more of the same in this task without asking
   c  comment on its lines in your editor, and ask the requester for a new version
   s  split it: choose the operations and script changes to apply
+  e  edit it in your editor ($VISUAL or $EDITOR), then decide on the result
   v  view the whole card";
 
 impl RemoteReview<'_> {
@@ -97,6 +99,7 @@ impl RemoteReview<'_> {
                 "c" | "comment" => self.comment_on(view)?,
                 "r" | "rule" => self.change_rules(view)?,
                 "s" | "split" => self.split_card(view)?,
+                "e" | "edit" => self.edit_card(view, keys)?,
                 "v" | "view" => {
                     self.terminal.show(&whole);
                     None
@@ -208,6 +211,20 @@ impl RemoteReview<'_> {
         Ok(Some(self.approve_card(&chosen)?.unwrap_or(CardOutcome::Left)))
     }
 
+    /// Edits a card, and asks about the result.
+    fn edit_card(
+        &self,
+        view: &ProposalView,
+        keys: ExtraKeys,
+    ) -> anyhow::Result<Option<CardOutcome>> {
+        let mut edited = DaemonProposal { review: self, view, outcome: None };
+        let new = edit_proposal(&mut edited, self.terminal)?;
+        let Some(new) = new else {
+            return Ok(edited.outcome);
+        };
+        self.decide_card(&self.fetch_proposal(new)?, keys).map(Some)
+    }
+
     /// Sends a decision. None if the daemon refused it and the card is still pending.
     fn send_decision(
         &self,
@@ -229,6 +246,52 @@ impl RemoteReview<'_> {
         let sentence = outcome_sentence(view.seq, now.status, now.reason.as_deref());
         print_status(&format!("note: This was decided elsewhere in the meantime. {sentence}"));
         Ok(Some(CardOutcome::Elsewhere))
+    }
+}
+
+/// A card of the daemon that is edited.
+struct DaemonProposal<'a> {
+    review: &'a RemoteReview<'a>,
+    view: &'a ProposalView,
+    /// If it was decided elsewhere in the meantime: the outcome of the card.
+    outcome: Option<CardOutcome>,
+}
+
+impl EditedProposal for DaemonProposal<'_> {
+    fn proposal(&self) -> &Proposal {
+        &self.view.proposal
+    }
+
+    fn read_script(&mut self, script: usize) -> anyhow::Result<Option<String>> {
+        let request = RouteRequest::new(RouteId::ProposedScript);
+        let request = request.with_id(self.view.seq).with_query("script", script as u32);
+        match self.review.daemon.call::<ProposedScript>(&request) {
+            Ok(script) => Ok(Some(script.text)),
+            Err(refused) => {
+                print_status(&format!("note: {refused:#}"));
+                Ok(None)
+            }
+        }
+    }
+
+    fn read_call(&self) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn replace(&mut self, edited: Edited<'_>) -> anyhow::Result<Replacement> {
+        let edits = match edited {
+            Edited::Parts(edits) => edits,
+            Edited::Call(_) => return Ok(Replacement::Refused),
+        };
+        let decided = self.review.send_decision(self.view, Decision::Edit { edits })?;
+        Ok(match decided {
+            Some(CardOutcome::Decided(decided)) => Replacement::By(decided.proposal),
+            None => Replacement::Refused,
+            outcome @ Some(CardOutcome::Elsewhere | CardOutcome::Left | CardOutcome::Quit) => {
+                self.outcome = outcome;
+                Replacement::Gone
+            }
+        })
     }
 }
 

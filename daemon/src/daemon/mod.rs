@@ -9,6 +9,7 @@ mod agents;
 mod checkpoints;
 mod conversation;
 mod deploys;
+mod editing;
 mod file_locks;
 mod handle;
 mod history;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, ProposalCard, ProposalView, Proposals,
-    TouchingProposal,
+    ProposedScript, TouchingProposal,
 };
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Row;
@@ -182,6 +182,14 @@ impl DaemonHandle {
     /// Returns the proposals that a proposal replaced when it was replanned, newest first.
     pub fn replaced_proposals(&self, proposal: Seq) -> Answer<Vec<Seq>> {
         self.run(move |daemon| daemon.replaced_proposals(proposal))
+    }
+
+    /// Returns the resulting text of a script of a pending proposal.
+    pub fn proposed_script(&self, proposal: Seq, script: usize) -> Answer<ProposedScript> {
+        self.forward(
+            move |daemon| daemon.session_of_entry(proposal),
+            move |reply| SessionMessage::ProposedScript(proposal, script, reply),
+        )
     }
 
     /// Decides a proposal, in its session.

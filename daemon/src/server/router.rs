@@ -10,7 +10,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use scene_schemas::api::{FailureKind, Method, RouteId};
 
 use super::AppState;
-use super::api::{access, agents, history, place, plugin, proposals, settings, stream};
+use super::api::{access, agents, history, luau, place, plugin, proposals, settings, stream};
 use super::guard::{GuardedHandler, method_not_allowed};
 use super::page;
 use super::response::ApiError;
@@ -68,6 +68,9 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::Proposal => handle(id, proposals::proposal),
         RouteId::ProposalCard => handle(id, proposals::card),
         RouteId::ProposalRows => handle(id, proposals::rows),
+        RouteId::ProposedScript => handle(id, proposals::script),
+        RouteId::CheckScript => handle(id, luau::check),
+        RouteId::CompleteScript => handle(id, luau::complete),
         RouteId::ProposalPicture => handle(id, proposals::picture),
         RouteId::PlacePicture => handle(id, place::picture),
         RouteId::FoundInstances => handle(id, place::find_instances),

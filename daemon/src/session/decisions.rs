@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use scene_schemas::api::{
-    CommentReplies, Decision, DecisionRequest, DecisionResponse, Failure, FailureKind,
+    CommentReplies, Decision, DecisionRequest, DecisionResponse, Failure, FailureKind, HandEdit,
     PermissionDecision, ProposalPart, ProposalStatus, RevokeRule,
 };
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
-use vector_core::proposal::{ProposalUnit, draft_part, list_units, select_members};
+use vector_core::proposal::{ProposalUnit, draft_by_hand, draft_part, list_units, select_members};
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::{Engine, EngineError};
 
@@ -43,10 +43,8 @@ impl SessionActor {
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
         let pending = self.engine.find_proposal(seq);
         let is_small = pending.is_some_and(|(_, it)| it.proposal.operation_count() <= MAX_AT_ONCE);
-        // A partial decision is replanned, and a plan may read whole scripts. A changed file is
-        // read first.
-        let is_partial = matches!(decision, Decision::Take { .. } | Decision::LeaveOut { .. });
-        is_small && !is_partial && self.engine.is_file_unchanged()
+        // A changed file is read first.
+        is_small && !is_revision(decision) && self.engine.is_file_unchanged()
     }
 
     pub(super) fn decide_proposal(
@@ -97,6 +95,10 @@ impl SessionActor {
                 let taken = remaining_units(&proposal, parts)?;
                 self.draft_units(seq, &proposal, &taken)
             }
+            Decision::Edit { edits } => {
+                let proposal = pending.proposal.clone();
+                self.draft_edits(seq, &proposal, edits)
+            }
         };
         let proposal_seq = result.map_err(|error| engine_failure(&error))?;
         let status = self
@@ -116,6 +118,17 @@ impl SessionActor {
     ) -> Result<Seq, EngineError> {
         self.engine.check_readable()?;
         self.engine.revise_proposal(seq, |draft| draft_part(draft, proposal, taken))
+    }
+
+    /// Replaces a proposal with one that a person changed by hand.
+    fn draft_edits(
+        &mut self,
+        seq: Seq,
+        proposal: &Proposal,
+        edits: &[HandEdit],
+    ) -> Result<Seq, EngineError> {
+        self.engine.check_readable()?;
+        self.engine.revise_proposal(seq, |draft| draft_by_hand(draft, proposal, edits))
     }
 
     fn check_approvable(&self, seq: Seq) -> Result<(), Failure> {
@@ -200,6 +213,17 @@ impl SessionActor {
             WorkflowAction::Retry | WorkflowAction::Resume => {}
         }
         Ok(())
+    }
+}
+
+/// Whether a decision makes a new proposal of another one. It is planned, and a plan may read whole
+/// scripts.
+fn is_revision(decision: &Decision) -> bool {
+    match decision {
+        Decision::Take { .. } | Decision::LeaveOut { .. } | Decision::Edit { .. } => true,
+        Decision::Approve { .. } | Decision::Reject { .. } | Decision::RequestChanges { .. } => {
+            false
+        }
     }
 }
 

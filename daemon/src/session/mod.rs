@@ -26,14 +26,15 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, FoundInstance, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
-    ThinkingPhase, WorkflowStarted,
+    FailureKind, FoundInstance, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId,
+    SessionNeed, ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::oneshot;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
+use vector_core::proposal::ScriptTexts;
 use vector_core::workflow::{AGENT, CALLS, Workflow, events_of};
 use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
@@ -103,6 +104,8 @@ pub(crate) enum SessionMessage {
     /// The result of a call's fetch, or the reason it failed.
     Fetched(Seq, Seq, Result<FetchResult, String>),
     Decide(Seq, DecisionRequest, Reply<DecisionResponse>),
+    /// Query for the resulting text of a script of a pending proposal.
+    ProposedScript(Seq, usize, Reply<ProposedScript>),
     /// The user's action on a workflow.
     ActOnWorkflow(Seq, WorkflowAction, RequestSettings, Reply<()>),
     /// Starts a workflow with this goal and the call that plans the revert.
@@ -372,6 +375,16 @@ impl SessionActor {
             SessionMessage::Decide(seq, decide, reply) => {
                 let decided = self.decide_proposal(seq, &decide);
                 let _ = reply.send(decided);
+            }
+            SessionMessage::ProposedScript(seq, script, reply) => {
+                let texts = self.engine.proposed_script(seq, script);
+                let texts = texts.map_err(|error| engine_failure(&error));
+                let sent = |ScriptTexts { path, before, after }| ProposedScript {
+                    path,
+                    before,
+                    text: after,
+                };
+                let _ = reply.send(texts.map(sent));
             }
             SessionMessage::ModelReplied(workflow, sent_request, answer) => {
                 self.handle_model_reply(workflow, &sent_request, *answer);

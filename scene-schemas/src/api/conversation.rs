@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::editing::HandEdit;
 use super::event::{EventRecord, ProposalStatus};
 use super::session::SessionId;
 use crate::command::{Fingerprint, InstanceId};
@@ -136,6 +137,12 @@ pub enum Decision {
         /// The parts to leave out.
         parts: Vec<ProposalPart>,
     },
+    /// Change it by hand. A new proposal with these changes replaces this one and waits for a
+    /// decision.
+    Edit {
+        /// The changes.
+        edits: Vec<HandEdit>,
+    },
 }
 
 /// A part of a proposal.
@@ -164,7 +171,7 @@ pub enum ProposalPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionResponse {
-    /// The proposal that is now current: a new one if only parts were kept.
+    /// The proposal that is now current: a new one if only parts were kept, or it was changed by hand.
     pub proposal: Seq,
     /// The status of that proposal.
     pub status: ProposalStatus,

@@ -1,13 +1,14 @@
 //! The wire API: the types that the daemon and its callers exchange over HTTP.
 //!
 //! A null is never sent where it would carry meaning, because Luau drops nil from tables. Script
-//! texts are always sent whole, with their hash. Positions in texts are never sent, because each
-//! side counts them differently.
+//! texts are always sent whole, with their hash. The plugin never gets positions within a line, because
+//! Luau counts them in bytes.
 
 mod access;
 mod agent;
 mod conversation;
 mod deploy;
+mod editing;
 mod event;
 mod history;
 mod keys;
@@ -36,6 +37,10 @@ pub use conversation::{
     WorkflowState, WorkflowView, Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
+pub use editing::{
+    CheckScript, CompleteScript, CompletionKind, CompletionName, Completions, HandEdit,
+    ProposedScript, ScriptFinding, ScriptFindings,
+};
 pub use event::{
     Event, EventRecord, OfferedPermission, ProposalStatus, Setting, StreamPage, ThinkingPhase,
 };

@@ -6,15 +6,16 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     About, Access, AgentCall, AgentDisconnect, AgentLog, AgentPresence, ApplyAck, ApplyReceipt,
-    CallView, CancelCall, Chat, Checkpoints, CommentReplies, ConversationView, DecideConflicts,
-    DecisionRequest, DecisionResponse, Deploy, DeployPlan, DeployStarted, DeployState, EmptyBody,
-    EnterPage, EnteredPage, Failure, Figures, FinishMerge, FinishedMerge, FoundInstances, Health,
-    Hello, History, HistoryRecord, KeyHandover, MadeToken, MakeCheckpoint, MakeToken, MemberRows,
-    MergeView, Merges, OpenPlaceRequest, OpenedSession, PROTOCOL, PageLink, PairRequest,
-    PairResponse, PairingCode, PermissionDecision, PluginLog, PollRequest, PollResponse,
-    ProposalCard, ProposalView, Proposals, ProviderKeys, RevokeRequest, RevokeResult, RevokeRule,
-    SceneReceipt, SceneUpdate, ScriptAtTime, ScriptPage, Sessions, Settings, StreamPage, Usage,
-    Welcome, WorkflowStarted, WorkflowView, Workflows,
+    CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CompleteScript,
+    Completions, ConversationView, DecideConflicts, DecisionRequest, DecisionResponse, Deploy,
+    DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage, EnteredPage, Failure, Figures,
+    FinishMerge, FinishedMerge, FoundInstances, Health, Hello, History, HistoryRecord, KeyHandover,
+    MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OpenPlaceRequest,
+    OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode, PermissionDecision,
+    PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals, ProposedScript,
+    ProviderKeys, RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime,
+    ScriptFindings, ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted,
+    WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -97,6 +98,8 @@ impl Route {
             "/api/access",
             "/api/figures",
             "/api/keys",
+            "/api/luau/check",
+            "/api/luau/complete",
             "/api/page",
             "/api/pairing",
             "/api/scripts/at",
@@ -291,6 +294,25 @@ routes! {
              `command`, which changes many.",
         ),
         &["command", "from", "count"],
+    ),
+    ProposedScript = with_query(
+        get_route::<ProposedScript>(
+            "/api/proposals/{id}/script",
+            Token::Human,
+            "The resulting text of the script at index `script` in the preview of a pending proposal.",
+        ),
+        &["script"],
+    ),
+    CheckScript = post_route::<CheckScript, ScriptFindings>(
+        "/api/luau/check",
+        Token::Human,
+        "Errors and lints of a script's text. Nothing is changed.",
+    ),
+    CompleteScript = post_route::<CompleteScript, Completions>(
+        "/api/luau/complete",
+        Token::Human,
+        "The names that can follow at a position of a script's text: of Roblox's API, of Luau, and of \
+         the script.",
     ),
     ProposalPicture = with_media(
         "image/png",

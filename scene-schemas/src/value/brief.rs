@@ -135,7 +135,7 @@ fn frame_line(frame: &CFrame) -> String {
     format!("{}{rotated}", format_vector3(frame.position))
 }
 
-fn hex_color(color: Color3uint8) -> String {
+pub(super) fn hex_color(color: Color3uint8) -> String {
     format!("#{:02x}{:02x}{:02x}", color.r, color.g, color.b)
 }
 

@@ -6,12 +6,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rbx_types::{
-    Axes, BrickColor, CFrame, Color3, ColorSequence, Faces, Font, FontStyle, MaterialColors,
-    NumberSequence, PhysicalProperties, TerrainMaterials, UDim, UniqueId, Vector2, Vector3,
-    Vector3int16,
+    Axes, BrickColor, CFrame, Color3, Color3uint8, ColorSequence, Faces, Font, FontStyle,
+    MaterialColors, NumberSequence, PhysicalProperties, TerrainMaterials, UDim, UniqueId, Vector2,
+    Vector3, Vector3int16,
 };
 use serde_json::{Map, Value as Json, json};
 
+use super::brief::hex_color;
 use super::number::{canonical_json, f32_number as f32n, f64_number};
 use super::{Content, EnumItem, EnumName, Value};
 use crate::command::Target;
@@ -87,6 +88,25 @@ impl Value {
             Self::ContentId(uri) => json!(uri),
             Self::Tags(tags) => json!(tags),
             other => other.to_json(),
+        }
+    }
+}
+
+impl Value {
+    /// Returns the form for a person who changes the value: lists of numbers, hexadecimal colors and
+    /// names of enum items where they are exact, otherwise the plain form. Class and property
+    /// determine the type, as they do where it is read.
+    pub fn to_editable(&self) -> Json {
+        match self {
+            Self::Vector2(v) => json!([f32n(v.x), f32n(v.y)]),
+            Self::Vector3(v) => json!([f32n(v.x), f32n(v.y), f32n(v.z)]),
+            Self::Color3(color) if Color3::from(Color3uint8::from(*color)) == *color => {
+                json!(hex_color(Color3uint8::from(*color)))
+            }
+            Self::Color3uint8(color) => json!(hex_color(*color)),
+            Self::BrickColor(color) => json!(color.to_string()),
+            Self::EnumItem(EnumItem { item: EnumName::Name(name), .. }) => json!(name),
+            other => other.to_plain(),
         }
     }
 }

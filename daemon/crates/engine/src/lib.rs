@@ -50,7 +50,7 @@ use scene_schemas::{Command, Fingerprint};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
-use vector_core::proposal::ProposalDraft;
+use vector_core::proposal::{ProposalDraft, ScriptTexts, script_texts};
 use vector_core::workflow::{AGENT, CALLS, WantedWork, Workflow, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::LedgerError;
@@ -492,6 +492,27 @@ impl Engine {
                 Err(error)
             }
         }
+    }
+
+    /// Returns the texts of a script in the preview of a pending proposal, by its index.
+    pub fn proposed_script(
+        &mut self,
+        proposal: Seq,
+        script: usize,
+    ) -> Result<ScriptTexts, EngineError> {
+        self.lay_proposal(proposal)?;
+        let at = self.planner.overlay.iter().position(|(seq, _)| *seq == proposal);
+        let found = self.find_proposal(proposal).map(|(_, it)| it.proposal.clone());
+        let (Some(at), Some(found)) = (at, found) else {
+            return Err(Planner::overlay_refusal(proposal, &self.executor).into());
+        };
+        // Later proposals may change the script further.
+        let mark = self.planner.overlay[at].1;
+        self.planner.overlay.truncate(at);
+        self.planner.scene.rollback(mark);
+        let texts = script_texts(&self.planner.scene, &found, script);
+        self.requeue_view();
+        Ok(texts?)
     }
 
     /// Loads the removed subtrees that these proposals restore.

@@ -9,7 +9,7 @@ use scene_schemas::proposal::{Mode, Proposal, Row};
 use scene_schemas::rule::TaskRule;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
-use vector_core::proposal::ProposalDraft;
+use vector_core::proposal::{ProposalDraft, ScriptTexts};
 use vector_core::workflow::{PendingProposal, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceFile;
 use vector_ledger::Ledger;
@@ -106,6 +106,15 @@ impl WorkflowRun {
         draft: impl FnOnce(&mut ProposalDraft<'_>) -> Result<(), Refusal>,
     ) -> Result<Seq, EngineError> {
         self.engine.revise_proposal(old, draft)
+    }
+
+    /// Returns the texts of a script in the preview of a pending proposal, by its index.
+    pub fn proposed_script(
+        &mut self,
+        proposal: Seq,
+        script: usize,
+    ) -> Result<ScriptTexts, EngineError> {
+        self.engine.proposed_script(proposal, script)
     }
 
     pub fn prepare_request(&mut self) -> Result<Option<ModelRequest>, EngineError> {

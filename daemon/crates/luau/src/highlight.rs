@@ -33,7 +33,7 @@ pub enum HighlightKind {
 pub type LinePieces = Vec<(Range<usize>, HighlightKind)>;
 
 /// Names that exist in every script, sorted bytewise.
-const GLOBALS: [&str; 73] = [
+pub(crate) const GLOBALS: [&str; 73] = [
     "BrickColor",
     "CFrame",
     "Color3",

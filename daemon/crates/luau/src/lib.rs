@@ -6,6 +6,7 @@
 mod additive;
 mod api_lints;
 mod compile;
+mod complete;
 mod finding;
 mod format;
 mod highlight;
@@ -20,6 +21,7 @@ mod settings;
 
 pub use additive::is_additive_edit;
 pub use compile::{CompileDiagnostic, compile_errors, new_errors};
+pub use complete::complete_names;
 pub use finding::{
     FindingSeverity, FindingSource, LineIndex, LineSpan, MAX_FINDINGS, SourceFinding, cap_findings,
     new_findings,

@@ -3,6 +3,7 @@
 pub(super) mod access;
 pub(super) mod agents;
 pub(super) mod history;
+pub(super) mod luau;
 pub(super) mod place;
 pub(super) mod plugin;
 pub(super) mod proposals;

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
     DecisionRequest, DecisionResponse, Failure, MemberRows, ProposalCard, ProposalView, Proposals,
-    WorkflowStarted,
+    ProposedScript, WorkflowStarted,
 };
 
 use super::super::extract::{EntryId, FromParameters, JsonBody, NoContent, Parameters, Query};
@@ -85,6 +85,26 @@ pub(in super::super) async fn rows(
 ) -> ApiResult<MemberRows> {
     let rows = daemon.member_rows(proposal, query.command, query.members).await?;
     Ok(Json(MemberRows { rows }))
+}
+
+/// The script whose text is requested.
+pub(in super::super) struct ScriptIndexQuery {
+    script: usize,
+}
+
+impl FromParameters for ScriptIndexQuery {
+    fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
+        let script = parameters.number("script")?.unwrap_or(0);
+        Ok(Self { script: usize::try_from(script).unwrap_or(usize::MAX) })
+    }
+}
+
+pub(in super::super) async fn script(
+    State(daemon): State<DaemonHandle>,
+    EntryId(proposal): EntryId,
+    Query(query): Query<ScriptIndexQuery>,
+) -> ApiResult<ProposedScript> {
+    Ok(Json(daemon.proposed_script(proposal, query.script).await?))
 }
 
 pub(in super::super) async fn picture(

@@ -6,6 +6,7 @@
 
 mod activation;
 mod affects;
+mod by_hand;
 mod class_reason;
 mod compare;
 mod conflict;
@@ -44,6 +45,10 @@ use vector_place::{Node, count_noun};
 use vector_text_edit::MergeResult;
 
 pub use self::affects::describe_conflict;
+pub use self::by_hand::{
+    EditableValue, ScriptTexts, draft_by_hand, editable_values, has_editable_parts,
+    is_editable_script, script_texts,
+};
 pub use self::class_reason::class_reason;
 pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_versions};
 use self::conflict::text_conflict;
