@@ -201,7 +201,22 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.enter("Why half of it? Say so in the config.");
         tour.browser.press(&[], &[key::ESCAPE]);
     }),
+    ("proposal-edited", |tour| {
+        tour.browser.click("#one .draft [data-act=drop-comment]");
+        let edit = "document.querySelector('#one [data-act=edit-script]')";
+        tour.browser.run(&format!("{edit}.scrollIntoView(); {edit}.click()"), &[]);
+        let editor = "document.querySelector('#one .editor')?.shadowRoot";
+        tour.browser.until(&format!("{editor}?.activeElement?.matches('.cm-content')"));
+        tour.browser.enter("local Half == workspace.Gravity\n");
+        tour.browser.until(&format!("{editor}.querySelector('.cm-lint-marker-error')"));
+        tour.browser.until_shown("#one [data-act=save-edits]", "Save 1 change");
+        tour.browser.run(
+            &format!("{editor}.querySelector('.cm-content').blur(); {edit}.scrollIntoView()"),
+            &[],
+        );
+    }),
     ("proposal-geometry", |tour| {
+        tour.browser.click("#one [data-act=drop-script]");
         tour.moved = tour.bench.propose("propose_changes", &room());
         tour.turn_to(tour.moved);
     }),

@@ -9,10 +9,12 @@ mod again;
 mod album;
 mod around;
 #[cfg(unix)]
+mod bundled;
 mod comments;
 mod committing;
 mod decided;
 mod door;
+mod edited;
 mod hands;
 mod keys;
 mod many;

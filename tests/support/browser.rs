@@ -45,6 +45,7 @@ pub mod key {
     pub const CONTROL: char = '\u{e009}';
     pub const ALT: char = '\u{e00a}';
     pub const UP: char = '\u{e013}';
+    pub const RIGHT: char = '\u{e014}';
     pub const DOWN: char = '\u{e015}';
     pub const ESCAPE: char = '\u{e00c}';
 }

@@ -23,6 +23,8 @@ pub enum Requirement {
     /// The folder of `VECTOR_CASES`.
     Cases,
     Chromium,
+    /// CodeMirror and esbuild from npm.
+    Editor,
     Git,
     /// Jest-Lua from npm.
     Jest,
@@ -45,11 +47,12 @@ pub enum Requirement {
 static NOTICES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 impl Requirement {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Agents,
         Self::Axe,
         Self::Cases,
         Self::Chromium,
+        Self::Editor,
         Self::Git,
         Self::Jest,
         Self::Keyring,
@@ -67,6 +70,7 @@ impl Requirement {
             Self::Axe => "axe",
             Self::Cases => "cases",
             Self::Chromium => "chromium",
+            Self::Editor => "editor",
             Self::Git => "git",
             Self::Jest => "jest",
             Self::Keyring => "keyring",

@@ -140,7 +140,7 @@ pub enum Decision {
     /// Change it by hand. A new proposal with these changes replaces this one and waits for a
     /// decision.
     Edit {
-        /// The changes.
+        /// All changes of the person.
         edits: Vec<HandEdit>,
     },
 }

@@ -14,14 +14,14 @@ pub enum HandEdit {
     Script {
         /// Index of the script in the preview, from 0.
         script: u32,
-        /// The whole text.
+        /// The whole text of the script.
         text: String,
     },
     /// Gives a property another resulting value.
     Property {
         /// Index of the command that sets the property, from 0.
         command: u32,
-        /// The property.
+        /// The property as its row names it.
         property: String,
         /// The value, in any form that `set_properties` accepts; null for the default.
         value: Json,
@@ -44,7 +44,7 @@ pub struct ProposedScript {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckScript {
-    /// The text.
+    /// The whole text of the script.
     pub text: String,
 }
 
@@ -65,13 +65,13 @@ pub struct ScriptFinding {
     pub is_error: bool,
     /// The rule, such as `syntax` or `undefined_variable`.
     pub code: String,
-    /// The message.
+    /// What is wrong, as one sentence.
     pub message: String,
-    /// First line.
+    /// The line on which it begins.
     pub line: u32,
-    /// First column.
+    /// The column at which it begins.
     pub column: u32,
-    /// Last line.
+    /// The line on which it ends.
     pub end_line: u32,
     /// The column after the last character.
     pub end_column: u32,
@@ -81,7 +81,7 @@ pub struct ScriptFinding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteScript {
-    /// The text.
+    /// The whole text of the script.
     pub text: String,
     /// The line of the position, from 1.
     pub line: u32,
@@ -103,7 +103,7 @@ pub struct Completions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompletionName {
-    /// The name.
+    /// The name as it is written.
     pub name: String,
     /// What the name stands for.
     pub kind: CompletionKind,
@@ -122,9 +122,9 @@ pub enum CompletionKind {
     Local,
     /// A global of Luau or Roblox.
     Global,
-    /// A class.
+    /// A class of instances.
     Class,
-    /// An enum.
+    /// An enum of Roblox.
     Enum,
     /// An item of an enum.
     EnumItem,

@@ -22,7 +22,7 @@ pub(super) fn safe_text(text: &str) -> String {
 
 /// Formats a value as JSON for an attribute that the page's script reads. Escapes everything but
 /// ASCII, because a name may have characters that reorder or hide text.
-pub(super) fn json_attribute(value: &impl Serialize) -> String {
+pub(super) fn json_attribute(value: &(impl Serialize + ?Sized)) -> String {
     let mut escaped = String::new();
     for c in serde_json::to_string(value).unwrap_or_default().chars() {
         if c.is_ascii() && !c.is_ascii_control() {

@@ -25,6 +25,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("cards.js", JS, include_str!("assets/cards.js")),
     ("comments.js", JS, include_str!("assets/comments.js")),
     ("decide.js", JS, include_str!("assets/decide.js")),
+    ("edit.js", JS, include_str!("assets/edit.js")),
+    ("editor.js", JS, include_str!("assets/editor.js")),
     ("left.js", JS, include_str!("assets/left.js")),
     ("review.js", JS, include_str!("assets/review.js")),
     ("viewed.js", JS, include_str!("assets/viewed.js")),

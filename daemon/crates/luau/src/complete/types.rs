@@ -27,7 +27,7 @@ pub(super) enum KnownType {
     Static(&'static str),
     /// A library of Luau or Roblox.
     Library(&'static str),
-    /// `Enum`.
+    /// `Enum` itself, which has all enums.
     Enums,
     Enum(&'static str),
 }
@@ -44,6 +44,14 @@ enum MemberStep<'a> {
     Method(&'a str, Option<&'a str>),
     /// A call of the value itself, with its first argument if that is a string.
     Call(Option<&'a str>),
+}
+
+/// The type that the steps so far lead to.
+#[derive(Debug, Clone, Copy)]
+struct ReachedType {
+    known: KnownType,
+    /// The function of a datatype that was named but is not called yet.
+    function: Option<&'static Member>,
 }
 
 impl<'a> TypeReader<'a> {
@@ -97,18 +105,17 @@ impl<'a> TypeReader<'a> {
                 _ => return None,
             }
         };
-        let (known, function) = steps.iter().rev().try_fold((root?, None), Self::step)?;
+        let root = ReachedType { known: root?, function: None };
+        let reached = steps.iter().rev().try_fold(root, Self::step)?;
         // A function that is not called has no members.
-        function.is_none().then_some(known)
+        reached.function.is_none().then_some(reached.known)
     }
 
-    /// Takes a step from a value. The second part is the function that was named but is not called.
-    fn step(
-        (from, function): (KnownType, Option<&'static Member>),
-        step: &MemberStep<'a>,
-    ) -> Option<(KnownType, Option<&'static Member>)> {
+    /// Takes a step from a value.
+    fn step(from: ReachedType, step: &MemberStep<'a>) -> Option<ReachedType> {
         let facts = ApiFacts::get();
-        let typed = |known: Option<KnownType>| Some((known?, None));
+        let ReachedType { known: from, function } = from;
+        let typed = |known: Option<KnownType>| Some(ReachedType { known: known?, function: None });
         match (from, step) {
             (KnownType::Static(of), MemberStep::Call(argument)) => match function {
                 Some(_) if of == "Instance" => typed(argument.and_then(KnownType::of_class)),
@@ -120,7 +127,9 @@ impl<'a> TypeReader<'a> {
                 let member = members.iter().find(|it| it.name == *name)?;
                 match member.kind {
                     MemberKind::Constant => typed(KnownType::by_name(member.value_type.as_ref()?)),
-                    MemberKind::Constructor | MemberKind::Function => Some((from, Some(member))),
+                    MemberKind::Constructor | MemberKind::Function => {
+                        Some(ReachedType { known: from, function: Some(member) })
+                    }
                     MemberKind::Property
                     | MemberKind::Method
                     | MemberKind::Event

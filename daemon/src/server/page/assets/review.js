@@ -3,6 +3,7 @@
 import { commentHere, comments, forgetComments, showComments } from "./comments.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
+import { editDecision, editHere, edited, forgetEdits, showEdits } from "./edit.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
 import { act, elements, failed, fill, question, replaceAddress, soon, swap, toast } from "./ui.js";
 
@@ -24,6 +25,7 @@ const KEYS = [
   ["a", "approve the proposal, or only the selected parts"],
   ["r", "reject the proposal; you can give a reason"],
   ["c", "comment on this part, or on the whole proposal; Alt and an arrow key move a comment to another line"],
+  ["e", "edit the script or value of this part"],
   ["s", "skip the proposal: it stays pending"],
   ["u", "switch between unified and split diff"],
   ["?", "show these keys"],
@@ -150,8 +152,12 @@ async function open(proposal, isSame = false) {
   try {
     const html = await part("proposal", { of: proposal, layout: narrow.matches ? "unified" : layout }, own.signal);
     if (!root || own !== asked) return;
+    const wasWaiting = isSame && article()?.dataset.status === "waiting";
     if (isSame) refresh(html);
     else renew(html);
+    const { status, successor } = article()?.dataset ?? {};
+    // It was replanned while this page was not connected.
+    if (wasWaiting && status === "withdrawn" && successor !== undefined) return follow(successor);
     tick();
   } catch (error) {
     if (error.kind === "unauthorized") throw error;
@@ -161,8 +167,14 @@ async function open(proposal, isSame = false) {
   }
 }
 
+/** The HTML of the shown proposal, as it was rendered. */
+let rendered = "";
+
 /** Updates the shown proposal, and keeps the current part. */
 function refresh(html) {
+  // What one types is not disturbed without a reason.
+  if (html === rendered && article()) return;
+  rendered = html;
   const key = document.activeElement?.matches("[data-stop]") ? document.activeElement.dataset.key : null;
   swap(one(), html);
   arm();
@@ -170,6 +182,7 @@ function refresh(html) {
 }
 
 function renew(html) {
+  rendered = html;
   const hadFocus = one().contains(document.activeElement) || document.activeElement === document.body;
   fill(one(), html);
   arm();
@@ -226,6 +239,7 @@ function tick() {
     box.disabled = out.has(box.dataset.within);
   }
   showComments();
+  showEdits();
   const label = one().querySelector("#approve");
   if (!label) return;
   const [some, all] = counts();
@@ -281,6 +295,7 @@ async function on(proposal) {
   const [next, at, own] = [beside(1) ?? beside(-1), seqs().indexOf(proposal), its().findIndex(isOf(proposal))];
   forget(proposal);
   forgetComments(proposal);
+  forgetEdits(proposal);
   if (!root) return;
   await list();
   if (root && its().length === 0) await comes(task, () => !root || current !== proposal || its().length > 0);
@@ -301,18 +316,20 @@ async function comes(task, isOver) {
   }
 }
 
-/** Asks whether to decide without sending the comments that are not sent, which are then deleted. */
-async function isWithoutComments(yes) {
-  const count = comments(article().dataset).length;
-  if (count === 0) return true;
-  const what = count === 1 ? "your comment" : `your ${count} comments`;
-  const sure = await question({ title: `${yes} without sending ${what}?`, text: "What is not sent is deleted.", yes });
-  return sure !== null;
+/** Asks whether to decide without the comments and changes that are not sent, which are then deleted. */
+async function isWithoutDrafts(yes) {
+  const count = (number, noun) => (number === 1 ? `your ${noun}` : `your ${number} ${noun}s`);
+  const [notes, changes] = [comments(article().dataset).length, edited(article().dataset).length];
+  const without = [notes > 0 && `sending ${count(notes, "comment")}`, changes > 0 && `saving ${count(changes, "change")}`];
+  const named = without.filter(Boolean);
+  if (named.length === 0) return true;
+  const text = "They are deleted.";
+  return (await question({ title: `${yes} without ${named.join(" and ")}?`, text, yes })) !== null;
 }
 
 act("approve", (button) =>
   deciding(async () => {
-    if (!(await isWithoutComments("Approve"))) return;
+    if (!(await isWithoutDrafts("Approve"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     const [some, all] = counts();
     const { rule } = button.dataset;
@@ -340,6 +357,7 @@ async function take(of, chosen, rule) {
   const twice = view.needs_twice ? warnings.map((it) => it.text).join("\n") : undefined;
   forget(of.seq);
   forgetComments(of.seq);
+  forgetEdits(of.seq);
   follow(next);
   awaited.set(next, title);
   // The selected parts were seen and ticked, so only a warning requires another confirmation.
@@ -351,7 +369,7 @@ async function take(of, chosen, rule) {
 
 act("reject", (button) =>
   deciding(async () => {
-    if (!(await isWithoutComments("Reject"))) return;
+    if (!(await isWithoutDrafts("Reject"))) return;
     const of = { ...button.closest("[data-patch]").dataset };
     if ((await reject(of)) !== null) await on(of.seq);
   }),
@@ -364,6 +382,15 @@ act("request-changes", (button) =>
     await decide(of, { say: "request_changes", comments: sent });
     toast(sent.length === 1 ? "Sent 1 comment" : `Sent ${sent.length} comments`, "good", "The new version appears here.");
     await on(of.seq);
+  }),
+);
+act("save-edits", (button) =>
+  deciding(async () => {
+    const of = { ...button.closest("[data-patch]").dataset };
+    const { proposal } = await decide(of, editDecision());
+    forgetEdits(of.seq);
+    toast("Saved as a new version", "good", "Read it, then decide on it.");
+    if (root && current === of.seq) follow(String(proposal));
   }),
 );
 act("more-rows", async (button) => {
@@ -492,6 +519,7 @@ const DOES = {
   a: () => press("approve"),
   r: () => press("reject"),
   c: () => commentHere(stop()),
+  e: () => editHere(stop()),
   s: skip,
   u: () => article() && stand(layout === "split" ? "unified" : "split"),
   "?": keys,

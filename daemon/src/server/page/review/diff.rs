@@ -4,7 +4,7 @@
 
 use maud::{Markup, html};
 use scene_schemas::proposal::{DiffLine, Hunk, Proposal, ScriptDiff};
-use vector_core::proposal::ProposalUnit;
+use vector_core::proposal::{ProposalUnit, is_editable_script};
 use vector_core::safe_line::safe_line;
 use vector_luau::{LinePieces, highlight_lines};
 use vector_text_edit::{LinePair, WordDiff};
@@ -37,12 +37,13 @@ pub(super) fn text_changes(
     let mut compared = WordDiff::default();
     html! {
         @for (at, script) in proposal.preview.scripts.iter().enumerate() {
-            (text_change(at, script, pieces, layout, &mut compared))
+            (text_change(proposal, at, script, pieces, layout, &mut compared))
         }
     }
 }
 
 fn text_change(
+    proposal: &Proposal,
     at: usize,
     script: &ScriptDiff,
     pieces: &[ProposalUnit],
@@ -51,12 +52,16 @@ fn text_change(
 ) -> Markup {
     let whole = ProposalUnit::Command(script.command as usize);
     let is_memory = is_memory(script);
+    let is_editable = !pieces.is_empty() && is_editable_script(proposal, at);
     html! {
-        section.script data-key={ "s" (at) } data-path=(format::json_attribute(&script.path)) aria-label=(script_name(script)) {
+        section.script data-key={ "s" (at) } data-script=(at) data-path=(format::json_attribute(&script.path)) aria-label=(script_name(script)) {
             h3 {
                 (text_head(script))
                 @if !is_memory {
                     button.plain type="button" data-act="whole-script" data-path=(script.path) { "Show whole script" }
+                }
+                @if is_editable {
+                    button.plain type="button" data-act="edit-script" data-script=(at) { "Edit" }
                 }
                 label.viewed { input type="checkbox" data-viewed=(script_name(script)); "Viewed" }
             }

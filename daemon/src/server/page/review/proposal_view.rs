@@ -39,12 +39,13 @@ pub(super) fn proposal_view(
     let sizes: Vec<String> =
         pieces.iter().map(|unit| unit_size(proposal, *unit).to_string()).collect();
     let EarlierVersions { replaced, revised, older } = versions;
-    let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
+    let edited = older.as_ref().map(|it| it.seq).filter(|it| Some(*it) == proposal.from);
+    let replaces: Vec<String> = replaced.iter().chain(&edited).map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| unit_key(*unit)).collect();
     html! {
         article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(format::status_name(view.status))
             data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-sizes=(sizes.join(" ")) data-marks=(piece_keys(proposal, &pieces).join(" "))
-            data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
+            data-replaces=(replaces.join(" ")) data-successor=[view.successor] aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
                     "Proposal " (view.seq) " · in " (format::place_name(place_name(task, sessions))) " · by " (author_name(task)) " · "
@@ -323,6 +324,7 @@ fn decision_form(view: &ProposalView) -> Markup {
                 (decision_group(view, html! {
                     button.main type="button" data-act="approve" { span #approve { "Approve" } " " kbd { "a" } }
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
+                    button type="button" data-act="save-edits" hidden { span {} }
                     button type="button" data-act="request-changes" hidden { span {} }
                     button type="button" data-act="comment" { "Comment " kbd { "c" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }

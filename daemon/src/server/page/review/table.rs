@@ -1,10 +1,15 @@
 //! The table of operations: the changes of each instance, with values before and after.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::proposal::{Change, Row};
 use scene_schemas::{Command, InstancePath, Value};
-use vector_core::proposal::{ProposalUnit, change_note, group_by_instance, short_values};
+use serde_json::Value as Json;
+use vector_core::proposal::{
+    ProposalUnit, change_note, editable_values, group_by_instance, short_values,
+};
 use vector_core::safe_line::safe_line;
 
 use super::unit_key;
@@ -15,6 +20,7 @@ use crate::server::page::format;
 pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> Markup {
     let rows = &proposal.preview.rows;
     let groups = group_by_instance(proposal, rows.iter());
+    let editable = if pieces.is_empty() { EditableNames::new() } else { editable_names(proposal) };
     // The rows of a command over many instances can be loaded; others are only counted.
     let is_shown = |command: u32| rows.iter().any(|row| row.command == command);
     let all = || (0..).zip(&proposal.commands).filter(|(_, it)| it.member_count().is_some());
@@ -31,7 +37,7 @@ pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> M
                 @for (at, group) in groups.iter().enumerate() {
                     @let own = member_of(group);
                     @if let Some((command, 0)) = own { (members_head(proposal, command, pieces)) }
-                    (instance_group(&format!("o{at}"), group, pieces))
+                    (instance_group(&format!("o{at}"), group, pieces, &editable))
                     @if let Some((command, member)) = own {
                         @if groups.get(at + 1).and_then(|it| member_of(it)).map(|it| it.0) != Some(command) {
                             (members_rest(proposal, command, member + 1))
@@ -65,7 +71,7 @@ pub(super) fn further_members(
     html! {
         @for group in &groups {
             @let key = member_of(group).map_or_else(String::new, |(command, member)| format!("m{command}.{member}"));
-            (instance_group(&key, group, &pieces))
+            (instance_group(&key, group, &pieces, &EditableNames::new()))
         }
         @if let Some((_, member)) = last { (members_rest(proposal, command, member + 1)) }
     }
@@ -193,7 +199,19 @@ fn path_text(path: &InstancePath) -> String {
     safe_line(&path.to_string()).into_owned()
 }
 
-fn instance_group(key: &str, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
+/// The properties whose values can be changed by hand, with the index of their command.
+type EditableNames<'a> = BTreeSet<(u32, &'a str)>;
+
+fn editable_names(proposal: &Proposal) -> EditableNames<'_> {
+    editable_values(proposal).map(|it| (it.command as u32, it.property)).collect()
+}
+
+fn instance_group(
+    key: &str,
+    rows: &[&Row],
+    pieces: &[ProposalUnit],
+    editable: &EditableNames<'_>,
+) -> Markup {
     let commands: Vec<&[&Row]> = rows.chunk_by(|a, b| a.command == b.command).collect();
     // A single command is selected in the line of its instance.
     let whole = if commands.len() == 1 { commands.first().copied() } else { None };
@@ -214,7 +232,7 @@ fn instance_group(key: &str, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
                 @if whole.is_none() {
                     tr.command { th colspan="3" scope="rowgroup" { div { (selection_boxes(rows, pieces)) (command_list(rows)) } } }
                 }
-                @for row in *rows { (property_rows(&row.change)) }
+                @for row in *rows { (property_rows(row, editable)) }
             }
         }
     }
@@ -258,9 +276,9 @@ fn selection_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     }
 }
 
-fn property_rows(change: &Change) -> Markup {
+fn property_rows(row: &Row, editable: &EditableNames<'_>) -> Markup {
     let none: Vec<(String, Value)> = Vec::new();
-    let made = match change {
+    let made = match &row.change {
         Change::Created { props } => props,
         _ => &none,
     };
@@ -269,16 +287,34 @@ fn property_rows(change: &Change) -> Markup {
             tr data-property=(format::json_attribute(name)) {
                 th scope="row" { (safe_line(name)) }
                 td.was { span.hush { "nothing" } }
-                td.came { (value_view(Some(it), &it.to_brief())) }
+                td.came { (value_view(Some(it), &it.to_brief())) (edit_button(row, name, Some(it), editable)) }
             }
         }
-        @if let Change::Set { property, before, after } = change {
+        @if let Change::Set { property, before, after } = &row.change {
             @let (was, now) = short_values(before.as_ref(), after.as_ref(), Value::to_brief);
             tr data-property=(format::json_attribute(property)) {
                 th scope="row" { (safe_line(property)) }
                 td.was { @if before.is_some() { del { (value_view(before.as_ref(), &was)) } } @else { (was) } }
-                td.came { (value_view(after.as_ref(), &now)) }
+                td.came { (value_view(after.as_ref(), &now)) (edit_button(row, property, after.as_ref(), editable)) }
             }
+        }
+    }
+}
+
+/// Renders the button that lets the user change a value.
+fn edit_button(
+    row: &Row,
+    property: &str,
+    value: Option<&Value>,
+    editable: &EditableNames<'_>,
+) -> Markup {
+    let value = value.map_or(Json::Null, Value::to_editable);
+    let name = safe_line(property);
+    html! {
+        @if editable.contains(&(row.command, property)) {
+            button.plain.change type="button" data-act="edit-value" data-command=(row.command)
+                data-property=(format::json_attribute(property)) data-value=(format::json_attribute(&value))
+                aria-label={ "Change " (name) " of " (path_text(&row.path)) } title="Change" { "✎" }
         }
     }
 }

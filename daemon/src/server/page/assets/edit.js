@@ -1,0 +1,258 @@
+// Changes of a proposal by hand: the text of a script in an editor, values in fields. They are kept until they are saved
+// as a new version, or discarded.
+
+import { Failure, call } from "./daemon.js";
+import { act, elements, failed, toast } from "./ui.js";
+
+const KEY = "vector-edits";
+/** The maximum number of proposals whose changes are kept. */
+const KEPT = 10;
+
+/**
+ * The changes of each proposal, with its patch id, because another ledger has other proposals of these numbers. A change
+ * names the path of its script, or the path and the property of its value, because indices differ after replanning.
+ */
+const stored = () => JSON.parse(localStorage.getItem(KEY) ?? "{}");
+
+function keep(all) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-KEPT))));
+  } catch {
+    toast("This change cannot be kept in the browser.", "bad", "Save it before you reload the page.");
+  }
+}
+
+/** The changes of the shown proposal, by what they change. */
+let typed = { of: null, edits: {} };
+
+/** Returns the changes of a proposal. Those of one that it replaced when it was replanned are carried over. */
+function edits({ of, patchId, replaces }) {
+  if (typed.of === of) return typed.edits;
+  const all = stored();
+  const before = replaces.split(" ").find((it) => all[it]);
+  if (all[of]?.patch === patchId) typed = { of, edits: all[of].edits };
+  else if (before !== undefined) {
+    typed = { of, edits: all[before].edits };
+    delete all[before];
+    all[of] = { patch: patchId, edits: typed.edits };
+    keep(all);
+    for (const editor of editors.values()) if (editor.of === before) editor.of = of;
+    toast("The proposal was replanned. What you changed is kept.", "plain", "Compare it with the new proposal before you save.");
+  } else typed = { of, edits: {} };
+  return typed.edits;
+}
+
+function store({ of, patchId }) {
+  const all = stored();
+  delete all[of];
+  if (Object.keys(typed.edits).length > 0) all[of] = { patch: patchId, edits: typed.edits };
+  keep(all);
+}
+
+/** Forgets the changes of a proposal. */
+export function forgetEdits(of) {
+  if (typed.of === of) typed = { of: null, edits: {} };
+  const all = stored();
+  delete all[of];
+  keep(all);
+}
+
+const article = () => document.querySelector("#one .proposal[data-status=waiting]:has(.decision [data-act=save-edits])");
+const scripts = (shown) => [...shown.querySelectorAll("section.script[data-path]")];
+const sectionOf = (shown, path) => scripts(shown).find((it) => it.dataset.path === path);
+const scriptName = (path) => `s${path}`;
+const valueName = (path, property) => `v${path}.${property}`;
+
+/** Returns the changes of a proposal. */
+export const edited = (data) => Object.values(edits(data));
+
+/** The editors of the shown proposal by the path of the script. They are put back after the proposal is rendered again. */
+const editors = new Map();
+
+const PANEL = `<div class="editing" role="group"><div class="editor"></div><p class="dim">
+  <span>Ctrl+S saves all changes as a new version, which you then decide on.</span>
+  <button class="plain" type="button" data-act="drop-script">Discard</button></p></div>`;
+
+const reads = async (path, body) => {
+  try {
+    return await call("POST", path, body);
+  } catch {
+    // Typing goes on without help.
+    return null;
+  }
+};
+
+async function startEditor(of, { dataset: { path, script } }) {
+  const [{ openEditor }, proposed] = await Promise.all([
+    import("./editor.js"),
+    call("GET", `/api/proposals/${of}/script?script=${script}`),
+  ]);
+  const shown = article();
+  if (shown?.dataset.of !== of || editors.has(path)) return;
+  // The editor adds its styles to the document that its element belongs to.
+  const panel = document.adoptNode(elements(PANEL).firstElementChild);
+  panel.dataset.path = path;
+  panel.setAttribute("aria-label", `Edit ${proposed.path}`);
+  const known = edits(shown.dataset)[scriptName(path)]?.text;
+  const view = openEditor(panel.querySelector(".editor"), {
+    text: known ?? proposed.text,
+    label: `Text of ${proposed.path}`,
+    check: (text) => reads("/api/luau/check", { text }),
+    complete: (at) => reads("/api/luau/complete", at),
+    changed(text) {
+      if (text === proposed.text) delete typed.edits[scriptName(path)];
+      else typed.edits[scriptName(path)] = { part: "script", path, text };
+      remember();
+    },
+    save: () => article()?.querySelector("[data-act=save-edits]:not([hidden])")?.click(),
+    leave: () => document.querySelector("#one").focus({ preventScroll: true }),
+  });
+  editors.set(path, { of, panel, view });
+  showEdits();
+  if (known === undefined || lastFocus === path) view.focus();
+}
+
+/** Stores what was changed, and counts it. */
+function remember() {
+  const shown = article();
+  if (!shown) return;
+  store(shown.dataset);
+  count(shown);
+}
+
+function count(shown) {
+  const number = edited(shown.dataset).length;
+  const button = shown.querySelector("[data-act=save-edits]");
+  button.hidden = number === 0;
+  button.querySelector("span").textContent = number === 1 ? "Save 1 change" : `Save ${number} changes`;
+}
+
+/** Shows the editors and fields of the shown proposal. */
+export function showEdits() {
+  const shown = article();
+  const changes = shown ? Object.values(edits(shown.dataset)) : [];
+  for (const [path, { of, panel, view }] of editors) {
+    const place = shown?.dataset.of === of ? sectionOf(shown, path) : null;
+    if (!place) {
+      view.destroy();
+      editors.delete(path);
+    } else if (panel.parentElement !== place) {
+      place.append(panel);
+      place.toggleAttribute("data-editing", true);
+      if (lastFocus === path && document.activeElement === document.body) view.focus();
+    }
+  }
+  if (!shown) return;
+  for (const change of changes) {
+    const place = change.part === "script" && !editors.has(change.path) ? sectionOf(shown, change.path) : null;
+    if (place) startEditor(shown.dataset.of, place).catch(failed);
+    const button = change.part === "property" ? buttonOf(shown, change) : null;
+    if (button && !button.hidden) focusAgain(field(button, change.typed));
+  }
+  count(shown);
+}
+
+/** The path of the script whose editor had the focus before the proposal was rendered again, or the field and its selection. */
+let lastFocus = null;
+const FIELD = ".operations td input";
+for (const name of ["focusin", "keyup", "pointerup"]) {
+  addEventListener(name, ({ target }) => {
+    const panel = target.closest?.(".editing");
+    if (panel) lastFocus = panel.dataset.path;
+    else if (target.matches?.(FIELD)) lastFocus = { name: target.name, start: target.selectionStart, end: target.selectionEnd };
+    else lastFocus = null;
+  });
+}
+
+/** Gives a field the focus and the selection that it had before the proposal was rendered again. */
+function focusAgain(input) {
+  if (lastFocus?.name !== input.name || document.activeElement !== document.body) return;
+  const { start, end } = lastFocus;
+  input.focus({ preventScroll: true });
+  input.setSelectionRange(start, end);
+}
+
+const pathOf = (button) => button.closest("tbody").dataset.path;
+const buttonOf = (shown, { path, property }) =>
+  [...shown.querySelectorAll("[data-act=edit-value]")].find(
+    (it) => pathOf(it) === path && it.dataset.property === property,
+  );
+
+/** Returns what a typed text stands for: of a text, the text itself; otherwise JSON, or a name. */
+function valueOf(text, before) {
+  if (typeof before === "string" && !/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text.trim();
+  }
+}
+
+/** Shows a field for a value. */
+function field(button, text) {
+  const [path, { property }, before] = [pathOf(button), button.dataset, JSON.parse(button.dataset.value)];
+  const name = valueName(path, property);
+  const written = typeof before === "string" ? before : JSON.stringify(before);
+  const input = Object.assign(document.createElement("input"), { value: text ?? written, name });
+  input.setAttribute("aria-label", `${JSON.parse(property)}, changed`);
+  input.addEventListener("input", () => {
+    if (input.value === written) delete typed.edits[name];
+    else typed.edits[name] = { part: "property", path, property, value: valueOf(input.value, before), typed: input.value };
+    remember();
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    if (event.key === "Enter") article()?.querySelector("[data-act=save-edits]:not([hidden])")?.click();
+    else if (event.key === "Escape") {
+      delete typed.edits[name];
+      remember();
+      input.remove();
+      button.hidden = false;
+      button.focus();
+    }
+  });
+  button.hidden = true;
+  button.before(input);
+  return input;
+}
+
+/** Edits the script or the first value of the focused part. */
+export function editHere(stop) {
+  const shown = article();
+  const own = stop?.closest("section.script")?.querySelector("[data-act=edit-script]") ?? stop?.querySelector("[data-act=edit-value]");
+  const first = () => shown?.querySelector("[data-act=edit-script]") ?? shown?.querySelector("[data-act=edit-value]");
+  (own ?? first())?.click();
+}
+
+act("edit-script", async (button) => {
+  const place = button.closest("section.script");
+  const open = editors.get(place.dataset.path);
+  if (open) open.view.focus();
+  else await startEditor(article().dataset.of, place);
+});
+act("edit-value", (button) => field(button).select());
+act("drop-script", (button) => {
+  const { path } = button.closest(".editing").dataset;
+  const { panel, view } = editors.get(path);
+  delete typed.edits[scriptName(path)];
+  editors.delete(path);
+  view.destroy();
+  panel.closest("section.script").removeAttribute("data-editing");
+  panel.remove();
+  remember();
+  document.querySelector("#one").focus({ preventScroll: true });
+});
+
+/** Returns a change as the daemon takes it. */
+function asSent(shown, { part, path, property, text, value }) {
+  const place = part === "script" ? sectionOf(shown, path) : buttonOf(shown, { path, property });
+  if (!place) throw new Failure("stale", `This proposal no longer changes ${JSON.parse(path)}.`, "Discard that change.");
+  if (part === "script") return { part, script: Number(place.dataset.script), text };
+  return { part, command: Number(place.dataset.command), property: JSON.parse(property), value };
+}
+
+/** Returns the decision that changes the shown proposal by hand. */
+export function editDecision() {
+  const shown = article();
+  return { say: "edit", edits: edited(shown.dataset).map((it) => asSent(shown, it)) };
+}
