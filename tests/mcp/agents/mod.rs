@@ -3,6 +3,7 @@
 
 mod client;
 mod model;
+mod together;
 
 use serde_json::{Value as Json, json};
 

@@ -45,8 +45,8 @@ pub struct Footprint {
 /// Which instances a proposal adds, removes or moves.
 #[derive(Debug, Clone, Default)]
 struct WrittenStructure {
-    /// The classes of instances that it adds.
-    classes: BTreeSet<String>,
+    /// The class and name of each instance that it adds.
+    added: BTreeSet<(String, String)>,
     /// Whether it adds or removes instances of classes that its commands do not name.
     has_any_class: bool,
     moves: bool,
@@ -118,7 +118,7 @@ impl Footprint {
                 self.read_path(&parent.path);
                 self.write_child(&parent.path, name);
                 self.read_values(props);
-                self.written_structure.classes.insert(class.clone());
+                self.written_structure.added.insert((class.clone(), name.clone()));
             }
             Command::Clone { source, parent, name, .. } => {
                 self.read_tree(&source.path);
@@ -174,7 +174,10 @@ impl Footprint {
                 for (_, name) in roots.filter(|(above, _)| **above == 0) {
                     self.write_child(&parent.path, name);
                 }
-                self.written_structure.classes.extend(contents.classes.iter().cloned());
+                let class = |at: &u32| contents.classes.get(*at as usize).cloned();
+                let added = contents.class.iter().zip(&contents.names);
+                let added = added.map(|(at, name)| (class(at).unwrap_or_default(), name.clone()));
+                self.written_structure.added.extend(added);
             }
             Command::EditScript { target, .. } => {
                 self.read_path(&target.path);
@@ -270,7 +273,7 @@ impl WrittenStructure {
     fn concerns(&self, selector: &SelectorWatch) -> bool {
         self.has_any_class
             || self.moves && selector.has_steps
-            || self.classes.iter().any(|class| selector.includes_class(class))
+            || self.added.iter().any(|(class, name)| selector.includes(class, name))
     }
 }
 

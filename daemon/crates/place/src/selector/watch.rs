@@ -10,8 +10,8 @@ use crate::reflection;
 /// The changes that can change what a selector matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SelectorWatch {
-    /// The classes whose new or deleted instances matter; None if those of any class do.
-    pub classes: Option<BTreeSet<String>>,
+    /// The instances that matter if they are new or deleted; None if any do.
+    pub subjects: Option<Vec<WatchedSubject>>,
     /// Whether it matters where an instance is.
     pub has_steps: bool,
     /// The names that matter: a renaming does if the old or the new name is among them.
@@ -21,17 +21,30 @@ pub struct SelectorWatch {
     pub properties: BTreeSet<String>,
 }
 
+/// What an alternative of a selector demands of an instance that it matches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchedSubject {
+    /// The class, or one from which it derives; None if it can be any.
+    pub class: Option<String>,
+    /// The name; None if it can be any.
+    pub name: Option<String>,
+}
+
 impl SelectorWatch {
-    /// Whether an instance of a class that appears or disappears matters.
-    pub fn includes_class(&self, class: &str) -> bool {
-        self.classes.as_ref().is_none_or(|it| it.iter().any(|of| reflection::is_a(class, of)))
+    /// Whether an instance that appears or disappears matters, by its class and name.
+    pub fn includes(&self, class: &str, name: &str) -> bool {
+        let matches = |it: &WatchedSubject| {
+            it.class.as_ref().is_none_or(|of| reflection::is_a(class, of))
+                && it.name.as_ref().is_none_or(|of| of == name)
+        };
+        self.subjects.as_ref().is_none_or(|it| it.iter().any(matches))
     }
 }
 
 impl Selector {
     /// Returns the changes that can change what the selector matches.
     pub fn watch(&self) -> SelectorWatch {
-        let mut watch = SelectorWatch { classes: Some(BTreeSet::new()), ..Default::default() };
+        let mut watch = SelectorWatch { subjects: Some(Vec::new()), ..Default::default() };
         add_list(&mut watch, &self.any_of);
         watch
     }
@@ -39,15 +52,19 @@ impl Selector {
 
 fn add_list(watch: &mut SelectorWatch, any_of: &[ComplexSelector]) {
     for complex in any_of {
-        // An instance of any class can be on the way to one that matches.
         watch.has_steps |= complex.steps.len() > 1
             || complex.steps.iter().any(|it| it.combinator == Combinator::Child);
         for step in &complex.steps {
-            let mut class = None;
+            let mut subject = WatchedSubject::default();
             for test in &step.tests {
                 match test {
-                    SelectorTest::Class { name, .. } => class = Some(name),
-                    SelectorTest::Name(name) => _ = watch.names.insert(name.clone()),
+                    SelectorTest::Class { name, .. } => {
+                        subject.class = Some(name.clone()).filter(|it| it != "Instance");
+                    }
+                    SelectorTest::Name(name) => {
+                        subject.name = Some(name.clone());
+                        watch.names.insert(name.clone());
+                    }
                     SelectorTest::Tag(_) => add_property(watch, "Tags"),
                     SelectorTest::HasAttribute(key) | SelectorTest::Attribute(key, _) => {
                         watch.properties.insert(format!("@{key}"));
@@ -59,14 +76,12 @@ fn add_list(watch: &mut SelectorWatch, any_of: &[ComplexSelector]) {
                     }
                 }
             }
-            match class.filter(|it| it.as_str() != "Instance") {
-                Some(class) => watch.classes.iter_mut().for_each(|it| _ = it.insert(class.clone())),
-                None => watch.classes = None,
-            }
+            watch.subjects.iter_mut().for_each(|it| it.push(subject.clone()));
         }
     }
+    // An instance of any class and name can be on the way to one that matches.
     if watch.has_steps {
-        watch.classes = None;
+        watch.subjects = None;
     }
 }
 
@@ -85,13 +100,22 @@ mod tests {
     #[test]
     fn classes_matter_where_every_alternative_names_one() {
         let parts = watch("Part, Script[Enabled = true]");
-        assert!(parts.includes_class("Part") && parts.includes_class("LocalScript"));
-        assert!(!parts.includes_class("Folder") && !parts.has_steps);
+        assert!(parts.includes("Part", "A") && parts.includes("LocalScript", "A"));
+        assert!(!parts.includes("Folder", "A") && !parts.has_steps);
         assert!(parts.properties.contains(reflection::property_group("Disabled")));
         for any in
-            ["#Wall", "Part, .Door", "Instance", "Model > Part", ":not(Part)", "Part:has(Fire)"]
+            ["Part, .Door", "Instance", "Model > Part", "#A > #B", ":not(Part)", "Part:has(Fire)"]
         {
-            assert!(watch(any).includes_class("Folder"), "{any}");
+            assert!(watch(any).includes("Folder", "Wall"), "{any}");
+        }
+        let named = watch("#Wall, Part#Door");
+        for (class, name, is_watched) in [
+            ("Folder", "Wall", true),
+            ("Folder", "Door", false),
+            ("Part", "Door", true),
+            ("Part", "Gate", false),
+        ] {
+            assert_eq!(named.includes(class, name), is_watched, "{class} {name}");
         }
     }
 
