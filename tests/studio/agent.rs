@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use studio_sim::{Signals, Studio};
 use vector_tests::daemon::{self, Daemon};
 
-use super::{Desk, click, eval, until, until_shown, until_there};
+use super::{Desk, click, eval, object, until, until_shown, until_there};
 
 const MODES: [Signals; 2] = [Signals::Immediate, Signals::Deferred];
 
@@ -173,6 +173,43 @@ fn rule_is_added_and_revoked_in_the_widget() {
 }
 
 #[test]
+fn lines_and_values_are_commented_on_in_the_widget() {
+    for signals in MODES {
+        let desk = Desk::ready(signals);
+        let (studio, agent) = (&desk.studio, Agent::of(&desk));
+        let edit = json!({ "search": "print(1)", "replace": "print(2)" });
+        let main = "game.ServerScriptService.Main";
+        let changes = json!([
+            { "tool": "set_properties", "args": { "path": "game.Workspace.Wall", "props": { "Transparency": 0.5 } } },
+            { "tool": "replace_text", "args": { "path": main, "edits": [edit] } },
+        ]);
+        let args = json!({ "title": "Both", "changes": changes });
+        let waiting = answered(studio, &agent.calls("1", "propose_changes", args));
+        until_there(studio, "Comment");
+        assert!(!super::has(studio, "Comment:row:1"), "only while one comments");
+        click(studio, "Comment");
+        for (part, text) in [("row:1", "0.25, please"), ("hunk:0:0", "why 2?")] {
+            until_there(studio, &format!("Comment:{part}"));
+            click(studio, &format!("Comment:{part}"));
+            let field = format!("CommentText:{part}");
+            until_there(studio, &field);
+            studio.type_into(&object(studio, &field), text, false).unwrap();
+        }
+        click(studio, "SendComments");
+        let refused = answered(studio, &agent.became(&waiting));
+        let comments = refused["outcome"]["comments"].as_array().unwrap();
+        let on = |comment: &Json| (comment["on"].clone(), comment["text"].clone());
+        let line = json!({ "kind": "line", "path": main, "side": "after", "line": 1, "quote": "print(2)" });
+        let row = json!({ "kind": "instance", "path": "game.Workspace.Wall", "property": "Transparency" });
+        assert_eq!(
+            comments.iter().map(on).collect::<Vec<_>>(),
+            [(line, json!("why 2?")), (row, json!("0.25, please"))]
+        );
+        until_shown(studio, "You asked for changes, with 2 comments.");
+    }
+}
+
+#[test]
 fn comment_in_the_widget_reaches_the_agent() {
     for signals in MODES {
         let desk = Desk::ready(signals);
@@ -186,12 +223,12 @@ fn comment_in_the_widget_reaches_the_agent() {
         let waiting = answered(studio, &create("1", "Farm"));
         until_there(studio, "Comment");
         click(studio, "Comment");
-        studio.type_into(&super::object(studio, "CommentText"), "Call it Ranch", false).unwrap();
+        studio.type_into(&object(studio, "CommentText"), "Call it Ranch", false).unwrap();
         // What is typed stays when the card is shown again.
         click(studio, "Comment");
         click(studio, "Comment");
         until_shown(studio, "Call it Ranch");
-        click(studio, "SendComment");
+        click(studio, "SendComments");
         let refused = answered(studio, &agent.became(&waiting));
         assert_eq!(refused["outcome"]["comments"][0]["text"], "Call it Ranch", "{refused}");
         until_shown(studio, "You asked for changes, with 1 comment.");

@@ -208,6 +208,16 @@ fn tour(theme: Theme, width: u32) -> BTreeMap<String, Json> {
     let park = json!({ "Name": "Park" });
     let park = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": park });
     agent.calls("2", "create_instance", park);
+    until_there(&studio, "Comment");
+    click(&studio, "Comment");
+    until_there(&studio, "Comment:row:1");
+    click(&studio, "Comment:row:1");
+    until_there(&studio, "CommentText:row:1");
+    studio
+        .type_into(&object(&studio, "CommentText:row:1"), "Put it beside the lake.", false)
+        .unwrap();
+    album.take(&studio, "comments");
+    click(&studio, "Comment");
     until_there(&studio, "Allow");
     click(&studio, "Allow");
     until_there(&studio, "Allow:1");
