@@ -283,6 +283,19 @@ mod on_a_terminal {
         fs::remove_file(kept).unwrap();
     }
 
+    #[test]
+    fn watching_terminal_notifies_of_each_card() {
+        let mut bench = Bench::new();
+        let mut reviewer = person(&bench, &["--watch"]);
+        reviewer.sees("New proposals appear here");
+        bench.card("rename game.Workspace.Lamp to Lantern");
+        reviewer.sees("\x1b]9;Vector: Rename Lamp to Lantern\x07\x07");
+        reviewer.answers(APPLY, "q");
+        ends(reviewer, 3);
+        let once = bench.home.run(&["review", "--watch", "--once"], "");
+        assert_eq!(once.code, 2, "{}", once.stderr);
+    }
+
     /// A user at a terminal who reviews with this shell script as the editor.
     fn edits_with(bench: &Bench, editor: &str) -> Person {
         let file = bench.home.path().join("editor");

@@ -16,6 +16,7 @@ mod decided;
 mod door;
 mod edited;
 mod hands;
+mod inbox;
 mod keys;
 mod many;
 mod merged;

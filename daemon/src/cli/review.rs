@@ -45,6 +45,10 @@ pub(super) struct ReviewArgs {
     /// Exit when nothing is pending and all results are in
     #[arg(long)]
     once: bool,
+    /// Keep waiting for proposals, and notify you of each: by the terminal's bell, and by a notification
+    /// of the system where the terminal has them (OSC 9)
+    #[arg(long, conflicts_with_all = ["once", "yes"])]
+    watch: bool,
     /// Approve every card without asking
     #[arg(long, short)]
     yes: bool,
@@ -64,6 +68,7 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let mut daemon = ReviewLoop {
         cards,
         json: args.json,
+        watch: args.watch,
         cursor: stream_head(&daemon)?,
         tasks: BTreeSet::new(),
         shown: BTreeSet::new(),
@@ -92,6 +97,8 @@ fn stream_head(daemon: &DaemonClient) -> anyhow::Result<Seq> {
 struct ReviewLoop<'a> {
     cards: RemoteReview<'a>,
     json: bool,
+    /// Whether the user is notified of a card.
+    watch: bool,
     cursor: Seq,
     /// The workflows that had a pending proposal.
     tasks: BTreeSet<Seq>,
@@ -165,6 +172,9 @@ impl ReviewLoop<'_> {
         let terminal = self.cards.terminal;
         let heading = format!("{}\n", terminal_line(&card_heading(&workflow, place)));
         terminal.show(&terminal.style().paint(PaintKind::Dim, heading));
+        if self.watch {
+            terminal.notify(&format!("Vector: {}", view.proposal.title));
+        }
         match self.cards.decide_card(view, KEYS)? {
             CardOutcome::Decided(decided) => {
                 self.shown.insert(decided.proposal);

@@ -108,6 +108,15 @@ impl Terminal {
         self.show(&card::render_card(seq, proposal, self.style()));
     }
 
+    /// Rings the bell, and asks the terminal for a notification of the system. Terminals without these
+    /// ignore the sequence.
+    pub(super) fn notify(&self, text: &str) {
+        if self.can_ask() {
+            let text: String = terminal_line(text).chars().filter(|it| !it.is_control()).collect();
+            eprint!("\x1b]9;{text}\x07\x07");
+        }
+    }
+
     /// Shows a card of a run. A dry run hides its number, as the real run will use another one.
     pub(super) fn show_run_card(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
         let card = card::render_card(seq, proposal, self.style());

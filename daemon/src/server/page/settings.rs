@@ -31,6 +31,13 @@ pub(super) fn settings_view(
         div.page.settings {
             h1 { "Settings" }
             (chosen_settings(settings))
+            section.panel.pad {
+                h2 { "This browser" }
+                label.check {
+                    input #notify type="checkbox";
+                    span { "Notify me when a proposal waits and this page is hidden" }
+                }
+            }
             (provider_keys(keys))
             (grant_list("Paired plugins", "You decide in their widgets.", &access.plugins, html! {
                 div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }

@@ -27,6 +27,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("decide.js", JS, include_str!("assets/decide.js")),
     ("edit.js", JS, include_str!("assets/edit.js")),
     ("editor.js", JS, include_str!("assets/editor.js")),
+    ("inbox.js", JS, include_str!("assets/inbox.js")),
     ("left.js", JS, include_str!("assets/left.js")),
     ("review.js", JS, include_str!("assets/review.js")),
     ("viewed.js", JS, include_str!("assets/viewed.js")),

@@ -2,7 +2,8 @@
 // events.
 
 import * as daemon from "./daemon.js";
-import { act, clearErrors, elements, failed, soon, takeReplaced, toast } from "./ui.js";
+import { count, setTitle } from "./inbox.js";
+import { act, clearErrors, elements, failed, takeReplaced, toast } from "./ui.js";
 import * as deploy from "./deploy.js";
 import * as history from "./history.js";
 import * as merges from "./merges.js";
@@ -60,7 +61,7 @@ async function show() {
     else tab.removeAttribute("aria-current");
   }
   const tab = document.querySelector(`.tabs [data-page="${name}"]`);
-  document.title = `${tab?.firstChild.textContent.trim() ?? TITLES[name]} · Vector`;
+  setTitle(`${tab?.firstChild.textContent.trim() ?? TITLES[name]} · Vector`);
   try {
     await page.show(sheet, rest);
   } catch (error) {
@@ -118,14 +119,6 @@ function said(state, text) {
   link.dataset.state = state;
   link.textContent = text;
 }
-
-const count = soon(async () => {
-  const waiting = await daemon.part("waiting");
-  const badge = document.getElementById("waiting");
-  badge.textContent = waiting;
-  badge.hidden = waiting === "0";
-  badge.title = `${waiting} to review`;
-});
 
 /** Whether a proposal is visible to the user. */
 const isSeen = (seq) => main.querySelector(`[data-proposal="${seq}"], [data-of="${seq}"]`) !== null;
