@@ -36,6 +36,9 @@ pub const ASK: &str = include_str!("prompt/ask.md");
 /// author changed.
 pub const UNMERGED: &str = "Conflicting passages: ";
 
+/// The beginning of the outcome of a call whose proposal was commented on. The comments follow.
+pub const CHANGES_ASKED: &str = "The person asks for changes:";
+
 /// Everything that is sent to a provider.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelPrompt {

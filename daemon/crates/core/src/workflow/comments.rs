@@ -12,6 +12,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use super::decide::find_pending;
 use super::dependencies::withdraw_later;
 use super::{PendingProposal, Workflow};
+use crate::prompt::CHANGES_ASKED;
 use crate::rule::written_paths;
 
 /// The maximum number of comments on a proposal.
@@ -103,7 +104,7 @@ impl Workflow {
     /// Returns the comments on a proposal as the model reads them. None if there are none.
     pub(super) fn comments_text(&self, proposal: Seq) -> Option<String> {
         let review = self.comments.reviews.get(&proposal)?;
-        let mut text = "The person asks for changes:".to_owned();
+        let mut text = CHANGES_ASKED.to_owned();
         for (number, Comment { on, text: comment }) in (1..).zip(&review.comments) {
             let quote = match on.quote().trim() {
                 "" => String::new(),

@@ -22,7 +22,9 @@ use scene_schemas::InstancePath;
 use scene_schemas::entry::InteractionMode;
 use scene_schemas::refusal::for_person;
 use serde_json::{Value as Json, json};
-use vector_core::prompt::{CallOutcome, ModelMessage, ModelPrompt, PromptTurn, ToolCall, UNMERGED};
+use vector_core::prompt::{
+    CHANGES_ASKED, CallOutcome, ModelMessage, ModelPrompt, PromptTurn, ToolCall, UNMERGED,
+};
 
 use language::{FORMS, PlannerRefusal};
 use plans::{FIND_TOOL, PlanStep, RequestPlan};
@@ -241,7 +243,11 @@ impl<'a> PlanProgress<'a> {
     fn stopped_text(&self, at: usize, why: &str) -> String {
         let steps = self.plan.proposing_steps().count();
         // Leave out the conflicting passages: the user sees them side by side anyway.
-        let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
+        let why = if why.starts_with(CHANGES_ASKED) {
+            NO_NEW_VERSION.into()
+        } else {
+            for_person(why.split(UNMERGED).next().unwrap_or_default())
+        };
         let why = clip_text(why.trim().trim_end_matches('.'), 1_000);
         let Some(done) = at.checked_sub(self.lead_calls) else {
             return format!(
@@ -279,6 +285,9 @@ impl<'a> PlanProgress<'a> {
 
 /// The tool that starts a plan.
 const PLAN_TOOL: &str = "start_plan";
+/// The reason to stop when the user asks for changes of a proposal.
+const NO_NEW_VERSION: &str = "You asked for changes. Without a model I cannot read comments: change the \
+                              proposal by hand, or request it again in other words";
 
 /// The final text if only a plan was requested.
 const PLAN_ONLY_TEXT: &str =

@@ -282,6 +282,16 @@ fn refusal_stops_the_plan_without_completing() {
 }
 
 #[test]
+fn comments_on_a_proposal_are_not_quoted_as_a_refusal() {
+    let (_, text) = drive("delete .A; delete .B", |at, call| match at {
+        1 => CallOutcome::Refused(format!("{CHANGES_ASKED}\n#1 On the whole proposal: not this")),
+        _ => done(at, call),
+    });
+    assert!(text.contains("which was not done. You asked for changes. Without a model"), "{text}");
+    assert!(!text.contains("not this"), "{text}");
+}
+
+#[test]
 fn ask_mode_only_describes_the_steps() {
     for (goal, says) in [
         ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
