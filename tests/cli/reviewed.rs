@@ -327,6 +327,17 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn edited_card_that_is_skipped_is_not_asked_about_twice() {
+        let mut bench = Bench::new();
+        bench.card("set Transparency = 0.5 on #Baseplate");
+        let editor = "sed 's/^Transparency = .*/Transparency = 0.25/' \"$1\" > \"$1.new\" && mv \"$1.new\" \"$1\"";
+        let mut reviewer = edits_with(&bench, editor);
+        reviewer.answers(APPLY, "e");
+        reviewer.answers(APPLY, "k");
+        ends(reviewer, 3);
+    }
+
+    #[test]
     fn changes_that_cannot_be_sent_are_kept() {
         let mut bench = Bench::new();
         let card = bench.card("set Transparency = 0.5 on #Baseplate");

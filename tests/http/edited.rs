@@ -154,3 +154,76 @@ fn typed_scripts_are_checked_and_completed() {
     assert_eq!(gravity.unwrap()["kind"], "property");
     assert_eq!(at("x", 4_000_000_000)["names"], json!([]));
 }
+
+#[test]
+fn script_that_a_proposal_moves_is_changed() {
+    let mut bench = Bench::new();
+    let first = edited_scripts(&mut bench);
+    bench.human.decide(first, &json!({ "say": "reject" })).ok();
+    let edit = json!({ "search": "= 1", "replace": "= 10" });
+    let rename = json!({ "path": ONE, "newName": "Uno" });
+    let changes = json!([
+        { "tool": "rename_instance", "args": rename },
+        { "tool": "replace_text", "args": { "path": "game.ServerScriptService.Uno", "edits": [edit] } },
+    ]);
+    let both =
+        bench.agent.propose("propose_changes", &json!({ "title": "Both", "changes": changes }));
+    assert!(script(&bench, both, 0)["text"].as_str().unwrap().starts_with("local a = 10\r\n"));
+    let text = json!({ "part": "script", "script": 0, "text": "local a = 7\n" });
+    let done = bench.human.decide(both, &json!({ "say": "edit", "edits": [text] })).ok();
+    let now = done["proposal"].as_u64().unwrap();
+    assert_eq!(script(&bench, now, 0)["text"], "local a = 7\r\n");
+    bench.human.approve(now).ok();
+    bench.human.until_status(now, "applied");
+}
+
+#[test]
+fn text_of_a_copy_is_not_changed() {
+    let mut bench = Bench::new();
+    let first = edited_scripts(&mut bench);
+    bench.human.decide(first, &json!({ "say": "reject" })).ok();
+    let edit = json!({ "search": "= 1", "replace": "= 10" });
+    let copy = json!({ "path": ONE, "parentPath": "game.Workspace", "props": { "Name": "Copy" } });
+    let changes = json!([
+        { "tool": "clone_instance", "args": copy },
+        { "tool": "replace_text", "args": { "path": "game.Workspace.Copy", "edits": [edit] } },
+    ]);
+    let both =
+        bench.agent.propose("propose_changes", &json!({ "title": "Both", "changes": changes }));
+    let path = format!("/api/proposals/{both}/script?script=0");
+    let refused = bench.human.call("GET", &path, &Json::Null);
+    assert!(refused.body.to_string().contains("cannot be changed by hand"), "{refused:?}");
+}
+
+#[test]
+fn what_a_person_changed_waits_for_them_in_every_mode() {
+    let mut bench = Bench::new();
+    let mut settings = bench.human.call("GET", "/api/settings", &Json::Null).ok();
+    settings["mode"] = json!("auto");
+    bench.human.call("PUT", "/api/settings", &settings).ok();
+    // It waits because of the missing parent.
+    let props = json!({ "Name": "Slab", "Size": [4, 1, 2] });
+    let part = json!({ "className": "Part", "parentPath": "game.Workspace.Yard", "props": props });
+    let first = bench.agent.propose("create_instance", &part);
+    let shown = bench.human.shown(first);
+    assert_eq!(
+        (&shown["status"], &shown["proposal"]["warnings"][0]["kind"]),
+        (&json!("waiting"), &json!("parent_created")),
+        "{shown}"
+    );
+    let rows = shown["proposal"]["preview"]["rows"].as_array().unwrap();
+    let slab = rows.iter().find(|it| it["path"] == "game.Workspace.Yard.Slab").unwrap();
+    let size = json!({ "part": "property", "command": slab["command"], "property": "Size", "value": [8, 1, 2] });
+    let done = bench.human.decide(first, &json!({ "say": "edit", "edits": [size] })).ok();
+    let second = done["proposal"].as_u64().unwrap();
+    let shown = bench.human.shown(second);
+    assert_eq!(shown["proposal"]["warnings"][0]["kind"], "parent_created", "{shown}");
+    // Neither does a part of it become applied unasked, in which nothing holds it back.
+    let yard = json!({ "say": "take", "parts": [{ "part": "command", "command": 0 }] });
+    let third = bench.human.decide(second, &yard).ok()["proposal"].as_u64().unwrap();
+    let shown = bench.human.shown(third);
+    assert_eq!((&shown["status"], shown.get("is_covered")), (&json!("waiting"), None), "{shown}");
+    // The next call of the agent is planned after what was decided.
+    bench.agent.call("list_children", &json!({ "path": "game.Workspace" }));
+    assert_eq!(bench.human.shown(third)["status"], "waiting");
+}

@@ -130,6 +130,39 @@ fn script_and_value_are_changed_and_saved_together() {
 }
 
 #[test]
+fn each_of_several_values_of_a_property_is_changed() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let props = json!({ "Name": "Slab", "Size": [4, 1, 2] });
+    let made = json!({ "className": "Part", "parentPath": "game.Workspace", "props": props });
+    let set = json!({ "path": "game.Workspace.Slab", "props": { "Size": [5, 1, 2] } });
+    let changes = json!([
+        { "tool": "create_instance", "args": made },
+        { "tool": "set_properties", "args": set },
+    ]);
+    let first = bench.propose("propose_changes", &json!({ "title": "A slab", "changes": changes }));
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    until_current(&browser, first);
+    let second = "#one tr[data-property='\"Size\"']:nth-last-of-type(1) [data-act=edit-value]";
+    press(&browser, second);
+    browser.until("document.activeElement.matches('.came input')");
+    assert_eq!(browser.is("document.activeElement.value"), "[5,1,2]");
+    browser.press(&[key::CONTROL], &['a']);
+    browser.enter("[9, 1, 2]");
+    browser.reload();
+    until_current(&browser, first);
+    browser.until("document.querySelector('.came input')?.value === '[9, 1, 2]'");
+    browser.click(SAVE);
+    let saved = bench.human.successor(first);
+    bench.human.approve(saved).ok();
+    bench.human.until_status(saved, "applied");
+    let shown = bench.human.shown(saved)["proposal"]["preview"].to_string();
+    assert!(shown.contains(r#""x":9"#) && shown.contains(r#""x":4"#), "{shown}");
+}
+
+#[test]
 fn editing_works_by_keyboard_and_can_be_discarded() {
     let Some(stage) = Stage::set() else { return };
     let mut bench = Bench::obby();

@@ -100,6 +100,7 @@ pub(super) fn edit_proposal(
     let Some(mut text) = text else {
         return Ok(None);
     };
+    let keep = |typed: &str| keep_text(typed, "changes", part.file_suffix());
     loop {
         let typed = match edit_text(&text, part.file_suffix()) {
             Ok(typed) => typed,
@@ -121,11 +122,11 @@ pub(super) fn edit_proposal(
             EditedPart::Call => Ok(Edited::Call(&typed)),
         };
         match read {
-            Ok(change) => match edited.replace(change)? {
+            Ok(change) => match edited.replace(change).inspect_err(|_| keep(&typed))? {
                 Replacement::By(new) => return Ok(Some(new)),
                 Replacement::Refused => {}
                 Replacement::Gone => {
-                    keep_text(&typed, "changes", part.file_suffix());
+                    keep(&typed);
                     return Ok(None);
                 }
             },

@@ -183,13 +183,21 @@ impl ReviewLoop<'_> {
                 }
             }
             CardOutcome::Elsewhere => {}
-            CardOutcome::Left => drop(self.skipped.insert(view.seq)),
+            CardOutcome::Left => self.skip(view.seq)?,
             CardOutcome::Quit => {
-                self.skipped.insert(view.seq);
+                self.skip(view.seq)?;
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Notes that a proposal stays pending; if it was edited, the one that replaces it.
+    fn skip(&mut self, seq: Seq) -> anyhow::Result<()> {
+        let left = self.cards.fetch_proposal(seq)?.successor.unwrap_or(seq);
+        self.skipped.insert(left);
+        self.shown.insert(left);
+        Ok(())
     }
 
     /// Whether a proposal is about to be approved without asking.

@@ -42,7 +42,7 @@ pub fn complete_names(source: &str, line: u32, column: u32) -> Completions {
         .rfind(|c: char| !is_name_char(c))
         .map_or(0, |before| before + head[before..].chars().next().map_or(1, char::len_utf8));
     let typed = &head[start..];
-    let from = column - typed.chars().count() as u32;
+    let from = column.saturating_sub(typed.chars().count() as u32).max(1);
     // What is behind the position does not matter, and may be unfinished.
     let lexed = tokenize_with_comments(&source[..start]);
     let mut names = if is_in_comment(&lexed, start) {
@@ -82,7 +82,7 @@ fn string_call(source: &str, at: usize) -> Option<&str> {
     let line = &source[source[..at].rfind('\n').map_or(0, |it| it + 1)..at];
     let before = line.strip_suffix(['"', '\''])?;
     let before = before.trim_end().strip_suffix('(').unwrap_or(before.trim_end()).trim_end();
-    let name = before.rfind(|c| !is_name_char(c)).map_or(before, |it| &before[it + 1..]);
+    let name = before.rsplit(|c| !is_name_char(c)).next().unwrap_or_default();
     let is_instance = name == "new" && before.ends_with("Instance.new");
     (is_instance || SERVICE_CALLS.contains(&name) || CLASS_CALLS.contains(&name)).then_some(name)
 }
@@ -110,7 +110,7 @@ fn names_after(source: &str, head: &str, lexed: &LexedSource, typed: &str) -> Ve
         return plain_names(source, typed);
     };
     // An unfinished string is a token up to the end.
-    let text = &head[last.start as usize..];
+    let text = head.get(last.start as usize..last.end as usize).unwrap_or_default();
     if last.kind == TokenKind::Text && string_content(text.trim_end()).is_none() {
         return Vec::new();
     }
@@ -267,11 +267,8 @@ fn plain_names(source: &str, typed: &str) -> Vec<CompletionName> {
         is_name.then(|| name(text, CompletionKind::Local, String::new()))
     });
     let mut names: Vec<CompletionName> = known.filter(|it| begins_like(&it.name, typed)).collect();
-    for local in locals.filter(|it| begins_like(&it.name, typed)) {
-        if !names.iter().any(|it| it.name == local.name) {
-            names.push(local);
-        }
-    }
+    // Of names that are equal, the first is kept.
+    names.extend(locals.filter(|it| begins_like(&it.name, typed)));
     names
 }
 
@@ -330,6 +327,10 @@ mod tests {
         assert!(names("print(\"Pa|").is_empty());
         assert!(names("local p: Part -- workspace.|").is_empty());
         assert!(names("--[[ workspace.|").is_empty());
+        // A string ends before its comment, and may have any letters.
+        has("local n = \"Door\" -- the door\nwor|", &["workspace"], &[]);
+        has("local s = \"Größe\"\nwor|", &["workspace"], &[]);
+        assert!(names("local s = \"日本語\"|").is_empty());
     }
 
     #[test]
@@ -350,5 +351,6 @@ mod tests {
         // Beyond the text there is nothing to complete.
         assert!(complete_names("", 7, 9).names.is_empty());
         assert!(complete_names("x", 1, 500).names.is_empty());
+        assert_eq!(complete_names("workspace", 5, 1).from, 1);
     }
 }

@@ -8,9 +8,9 @@ use scene_schemas::api::HandEdit;
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{Change, Proposal, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Command, InstancePath, Value};
+use scene_schemas::{Command, InstanceId, InstancePath, Target, Value};
 use serde_json::{Map, Value as Json};
-use vector_place::{PropertyOwner, Scene, read_props};
+use vector_place::{Node, PropertyOwner, Scene, read_props};
 use vector_text_edit::match_line_ends;
 
 use super::part::is_own;
@@ -97,7 +97,10 @@ pub fn has_editable_parts(command: &Command) -> bool {
 pub fn is_editable_script(proposal: &Proposal, script: usize) -> bool {
     let diff = proposal.preview.scripts.get(script);
     match diff.and_then(|diff| proposal.commands.get(diff.command as usize)) {
-        Some(Command::EditScript { .. }) => true,
+        // The text of a copy is not known before it is made.
+        Some(Command::EditScript { target, .. }) => {
+            !is_own(&target.id) || creation(proposal, &target.id).is_some()
+        }
         Some(Command::Create { class, props, .. }) => initial_source(class, props).is_some(),
         Some(_) | None => false,
     }
@@ -120,20 +123,15 @@ pub fn script_texts(
         return refuse!("The text of {path} cannot be changed by hand. Comment on it instead.");
     };
     let target = command.target();
-    let created = proposal.commands.iter().find_map(|it| match it {
-        Command::Create { id, class, props, .. } if *id == target.id => {
-            initial_source(class, props)
-        }
-        _ => None,
-    });
+    let created = creation(proposal, &target.id);
+    let created = created.and_then(|(class, props)| initial_source(class, props));
     let (before, mut after): (String, Cow<'_, str>) = match command {
         Command::Create { class, props, .. } => {
             (String::new(), initial_source(class, props).unwrap_or_default().into())
         }
         _ if is_own(&target.id) => (String::new(), created.unwrap_or_default().into()),
         _ => {
-            let node = scene.locate(target)?;
-            let text = text_of(scene, node, &target.path)?;
+            let text = text_of(scene, find_live(scene, target)?, &target.path)?;
             (text.to_string(), text)
         }
     };
@@ -146,6 +144,20 @@ pub fn script_texts(
         }
     }
     Ok(ScriptTexts { path, before, after: after.into_owned() })
+}
+
+/// Returns the class and the values with which a proposal itself creates an instance.
+fn creation<'a>(proposal: &'a Proposal, id: &InstanceId) -> Option<(&'a str, &'a Props)> {
+    proposal.commands.iter().find_map(|it| match it {
+        Command::Create { id: own, class, props, .. } if own == id => Some((class.as_str(), props)),
+        _ => None,
+    })
+}
+
+/// Finds an instance before the proposal, whose path an earlier command may change.
+fn find_live(scene: &Scene, target: &Target) -> Result<Node, Refusal> {
+    let found = scene.by_id(&target.id).filter(|node| scene.is_live(*node));
+    found.ok_or_else(|| Refusal(format!("{} is gone; ask for the change again.", target.path)))
 }
 
 /// Returns the last command that changes a script, if a person can change its text.
@@ -167,8 +179,7 @@ pub fn draft_by_hand(
 ) -> Result<(), Refusal> {
     let title = proposal.title.trim_end_matches(BY_HAND);
     draft.set_title(format!("{title}{BY_HAND}"));
-    // What was adapted to fit is still there, unless all of it was written again.
-    for warning in proposal.warnings.iter().filter(|it| it.kind == WarningKind::Fuzzy) {
+    for warning in proposal.warnings.iter().filter(|it| is_of_the_call(it.kind)) {
         draft.add_warning(warning.kind, &warning.text);
     }
     let mut texts = BTreeMap::new();
@@ -187,6 +198,27 @@ pub fn draft_by_hand(
         }
     }
     draft_again(draft, &edited, |_| true, &texts)
+}
+
+/// Whether warnings of a kind are found while the call is planned, so that drafting its commands again
+/// does not find them.
+fn is_of_the_call(kind: WarningKind) -> bool {
+    match kind {
+        WarningKind::Fuzzy
+        | WarningKind::Name
+        | WarningKind::NoMatch
+        | WarningKind::ParentCreated
+        | WarningKind::References => true,
+        WarningKind::Duplication
+        | WarningKind::FilesStay
+        | WarningKind::Generated
+        | WarningKind::LargeChange
+        | WarningKind::Lint
+        | WarningKind::Range
+        | WarningKind::Rojo
+        | WarningKind::Scripts
+        | WarningKind::Security => false,
+    }
 }
 
 /// Gives a script another text: in the command that creates it, or as the text of its edits.
@@ -219,18 +251,17 @@ fn set_value(
     if !is_set {
         return refuse!("Command {command} of the proposal does not set `{property}`.");
     }
-    let own = proposal.commands.iter().find_map(|it| match (it, found) {
-        (Command::Create { id, class, .. }, Some(found)) if *id == found.target().id => {
-            Some(class.clone())
-        }
-        _ => None,
-    });
+    // The class of an instance that the proposal itself makes.
+    let row = proposal.preview.rows.iter().find(|it| it.command as usize == command);
+    let class = row.map_or_else(String::new, |row| row.class.clone());
     let Some(command) = proposal.commands.get_mut(command) else {
         return Ok(());
     };
-    let owner = match (&*command, &own) {
-        (Command::Create { class, .. }, _) | (_, Some(class)) => PropertyOwner::New(class),
-        (command, None) => PropertyOwner::Node(scene.locate(command.target())?),
+    let target = command.target();
+    let owner = match &*command {
+        Command::Create { class, .. } => PropertyOwner::New(class),
+        _ if is_own(&target.id) => PropertyOwner::New(&class),
+        _ => PropertyOwner::Node(find_live(scene, target)?),
     };
     let value = Map::from_iter([(property.to_owned(), value.clone())]);
     let values = read_props(scene, owner, &value)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scene_schemas::proposal::{Change, DiffLine, Proposal, Row, ScriptDiff};
-use scene_schemas::{InstancePath, Value};
+use scene_schemas::{Command, Fingerprint, InstancePath, Value};
 use vector_text_edit::compare_hunks;
 
 use super::CONTEXT;
@@ -67,13 +67,18 @@ pub fn compare_versions<'a>(old: &'a Proposal, new: &'a Proposal) -> VersionDiff
             add_row(&mut changes, side, row);
         }
     }
-    for (path, [old, new]) in scripts {
+    for (path, [before, after]) in scripts {
         let hunks = |it: Option<&'a ScriptDiff>| it.map_or(&[][..], |it| &it.hunks);
-        let Some(hunks) = compare_hunks(hunks(old), hunks(new), CONTEXT) else {
+        let bases =
+            (before.and_then(|it| base_text(old, it)), after.and_then(|it| base_text(new, it)));
+        let is_same = !matches!(bases, (Some(one), Some(other)) if one != other);
+        let compared =
+            is_same.then(|| compare_hunks(hunks(before), hunks(after), CONTEXT)).flatten();
+        let Some(hunks) = compared else {
             difference.changed_since.push(path);
             continue;
         };
-        if let (Some(shown), false) = (new.or(old), hunks.is_empty()) {
+        if let (Some(shown), false) = (after.or(before), hunks.is_empty()) {
             let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
             let added = lines().filter(|it| matches!(it, DiffLine::Added(_))).count() as u32;
             let removed = lines().filter(|it| matches!(it, DiffLine::Removed(_))).count() as u32;
@@ -83,6 +88,15 @@ pub fn compare_versions<'a>(old: &'a Proposal, new: &'a Proposal) -> VersionDiff
     }
     difference.changes = changes.into_values().filter(|it| it.made[0] != it.made[1]).collect();
     difference
+}
+
+/// Returns the fingerprint of the text that a proposal changes.
+fn base_text<'a>(proposal: &'a Proposal, script: &ScriptDiff) -> Option<&'a Fingerprint> {
+    let last = proposal.commands.get(script.command as usize)?;
+    proposal.commands.iter().find_map(|command| match command {
+        Command::EditScript { target, expect, .. } if target.id == last.target().id => Some(expect),
+        _ => None,
+    })
 }
 
 /// The instance and the property. Of an instance itself there is one change in each version: what

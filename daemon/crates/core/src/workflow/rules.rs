@@ -50,10 +50,21 @@ impl TaskRules {
 impl Workflow {
     /// Returns what approves a proposal without asking. None if the user has to decide.
     pub(super) fn unasked_approver(&self, proposal: &Proposal) -> Option<Approver> {
+        // The user decides on what they made of a proposal, even if nothing holds it back any more.
+        if self.is_revision(proposal) {
+            return None;
+        }
         if policy::can_auto_approve(self.mode, proposal) {
             return Some(Approver::Mode);
         }
         self.rule_for(proposal).map(|_| Approver::Rule)
+    }
+
+    /// Whether a proposal is a part of another one, or was changed by hand.
+    fn is_revision(&self, proposal: &Proposal) -> bool {
+        let before = proposal.from.and_then(|it| self.proposal(it));
+        // A proposal that is reverted was applied.
+        before.is_some_and(|it| matches!(it.status, PendingStatus::Rejected(_)))
     }
 
     /// Whether a proposal is pending, and the mode or a rule approves it as soon as it can be.

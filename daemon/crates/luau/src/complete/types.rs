@@ -5,7 +5,7 @@ use vector_roblox_api::{ApiFacts, Member, MemberKind};
 use crate::highlight::GLOBALS;
 use crate::lexer::{Token, TokenKind, string_content};
 
-/// Maximum number of locals through which a type is followed.
+/// Maximum number of locals and parentheses through which a type is followed.
 const MAX_LOCALS: usize = 8;
 /// The methods that return an instance of the class that they are given.
 const CLASS_METHODS: [&str; 5] = [
@@ -87,7 +87,7 @@ impl<'a> TypeReader<'a> {
                         matches!(it.kind, TokenKind::Name | TokenKind::Symbol(b')' | b']'))
                     });
                     if !is_called {
-                        break self.type_within(inner, locals);
+                        break self.type_within(inner, locals.checked_sub(1)?);
                     }
                     let argument = inner.first().filter(|it| it.kind == TokenKind::Text);
                     let argument = argument.and_then(|it| string_content(self.token_text(*it)));

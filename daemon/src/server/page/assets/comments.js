@@ -8,18 +8,20 @@ const KEPT = 20;
 
 /** The drafts of each proposal, with its patch id, because another ledger has other proposals of these numbers. */
 const stored = () => JSON.parse(localStorage.getItem(KEY) ?? "{}");
+/** The key of a proposal. Keys that are numbers would be sorted by them, and not by time. */
+const keyOf = (of) => `p${of}`;
 const keep = (all) => localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-KEPT))));
 
 /** Returns the drafts of a proposal. Those of one that it replaced when it was replanned are carried over. */
 function drafts({ of, patchId, replaces }) {
   const all = stored();
-  if (all[of]?.patch === patchId) return all[of].drafts;
-  const before = replaces.split(" ").find((it) => all[it]);
-  const own = before === undefined ? [] : all[before].drafts;
-  delete all[of];
+  if (all[keyOf(of)]?.patch === patchId) return all[keyOf(of)].drafts;
+  const before = replaces.split(" ").find((it) => all[keyOf(it)]);
+  const own = before === undefined ? [] : all[keyOf(before)].drafts;
+  delete all[keyOf(of)];
   if (before !== undefined) {
-    delete all[before];
-    all[of] = { patch: patchId, drafts: own };
+    delete all[keyOf(before)];
+    all[keyOf(of)] = { patch: patchId, drafts: own };
     if (focused?.of === before) focused.of = of;
   }
   keep(all);
@@ -28,15 +30,15 @@ function drafts({ of, patchId, replaces }) {
 
 function store({ of, patchId }, drafts) {
   const all = stored();
-  delete all[of];
-  if (drafts.length > 0) all[of] = { patch: patchId, drafts };
+  delete all[keyOf(of)];
+  if (drafts.length > 0) all[keyOf(of)] = { patch: patchId, drafts };
   keep(all);
 }
 
 /** Forgets the drafts of a proposal. */
 export function forgetComments(of) {
   const all = stored();
-  delete all[of];
+  delete all[keyOf(of)];
   keep(all);
 }
 

@@ -1,7 +1,7 @@
 // Changes of a proposal by hand: the text of a script in an editor, values in fields. They are kept until they are saved
 // as a new version, or discarded.
 
-import { Failure, call } from "./daemon.js";
+import { call } from "./daemon.js";
 import { act, elements, failed, toast } from "./ui.js";
 
 const KEY = "vector-edits";
@@ -13,6 +13,8 @@ const KEPT = 10;
  * names the path of its script, or the path and the property of its value, because indices differ after replanning.
  */
 const stored = () => JSON.parse(localStorage.getItem(KEY) ?? "{}");
+/** The key of a proposal. Keys that are numbers would be sorted by them, and not by time. */
+const keyOf = (of) => `p${of}`;
 
 function keep(all) {
   try {
@@ -29,12 +31,13 @@ let typed = { of: null, edits: {} };
 function edits({ of, patchId, replaces }) {
   if (typed.of === of) return typed.edits;
   const all = stored();
-  const before = replaces.split(" ").find((it) => all[it]);
-  if (all[of]?.patch === patchId) typed = { of, edits: all[of].edits };
+  const known = (it) => (it === typed.of ? typed.edits : all[keyOf(it)]?.edits);
+  const before = replaces.split(" ").find((it) => it && Object.keys(known(it) ?? {}).length > 0);
+  if (all[keyOf(of)]?.patch === patchId) typed = { of, edits: all[keyOf(of)].edits };
   else if (before !== undefined) {
-    typed = { of, edits: all[before].edits };
-    delete all[before];
-    all[of] = { patch: patchId, edits: typed.edits };
+    typed = { of, edits: known(before) };
+    delete all[keyOf(before)];
+    all[keyOf(of)] = { patch: patchId, edits: typed.edits };
     keep(all);
     for (const editor of editors.values()) if (editor.of === before) editor.of = of;
     toast("The proposal was replanned. What you changed is kept.", "plain", "Compare it with the new proposal before you save.");
@@ -44,8 +47,8 @@ function edits({ of, patchId, replaces }) {
 
 function store({ of, patchId }) {
   const all = stored();
-  delete all[of];
-  if (Object.keys(typed.edits).length > 0) all[of] = { patch: patchId, edits: typed.edits };
+  delete all[keyOf(of)];
+  if (Object.keys(typed.edits).length > 0) all[keyOf(of)] = { patch: patchId, edits: typed.edits };
   keep(all);
 }
 
@@ -53,7 +56,23 @@ function store({ of, patchId }) {
 export function forgetEdits(of) {
   if (typed.of === of) typed = { of: null, edits: {} };
   const all = stored();
-  delete all[of];
+  delete all[keyOf(of)];
+  keep(all);
+}
+
+/** Whether a proposal has changes that are not saved. */
+export const hasEdits = (of) => Object.keys(stored()[keyOf(of)]?.edits ?? {}).length > 0;
+
+/** Forgets the changes of a proposal that were saved. What was typed in the meantime stays. */
+export function forgetSaved(of, saved) {
+  if (typed.of !== of) return forgetEdits(of);
+  for (const [name, edit] of Object.entries(saved)) {
+    if (JSON.stringify(typed.edits[name]) === JSON.stringify(edit)) delete typed.edits[name];
+  }
+  const all = stored();
+  const patch = all[keyOf(of)]?.patch;
+  delete all[keyOf(of)];
+  if (Object.keys(typed.edits).length > 0) all[keyOf(of)] = { patch, edits: typed.edits };
   keep(all);
 }
 
@@ -61,7 +80,7 @@ const article = () => document.querySelector("#one .proposal[data-status=waiting
 const scripts = (shown) => [...shown.querySelectorAll("section.script[data-path]")];
 const sectionOf = (shown, path) => scripts(shown).find((it) => it.dataset.path === path);
 const scriptName = (path) => `s${path}`;
-const valueName = (path, property) => `v${path}.${property}`;
+const valueName = ({ path, property, nth }) => `v${path}.${property}.${nth}`;
 
 /** Returns the changes of a proposal. */
 export const edited = (data) => Object.values(edits(data));
@@ -154,7 +173,7 @@ export function showEdits() {
 
 /** The path of the script whose editor had the focus before the proposal was rendered again, or the field and its selection. */
 let lastFocus = null;
-const FIELD = ".operations td input";
+const FIELD = ".operations td :is(input, textarea)";
 for (const name of ["focusin", "keyup", "pointerup"]) {
   addEventListener(name, ({ target }) => {
     const panel = target.closest?.(".editing");
@@ -173,10 +192,12 @@ function focusAgain(input) {
 }
 
 const pathOf = (button) => button.closest("tbody").dataset.path;
-const buttonOf = (shown, { path, property }) =>
-  [...shown.querySelectorAll("[data-act=edit-value]")].find(
+const buttonsOf = (shown, { path, property }) =>
+  [...shown.querySelectorAll("[data-act=edit-value]")].filter(
     (it) => pathOf(it) === path && it.dataset.property === property,
   );
+/** Returns the button of a value. Several commands may set the same property. */
+const buttonOf = (shown, value) => buttonsOf(shown, value)[value.nth];
 
 /** Returns what a typed text stands for: of a text, the text itself; otherwise JSON, or a name. */
 function valueOf(text, before) {
@@ -191,18 +212,22 @@ function valueOf(text, before) {
 /** Shows a field for a value. */
 function field(button, text) {
   const [path, { property }, before] = [pathOf(button), button.dataset, JSON.parse(button.dataset.value)];
-  const name = valueName(path, property);
+  const nth = buttonsOf(article(), { path, property }).indexOf(button);
+  const name = valueName({ path, property, nth });
   const written = typeof before === "string" ? before : JSON.stringify(before);
-  const input = Object.assign(document.createElement("input"), { value: text ?? written, name });
+  // A field of one line would lose the other lines.
+  const kind = /[\r\n]/.test(written) ? "textarea" : "input";
+  const input = Object.assign(document.createElement(kind), { value: text ?? written, name });
   input.setAttribute("aria-label", `${JSON.parse(property)}, changed`);
   input.addEventListener("input", () => {
     if (input.value === written) delete typed.edits[name];
-    else typed.edits[name] = { part: "property", path, property, value: valueOf(input.value, before), typed: input.value };
+    else typed.edits[name] = { part: "property", path, property, nth, value: valueOf(input.value, before), typed: input.value };
     remember();
   });
   input.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
-    if (event.key === "Enter") article()?.querySelector("[data-act=save-edits]:not([hidden])")?.click();
+    const isSent = event.key === "Enter" && (kind === "input" || event.ctrlKey || event.metaKey);
+    if (isSent) article()?.querySelector("[data-act=save-edits]:not([hidden])")?.click();
     else if (event.key === "Escape") {
       delete typed.edits[name];
       remember();
@@ -230,7 +255,7 @@ act("edit-script", async (button) => {
   if (open) open.view.focus();
   else await startEditor(article().dataset.of, place);
 });
-act("edit-value", (button) => field(button).select());
+act("edit-value", (button) => (button.hidden ? button.previousElementSibling.focus() : field(button).select()));
 act("drop-script", (button) => {
   const { path } = button.closest(".editing").dataset;
   const { panel, view } = editors.get(path);
@@ -243,16 +268,23 @@ act("drop-script", (button) => {
   document.querySelector("#one").focus({ preventScroll: true });
 });
 
-/** Returns a change as the daemon takes it. */
-function asSent(shown, { part, path, property, text, value }) {
-  const place = part === "script" ? sectionOf(shown, path) : buttonOf(shown, { path, property });
-  if (!place) throw new Failure("stale", `This proposal no longer changes ${JSON.parse(path)}.`, "Discard that change.");
-  if (part === "script") return { part, script: Number(place.dataset.script), text };
-  return { part, command: Number(place.dataset.command), property: JSON.parse(property), value };
+/** Returns a change as the daemon takes it; null if the proposal does not have its part. */
+function asSent(shown, edit) {
+  const place = edit.part === "script" ? sectionOf(shown, edit.path) : buttonOf(shown, edit);
+  if (!place) return null;
+  if (edit.part === "script") return { part: "script", script: Number(place.dataset.script), text: edit.text };
+  const [command, property] = [Number(place.dataset.command), JSON.parse(edit.property)];
+  return { part: "property", command, property, value: edit.value };
 }
 
-/** Returns the decision that changes the shown proposal by hand. */
+/** Returns the changes of the shown proposal that are to be saved, and the decision with them. */
 export function editDecision() {
   const shown = article();
-  return { say: "edit", edits: edited(shown.dataset).map((it) => asSent(shown, it)) };
+  const saved = { ...edits(shown.dataset) };
+  const all = Object.values(saved).map((it) => [it, asSent(shown, it)]);
+  for (const [{ path }] of all.filter(([, sent]) => sent === null)) {
+    toast(`${JSON.parse(path)} is not saved.`, "bad", "The replanned proposal does not change it any more.");
+  }
+  const sent = all.map(([, sent]) => sent).filter((it) => it !== null);
+  return { saved, decision: { say: "edit", edits: sent } };
 }

@@ -3,7 +3,7 @@
 import { commentHere, comments, forgetComments, showComments } from "./comments.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
-import { editDecision, editHere, edited, forgetEdits, showEdits } from "./edit.js";
+import { editDecision, editHere, edited, forgetEdits, forgetSaved, hasEdits, showEdits } from "./edit.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
 import { act, elements, failed, fill, question, replaceAddress, soon, swap, toast } from "./ui.js";
 
@@ -387,8 +387,9 @@ act("request-changes", (button) =>
 act("save-edits", (button) =>
   deciding(async () => {
     const of = { ...button.closest("[data-patch]").dataset };
-    const { proposal } = await decide(of, editDecision());
-    forgetEdits(of.seq);
+    const { saved, decision } = editDecision();
+    const { proposal } = await decide(of, decision);
+    forgetSaved(of.seq, saved);
     toast("Saved as a new version", "good", "Read it, then decide on it.");
     if (root && current === of.seq) follow(String(proposal));
   }),
@@ -404,7 +405,7 @@ act("layout", ({ dataset }) => stand(dataset.layout));
 act("keys", keys);
 act("approve-additive", ({ dataset: { behind } }) =>
   deciding(async () => {
-    const plain = links().filter((link) => link.hasAttribute("data-plain"));
+    const plain = links().filter((link) => link.hasAttribute("data-plain") && !hasEdits(link.dataset.seq));
     const sure = await question({
       title: plain.length === 1 ? "Approve 1 proposal?" : `Approve ${plain.length} proposals?`,
       text: `They only add, and have no warnings.${Number(behind) > 0 ? ` ${behind} more depend on other pending proposals and stay pending.` : ""}`,

@@ -187,6 +187,7 @@ export function openEditor(host, { text, label, check, complete, changed, save, 
       // What the text has is kept: the daemon tells a script by each of its bytes.
       EditorState.lineSeparator.of(/\r\n/.test(text) && !/(^|[^\r])\n/.test(text) ? "\r\n" : "\n"),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0", spellcheck: "false", autocapitalize: "off" }),
+      EditorView.clipboardInputFilter.of((pasted, { lineBreak }) => pasted.replace(/\r\n?|\n/g, lineBreak)),
       EditorView.lineWrapping,
       EditorView.updateListener.of((update) => update.docChanged && changed(update.state.sliceDoc())),
       indentUnit.of(tab),
