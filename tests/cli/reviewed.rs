@@ -262,16 +262,12 @@ mod on_a_terminal {
     fn comments_that_cannot_be_sent_are_kept() {
         let mut bench = Bench::new();
         let card = bench.card("set Transparency = 0.5 on #Baseplate");
-        let (editor, go) = (bench.home.path().join("editor"), bench.home.path().join("go"));
-        let script = format!(
-            "#!/bin/sh\necho '>> too pale' >> \"$1\"\nwhile [ ! -e {} ]; do sleep 0.05; done\n",
+        let go = bench.home.path().join("go");
+        let editor = format!(
+            "echo '>> too pale' >> \"$1\"\nwhile [ ! -e {} ]; do sleep 0.05; done",
             go.display()
         );
-        fs::write(&editor, script).unwrap();
-        fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
-        let mut command = bench.home.command(&["review", "--once"]);
-        command.env("EDITOR", &editor);
-        let mut reviewer = Person::runs(command);
+        let mut reviewer = edits_with(&bench, &editor);
         reviewer.answers(APPLY, "c");
         // Somebody else decides while the editor is open.
         bench.human.decide(card, &json!({ "say": "reject", "reason": "mine" })).ok();

@@ -40,6 +40,13 @@ fn propose(bench: &mut Bench) -> u64 {
     bench.propose("propose_changes", &json!({ "title": "Half the damage", "changes": changes }))
 }
 
+/// Opens the page at the first pending proposal, which is this one.
+fn open(bench: &Bench, browser: &Browser<'_>, first: u64) {
+    bench.enter(browser);
+    browser.click(".tabs [data-page=proposals]");
+    until_current(browser, first);
+}
+
 /// Puts the cursor at the end of the line with this text.
 fn cursor_after(browser: &Browser<'_>, text: &str) {
     browser.press(&[key::CONTROL], &['f']);
@@ -57,9 +64,7 @@ fn script_and_value_are_changed_and_saved_together() {
     let mut bench = Bench::obby();
     let first = propose(&mut bench);
     let browser = stage.browser();
-    bench.enter(&browser);
-    browser.click(".tabs [data-page=proposals]");
-    until_current(&browser, first);
+    open(&bench, &browser, first);
 
     // The editor begins with the result, and shows errors as one types.
     press(&browser, "#one [data-act=edit-script]");
@@ -142,9 +147,7 @@ fn each_of_several_values_of_a_property_is_changed() {
     ]);
     let first = bench.propose("propose_changes", &json!({ "title": "A slab", "changes": changes }));
     let browser = stage.browser();
-    bench.enter(&browser);
-    browser.click(".tabs [data-page=proposals]");
-    until_current(&browser, first);
+    open(&bench, &browser, first);
     let second = "#one tr[data-property='\"Size\"']:nth-last-of-type(1) [data-act=edit-value]";
     press(&browser, second);
     browser.until("document.activeElement.matches('.came input')");
@@ -168,9 +171,7 @@ fn editing_works_by_keyboard_and_can_be_discarded() {
     let mut bench = Bench::obby();
     let first = propose(&mut bench);
     let browser = stage.browser();
-    bench.enter(&browser);
-    browser.click(".tabs [data-page=proposals]");
-    until_current(&browser, first);
+    open(&bench, &browser, first);
     // The page does not take letters that are typed in the editor as its keys.
     browser.press(&[], &['e']);
     browser.until(HAS_FOCUS);
