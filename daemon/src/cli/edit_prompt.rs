@@ -273,7 +273,7 @@ impl EditedProposal for OwnProposal<'_> {
 
     fn read_script(&mut self, script: usize) -> anyhow::Result<Option<String>> {
         let texts = show_refusal(self.run.proposed_script(self.seq, script))?;
-        Ok(texts.map(|texts| texts.after))
+        Ok(texts.map(|texts| texts.text))
     }
 
     fn read_call(&self) -> anyhow::Result<Option<String>> {

@@ -34,7 +34,6 @@ use scene_schemas::proposal::Mode;
 use tokio::sync::oneshot;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
-use vector_core::proposal::ScriptTexts;
 use vector_core::workflow::{AGENT, CALLS, Workflow, events_of};
 use vector_ledger::Ledger;
 use vector_providers::ProviderKind;
@@ -377,14 +376,8 @@ impl SessionActor {
                 let _ = reply.send(decided);
             }
             SessionMessage::ProposedScript(seq, script, reply) => {
-                let texts = self.engine.proposed_script(seq, script);
-                let texts = texts.map_err(|error| engine_failure(&error));
-                let sent = |ScriptTexts { path, before, after }| ProposedScript {
-                    path,
-                    before,
-                    text: after,
-                };
-                let _ = reply.send(texts.map(sent));
+                let found = self.engine.proposed_script(seq, script);
+                let _ = reply.send(found.map_err(|error| engine_failure(&error)));
             }
             SessionMessage::ModelReplied(workflow, sent_request, answer) => {
                 self.handle_model_reply(workflow, &sent_request, *answer);

@@ -40,6 +40,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use scene_schemas::Refusal;
+use scene_schemas::api::ProposedScript;
 use scene_schemas::entry::{
     Approver, AttachmentSnapshot, Entry, Finish, InteractionMode, Record, Seq,
 };
@@ -50,7 +51,7 @@ use scene_schemas::{Command, Fingerprint};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::policy;
 use vector_core::prompt::ToolCall;
-use vector_core::proposal::{ProposalDraft, ScriptTexts, script_texts};
+use vector_core::proposal::{ProposalDraft, proposed_script};
 use vector_core::workflow::{AGENT, CALLS, WantedWork, Workflow, WorkflowInput};
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::LedgerError;
@@ -499,7 +500,7 @@ impl Engine {
         &mut self,
         proposal: Seq,
         script: usize,
-    ) -> Result<ScriptTexts, EngineError> {
+    ) -> Result<ProposedScript, EngineError> {
         self.lay_proposal(proposal)?;
         let at = self.planner.overlay.iter().position(|(seq, _)| *seq == proposal);
         let found = self.find_proposal(proposal).map(|(_, it)| it.proposal.clone());
@@ -510,7 +511,7 @@ impl Engine {
         let mark = self.planner.overlay[at].1;
         self.planner.overlay.truncate(at);
         self.planner.scene.rollback(mark);
-        let texts = script_texts(&self.planner.scene, &found, script);
+        let texts = proposed_script(&self.planner.scene, &found, script);
         self.requeue_view();
         Ok(texts?)
     }

@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use scene_schemas::Refusal;
+use scene_schemas::api::ProposedScript;
 use scene_schemas::entry::{Approver, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal, Row};
 use scene_schemas::rule::TaskRule;
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
-use vector_core::proposal::{ProposalDraft, ScriptTexts};
+use vector_core::proposal::ProposalDraft;
 use vector_core::workflow::{PendingProposal, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceFile;
 use vector_ledger::Ledger;
@@ -113,7 +114,7 @@ impl WorkflowRun {
         &mut self,
         proposal: Seq,
         script: usize,
-    ) -> Result<ScriptTexts, EngineError> {
+    ) -> Result<ProposedScript, EngineError> {
         self.engine.proposed_script(proposal, script)
     }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use scene_schemas::api::HandEdit;
+use scene_schemas::api::{HandEdit, ProposedScript};
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{Change, Proposal, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
@@ -21,15 +21,6 @@ use super::{PartText, ProposalDraft, draft_again};
 const BY_HAND: &str = ", changed by hand";
 /// The property with the text of a script.
 const SOURCE: &str = "Source";
-
-/// The texts of a script that a proposal changes or creates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScriptTexts {
-    pub path: InstancePath,
-    /// Empty if the proposal creates the script.
-    pub before: String,
-    pub after: String,
-}
 
 /// A value that a person can change.
 #[derive(Debug, Clone, Copy)]
@@ -110,11 +101,11 @@ pub fn is_editable_script(proposal: &Proposal, script: usize) -> bool {
 ///
 /// # Errors
 /// The preview has no such script, or its text cannot be changed by hand.
-pub fn script_texts(
+pub fn proposed_script(
     scene: &Scene,
     proposal: &Proposal,
     script: usize,
-) -> Result<ScriptTexts, Refusal> {
+) -> Result<ProposedScript, Refusal> {
     let Some(diff) = proposal.preview.scripts.get(script) else {
         return refuse!("The proposal does not have a script {script}. Scripts count from 0.");
     };
@@ -143,7 +134,7 @@ pub fn script_texts(
             after = vector_text_edit::apply_edits(&after, edits).map_err(Refusal::new)?.into();
         }
     }
-    Ok(ScriptTexts { path, before, after: after.into_owned() })
+    Ok(ProposedScript { path, before, text: after.into_owned() })
 }
 
 /// Returns the class and the values with which a proposal itself creates an instance.
@@ -188,8 +179,8 @@ pub fn draft_by_hand(
         match edit {
             HandEdit::Script { script, text } => {
                 let script = *script as usize;
-                let before = script_texts(draft.scene(), proposal, script)?;
-                let text = match_line_ends(&before.after, text).into_owned();
+                let proposed = proposed_script(draft.scene(), proposal, script)?;
+                let text = match_line_ends(&proposed.text, text).into_owned();
                 set_text(&mut edited, script, text, &mut texts);
             }
             HandEdit::Property { command, property, value } => {

@@ -46,8 +46,8 @@ use vector_text_edit::MergeResult;
 
 pub use self::affects::describe_conflict;
 pub use self::by_hand::{
-    EditableValue, ScriptTexts, draft_by_hand, editable_values, has_editable_parts,
-    is_editable_script, script_texts,
+    EditableValue, draft_by_hand, editable_values, has_editable_parts, is_editable_script,
+    proposed_script,
 };
 pub use self::class_reason::class_reason;
 pub use self::compare::{ChangeMade, DifferentChange, VersionDifference, compare_versions};

@@ -32,7 +32,7 @@ function edits({ of, patchId, replaces }) {
   if (typed.of === of) return typed.edits;
   const all = stored();
   const known = (it) => (it === typed.of ? typed.edits : all[keyOf(it)]?.edits);
-  const before = replaces.split(" ").find((it) => it && Object.keys(known(it) ?? {}).length > 0);
+  const before = replaces.split(" ").find((it) => it && it !== saving && Object.keys(known(it) ?? {}).length > 0);
   if (all[keyOf(of)]?.patch === patchId) typed = { of, edits: all[keyOf(of)].edits };
   else if (before !== undefined) {
     typed = { of, edits: known(before) };
@@ -45,35 +45,40 @@ function edits({ of, patchId, replaces }) {
   return typed.edits;
 }
 
-function store({ of, patchId }) {
+/** Stores the changes of a proposal, or forgets them if there are none. */
+function write(of, patch, edits) {
   const all = stored();
   delete all[keyOf(of)];
-  if (Object.keys(typed.edits).length > 0) all[keyOf(of)] = { patch: patchId, edits: typed.edits };
+  if (Object.keys(edits).length > 0) all[keyOf(of)] = { patch, edits };
   keep(all);
 }
 
 /** Forgets the changes of a proposal. */
 export function forgetEdits(of) {
   if (typed.of === of) typed = { of: null, edits: {} };
-  const all = stored();
-  delete all[keyOf(of)];
-  keep(all);
+  write(of, null, {});
 }
 
 /** Whether a proposal has changes that are not saved. */
 export const hasEdits = (of) => Object.keys(stored()[keyOf(of)]?.edits ?? {}).length > 0;
 
-/** Forgets the changes of a proposal that were saved. What was typed in the meantime stays. */
-export function forgetSaved(of, saved) {
-  if (typed.of !== of) return forgetEdits(of);
-  for (const [name, edit] of Object.entries(saved)) {
-    if (JSON.stringify(typed.edits[name]) === JSON.stringify(edit)) delete typed.edits[name];
+/** The proposal whose changes are being saved. The new version may be shown before the answer arrives. */
+let saving = null;
+
+/** Saves the changes of a proposal, and forgets those that were saved. What was typed in the meantime stays. */
+export async function save(of, saved, send) {
+  saving = of;
+  try {
+    const answer = await send();
+    const { patch, edits = {} } = stored()[keyOf(of)] ?? {};
+    const left = Object.entries(edits).filter(([name, it]) => JSON.stringify(saved[name]) !== JSON.stringify(it));
+    write(of, patch, Object.fromEntries(left));
+    // It is read again from what is stored.
+    if (typed.of === of || Object.keys(typed.edits).length === 0) typed = { of: null, edits: {} };
+    return answer;
+  } finally {
+    saving = null;
   }
-  const all = stored();
-  const patch = all[keyOf(of)]?.patch;
-  delete all[keyOf(of)];
-  if (Object.keys(typed.edits).length > 0) all[keyOf(of)] = { patch, edits: typed.edits };
-  keep(all);
 }
 
 const article = () => document.querySelector("#one .proposal[data-status=waiting]:has(.decision [data-act=save-edits])");
@@ -85,7 +90,7 @@ const valueName = ({ path, property, nth }) => `v${path}.${property}.${nth}`;
 /** Returns the changes of a proposal. */
 export const edited = (data) => Object.values(edits(data));
 
-/** The editors of the shown proposal by the path of the script. They are put back after the proposal is rendered again. */
+/** The editors of the shown proposal by the path of the script. They stay when the proposal is rendered again. */
 const editors = new Map();
 
 const PANEL = `<div class="editing" role="group"><div class="editor"></div><p class="dim">
@@ -135,7 +140,7 @@ async function startEditor(of, { dataset: { path, script } }) {
 function remember() {
   const shown = article();
   if (!shown) return;
-  store(shown.dataset);
+  write(shown.dataset.of, shown.dataset.patchId, typed.edits);
   count(shown);
 }
 

@@ -3,7 +3,7 @@
 import { commentHere, comments, forgetComments, showComments } from "./comments.js";
 import { call, part } from "./daemon.js";
 import { approve, decide, reject } from "./decide.js";
-import { editDecision, editHere, edited, forgetEdits, forgetSaved, hasEdits, showEdits } from "./edit.js";
+import { editDecision, editHere, edited, forgetEdits, hasEdits, save, showEdits } from "./edit.js";
 import { carry, forget, leave, leftOut, words } from "./left.js";
 import { act, elements, failed, fill, question, replaceAddress, soon, swap, toast } from "./ui.js";
 
@@ -388,8 +388,7 @@ act("save-edits", (button) =>
   deciding(async () => {
     const of = { ...button.closest("[data-patch]").dataset };
     const { saved, decision } = editDecision();
-    const { proposal } = await decide(of, decision);
-    forgetSaved(of.seq, saved);
+    const { proposal } = await save(of.seq, saved, () => decide(of, decision));
     toast("Saved as a new version", "good", "Read it, then decide on it.");
     if (root && current === of.seq) follow(String(proposal));
   }),
