@@ -17,6 +17,23 @@ const BUS: &str = r#"<busconfig>
   </policy>
 </busconfig>
 "#;
+/// Starts an unlocked keyring. Its command returns before the service is on the bus, so this waits
+/// for the name there.
+const UNLOCKED: &str = "printf password | gnome-keyring-daemon --unlock --components=secrets \
+    >\"$XDG_RUNTIME_DIR/keyring.log\" 2>&1
+TRIES=0
+until dbus-send --session --print-reply --dest=org.freedesktop.DBus / \
+    org.freedesktop.DBus.NameHasOwner string:org.freedesktop.secrets | grep -q 'boolean true'
+do
+    TRIES=$((TRIES + 1))
+    if [ $TRIES -gt 600 ]
+    then
+        cat \"$XDG_RUNTIME_DIR/keyring.log\" >&2
+        exit 9
+    fi
+    sleep 0.1
+done
+";
 const KEY: &str = "sk-test-0123456789abcdef";
 
 /// Runs a shell script in which `$V` is the binary, on a session bus where GNOME's keyring is
@@ -28,11 +45,7 @@ fn in_session(home: &Home, is_unlocked: bool, script: &str) -> Option<String> {
             return None;
         }
     }
-    let start = if is_unlocked {
-        "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1\n"
-    } else {
-        ""
-    };
+    let start = if is_unlocked { UNLOCKED } else { "" };
     let config = home.path().join("session.conf");
     fs::write(&config, BUS).unwrap();
     let mut command = home.command_of("dbus-run-session".as_ref(), &["--config-file"]);
