@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::ProposalStatus;
 use crate::command::{Fingerprint, Target};
+use crate::entry::Seq;
 use crate::playtest::StudioOutput;
 
 /// An attachment of a request, with its content at the time of the request.
@@ -72,6 +74,17 @@ pub enum AttachmentSnapshot {
         #[serde(default)]
         more: u32,
     },
+    /// A proposal.
+    Proposal {
+        /// The ledger position that identifies it.
+        proposal: Seq,
+        /// Its title.
+        title: String,
+        /// Its status when it was attached.
+        status: ProposalStatus,
+        /// Its changes as text: a line per operation, and a unified diff per script.
+        text: String,
+    },
     /// The output of the place in Studio.
     Output {
         /// The newest messages when it was attached.
@@ -130,6 +143,7 @@ impl AttachmentSnapshot {
             | Self::Folder { .. }
             | Self::Output { .. }
             | Self::Page { .. }
+            | Self::Proposal { .. }
             | Self::Problems { .. } => None,
         }
     }
@@ -150,6 +164,9 @@ impl AttachmentSnapshot {
             Self::Problems { scripts, findings, more } => {
                 let findings = findings.len() + *more as usize;
                 format!("problems of {scripts} scripts ({findings} findings)")
+            }
+            Self::Proposal { proposal, title, status, .. } => {
+                format!("proposal {proposal}, {}: {title}", status.as_str())
             }
             Self::Output { output } => {
                 format!("output of Studio ({} messages)", output.messages.len())

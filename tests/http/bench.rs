@@ -127,7 +127,7 @@ impl Bench {
         let (attached, interaction, request, begins) =
             (Vec::new(), InteractionMode::Act, None, false);
         let chat = Chat { session: window(), epoch, text, attached, interaction, begins, request };
-        self.begin(|daemon| daemon.session(&window()).unwrap().chat(chat))
+        self.begin(|daemon| daemon.session(&window()).unwrap().chat(chat, false))
     }
 
     pub(super) fn sessions(&self) -> usize {

@@ -160,6 +160,78 @@ fn says(human: &Human, opened: &Json, text: &str) -> Answer {
 }
 
 #[test]
+fn request_of_a_person_asks_studio_for_what_is_mentioned_there() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let human = Human::of(&daemon, home.path());
+    let opened = human.call("GET", "/api/sessions", &Json::Null).ok()["sessions"][0].clone();
+    let text = "what are @selection, @script and @output?";
+    thread::scope(|scope| {
+        let request = scope.spawn(|| says(&human, &opened, text));
+        for (want, told) in [
+            ("selection", json!({ "ids": ["studio:2"], "count": 1 })),
+            ("active_script", json!({ "script": { "id": "studio:3", "is_dirty": false } })),
+            ("output", json!({ "output": { "messages": [] } })),
+        ] {
+            let question = asked(&mut plugin, want);
+            let mut told = told;
+            told["answer"] = json!(want);
+            answer(&mut plugin, &question, told);
+        }
+        request.join().unwrap().ok();
+    });
+    says(&human, &opened, "rename game.Workspace.Wall to Tower").ok();
+    let seq = proposal(&mut plugin);
+    let folder = home.path().display().to_string();
+    let log = home.run(&["log", "--home", &folder], "").stdout;
+    for attached in ["game.Workspace.Wall", "game.Workspace.Main", "output of Studio (0 messages)"]
+    {
+        assert!(log.contains(&format!("attached: {attached}")), "{attached}: {log}");
+    }
+    // A proposal is attached with its changes, whatever became of it.
+    let answered = says(&human, &opened, &format!("what is @proposal:{seq}?"));
+    answered.ok();
+    let log = home.run(&["log", "--home", &folder], "").stdout;
+    assert!(log.contains(&format!("attached: proposal {seq}, waiting: ")), "{log}");
+    // Studio answers that nothing is selected.
+    thread::scope(|scope| {
+        let request = scope.spawn(|| says(&human, &opened, "paint @selection"));
+        let question = asked(&mut plugin, "selection");
+        answer(&mut plugin, &question, json!({ "answer": "selection", "ids": [], "count": 0 }));
+        let refused = request.join().unwrap();
+        assert_eq!(message(&refused), (400, "@selection: nothing is selected in Studio"));
+    });
+}
+
+#[test]
+fn mentions_are_offered_by_what_was_typed() {
+    let (bench, opened) = Bench::open(Format::Rbxlx);
+    fs::write(bench.file.with_file_name("my lamps.md"), "blue\n").unwrap();
+    let session = opened["session"].as_str().unwrap();
+    let offered = |typed: &str| -> Vec<String> {
+        let path = format!("/api/sessions/{session}/mentions?typed={typed}");
+        let answer = bench.human.call("GET", &path, &Json::Null).ok();
+        let all = answer["mentions"].as_array().unwrap().iter();
+        all.map(|it| it["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(offered("prob"), ["@problems"]);
+    assert_eq!(offered("lamp"), ["@file:game.Workspace.Lamp", "@file:\"my lamps.md\""]);
+    assert_eq!(offered("folder:lamp"), ["@folder:game.Workspace.Lamp"]);
+    assert_eq!(offered("sel"), [""; 0], "a file has no selection");
+    says(&bench.human, &opened, "rename game.Workspace.Lamp to Lantern").ok();
+    let mut human = bench.human;
+    let seq = human.card();
+    let path = format!("/api/sessions/{session}/mentions?typed=");
+    for typed in ["proposal:", "prop", "rename"] {
+        let answer = human.call("GET", &format!("{path}{typed}"), &Json::Null).ok();
+        let mention = &answer["mentions"][0];
+        assert_eq!(mention["text"], format!("@proposal:{seq}"), "{typed}: {answer}");
+        assert!(mention["about"].as_str().unwrap().starts_with("waiting: "), "{mention}");
+    }
+}
+
+#[test]
 fn mentions_in_a_file_request_are_read_and_recorded() {
     let (bench, opened) = Bench::open(Format::Rbxlx);
     fs::write(bench.file.with_file_name("notes.md"), "blue\n").unwrap();

@@ -1,5 +1,7 @@
 //! The conversation view: requests, progress, and the display of hostile and long content.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use vector_tests::binary;
 use vector_tests::browser::key;
 use vector_tests::past;
@@ -169,9 +171,29 @@ fn script_can_be_attached_by_name() {
     browser.until_shown("#mentions", "@problems");
     browser.click("#mentions [data-text='@problems']");
     browser.until(&format!("{typed}.endsWith('KillBricks @problems ')"));
+    // A file and two images are attached: dropped, pasted, and one removed again.
+    let paste = "const [file] = arguments; const data = new DataTransfer();
+        data.items.add(new File([Uint8Array.from(atob(file.data), (c) => c.charCodeAt(0))], file.name, { type: file.type }));
+        const area = document.querySelector('#ask-text');
+        area.dispatchEvent(file.isDropped
+            ? new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true })
+            : new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));";
+    let notes = BASE64_STANDARD.encode("blue\n");
+    for (name, kind, is_dropped) in
+        [("a.md", "text/markdown", true), ("notes.md", "text/markdown", false)]
+    {
+        let file = json!({ "name": name, "type": kind, "data": notes, "isDropped": is_dropped });
+        browser.run(paste, &[file]);
+        browser.until_shown("#attached", name);
+    }
+    browser.click("#attached [aria-label='Remove a.md']");
+    assert_eq!(browser.text("#attached").trim(), "notes.md, 1 KB\n×");
+    browser.click("#ask-text");
     browser.press(&[key::CONTROL], &[key::ENTER]);
     browser.until_shown("#log .asked", "@problems");
+    browser.until("document.querySelector('#attached').hidden");
     let log = bench.home.run(&["log"], "").stdout;
+    assert!(log.contains("attached: notes.md (5 bytes)") && !log.contains("a.md ("), "{log}");
     assert!(
         log.contains("game.ServerScriptService.KillBricks") && log.contains("problems of"),
         "{log}"

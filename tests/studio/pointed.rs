@@ -73,7 +73,7 @@ fn selection_and_open_script_can_be_mentioned_in_text() {
     }
     select(studio, "{}");
     ask(studio, "what is @selection?");
-    until_shown(studio, "attached by the widget in Studio");
+    until_shown(studio, "nothing is selected in Studio");
 }
 
 /// Selects the first line of the script Main in the editor, and attaches it.

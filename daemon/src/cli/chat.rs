@@ -200,7 +200,7 @@ impl ChatTask<'_> {
             }
             _ => conversation::find_plan(ledger, &place, &goal, interaction)?,
         };
-        let attached = read_mentions(&goal, &scene, at.settings_folder())?;
+        let attached = read_mentions(&goal, &scene, at.settings_folder(), ledger)?;
         let user_request = UserRequest { goal, attached, interaction, follows };
         model_request::check_images(&driver, &user_request.attached).map_err(anyhow::Error::msg)?;
         model_request::check_first_message(&driver, &user_request).map_err(anyhow::Error::msg)?;

@@ -10,12 +10,13 @@ use scene_schemas::entry::AttachmentSnapshot;
 use vector_core::planning_scene::PlanningScene;
 use vector_engine::Target;
 use vector_files::place_file::{self, PlaceFile};
+use vector_ledger::Ledger;
 use vector_place::{Node, Scene};
 use vector_providers::http::CancelSwitch;
 use vector_rojo_project::{ProjectError, RojoProject};
 
 use super::terminal::{Terminal, print_status};
-use crate::tasks::mentions::{FileAccess, RequestPlace, gather_mentions};
+use crate::tasks::mentions::{FileAccess, RequestPlace, StudioAccess, gather_mentions};
 
 /// The maximum number of reported project faults.
 const MAX_FAULTS: usize = 10;
@@ -31,6 +32,7 @@ pub(super) fn read_mentions(
     text: &str,
     scene: &Scene,
     folder: Option<&Path>,
+    ledger: &Ledger,
 ) -> anyhow::Result<Vec<AttachmentSnapshot>> {
     let reach = FileAccess::Shell;
     let place = RequestPlace {
@@ -38,10 +40,12 @@ pub(super) fn read_mentions(
         folder,
         has_chips: false,
         has_output: false,
-        is_studio: false,
+        studio: StudioAccess::Closed,
+        ledger,
     };
     let mentions = gather_mentions(text, scene, place).map_err(anyhow::Error::msg)?;
-    mentions.read_pending(&CancelSwitch::new()).map_err(anyhow::Error::msg)
+    let read = mentions.read_pending(&CancelSwitch::new()).map_err(anyhow::Error::msg)?;
+    Ok(read.attached)
 }
 
 /// The place that a command works on.

@@ -13,6 +13,7 @@ mod editing;
 mod file_locks;
 mod handle;
 mod history;
+mod mentions;
 mod merges;
 mod missing_files;
 mod open_place;

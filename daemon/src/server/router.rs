@@ -73,7 +73,7 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::CompleteScript => handle(id, luau::complete),
         RouteId::ProposalPicture => handle(id, proposals::picture),
         RouteId::PlacePicture => handle(id, place::picture),
-        RouteId::FoundInstances => handle(id, place::find_instances),
+        RouteId::OfferedMentions => handle(id, place::offer_mentions),
         RouteId::Workflows => handle(id, place::workflows),
         RouteId::Workflow => handle(id, place::workflow),
         RouteId::CancelWorkflow => handle(id, place::cancel),

@@ -2,10 +2,12 @@
 //! their text at that time.
 //!
 //! The plugin sends the text of a script again before it sends a selection in it, so that the
-//! mirror is up to date. Nothing is asked of the plugin here: it reports nothing while it waits for
-//! the answer to the request.
+//! mirror is up to date. Nothing is asked of the plugin for its own requests: it reports nothing
+//! while it waits for the answer. The requests of others can ask it for the selection, the open
+//! script and the output.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -25,7 +27,9 @@ use super::{Reply, RequestSettings, WorkflowAction};
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::failure::failure;
 use crate::tasks::attached_file;
-use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
+use crate::tasks::mentions::{
+    FileAccess, ReadMentions, RequestMentions, RequestPlace, StudioAccess, gather_mentions,
+};
 
 /// The maximum number of attachments. Requests with more are refused.
 const MAX_ATTACHED: usize = 20;
@@ -44,6 +48,17 @@ const STACK: usize = 64 << 20;
 pub(crate) struct SessionRequest {
     pub(super) chat: Chat,
     pub(super) settings: RequestSettings,
+    /// Whether the plugin made it. It answers no question before it has the reply.
+    pub(super) is_from_plugin: bool,
+}
+
+/// What a place has to mention.
+#[derive(Debug)]
+pub(crate) struct Mentionable {
+    pub(crate) instances: Vec<FoundInstance>,
+    /// The folder whose files can be mentioned.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) is_in_studio: bool,
 }
 
 /// Requests whose mentions are being read, by their ids, with the replies to repeated requests.
@@ -63,7 +78,7 @@ impl SessionActor {
             waiting.push(reply);
             return;
         }
-        match self.find_mentions(&request.chat) {
+        match self.find_mentions(&request) {
             Err(failure) => drop(reply.send(Err(failure))),
             Ok(mentions) if mentions.is_ready() => {
                 let read = mentions.read_pending(&CancelSwitch::new());
@@ -91,13 +106,16 @@ impl SessionActor {
     /// Starts a request whose mentions were read, or refuses it.
     pub(super) fn handle_mentions(
         &mut self,
-        SessionRequest { chat, settings }: SessionRequest,
-        read: Result<Vec<AttachmentSnapshot>, String>,
+        SessionRequest { mut chat, settings, .. }: SessionRequest,
+        read: Result<ReadMentions, String>,
         reply: Reply<WorkflowStarted>,
     ) {
         let name = chat.request.clone();
         let started = match read {
-            Ok(mentioned) => self.begin_request(chat, mentioned, settings),
+            Ok(ReadMentions { attached, from_studio }) => {
+                chat.attached.extend(from_studio);
+                self.begin_request(chat, attached, settings)
+            }
             Err(why) => Err(not_attached(why)),
         };
         if let Some(name) = name {
@@ -115,17 +133,21 @@ impl SessionActor {
     }
 
     /// Finds the mentions of a request.
-    fn find_mentions(&mut self, chat: &Chat) -> Result<RequestMentions, Failure> {
-        let folder = self
-            .engine
-            .settings_folder()
-            .or_else(|| Some(self.engine.linked_project()?.project_folder().to_owned()));
+    fn find_mentions(&mut self, request: &SessionRequest) -> Result<RequestMentions, Failure> {
+        let SessionRequest { chat, is_from_plugin, .. } = request;
+        let folder = self.mention_folder();
+        let studio = match self.engine.studio() {
+            None => StudioAccess::Closed,
+            Some(_) if *is_from_plugin => StudioAccess::Busy,
+            Some(_) => StudioAccess::Open,
+        };
         let place = RequestPlace {
             file_access: FileAccess::Folder(folder.as_deref()),
             folder: folder.as_deref(),
             has_chips: chat.attached.iter().any(is_from_studio),
             has_output: chat.attached.iter().any(|it| matches!(it, Attachment::Output { .. })),
-            is_studio: self.engine.studio().is_some(),
+            studio,
+            ledger: &self.ledger,
         };
         // Mentions refer to the actual place, without proposals. The scene is built only if there
         // are any.
@@ -136,7 +158,23 @@ impl SessionActor {
         let gathered = gather_mentions(&chat.text, scene, place);
         // Missing parts of the mirror are not requested.
         let _ = scene.take_missing();
-        gathered.map_err(not_attached)
+        let mut gathered = gathered.map_err(not_attached)?;
+        gathered.ask_studio(|wanted| self.engine.ask_studio_for_person(wanted));
+        Ok(gathered)
+    }
+
+    /// Returns the folder whose files a request may mention.
+    fn mention_folder(&self) -> Option<PathBuf> {
+        let linked = || Some(self.engine.linked_project()?.project_folder().to_owned());
+        self.engine.settings_folder().or_else(linked)
+    }
+
+    /// Returns what the place has to mention for a text typed after `@`.
+    pub(super) fn find_mentionable(&mut self, typed: &str) -> Mentionable {
+        // Mentions refer to the actual place, without proposals.
+        let instances = search_instances(self.engine.mirror_scene(), typed);
+        let (folder, is_in_studio) = (self.mention_folder(), self.engine.studio().is_some());
+        Mentionable { instances, folder, is_in_studio }
     }
 
     /// Begins a task with a request, or continues the running one.
@@ -337,7 +375,7 @@ const OFFERED: usize = 12;
 
 /// Returns the instances whose names contain the typed text, scripts first, then by the length of
 /// the path. Text before a dot must be in the path too.
-pub(super) fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
+fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
     let typed = typed.to_lowercase();
     let name = typed.rsplit('.').next().unwrap_or_default();
     let fits = |node: Node| {

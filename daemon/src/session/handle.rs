@@ -15,8 +15,8 @@ use std::task::{Context, Poll};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, CommentReplies, DecisionRequest,
-    DecisionResponse, Failure, FailureKind, FoundInstance, PermissionDecision, RevokeRule,
-    SceneReceipt, SceneUpdate, WorkflowStarted,
+    DecisionResponse, Failure, FailureKind, PermissionDecision, RevokeRule, SceneReceipt,
+    SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -25,7 +25,7 @@ use vector_core::prompt::ToolCall;
 use vector_engine::render_input::PictureSubject;
 use vector_render::ViewDirection;
 
-use super::attachments::SessionRequest;
+use super::attachments::{Mentionable, SessionRequest};
 use super::{ActiveSettings, CallRequest, SessionActor, SessionMessage};
 use crate::failure::failure;
 
@@ -155,14 +155,17 @@ impl SessionHandle {
     }
 
     /// Starts a task with the user's request, or continues one.
-    pub fn chat(&self, chat: Chat) -> Answer<WorkflowStarted> {
-        let request = SessionRequest { chat, settings: self.active_settings.for_request() };
+    ///
+    /// `is_from_plugin`: the plugin made the request, so it answers no question before its reply.
+    pub fn chat(&self, chat: Chat, is_from_plugin: bool) -> Answer<WorkflowStarted> {
+        let settings = self.active_settings.for_request();
+        let request = SessionRequest { chat, settings, is_from_plugin };
         self.request(|reply| SessionMessage::Chat(Box::new(request), reply))
     }
 
-    /// Finds instances by a part of their names.
-    pub fn find_instances(&self, typed: String) -> Answer<Vec<FoundInstance>> {
-        self.request(move |reply| SessionMessage::Find(typed, reply))
+    /// Returns what the place has to mention for a text typed after `@`.
+    pub(crate) fn find_mentionable(&self, typed: String) -> Answer<Mentionable> {
+        self.request(move |reply| SessionMessage::Mentionable(typed, reply))
     }
 
     /// Decides a proposal.

@@ -26,10 +26,10 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, FoundInstance, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId,
-    SessionNeed, ThinkingPhase, WorkflowStarted,
+    FailureKind, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
+    ThinkingPhase, WorkflowStarted,
 };
-use scene_schemas::entry::{AttachmentSnapshot, Entry, Record, Seq, StudioPlace};
+use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use tokio::sync::oneshot;
 use vector_core::planning_scene::PlanningScene;
@@ -45,7 +45,7 @@ use vector_providers::model_selector::ModelSelector;
 pub(crate) use self::active_settings::{ActiveSettings, RequestSettings};
 use self::agent::AgentConnection;
 pub(crate) use self::agent::{CallRequest, call_name, call_not_found, workflow_call_view};
-use self::attachments::{SessionRequest, search_instances};
+use self::attachments::{Mentionable, SessionRequest};
 pub use self::handle::{Answer, PictureOptions, SessionHandle, WorkflowAction};
 pub(crate) use self::handle::{Reply, SharedActor};
 use self::model_calls::ActiveRequest;
@@ -61,6 +61,7 @@ use vector_rojo_project::{FileChanges, RojoProject};
 
 use crate::event_hub::{EventHub, MirrorSize, SessionSlot, VisibleChange};
 use crate::failure::failure;
+use crate::tasks::mentions::ReadMentions;
 
 /// A message to a session.
 pub(crate) enum SessionMessage {
@@ -79,13 +80,9 @@ pub(crate) enum SessionMessage {
     /// A request of the user.
     Chat(Box<SessionRequest>, Reply<WorkflowStarted>),
     /// The mentions of a request were read, or cannot be read.
-    MentionsRead(
-        Box<SessionRequest>,
-        Result<Vec<AttachmentSnapshot>, String>,
-        Reply<WorkflowStarted>,
-    ),
-    /// Search for instances by a part of their names.
-    Find(String, Reply<Vec<FoundInstance>>),
+    MentionsRead(Box<SessionRequest>, Result<ReadMentions, String>, Reply<WorkflowStarted>),
+    /// Query for what can be mentioned, by the text typed after `@`.
+    Mentionable(String, Reply<Mentionable>),
     /// An agent's call of a tool.
     Call(Box<CallRequest>),
     /// Query for the outcome of a call.
@@ -357,9 +354,8 @@ impl SessionActor {
             SessionMessage::MentionsRead(request, read, reply) => {
                 self.handle_mentions(*request, read, reply);
             }
-            SessionMessage::Find(typed, reply) => {
-                // Mentions refer to the actual place, without proposals.
-                let _ = reply.send(Ok(search_instances(self.engine.mirror_scene(), &typed)));
+            SessionMessage::Mentionable(typed, reply) => {
+                let _ = reply.send(Ok(self.find_mentionable(&typed)));
                 return;
             }
             SessionMessage::StartRevert(goal, call, reply) => {

@@ -8,12 +8,17 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use scene_schemas::InstancePath;
-use scene_schemas::entry::AttachmentSnapshot;
+use scene_schemas::api::{Attachment, PluginAnswer, PluginQuery};
+use scene_schemas::entry::{AttachmentSnapshot, Seq};
 use vector_core::mention::{MentionKind, find_mentions};
-use vector_engine::settings;
+use vector_core::proposal::preview_text;
+use vector_engine::{settings, workflow_state};
 use vector_files::disk::canonical_path;
+use vector_ledger::Ledger;
 use vector_luau::SourceFinding;
 use vector_place::Scene;
 use vector_providers::http::CancelSwitch;
@@ -27,7 +32,14 @@ const MAX_NAMES: usize = 500;
 /// Findings attached per request.
 const MAX_FINDINGS: usize = 100;
 
+/// Mentions per request, and instances of `@selection`.
 const MAX_MENTIONS: usize = 20;
+
+/// Messages of `@output`, the newest ones.
+const MAX_OUTPUT_MESSAGES: u32 = 200;
+
+/// How long Studio may take to answer a question.
+const STUDIO_WAIT: Duration = Duration::from_secs(5);
 
 /// The files that a request may read.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +60,27 @@ pub struct RequestPlace<'a> {
     pub has_chips: bool,
     /// Whether the output of Studio came with the request.
     pub has_output: bool,
-    pub is_studio: bool,
+    pub studio: StudioAccess,
+    /// The ledger with the proposals that can be mentioned.
+    pub ledger: &'a Ledger,
+}
+
+/// Whether a request can ask Studio for what is selected or open there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StudioAccess {
+    /// The place is not open in Studio.
+    Closed,
+    /// The plugin waits for the reply to this request.
+    Busy,
+    Open,
+}
+
+/// What the mentions of a request attach.
+#[derive(Debug, Default)]
+pub struct ReadMentions {
+    pub attached: Vec<AttachmentSnapshot>,
+    /// What Studio answered. It refers to instances of the place by their ids.
+    pub from_studio: Vec<Attachment>,
 }
 
 /// The mentions of a request, before the slow ones were read.
@@ -59,7 +91,41 @@ pub struct RequestMentions(Vec<PendingMention>);
 enum PendingMention {
     Ready(AttachmentSnapshot),
     Page(String),
-    Problems { scripts: Vec<CheckedScript>, folder: Option<PathBuf> },
+    Problems {
+        scripts: Vec<CheckedScript>,
+        folder: Option<PathBuf>,
+    },
+    /// What Studio has to be asked for, and the receiver of its answer once it was asked.
+    Studio {
+        wanted: StudioMention,
+        answers: Option<Receiver<PluginAnswer>>,
+    },
+}
+
+/// What is mentioned in Studio.
+#[derive(Debug, Clone, Copy)]
+enum StudioMention {
+    Selection,
+    Script,
+    Output,
+}
+
+impl StudioMention {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Selection => "@selection",
+            Self::Script => "@script",
+            Self::Output => "@output",
+        }
+    }
+
+    fn to_query(self) -> PluginQuery {
+        match self {
+            Self::Selection => PluginQuery::Selection {},
+            Self::Script => PluginQuery::ActiveScript {},
+            Self::Output => PluginQuery::Output { max: MAX_OUTPUT_MESSAGES },
+        }
+    }
 }
 
 /// Finds the mentions of a request, in order, and reads the fast ones.
@@ -87,20 +153,73 @@ impl RequestMentions {
         self.0.iter().all(|it| matches!(it, PendingMention::Ready(_)))
     }
 
-    /// Reads the remaining mentions: pages and problems of scripts.
+    /// Asks Studio for what is mentioned there. `ask` sends a question.
+    pub fn ask_studio(
+        &mut self,
+        mut ask: impl FnMut(PluginQuery) -> Option<Receiver<PluginAnswer>>,
+    ) {
+        for mention in &mut self.0 {
+            if let PendingMention::Studio { wanted, answers } = mention {
+                *answers = ask(wanted.to_query());
+            }
+        }
+    }
+
+    /// Reads the remaining mentions: pages, problems of scripts, and what Studio answers.
     ///
     /// # Errors
     /// A sentence that says what cannot be attached, and why.
-    pub fn read_pending(self, cancel: &CancelSwitch) -> Result<Vec<AttachmentSnapshot>, String> {
-        let read = |wanted| match wanted {
-            PendingMention::Ready(attached) => Ok(attached),
-            PendingMention::Page(address) => web::read_page(&address, cancel)
-                .map(|text| AttachmentSnapshot::Page { address, text }),
-            PendingMention::Problems { scripts, folder } => {
-                attach_problems(&scripts, folder.as_deref())
+    pub fn read_pending(self, cancel: &CancelSwitch) -> Result<ReadMentions, String> {
+        let mut read = ReadMentions::default();
+        for mention in self.0 {
+            match mention {
+                PendingMention::Ready(attached) => read.attached.push(attached),
+                PendingMention::Page(address) => {
+                    let text = web::read_page(&address, cancel)?;
+                    read.attached.push(AttachmentSnapshot::Page { address, text });
+                }
+                PendingMention::Problems { scripts, folder } => {
+                    read.attached.push(attach_problems(&scripts, folder.as_deref())?);
+                }
+                PendingMention::Studio { wanted, answers } => {
+                    let answer = answers.map(|answers| answers.recv_timeout(STUDIO_WAIT));
+                    let Some(Ok(answer)) = answer else {
+                        return Err(format!(
+                            "{} is not known: Studio has not answered within {} seconds",
+                            wanted.as_str(),
+                            STUDIO_WAIT.as_secs()
+                        ));
+                    };
+                    read.from_studio.extend(attach_answer(wanted, answer)?);
+                }
             }
-        };
-        self.0.into_iter().map(read).collect()
+        }
+        Ok(read)
+    }
+}
+
+/// Attaches what Studio answered.
+fn attach_answer(wanted: StudioMention, answer: PluginAnswer) -> Result<Vec<Attachment>, String> {
+    match answer {
+        PluginAnswer::Selection { ids, count } => {
+            if count as usize > MAX_MENTIONS {
+                return Err(format!(
+                    "{count} instances are selected in Studio, and at most {MAX_MENTIONS} can be \
+                     attached: select their model or folder instead"
+                ));
+            } else if ids.is_empty() {
+                return Err("@selection: nothing is selected in Studio".to_owned());
+            }
+            Ok(ids.into_iter().map(|id| Attachment::Instance { id }).collect())
+        }
+        PluginAnswer::ActiveScript { script: Some(script) } => {
+            Ok(vec![Attachment::Instance { id: script.id }])
+        }
+        PluginAnswer::ActiveScript { script: None } => {
+            Err("@script: no script is open in Studio".to_owned())
+        }
+        PluginAnswer::Output { output } => Ok(vec![Attachment::Output { output }]),
+        _ => Err(format!("{} is not known: Studio could not tell it", wanted.as_str())),
     }
 }
 
@@ -127,38 +246,56 @@ fn resolve_mention(
             let folder = place.folder.map(Path::to_owned);
             return Ok(Some(PendingMention::Problems { scripts, folder }));
         }
-        MentionKind::Output if place.has_output => return Ok(None),
-        MentionKind::Output => return Err(missing_output_error(place.is_studio)),
+        MentionKind::Proposal(proposal) => attach_proposal(proposal, place.ledger)?,
         // The attachments came with the request.
+        MentionKind::Output if place.has_output => return Ok(None),
         MentionKind::Selection | MentionKind::Script if place.has_chips => return Ok(None),
-        MentionKind::Selection | MentionKind::Script => {
-            return Err(missing_selection_error(place.is_studio));
+        MentionKind::Output => return in_studio(StudioMention::Output, place.studio).map(Some),
+        MentionKind::Selection => {
+            return in_studio(StudioMention::Selection, place.studio).map(Some);
         }
+        MentionKind::Script => return in_studio(StudioMention::Script, place.studio).map(Some),
     };
     Ok(Some(PendingMention::Ready(attached)))
 }
 
-/// Explains why `@selection` and `@script` have nothing to attach.
-fn missing_selection_error(is_studio: bool) -> String {
-    let why = if is_studio {
-        "@selection and @script are attached by the widget in Studio, and nothing is selected or open there, or \
-         this was asked elsewhere"
-    } else {
-        "@selection and @script point at what is open in Studio, and this is a file"
-    };
-    format!("{why}; name an instance as @file:game.ServerScriptService.Main.")
+/// Returns a mention of what Studio has to be asked for.
+fn in_studio(wanted: StudioMention, studio: StudioAccess) -> Result<PendingMention, String> {
+    match studio {
+        StudioAccess::Open => Ok(PendingMention::Studio { wanted, answers: None }),
+        StudioAccess::Busy => Err(format!(
+            "{} has nothing to attach: nothing is selected in Studio, or no script is open there",
+            wanted.as_str()
+        )),
+        StudioAccess::Closed => Err(match wanted {
+            StudioMention::Selection | StudioMention::Script => {
+                "@selection and @script point at what is open in Studio, and this is a file; name \
+                 an instance as @file:game.ServerScriptService.Main."
+            }
+            StudioMention::Output => {
+                "@output is the output of Studio, and this is a file. `vector play` shows the \
+                 output of its game."
+            }
+        }
+        .to_owned()),
+    }
 }
 
-/// Explains why `@output` has nothing to attach.
-fn missing_output_error(is_studio: bool) -> String {
-    if is_studio {
-        "@output is attached by the widget in Studio; elsewhere, ask for the errors in the output: \
-         the model can read it with get_console_output."
-    } else {
-        "@output is the output of Studio, and this is a file. `vector play` shows the output of its \
-         game."
-    }
-    .to_owned()
+/// Attaches the changes of a proposal, whatever became of it.
+fn attach_proposal(proposal: Seq, ledger: &Ledger) -> Result<AttachmentSnapshot, String> {
+    let failed =
+        |error: &dyn std::fmt::Display| format!("@proposal:{proposal} cannot be read: {error}.");
+    let none = || format!("@proposal:{proposal}: there is no proposal with this number.");
+    let record = ledger.record_at(proposal).map_err(|error| failed(&error))?.ok_or_else(none)?;
+    let state =
+        workflow_state::read_workflow(ledger, record.workflow).map_err(|error| failed(&error))?;
+    let (_, pending) = state.find_proposal(proposal).ok_or_else(none)?;
+    Ok(AttachmentSnapshot::Proposal {
+        proposal,
+        title: pending.proposal.title.clone(),
+        status: pending.status.to_proposal_status(),
+        text: preview_text(&pending.proposal.preview),
+    })
 }
 
 fn attach_instance(path: &str, scene: &Scene) -> Result<AttachmentSnapshot, String> {
@@ -272,28 +409,41 @@ fn attach_problems(
 
 #[cfg(test)]
 mod tests {
+    use scene_schemas::InstanceId;
     use vector_place::FileFormat;
 
     use super::*;
 
-    const SHELL: RequestPlace<'_> = RequestPlace {
-        file_access: FileAccess::Shell,
-        folder: None,
-        has_chips: false,
-        has_output: false,
-        is_studio: false,
-    };
+    /// A request in a user's shell, about a file.
+    fn in_shell(ledger: &Ledger) -> RequestPlace<'_> {
+        RequestPlace {
+            file_access: FileAccess::Shell,
+            folder: None,
+            has_chips: false,
+            has_output: false,
+            studio: StudioAccess::Closed,
+            ledger,
+        }
+    }
+
+    fn empty_ledger() -> (tempfile::TempDir, Ledger) {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        (home, ledger)
+    }
 
     fn attached(
         text: &str,
         scene: &Scene,
         place: RequestPlace<'_>,
     ) -> Result<Vec<AttachmentSnapshot>, String> {
-        gather_mentions(text, scene, place)?.read_pending(&CancelSwitch::new())
+        Ok(gather_mentions(text, scene, place)?.read_pending(&CancelSwitch::new())?.attached)
     }
 
     #[test]
     fn problems_mention_lists_check_findings_errors_first() {
+        let (_home, ledger) = empty_ledger();
+        let shell = in_shell(&ledger);
         let mut scene = Scene::empty(FileFormat::Binary);
         for (name, text) in
             [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")]
@@ -301,7 +451,7 @@ mod tests {
             let script = scene.create(scene.root(), "Script", name);
             scene.set_source(script, text.to_owned());
         }
-        let all = attached("mend @problems", &scene, SHELL).unwrap();
+        let all = attached("mend @problems", &scene, shell).unwrap();
         let AttachmentSnapshot::Problems { scripts: 3, findings, more: 0 } = &all[0] else {
             panic!("{all:?}");
         };
@@ -313,6 +463,8 @@ mod tests {
 
     #[test]
     fn files_and_folders_are_attached_and_missing_ones_reported() {
+        let (_home, ledger) = empty_ledger();
+        let shell = in_shell(&ledger);
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().display().to_string();
         fs::write(folder.path().join("a.luau"), "return 1\n").unwrap();
@@ -321,7 +473,7 @@ mod tests {
         fs::write(folder.path().join("src/dot.gif"), b"GIF89a\x01\0\x01\0\0\0\0").unwrap();
         let text =
             format!("look at @file:{place}/a.luau, @folder:{place} and @file:{place}/src/dot.gif");
-        let all = attached(&text, &scene, SHELL).unwrap();
+        let all = attached(&text, &scene, shell).unwrap();
         assert!(matches!(&all[0], AttachmentSnapshot::File { text, .. } if text == "return 1\n"));
         assert!(
             matches!(&all[1], AttachmentSnapshot::Folder { names, more: 0, .. } if names == &["a.luau", "src/"])
@@ -334,13 +486,15 @@ mod tests {
             ("@selection".to_owned(), "open in Studio"),
             ("@https://127.0.0.1/x".to_owned(), "127.0.0.1"),
         ] {
-            let error = attached(&words, &scene, SHELL).unwrap_err();
+            let error = attached(&words, &scene, shell).unwrap_err();
             assert!(error.contains(said), "{error}");
         }
     }
 
     #[test]
     fn session_reads_only_visible_files_in_its_folder() {
+        let (_home, ledger) = empty_ledger();
+        let shell = in_shell(&ledger);
         let around = tempfile::tempdir().unwrap();
         let folder = around.path().join("game");
         fs::create_dir_all(folder.join("src")).unwrap();
@@ -354,7 +508,7 @@ mod tests {
             fs::write(around.path().join(name), text).unwrap();
         }
         let scene = Scene::empty_studio_place();
-        let place = RequestPlace { file_access: FileAccess::Folder(Some(&folder)), ..SHELL };
+        let place = RequestPlace { file_access: FileAccess::Folder(Some(&folder)), ..shell };
         let read = |words: &str| attached(words, &scene, place);
         let whole = folder.join("src/Main.luau").display().to_string();
         for words in
@@ -395,18 +549,60 @@ mod tests {
             assert!(error.contains("is not in the folder of this place"), "{words}: {error}");
         }
         assert!(read("@file:src/None.luau").unwrap_err().contains("no such file"));
-        let none = RequestPlace { file_access: FileAccess::Folder(None), ..SHELL };
+        let none = RequestPlace { file_access: FileAccess::Folder(None), ..shell };
         let error = attached("@file:src/Main.luau", &scene, none).unwrap_err();
         assert!(error.contains("not synced with a Rojo project"), "{error}");
     }
 
     #[test]
     fn mentions_covered_by_request_chips_are_not_attached_again() {
+        let (_home, ledger) = empty_ledger();
+        let shell = in_shell(&ledger);
         let scene = Scene::empty_studio_place();
-        let studio = RequestPlace { is_studio: true, ..SHELL };
-        let error = attached("fix @script", &scene, studio).unwrap_err();
-        assert!(error.contains("by the widget in Studio"), "{error}");
-        let chips = RequestPlace { has_chips: true, ..studio };
+        let busy = RequestPlace { studio: StudioAccess::Busy, ..shell };
+        let error = attached("fix @script", &scene, busy).unwrap_err();
+        assert!(error.contains("no script is open there"), "{error}");
+        let chips = RequestPlace { has_chips: true, ..busy };
         assert_eq!(attached("fix @script and @selection", &scene, chips).unwrap(), []);
+    }
+
+    #[test]
+    fn studio_is_asked_for_what_is_mentioned_there() {
+        let (_home, ledger) = empty_ledger();
+        let scene = Scene::empty_studio_place();
+        let open = RequestPlace { studio: StudioAccess::Open, ..in_shell(&ledger) };
+        let read = |text: &str, answer: Option<PluginAnswer>| {
+            let mut mentions = gather_mentions(text, &scene, open)?;
+            assert!(!mentions.is_ready());
+            mentions.ask_studio(|_| {
+                let (sender, answers) = std::sync::mpsc::channel();
+                answer.clone().map(|answer| sender.send(answer));
+                Some(answers)
+            });
+            mentions.read_pending(&CancelSwitch::new()).map(|read| read.from_studio)
+        };
+        let selected = |count: u32| {
+            let ids = (0..count.min(100)).map(|id| InstanceId(format!("studio:{id}"))).collect();
+            Some(PluginAnswer::Selection { ids, count })
+        };
+        assert_eq!(read("paint @selection", selected(2)).unwrap().len(), 2);
+        for (text, answer, said) in [
+            ("@selection", selected(0), "nothing is selected"),
+            ("@selection", selected(300), "300 instances are selected"),
+            ("@script", Some(PluginAnswer::ActiveScript { script: None }), "no script is open"),
+            ("@output", Some(PluginAnswer::Revealed {}), "Studio could not tell it"),
+            ("@output", None, "Studio has not answered"),
+        ] {
+            let error = read(text, answer).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn missing_proposals_are_reported() {
+        let (_home, ledger) = empty_ledger();
+        let scene = Scene::empty_studio_place();
+        let error = attached("as in @proposal:7", &scene, in_shell(&ledger)).unwrap_err();
+        assert_eq!(error, "@proposal:7: there is no proposal with this number.");
     }
 }

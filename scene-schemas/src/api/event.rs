@@ -332,3 +332,18 @@ pub enum ProposalStatus {
     /// The proposal was applied, and a person undid it in Studio.
     Undone,
 }
+
+impl ProposalStatus {
+    /// Returns the name, for display.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved => "approved",
+            Self::Applied => "applied",
+            Self::Rejected => "rejected",
+            Self::Withdrawn => "withdrawn",
+            Self::Failed => "failed",
+            Self::Undone => "undone",
+        }
+    }
+}

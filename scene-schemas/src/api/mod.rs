@@ -59,9 +59,9 @@ pub use scene::{
     SceneReceipt, SceneUpdate, ScriptText,
 };
 pub use session::{
-    FoundInstance, FoundInstances, Hello, OpenPlace, OpenPlaceRequest, OpenedSession, PairRequest,
-    PairResponse, PluginEvent, PluginLog, PollRequest, PollResponse, SessionId, SessionNeed,
-    SessionView, Sessions, Welcome,
+    FoundInstance, Hello, OfferedMention, OfferedMentions, OpenPlace, OpenPlaceRequest,
+    OpenedSession, PairRequest, PairResponse, PluginEvent, PluginLog, PollRequest, PollResponse,
+    SessionId, SessionNeed, SessionView, Sessions, Welcome,
 };
 pub use work::{
     Action, ActionResult, Apply, ApplyAck, ApplyOutcome, ApplyReceipt, MoreTargets, Work,

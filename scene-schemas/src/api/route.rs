@@ -9,8 +9,8 @@ use super::{
     CallView, CancelCall, Chat, CheckScript, Checkpoints, CommentReplies, CompleteScript,
     Completions, ConversationView, DecideConflicts, DecisionRequest, DecisionResponse, Deploy,
     DeployPlan, DeployStarted, DeployState, EmptyBody, EnterPage, EnteredPage, Failure, Figures,
-    FinishMerge, FinishedMerge, FoundInstances, Health, Hello, History, HistoryRecord, KeyHandover,
-    MadeToken, MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OpenPlaceRequest,
+    FinishMerge, FinishedMerge, Health, Hello, History, HistoryRecord, KeyHandover, MadeToken,
+    MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions, OpenPlaceRequest,
     OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode, PermissionDecision,
     PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals, ProposedScript,
     ProviderKeys, RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime,
@@ -342,13 +342,13 @@ routes! {
             &["view", "path"],
         ),
     ),
-    FoundInstances = with_texts(
-        get_route::<FoundInstances>(
-            "/api/sessions/{id}/instances",
+    OfferedMentions = with_texts(
+        get_route::<OfferedMentions>(
+            "/api/sessions/{id}/mentions",
             Token::Human,
-            "Instances of an open place whose names contain `name`. Text before a dot must be in the path.",
+            "What can be mentioned in a request, by the text `typed` after @: words, instances, files and proposals.",
         ),
-        &["name"],
+        &["typed"],
     ),
     Workflows = get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
     Workflow = get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),

@@ -211,12 +211,25 @@ pub struct FoundInstance {
     pub class: String,
 }
 
-/// The result of a search for instances.
+/// A mention that a person may add to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FoundInstances {
-    /// The first instances found: scripts first, then those with the shortest paths.
-    pub instances: Vec<FoundInstance>,
+pub struct OfferedMention {
+    /// The mention as it is written, such as `@file:src/Main.luau`.
+    pub text: String,
+    /// What it attaches, in a few words: a class, or the title of a proposal.
+    pub about: String,
+    /// The instance, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<FoundInstance>,
+}
+
+/// The mentions that fit what was typed after `@`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfferedMentions {
+    /// The mentions, the most likely first.
+    pub mentions: Vec<OfferedMention>,
 }
 
 /// The open places.

@@ -1,10 +1,13 @@
 //! Parser for mentions in a user's prompt: `@selection`, `@script`, `@problems`, `@output`,
-//! `@file:PATH`, `@folder:PATH`, `@url:ADDRESS`, and a bare address as `@https://...`.
+//! `@file:PATH`, `@folder:PATH`, `@proposal:NUMBER`, `@url:ADDRESS`, and a bare address as
+//! `@https://...`.
 //!
 //! It only locates mentions and does not resolve them. An `@` in code, in an e-mail address, after
 //! a backslash or before any other word (`@native`) is plain text.
 
 use std::ops::Range;
+
+use scene_schemas::entry::Seq;
 
 /// A mention and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum MentionKind {
     File(String),
     /// A folder, or an instance and its descendants, by its path as typed.
     Folder(String),
+    /// A proposal, by its number.
+    Proposal(Seq),
     /// A web page, by its address as typed.
     Url(String),
 }
@@ -82,6 +87,13 @@ fn parse_mention(text: &str) -> Option<(MentionKind, usize)> {
         "script" => MentionKind::Script,
         "problems" => MentionKind::Problems,
         "output" => MentionKind::Output,
+        "proposal" => {
+            let digits = rest.strip_prefix(':')?;
+            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+            let number = digits[..end].parse().ok().filter(|_| is_word_end(&digits[end..]))?;
+            let length = word.len() + 1 + end;
+            return Some((MentionKind::Proposal(Seq(number)), length));
+        }
         kind @ ("file" | "folder" | "url") => {
             let rest = rest.strip_prefix(':')?;
             let (value, length) = parse_value(rest, kind == "url")?;
@@ -309,6 +321,13 @@ mod tests {
         );
         check("<@url:a.b>", &[("@url:a.b", url("a.b"))]);
         check(
+            "like @proposal:12, or @Proposal:3.",
+            &[
+                ("@proposal:12", MentionKind::Proposal(Seq(12))),
+                ("@Proposal:3", MentionKind::Proposal(Seq(3))),
+            ],
+        );
+        check(
             "“@selection” 和 @file:ä/ö.luau",
             &[("@selection", MentionKind::Selection), ("@file:ä/ö.luau", file("ä/ö.luau"))],
         );
@@ -339,6 +358,11 @@ mod tests {
             "@file:\"\"",
             "@file:\"open",
             "@file:...",
+            "@proposal",
+            "@proposal:",
+            "@proposal:x",
+            "@proposal:12a",
+            "@proposal:99999999999999999999",
             "@url:",
             "@https://",
             "@http:/x",

@@ -139,6 +139,9 @@ pub fn attachment_text(attached: &[AttachmentSnapshot]) -> Option<String> {
             | AttachmentSnapshot::Problems { findings: lines, .. } => {
                 text.push_str(&fence_text(&lines.join("\n"), ""));
             }
+            AttachmentSnapshot::Proposal { text: changes, .. } => {
+                text.push_str(&fence_text(changes, "diff"));
+            }
             AttachmentSnapshot::Output { output } => {
                 text.push_str(&fence_text(&output_lines(output).join("\n"), ""));
             }

@@ -92,6 +92,7 @@ fn attached_node(scene: &Scene, attached: &AttachmentSnapshot) -> Option<Node> {
         | AttachmentSnapshot::Folder { .. }
         | AttachmentSnapshot::Output { .. }
         | AttachmentSnapshot::Page { .. }
+        | AttachmentSnapshot::Proposal { .. }
         | AttachmentSnapshot::Problems { .. } => None,
     }
 }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use std::sync::mpsc::Receiver;
+
 use scene_schemas::Refusal;
 use scene_schemas::api::{ActionResult, ApplyOutcome, PluginAnswer, PluginQuery, ScenePart, Work};
 use scene_schemas::command::AssetContents;
@@ -29,6 +31,9 @@ impl Engine {
     pub fn reset_mirror(&mut self) {
         self.requeue_overlay();
         self.forget_questions();
+        if let Some(studio) = self.studio_mut() {
+            studio.reset_questions();
+        }
         self.executor.begin_epoch();
         self.planner.invalidate_ids(self.executor.last_seq());
         self.planner.scene = Scene::empty_studio_place().into();
@@ -38,7 +43,12 @@ impl Engine {
         self.read_memory();
     }
 
-    /// Drops all questions to Studio: they are no longer needed, or will be asked again.
+    /// Asks Studio something for a person's request. None if the place is not open in Studio.
+    pub fn ask_studio_for_person(&mut self, wanted: PluginQuery) -> Option<Receiver<PluginAnswer>> {
+        Some(self.studio_mut()?.request_for_person(wanted))
+    }
+
+    /// Drops all questions of plans to Studio: they are no longer needed, or will be asked again.
     pub fn forget_questions(&mut self) {
         self.planner.questions.own_question = None;
         self.planner.questions.call = None;
@@ -576,6 +586,9 @@ impl Engine {
         let played = self.studio_mut().and_then(|studio| studio.take_playtest(number));
         if let Some(call) = played {
             return self.record_playtest(call, answer);
+        }
+        if self.studio_mut().is_some_and(|studio| studio.answer_request(number, answer)) {
+            return Ok(());
         }
         let asker = self.asking_workflow();
         let wanted = self.studio_mut().and_then(|studio| studio.take_answer(number));

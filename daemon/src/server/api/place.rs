@@ -7,11 +7,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
 use scene_schemas::api::{
-    Chat, Checkpoint, Checkpoints, ConversationView, Failure, FoundInstances, MakeCheckpoint,
+    Chat, Checkpoint, Checkpoints, ConversationView, Failure, MakeCheckpoint, OfferedMentions,
     OpenPlaceRequest, OpenedSession, PermissionDecision, RevokeRule, Sessions, WorkflowStarted,
     WorkflowView, Workflows,
 };
 
+use super::super::auth::Caller;
 use super::super::extract::{
     CheckedRequest, EntryId, FromParameters, JsonBody, NoContent, Parameters, PathSession, Query,
 };
@@ -41,7 +42,8 @@ pub(in super::super) async fn chat(
 ) -> ApiResult<WorkflowStarted> {
     caller.check_session(&chat.session)?;
     let session = current_session(&daemon, &event_hub, &chat.session, chat.epoch)?;
-    Ok(Json(session.chat(chat).await?))
+    let is_from_plugin = matches!(caller, Caller::Plugin(_));
+    Ok(Json(session.chat(chat, is_from_plugin).await?))
 }
 
 pub(in super::super) async fn picture(
@@ -53,24 +55,23 @@ pub(in super::super) async fn picture(
     Ok(png_response(daemon.render_picture(target, query.options).await?))
 }
 
-/// A search for instances.
-pub(in super::super) struct InstanceQuery {
-    name: String,
+/// A search for what can be mentioned.
+pub(in super::super) struct MentionQuery {
+    typed: String,
 }
 
-impl FromParameters for InstanceQuery {
+impl FromParameters for MentionQuery {
     fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
-        Ok(Self { name: parameters.text("name")?.unwrap_or_default() })
+        Ok(Self { typed: parameters.text("typed")?.unwrap_or_default() })
     }
 }
 
-pub(in super::super) async fn find_instances(
+pub(in super::super) async fn offer_mentions(
     State(daemon): State<DaemonHandle>,
     PathSession(session): PathSession,
-    Query(query): Query<InstanceQuery>,
-) -> ApiResult<FoundInstances> {
-    let instances = daemon.session(&session)?.find_instances(query.name).await?;
-    Ok(Json(FoundInstances { instances }))
+    Query(query): Query<MentionQuery>,
+) -> ApiResult<OfferedMentions> {
+    Ok(Json(daemon.offer_mentions(&session, query.typed).await?))
 }
 
 pub(in super::super) async fn workflows(

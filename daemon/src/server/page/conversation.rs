@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    ContextUsage, ConversationHeader, ConversationView, FoundInstance, SessionId, SessionView,
-    Sessions, Settings, ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
+    ContextUsage, ConversationHeader, ConversationView, OfferedMention, OfferedMentions, SessionId,
+    SessionView, Sessions, Settings, ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
 };
 use vector_core::prompt::REST;
 
@@ -256,16 +256,15 @@ fn usage_line(head: &ConversationHeader) -> Markup {
     }
 }
 
-/// Renders the suggestions for `@`. Files, folders and web addresses can only be typed.
-pub(super) fn mention_list(found: &[FoundInstance], typed: &str) -> Markup {
-    let is_begun = |name: &str| name.starts_with(&typed.to_lowercase());
+/// Renders the suggestions for `@`.
+pub(super) fn mention_list(found: &OfferedMentions) -> Markup {
+    let shown = |it: &OfferedMention| match &it.instance {
+        Some(instance) => instance.target.path.to_string(),
+        None => it.text.clone(),
+    };
     html! {
-        @if is_begun("problems") {
-            button type="button" data-act="mention" data-text="@problems" { b { "@problems" } span.dim { "the problems in the scripts" } }
-        }
-        @for it in found {
-            @let path = it.target.path.to_string();
-            button type="button" data-act="mention" data-text={ "@file:" (path) } { b { (safe_text(&path)) } span.dim { (safe_text(&it.class)) } }
+        @for it in &found.mentions {
+            button type="button" data-act="mention" data-text=(it.text) { b { (safe_text(&shown(it))) } span.dim { (safe_text(&it.about)) } }
         }
     }
 }
@@ -278,7 +277,9 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
             div.mentions #mentions role="group" aria-label="Attach" hidden {}
             textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
                 placeholder="Request a change, or ask about the place" {}
-            p.hush #ask-hint { "Enter sends, Shift+Enter starts a new line. @ attaches a script, an instance or problems." }
+            ul.attached #attached aria-label="Attached files" hidden {}
+            p.hush #ask-hint { "Enter sends, Shift+Enter starts a new line. @ mentions an instance, a file, a proposal or what is selected. Images can be pasted or dropped." }
+            input #ask-files type="file" multiple hidden aria-label="Files to attach";
             div.row {
                 @if sessions.sessions.len() > 1 {
                     label { span.hush { "Place" }
@@ -298,7 +299,8 @@ pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup 
                         option value="ask" { "Only answer" }
                     }
                 }
-                button.plain type="button" data-act="attach" aria-controls="mentions" { "Attach" }
+                button.plain type="button" data-act="attach" aria-controls="mentions" { "Mention" }
+                button.plain type="button" data-act="choose-files" aria-controls="attached" { "Attach files" }
                 label.check { input type="checkbox" name="begins"; "New conversation" }
                 span.dim { a href="#/settings" { (safe_text(&settings.model)) } ", " (format::mode_name(settings.mode)) @if settings.dry_run { ", dry run" } }
                 button.main type="submit" disabled[sessions.sessions.is_empty()] { "Ask" }

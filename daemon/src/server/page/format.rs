@@ -113,23 +113,11 @@ pub(super) fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-pub(super) fn status_name(status: ProposalStatus) -> &'static str {
-    match status {
-        ProposalStatus::Waiting => "waiting",
-        ProposalStatus::Approved => "approved",
-        ProposalStatus::Applied => "applied",
-        ProposalStatus::Rejected => "rejected",
-        ProposalStatus::Withdrawn => "withdrawn",
-        ProposalStatus::Failed => "failed",
-        ProposalStatus::Undone => "undone",
-    }
-}
-
 /// Returns the name of a proposal's outcome. One that was replaced by a part or an edited form is
 /// not called rejected.
 pub(super) fn outcome_name(view: &ProposalView) -> &'static str {
     let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
-    if is_replaced { "partly approved" } else { status_name(view.status) }
+    if is_replaced { "partly approved" } else { view.status.as_str() }
 }
 
 /// Returns the state of a task: the name for the style sheet, and the text for the user.

@@ -129,9 +129,7 @@ async fn render_part(
         "mentions" => {
             let session = SessionId(parameters.text("session")?.unwrap_or_default());
             let typed = parameters.text("typed")?.unwrap_or_default();
-            let wanted = typed.clone();
-            let found = daemon.session(&session)?.find_instances(wanted).await?;
-            conversation::mention_list(&found, &typed)
+            conversation::mention_list(&daemon.offer_mentions(&session, typed).await?)
         }
         "waiting" => maud::html! { (daemon.count_pending().await?) },
         "proposals" => review::proposals_page(daemon).await?,

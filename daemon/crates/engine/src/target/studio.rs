@@ -10,9 +10,12 @@ mod observation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use scene_schemas::Refusal;
-use scene_schemas::api::{Action, ActionResult, Apply, PluginQuery, PropertyQuery, Work};
+use scene_schemas::api::{
+    Action, ActionResult, Apply, PluginAnswer, PluginQuery, PropertyQuery, Work,
+};
 use scene_schemas::command::Props;
 use scene_schemas::entry::{Place, Seq, StudioPlace};
 use scene_schemas::playtest::Playtest;
@@ -40,6 +43,8 @@ pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
+    /// The questions that the requests of persons ask. Boxed to keep targets small.
+    request_questions: Box<RequestQuestions>,
     /// The calls whose playtests are queued, each with the number of its work.
     playtests: Vec<(u64, Seq)>,
     /// The queued proposals whose effect the mirror showed in part before they were queued.
@@ -50,6 +55,9 @@ pub struct StudioTarget {
     /// The folder with the memory files of open places.
     memory_folder: PathBuf,
 }
+
+/// Questions by their numbers, each with the receiver of its answer.
+type RequestQuestions = BTreeMap<u64, Sender<PluginAnswer>>;
 
 /// A proposal as actions for Studio.
 #[derive(Debug)]
@@ -66,6 +74,7 @@ impl StudioTarget {
             place,
             next: 1,
             work: Vec::new(),
+            request_questions: Box::default(),
             playtests: Vec::new(),
             partly_shown: BTreeSet::new(),
             created_ids: Box::default(),
@@ -120,6 +129,26 @@ impl StudioTarget {
         number
     }
 
+    /// Asks something for a person's request. The receiver fails if the plugin is restarted before
+    /// it has answered.
+    pub fn request_for_person(&mut self, wanted: PluginQuery) -> Receiver<PluginAnswer> {
+        let (sender, answers) = channel();
+        let number = self.request(wanted);
+        self.request_questions.insert(number, sender);
+        answers
+    }
+
+    /// Passes on the answer to a question of a person's request. Returns false if it is none.
+    pub(crate) fn answer_request(&mut self, number: u64, answer: &PluginAnswer) -> bool {
+        let Some(sender) = self.request_questions.remove(&number) else {
+            return false;
+        };
+        self.take_answer(number);
+        // The request no longer waits if the answer came too late.
+        let _ = sender.send(answer.clone());
+        true
+    }
+
     /// Requests missing facts, in chunks.
     pub(crate) fn request_missing(&mut self, missing: MissingFacts) {
         for of in missing.properties.chunks(MAX_INSTANCES) {
@@ -137,9 +166,13 @@ impl StudioTarget {
         }
     }
 
-    /// Whether a question is not yet answered.
+    /// Whether a question of a plan is not yet answered.
     pub fn has_open_question(&self) -> bool {
-        self.work.iter().any(|work| matches!(work, Work::Query { .. }))
+        self.work.iter().any(|work| self.is_plan_question(work))
+    }
+
+    fn is_plan_question(&self, work: &Work) -> bool {
+        matches!(work, Work::Query { number, .. } if !self.request_questions.contains_key(number))
     }
 
     /// Removes an answered question and returns it. None if it is not queued.
@@ -152,9 +185,16 @@ impl StudioTarget {
         }
     }
 
-    /// Drops all questions: they are no longer needed, or will be asked again.
+    /// Drops all questions of plans: they are no longer needed, or will be asked again.
     pub fn forget_questions(&mut self) {
-        self.work.retain(|work| !matches!(work, Work::Query { .. }));
+        let work = std::mem::take(&mut self.work);
+        self.work = work.into_iter().filter(|work| !self.is_plan_question(work)).collect();
+    }
+
+    /// Drops all questions, also those of requests: the plugin has forgotten them.
+    pub(crate) fn reset_questions(&mut self) {
+        self.request_questions.clear();
+        self.forget_questions();
     }
 
     /// Queues a playtest for a call.

@@ -1,11 +1,11 @@
-// Mentions in a request: a menu of problems, scripts and instances after `@` in the composer.
+// Mentions in a request: a menu of instances, files, proposals and more after `@` in the composer.
 
 import { part } from "./daemon.js";
 import { act, failed, fill } from "./ui.js";
 
 const PAUSE = 120;
 /** Matches the text after the last `@` before the caret. */
-const TYPED = /(?:^|[\s(])@((?:file:|folder:)?[^\s@]*)$/;
+const TYPED = /(?:^|[\s(])@((?:file|folder):"[^"\n]*|[^\s@]*)$/;
 
 const area = () => document.getElementById("ask-text");
 const menu = () => document.getElementById("mentions");
@@ -39,7 +39,7 @@ async function offer() {
   const own = ++turn;
   const session = area().form.elements.session;
   if (!session) return;
-  const html = await part("mentions", { session: session.value, typed: now.text.replace(/^(file|folder):/, "") });
+  const html = await part("mentions", { session: session.value, typed: now.text });
   if (own !== turn || !menu() || !typed()) return;
   fill(menu(), html);
   menu().hidden = menu().childElementCount === 0;

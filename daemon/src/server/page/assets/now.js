@@ -1,5 +1,6 @@
 // The page of current work: the places and tasks, one conversation, and the composer.
 
+import * as attached from "./attached.js";
 import * as cards from "./cards.js";
 import { Failure, call, part } from "./daemon.js";
 import * as mentions from "./mentions.js";
@@ -324,7 +325,7 @@ act("ask", async (form) => {
   const area = form.elements.text;
   const text = area.value.trim();
   if (!text) return;
-  await ask(text, { begins: form.elements.begins.checked });
+  await ask(text, { begins: form.elements.begins.checked, attached: await attached.attachments() });
   // The form may have been recreated meanwhile, with the same text.
   const now = root?.querySelector("#composer form")?.elements;
   if (now?.text.value.trim() !== text) return;
@@ -332,6 +333,7 @@ act("ask", async (form) => {
   mentions.close();
   now.begins.checked = false;
   sessionStorage.removeItem(DRAFT);
+  attached.clear();
 });
 act("answer", ({ dataset }) => ask(dataset.text, dataset.interaction ? { interaction: dataset.interaction } : {}));
 act("permit", async ({ dataset }) => {

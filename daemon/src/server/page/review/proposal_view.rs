@@ -43,7 +43,7 @@ pub(super) fn proposal_view(
     let replaces: Vec<String> = replaced.iter().chain(&edited).map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| unit_key(*unit)).collect();
     html! {
-        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(format::status_name(view.status))
+        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(view.status.as_str())
             data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-sizes=(sizes.join(" ")) data-marks=(piece_keys(proposal, &pieces).join(" "))
             data-replaces=(replaces.join(" ")) data-successor=[view.successor] aria-labelledby="proposal-title" {
             header.about {
