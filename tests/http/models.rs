@@ -4,7 +4,7 @@ use scene_schemas::api::FailureKind;
 use serde_json::{Value as Json, json};
 use vector_providers::wire::WireFormat;
 use vector_tests::binary::{self, Home};
-use vector_tests::daemon::{Daemon, Plugin};
+use vector_tests::daemon::{Answer, Daemon, Plugin};
 
 use crate::models::server::{Reply, Server};
 use crate::models::spell::{Call, Message, Style, Usage, content_type, events, framed};
@@ -267,4 +267,77 @@ fn model_without_a_key_cannot_be_chosen() {
     assert_eq!(answer.status, 400);
     let message = answer.body["message"].as_str().unwrap();
     assert!(message.contains("no key"), "{message}");
+}
+
+/// Prices the test server's models, in US dollars per million tokens.
+fn priced(replies: Vec<Reply>, settings: &str, input: f64) -> Bench {
+    let mut bench = Bench::prepared(replies, settings);
+    let price = format!("price = {{ input = {input:.1}, output = 0.0 }}");
+    let models = ["first", "second"].map(|name| format!("[models.lmstudio.{name}]\n{price}\n"));
+    std::fs::write(bench.home.path().join("models.toml"), models.concat()).unwrap();
+    bench.start();
+    bench
+}
+
+/// Sets the spending limits as the page does.
+fn limit(plugin: &Plugin<'_>, limits: &Json) -> Answer {
+    let mut settings = plugin.call("GET", "/api/settings", &Json::Null).ok();
+    settings["limits"] = limits.clone();
+    plugin.call("PUT", "/api/settings", &settings)
+}
+
+#[test]
+fn request_that_would_pass_a_cap_is_refused_with_the_amounts() {
+    let bench = priced(vec![says("Grey."), says("Brick.")], "", 10.0);
+    let mut plugin = bench.plugin();
+    // The first request has some 10,000 tokens, and a thousand cost a cent.
+    let wrong = limit(&plugin, &json!({ "day": -1.0 }));
+    assert_eq!(wrong.status, 400, "{}", wrong.body);
+    limit(&plugin, &json!({ "day": 0.02 })).ok();
+    let refused = plugin.chat("which colour has the wall?");
+    assert_eq!(refused.status, 402, "{}", refused.body);
+    let message = refused.body["message"].as_str().unwrap();
+    assert!(message.starts_with("The next request may cost $0."), "{message}");
+    assert!(message.ends_with("$0.00 was spent today, and the cap is $0.02."), "{message}");
+    assert!(bench.server.requests().is_empty());
+    let workflows = plugin.call("GET", "/api/workflows", &Json::Null).ok();
+    assert_eq!(workflows["workflows"], json!([]), "nothing was begun");
+    // A request under the cap is sent; its real cost counts.
+    limit(&plugin, &json!({ "day": 5.0, "task": 2.0 })).ok();
+    let workflow = plugin.chat("which colour has the wall?").ok()["workflow"].clone();
+    let mut seen = Vec::new();
+    until(&mut plugin, &mut seen, "done");
+    let view = plugin.call("GET", &format!("/api/workflows/{workflow}"), &Json::Null).ok();
+    let spent = json!([
+        { "of": "task", "spent": 0.01, "cap": 2.0 },
+        { "of": "day", "spent": 0.01, "cap": 5.0 },
+    ]);
+    assert_eq!(view["spending"], spent);
+    limit(&plugin, &json!({ "day": 0.01 })).ok();
+    let refused = plugin.chat("and the floor?");
+    assert_eq!(refused.status, 402, "{}", refused.body);
+    assert_eq!(refused.body["message"], "$0.01 was spent today, and the cap is $0.01.");
+}
+
+#[test]
+fn costly_request_waits_until_the_person_continues() {
+    let find = calls("find_instances", json!({ "selector": "Part" }));
+    let bench = priced(vec![find, says("Grey."), says("Brick.")], "", 500.0);
+    let mut plugin = bench.plugin();
+    let workflow = plugin.chat("which colour has the wall?").ok()["workflow"].clone();
+    let mut seen = Vec::new();
+    let error = until(&mut plugin, &mut seen, "error");
+    assert_eq!(error["code"], json!(FailureKind::PaymentRequired), "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("The next request has about "), "{message}");
+    assert!(message.ends_with("You are asked above $1.00."), "{message}");
+    assert!(bench.server.requests().is_empty(), "nothing was sent");
+    plugin.call("POST", &format!("/api/workflows/{workflow}/retry"), &json!({})).ok();
+    // The next request costs about as much, and is not reported again.
+    until(&mut plugin, &mut seen, "done");
+    assert_eq!(bench.server.requests().len(), 2);
+    // With a higher limit, nobody is asked.
+    limit(&plugin, &json!({ "request": 100.0 })).ok();
+    plugin.chat("and the floor?").ok();
+    until(&mut plugin, &mut Vec::new(), "done");
 }

@@ -294,6 +294,8 @@ fn settings_saved_on_two_pages_are_merged() {
     }
     one.click("main [name=dry_run]");
     one.click("main [value=auto]");
+    one.click("main [name=limit_day]");
+    one.enter("2.50");
     one.click("main form button.main");
     one.until_shown("#toasts", "Saved");
     other.click("main [name=model]");
@@ -306,6 +308,7 @@ fn settings_saved_on_two_pages_are_merged() {
         [&set["mode"], &set["dry_run"], &set["model"]],
         [&json!("auto"), &json!(true), &json!("lmstudio/first")]
     );
+    assert_eq!(set["limits"], json!({ "day": 2.5 }));
     other.until("document.querySelector('main [name=dry_run]').checked");
 }
 

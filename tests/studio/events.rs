@@ -12,8 +12,8 @@ use axum::{Json as Body, Router};
 use scene_schemas::Fingerprint;
 use scene_schemas::api::{
     Event, EventRecord, FailureKind, OfferedPermission, PollResponse, ProposalCard, ProposalStatus,
-    SceneReceipt, SessionId, Setting, Settings, ThinkingPhase, Usage, Welcome, WorkflowState,
-    WorkflowView, Workflows, openapi_document,
+    SceneReceipt, SessionId, Setting, Settings, SpendingLimits, ThinkingPhase, Usage, Welcome,
+    WorkflowState, WorkflowView, Workflows, openapi_document,
 };
 use scene_schemas::entry::{Finish, Seq, Step};
 use scene_schemas::playtest::PermissionAnswer;
@@ -95,6 +95,7 @@ fn workflow(seq: Seq) -> WorkflowView {
         plan: Vec::new(),
         proposals: Vec::new(),
         rules: Vec::new(),
+        spending: Vec::new(),
     }
 }
 
@@ -155,6 +156,7 @@ impl Player {
                 play_check: true,
                 model: "offline".to_owned(),
                 models: vec!["offline".to_owned()],
+                limits: SpendingLimits::default(),
             }),
             "/api/usage" => json!(Usage { input: 0, output: 0, cost: None }),
             "/api/chat" => {

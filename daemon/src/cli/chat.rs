@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use scene_schemas::api::SpendingLimits;
 use scene_schemas::entry::InteractionMode;
 use vector_core::prompt::{BUILD, EXPLAIN, FIX};
 use vector_engine::conversation;
@@ -22,6 +23,7 @@ use super::edit::{decide_all, entry_listener};
 use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, interrupt, model, session_chat};
+use crate::daemon::settings_store::load_settings;
 
 /// Chat with a model about a place, and decide on what it proposes.
 #[derive(Debug, Args)]
@@ -163,7 +165,8 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
                 }
             }
             ChatInput::Ask(goal, interaction) => {
-                let task = ChatTask { args, at, goal, interaction };
+                let limits = load_settings(home).limits;
+                let task = ChatTask { args, at, goal, interaction, limits };
                 if let Err(error) = task.run(&ledger, driver, &terminal) {
                     print_status(&format!("error: {error:#}"));
                 }
@@ -179,6 +182,7 @@ struct ChatTask<'a> {
     at: PlaceArg<'a>,
     goal: String,
     interaction: InteractionMode,
+    limits: SpendingLimits,
 }
 
 impl ChatTask<'_> {
@@ -188,7 +192,7 @@ impl ChatTask<'_> {
         driver: ToolDriver,
         terminal: &Terminal,
     ) -> anyhow::Result<()> {
-        let Self { args, at, goal, interaction } = self;
+        let Self { args, at, goal, interaction, limits } = self;
         for notice in recover_place(ledger, &at.ledger_file()?)? {
             print_status(&format!("note: {notice}"));
         }
@@ -210,6 +214,7 @@ impl ChatTask<'_> {
         let mut run =
             WorkflowRun::start(ledger, (target, scene), user_request, driver, mode, listener)?;
         run.set_play_check(!args.no_play);
+        run.set_spending_limits(limits, terminal.can_ask());
         decide_all(&mut run, &args.decide, terminal, &calls, false)?;
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
+use scene_schemas::api::SpendingLimits;
 use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 use vector_core::policy::needs_second_confirmation;
@@ -27,6 +28,7 @@ use super::decision_prompt::{self, PromptFlow};
 use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs, ExitStatus, ModeName, interrupt, interrupted_runs, model, replan_notice};
+use crate::daemon::settings_store::load_settings;
 
 /// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, and
 /// those you approve are written.
@@ -89,11 +91,10 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     });
     let request = match calls {
         Some(calls) => EditRequest::Calls(calls),
-        None => EditRequest::Prompt(model::choose_driver(
-            home,
-            at.settings_folder(),
-            args.model.as_deref(),
-        )?),
+        None => EditRequest::Prompt {
+            driver: model::choose_driver(home, at.settings_folder(), args.model.as_deref())?,
+            limits: load_settings(home).limits,
+        },
     };
     let (out, dry_run, decide) = (args.out.as_deref(), args.dry_run, &args.decide);
     let is_played = !args.no_play;
@@ -105,7 +106,10 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 pub(super) enum EditRequest {
     Calls(Vec<ToolCall>),
     /// The goal is a request in words, for this driver.
-    Prompt(ToolDriver),
+    Prompt {
+        driver: ToolDriver,
+        limits: SpendingLimits,
+    },
 }
 
 /// An edit of a place, from the request to the changed file.
@@ -154,9 +158,11 @@ impl EditTask<'_> {
         interrupt::install_handler();
         let terminal = Terminal::for_command(decide.json);
         let opened = at.open_target(&terminal, out, dry_run)?;
-        let (driver, calls) = match request {
-            EditRequest::Calls(calls) => (ToolDriver::Calls, Some(calls)),
-            EditRequest::Prompt(driver) => (driver, None),
+        let (driver, calls, limits) = match request {
+            EditRequest::Calls(calls) => {
+                (ToolDriver::Calls, Some(calls), SpendingLimits::default())
+            }
+            EditRequest::Prompt { driver, limits } => (driver, None, limits),
         };
         let repeated = interrupted_runs::RunRequest {
             place: opened.0.place(),
@@ -181,6 +187,7 @@ impl EditTask<'_> {
         // With --yes nobody reads the cards of a list of calls.
         let is_read = has_model || !decide.yes;
         run.set_play_check(is_played && is_read);
+        run.set_spending_limits(limits, terminal.can_ask());
         if let Some(calls) = calls {
             let called = run.add_calls(calls);
             called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;

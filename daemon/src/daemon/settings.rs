@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use scene_schemas::api::{Failure, FailureKind, KeyHandover, ProviderKeys, Settings, Usage};
+use scene_schemas::api::{
+    Failure, FailureKind, KeyHandover, ProviderKeys, Settings, SpendingLimits, Usage,
+};
 
 use super::handle::run_on_thread;
 use super::settings_store::save_settings;
@@ -27,6 +29,7 @@ impl DaemonActor {
     }
 
     fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
+        check_limits(&settings.limits)?;
         if let Err(why) = self.model_selector.select_models(Some(&settings.model)) {
             let hint = format!("Choose one of: {}.", self.model_selector.list_choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
@@ -51,6 +54,19 @@ impl DaemonActor {
             self.event_hub.mark_settings_changed();
         }
         self.model_selector.provider_keys()
+    }
+}
+
+fn check_limits(limits: &SpendingLimits) -> Result<(), Failure> {
+    let SpendingLimits { day, project, task, request } = limits;
+    let wrong = |limit: &f64| !limit.is_finite() || *limit < 0.0;
+    match [day, project, task, request].into_iter().flatten().find(|limit| wrong(limit)) {
+        None => Ok(()),
+        Some(limit) => Err(failure(
+            FailureKind::BadRequest,
+            format!("{limit} is not a spending limit."),
+            "A limit is an amount in US dollars, 0 or more; leave it out for none.",
+        )),
     }
 }
 

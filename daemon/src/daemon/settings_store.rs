@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use scene_schemas::api::Settings;
+use scene_schemas::api::{Settings, SpendingLimits};
 use scene_schemas::proposal::Mode;
 use vector_files::write_private;
 
@@ -20,6 +20,7 @@ pub(crate) fn load_settings(home: &Path) -> Settings {
         play_check: true,
         model: String::new(),
         models: Vec::new(),
+        limits: SpendingLimits::default(),
     })
 }
 

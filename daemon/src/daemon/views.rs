@@ -115,6 +115,7 @@ pub(super) fn workflow_view(
         plan: workflow.plan.clone(),
         proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
         rules: active_rules(workflow),
+        spending: Vec::new(),
     })
 }
 

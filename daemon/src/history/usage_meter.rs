@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use scene_schemas::api::{
-    DurationSummary, FailureFigures, FailureKind, Figures, ModelFigures, ToolFigures, Usage,
-    UsageFigures,
+    CappedSpending, DurationSummary, FailureFigures, FailureKind, Figures, ModelFigures,
+    ToolFigures, Usage, UsageFigures,
 };
-use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::entry::{Approver, Place, Seq};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use vector_core::calendar::format_date;
 use vector_engine::budget::{MessageUsage, SpendingMeter, day_number};
+use vector_engine::model_request::unix_millis;
 use vector_ledger::{Ledger, LedgerError, PartialRecord};
+use vector_providers::config::SpendingCaps;
 
 const READ_BATCH: usize = 1_000;
 
@@ -42,6 +44,22 @@ impl UsageMeter {
             }
         }
         Ok(usage)
+    }
+
+    /// What was spent of the caps that are set for a workflow.
+    ///
+    /// # Errors
+    /// Fails if the ledger cannot be read.
+    pub fn read_spending(
+        &self,
+        ledger: &Ledger,
+        caps: &SpendingCaps,
+        workflow: Seq,
+        place: &Place,
+    ) -> Result<Vec<CappedSpending>, LedgerError> {
+        let mut spent = self.spending.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.read_new_replies(ledger)?;
+        Ok(spent.capped_spending(caps, Some(workflow), place, unix_millis()))
     }
 
     /// The figures since a day, counted from 1970.

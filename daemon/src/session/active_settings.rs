@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use scene_schemas::api::Settings;
+use scene_schemas::api::{Settings, SpendingLimits};
 use scene_schemas::proposal::Mode;
 use vector_core::proposal::LARGE_CHANGE;
 
@@ -22,6 +22,7 @@ struct SettingValues {
     pending_limit: Option<Duration>,
     /// The share of a place, in percent, from which a change of it is large.
     large_change: u32,
+    limits: SpendingLimits,
 }
 
 /// The default of that time.
@@ -54,6 +55,7 @@ impl ActiveSettings {
             model: settings.model.clone(),
             pending_limit: Some(PENDING),
             large_change: LARGE_CHANGE,
+            limits: settings.limits,
         }))
     }
 
@@ -67,6 +69,7 @@ impl ActiveSettings {
         values.has_play_check = settings.play_check;
         values.mode = settings.mode;
         values.model.clone_from(&settings.model);
+        values.limits = settings.limits;
     }
 
     pub(crate) fn set_pending_limit(&self, limit: Option<Duration>) {
@@ -85,6 +88,11 @@ impl ActiveSettings {
 
     pub(crate) fn set_large_change(&self, percent: u32) {
         self.lock().large_change = percent;
+    }
+
+    /// The spending limits that the user has chosen.
+    pub(crate) fn limits(&self) -> SpendingLimits {
+        self.lock().limits
     }
 
     /// Whether proposals are shown and never applied.

@@ -16,7 +16,7 @@ use scene_schemas::entry::{AttachmentSnapshot, InteractionMode, Seq};
 use scene_schemas::playtest::StudioOutput;
 use scene_schemas::{Fingerprint, InstanceId, Target};
 use vector_core::mention::find_mentions;
-use vector_core::workflow::WorkflowInput;
+use vector_core::workflow::{ModelTrouble, WorkflowInput};
 use vector_engine::conversation;
 use vector_engine::model_request;
 use vector_place::{Node, Scene};
@@ -232,6 +232,14 @@ impl SessionActor {
         model_request::check_first_message(&driver, &request).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Make it shorter, or choose another model.")
         })?;
+        if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
+            self.engine.set_spending_limits(self.active_settings.limits());
+            let passed = self.engine.check_first_cost(models, &request);
+            let passed = passed.map_err(|error| engine_failure(&error.into()))?;
+            if let Some(ModelTrouble { code, message, hint, .. }) = passed {
+                return Err(failure(code, message, &hint));
+            }
+        }
         self.start_workflow(request, driver, mode)
     }
 

@@ -119,6 +119,7 @@ impl SessionHandle {
             play_check: true,
             model: String::new(),
             models: Vec::new(),
+            limits: scene_schemas::api::SpendingLimits::default(),
         };
         Self::new(
             Arc::default(),

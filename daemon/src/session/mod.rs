@@ -176,6 +176,7 @@ impl SessionActor {
             ledger_listener(&event_hub, &session),
         );
         engine.mark_served();
+        engine.set_attended(true);
         Self {
             engine,
             ledger,
@@ -498,6 +499,7 @@ impl SessionActor {
         self.engine.limit_mode(self.active_settings.mode());
         self.engine.set_dry_run(self.active_settings.is_dry_run());
         self.engine.set_large_change(self.active_settings.large_change());
+        self.engine.set_spending_limits(self.active_settings.limits());
         self.engine.set_play_check(self.active_settings.has_play_check());
         let due = match self.engine.run(workflow) {
             Ok(NextStep::Call) => self.finish_agent_workflow(workflow),

@@ -424,6 +424,9 @@ pub struct WorkflowView {
     /// The rules that hold in the workflow, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<ActiveRule>,
+    /// The spending caps that apply to the workflow. Empty in lists of workflows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spending: Vec<CappedSpending>,
 }
 
 /// A conversation: a task, and the earlier tasks that it continues.
@@ -513,8 +516,61 @@ pub struct MakeCheckpoint {
     pub label: Option<String>,
 }
 
+/// Spending limits, in US dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpendingLimits {
+    /// The cap per day, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<f64>,
+    /// The cap per project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<f64>,
+    /// The cap per task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<f64>,
+    /// A request with a higher estimate is not sent before a person continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<f64>,
+}
+
+/// What a spending cap applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpendingScope {
+    /// A task.
+    Task,
+    /// All tasks of a project.
+    Project,
+    /// All tasks of today, in UTC.
+    Day,
+}
+
+impl SpendingScope {
+    /// Returns the scope as a part of a sentence: "was spent today".
+    pub fn as_phrase(self) -> &'static str {
+        match self {
+            Self::Task => "in this task",
+            Self::Project => "on this project",
+            Self::Day => "today",
+        }
+    }
+}
+
+/// A spending cap, and what was spent of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CappedSpending {
+    /// What the cap applies to.
+    pub of: SpendingScope,
+    /// The known costs so far, in US dollars.
+    pub spent: f64,
+    /// The cap, in US dollars.
+    pub cap: f64,
+}
+
 /// A person's settings. They apply to workflows that start from now on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Which proposals are approved without asking a person.
@@ -530,6 +586,9 @@ pub struct Settings {
     /// The available choices for `model`. Ignored in a request.
     #[serde(default)]
     pub models: Vec<String>,
+    /// Spending limits. Of these caps and those of the configuration, the lowest applies.
+    #[serde(default)]
+    pub limits: SpendingLimits,
 }
 
 fn is_on() -> bool {

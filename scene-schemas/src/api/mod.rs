@@ -30,11 +30,11 @@ pub use agent::{
     CancelCall, CommentReplies, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
 pub use conversation::{
-    ActiveRule, Attachment, Chat, Checkpoint, Checkpoints, CommentView, ContextUsage,
-    ConversationHeader, ConversationView, Decision, DecisionRequest, DecisionResponse,
-    MakeCheckpoint, MemberRows, OfferedRule, PermissionDecision, ProposalCard, ProposalPart,
-    ProposalView, Proposals, RevokeRule, Settings, TouchingProposal, Usage, WorkflowStarted,
-    WorkflowState, WorkflowView, Workflows,
+    ActiveRule, Attachment, CappedSpending, Chat, Checkpoint, Checkpoints, CommentView,
+    ContextUsage, ConversationHeader, ConversationView, Decision, DecisionRequest,
+    DecisionResponse, MakeCheckpoint, MemberRows, OfferedRule, PermissionDecision, ProposalCard,
+    ProposalPart, ProposalView, Proposals, RevokeRule, Settings, SpendingLimits, SpendingScope,
+    TouchingProposal, Usage, WorkflowStarted, WorkflowState, WorkflowView, Workflows,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, ExcludedFile};
 pub use editing::{

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Known;
 
-use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::api::{CappedSpending, FailureKind, Setting, SpendingScope};
 use scene_schemas::entry::{Entry, Place, Record, Seq, Tokens};
 use vector_core::workflow::ModelTrouble;
 use vector_ledger::{Ledger, LedgerError};
@@ -69,44 +69,68 @@ impl SpendingMeter {
 
     /// Sums the known costs, in US dollars, of the messages that `of` selects.
     fn sum_dollars(&self, of: impl Fn(&MessageUsage) -> bool) -> f64 {
-        self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars).sum()
+        let known = self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars);
+        // The sum of no numbers is -0.0.
+        known.sum::<f64>() + 0.0
     }
 
-    /// Returns the cap that forbids further spending on a workflow, as trouble to report; None if
-    /// no cap is reached. `now` is in milliseconds since 1970. Days are UTC days.
-    pub fn find_exceeded_cap(
+    /// Returns what was spent of the caps that are set. `now` is in milliseconds since 1970. Days are
+    /// UTC days. A workflow that has not begun is None.
+    pub fn capped_spending(
         &self,
         caps: &SpendingCaps,
-        workflow: Seq,
+        workflow: Option<Seq>,
         place: &Place,
         now: u64,
-    ) -> Option<ModelTrouble> {
+    ) -> Vec<CappedSpending> {
         let (today, project) = (day_number(now), project_name(place));
-        let cap =
-            |cap: Option<f64>, spent: f64| cap.filter(|cap| spent >= *cap).map(|cap| (cap, spent));
-        let (what, setting, (cap, spent)) = None
-            .or_else(|| {
-                let spent = self.sum_dollars(|it| it.workflow == workflow);
-                Some(("in this task", "workflow_usd", cap(caps.workflow, spent)?))
-            })
-            .or_else(|| {
-                let spent = self.sum_dollars(|it| it.project == project);
-                Some(("on this project", "project_usd", cap(caps.project, spent)?))
-            })
-            .or_else(|| {
-                let spent = self.sum_dollars(|it| day_number(it.at) == today);
-                Some(("today", "day_usd", cap(caps.day, spent)?))
-            })?;
-        Some(ModelTrouble {
-            code: FailureKind::PaymentRequired,
-            message: format!("${spent:.2} was spent {what}, and the cap is ${cap:.2}."),
-            is_retryable: true,
-            hint: format!(
-                "Raise caps.{setting} in {FILE}, or choose another model, then continue."
-            ),
-            setting: Some(Setting::Model),
-        })
+        let counts = |of, it: &MessageUsage| match of {
+            SpendingScope::Task => Some(it.workflow) == workflow,
+            SpendingScope::Project => it.project == project,
+            SpendingScope::Day => day_number(it.at) == today,
+        };
+        let scopes = [
+            (SpendingScope::Task, caps.workflow),
+            (SpendingScope::Project, caps.project),
+            (SpendingScope::Day, caps.day),
+        ];
+        let of = |(of, cap): (SpendingScope, Option<f64>)| {
+            let cap = cap?;
+            Some(CappedSpending { of, spent: self.sum_dollars(|it| counts(of, it)), cap })
+        };
+        scopes.into_iter().filter_map(of).collect()
     }
+}
+
+/// Returns the cap that forbids a request, as trouble to report; None if no cap is passed. `estimate`
+/// is the estimated cost of the request, in US dollars.
+pub fn find_exceeded_cap(spending: &[CappedSpending], estimate: f64) -> Option<ModelTrouble> {
+    let is_passed = |it: &&CappedSpending| it.spent >= it.cap || it.spent + estimate > it.cap;
+    let CappedSpending { of, spent, cap } = *spending.iter().find(is_passed)?;
+    let phrase = of.as_phrase();
+    let message = if spent >= cap {
+        format!("${spent:.2} was spent {phrase}, and the cap is ${cap:.2}.")
+    } else {
+        format!(
+            "The next request may cost ${estimate:.2}, ${spent:.2} was spent {phrase}, and the cap is \
+             ${cap:.2}."
+        )
+    };
+    let setting = match of {
+        SpendingScope::Task => "workflow_usd",
+        SpendingScope::Project => "project_usd",
+        SpendingScope::Day => "day_usd",
+    };
+    Some(ModelTrouble {
+        code: FailureKind::PaymentRequired,
+        message,
+        is_retryable: true,
+        hint: format!(
+            "Raise the cap in the settings of the page or the widget and caps.{setting} in {FILE} (the \
+             lower one applies), or choose another model, then continue."
+        ),
+        setting: Some(Setting::Model),
+    })
 }
 
 /// Returns the number of days since 1970.
@@ -183,11 +207,11 @@ mod tests {
         spent.read_new_replies(&ledger).unwrap();
         assert_eq!(spent.messages().len(), 3, "each is read once");
         let now = spent.messages()[0].at;
-        let over = |caps: SpendingCaps, now: u64| {
-            spent
-                .find_exceeded_cap(&caps, first, &place("/game/a.rbxl"), now)
-                .map(|trouble| trouble.message)
+        let over_with = |caps: SpendingCaps, now: u64, estimate: f64| {
+            let of = spent.capped_spending(&caps, Some(first), &place("/game/a.rbxl"), now);
+            find_exceeded_cap(&of, estimate).map(|trouble| trouble.message)
         };
+        let over = |caps: SpendingCaps, now: u64| over_with(caps, now, 0.0);
         let task = |cap| SpendingCaps { workflow: Some(cap), ..SpendingCaps::default() };
         let project = |cap| SpendingCaps { project: Some(cap), ..SpendingCaps::default() };
         let today = |cap| SpendingCaps { day: Some(cap), ..SpendingCaps::default() };
@@ -195,6 +219,11 @@ mod tests {
         assert_eq!(
             over(task(1.0), now).unwrap(),
             "$1.00 was spent in this task, and the cap is $1.00."
+        );
+        assert_eq!(over_with(task(1.5), now, 0.5), None);
+        assert_eq!(
+            over_with(task(1.5), now, 0.51).unwrap(),
+            "The next request may cost $0.51, $1.00 was spent in this task, and the cap is $1.50."
         );
         assert_eq!(over(project(3.01), now), None);
         assert!(over(project(3.0), now).unwrap().contains("on this project"));

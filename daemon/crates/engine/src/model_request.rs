@@ -4,13 +4,15 @@
 //! The engine does not send requests itself: [`Engine::prepare_request`] returns a request, and
 //! [`Engine::handle_reply`] takes its result.
 
+mod limits;
 mod model_response;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scene_schemas::Fingerprint;
-use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::api::{FailureKind, Setting, SpendingLimits};
 use scene_schemas::entry::{
     AttachmentSnapshot, Entry, Guards, InteractionMode, ModelRequestRecord, Seq,
 };
@@ -28,7 +30,7 @@ use vector_providers::ProviderKind;
 use vector_providers::answer::{AnswerOutcome, ModelAnswer};
 use vector_providers::catalogue::Catalogue;
 use vector_providers::client::{ModelClient, TaskModels};
-use vector_providers::config::{self, FILE};
+use vector_providers::config;
 use vector_providers::http::HttpError;
 use vector_providers::request::ModelHttpRequest;
 
@@ -57,6 +59,12 @@ pub(crate) struct RequestMemory {
     /// The hash of the rules and tools of the last request, whose blob is in the ledger.
     last_system: Option<Fingerprint>,
     spending: SpendingMeter,
+    /// The limits that the user has chosen beside the configuration.
+    limits: SpendingLimits,
+    /// Whether a user is there who can let a costly request continue.
+    is_attended: bool,
+    /// The last estimate that was reported to the user of each workflow, in US dollars.
+    reported_costs: HashMap<Seq, f64>,
 }
 
 /// A request that is ready to be sent.
@@ -230,7 +238,7 @@ impl Engine {
                 return Ok(None);
             };
             if built.requested.estimate * 100 <= window * most {
-                return self.record_request(workflow, built, client, models).map(Some);
+                return self.send_within_limits(workflow, built, client, models);
             }
             most = COMPACT_TO;
             self.handle_input(workflow, WorkflowInput::Summarise { keep })?;
@@ -239,7 +247,7 @@ impl Engine {
             return Ok(None);
         };
         if built.requested.estimate <= window {
-            return self.record_request(workflow, built, client, models).map(Some);
+            return self.send_within_limits(workflow, built, client, models);
         }
         let estimate = built.requested.estimate;
         self.handle_input(workflow, WorkflowInput::Unanswered(ModelTrouble {
@@ -256,55 +264,6 @@ impl Engine {
             setting: Some(Setting::Model),
         }))?;
         Ok(None)
-    }
-
-    /// Returns the limit or cap that forbids another request, as trouble to report.
-    fn check_limits(
-        &mut self,
-        workflow: Seq,
-        client: &ModelClient,
-    ) -> Result<Option<ModelTrouble>, EngineError> {
-        let Some(ToolDriver::Provider(ProviderKind::Model(models))) =
-            self.executor.driver(workflow)
-        else {
-            return Ok(None);
-        };
-        let caps = models.spending_caps();
-        let Some(state) = self.executor.workflow(workflow) else {
-            return Ok(None);
-        };
-        let limit = state.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
-        if state.conversation().request_count() >= limit {
-            return Ok(Some(ModelTrouble {
-                code: FailureKind::TooMany,
-                message: format!("The model has written {limit} messages in this task."),
-                is_retryable: true,
-                hint: format!(
-                    "Check what it is doing, then let it continue for another {limit} messages or \
-                     tell it what to do instead. `turn_limit` in {FILE} sets the limit."
-                ),
-                setting: None,
-            }));
-        }
-        let is_capped = caps.day.or(caps.project).or(caps.workflow).is_some();
-        if !is_capped {
-            return Ok(None);
-        }
-        if !client.is_priced() {
-            return Ok(Some(ModelTrouble {
-                code: FailureKind::PaymentRequired,
-                message: format!(
-                    "A spending cap is set, but the price of {} is not known.",
-                    client.name()
-                ),
-                is_retryable: true,
-                hint: "Set its price in models.toml, remove the cap, or choose another model."
-                    .to_owned(),
-                setting: Some(Setting::Model),
-            }));
-        }
-        self.requests.spending.read_new_replies(self.executor.ledger())?;
-        Ok(self.requests.spending.find_exceeded_cap(&caps, workflow, &state.place, unix_millis()))
     }
 
     fn max_output(&self, workflow: Seq) -> Option<u32> {
@@ -354,6 +313,21 @@ impl Engine {
             body: Fingerprint::hash_bytes(&request.body),
         };
         Some(BuiltRequest { requested, system, request })
+    }
+
+    /// Records a request, unless its cost has to be reported first.
+    fn send_within_limits(
+        &mut self,
+        workflow: Seq,
+        built: BuiltRequest,
+        client: Arc<ModelClient>,
+        models: TaskModels,
+    ) -> Result<Option<ModelRequest>, EngineError> {
+        if let Some(trouble) = self.check_cost(workflow, &built.requested, &client)? {
+            self.handle_input(workflow, WorkflowInput::Unanswered(trouble))?;
+            return Ok(None);
+        }
+        self.record_request(workflow, built, client, models).map(Some)
     }
 
     fn record_request(

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use scene_schemas::Refusal;
-use scene_schemas::api::ProposedScript;
+use scene_schemas::api::{ProposedScript, SpendingLimits};
 use scene_schemas::entry::{Approver, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal, Row};
 use scene_schemas::rule::TaskRule;
@@ -49,6 +49,13 @@ impl WorkflowRun {
     }
 
     /// Sets whether proposals are checked by playing the game.
+    /// Sets the limits that the user has chosen, and whether they are there to let a costly request
+    /// continue.
+    pub fn set_spending_limits(&mut self, limits: SpendingLimits, is_attended: bool) {
+        self.engine.set_spending_limits(limits);
+        self.engine.set_attended(is_attended);
+    }
+
     pub fn set_play_check(&mut self, is_on: bool) {
         self.engine.set_play_check(is_on);
     }

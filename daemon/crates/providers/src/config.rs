@@ -13,6 +13,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
+use scene_schemas::api::SpendingLimits;
 use scene_schemas::refusal::did_you_mean;
 use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
@@ -66,6 +67,36 @@ pub struct SpendingCaps {
     pub day: Option<f64>,
     pub project: Option<f64>,
     pub workflow: Option<f64>,
+    /// A request with a higher estimate is not sent before the user continues.
+    pub request: Option<f64>,
+}
+
+/// The estimate of a request above which the user is asked, in US dollars, unless it is set.
+const ASK_ABOVE: f64 = 1.0;
+
+impl SpendingCaps {
+    /// Returns the lower of each cap.
+    fn or_lower(self, other: Self) -> Self {
+        let lower = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            day: lower(self.day, other.day),
+            project: lower(self.project, other.project),
+            workflow: lower(self.workflow, other.workflow),
+            request: lower(self.request, other.request),
+        }
+    }
+
+    /// Applies the limits that the user has chosen in the page or the widget: the lowest cap holds,
+    /// and the chosen limit of a request replaces the configured one.
+    #[must_use]
+    pub fn with_limits(self, limits: &SpendingLimits) -> Self {
+        let SpendingLimits { day, project, task: workflow, request } = *limits;
+        let request = request.or(self.request);
+        Self { request, ..self.or_lower(Self { day, project, workflow, request: None }) }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +147,7 @@ impl Default for ModelConfig {
             stall_timeout: Duration::from_mins(5),
             retries: 3,
             turn_limit: 50,
-            caps: SpendingCaps::default(),
+            caps: SpendingCaps { request: Some(ASK_ABOVE), ..SpendingCaps::default() },
             scope_limit: 8,
             needs_script: true,
             is_capture_on: false,
@@ -197,15 +228,7 @@ impl ModelConfig {
             self.apply_setting(&key, &value, origin)?;
         }
         if origin == ValueOrigin::Project {
-            let least = |cap: Option<f64>, before: Option<f64>| match (cap, before) {
-                (Some(cap), Some(before)) => Some(cap.min(before)),
-                (cap, before) => cap.or(before),
-            };
-            self.caps = SpendingCaps {
-                day: least(self.caps.day, before.day),
-                project: least(self.caps.project, before.project),
-                workflow: least(self.caps.workflow, before.workflow),
-            };
+            self.caps = self.caps.or_lower(before);
             // A downloaded project must not widen what a model may change without confirmation.
             self.scope_limit = self.scope_limit.min(scope);
         }

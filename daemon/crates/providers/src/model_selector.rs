@@ -12,7 +12,7 @@ use scene_schemas::api::{KeyHandover, ProviderKey, ProviderKeys};
 
 use super::catalogue::Catalogue;
 use super::client::{TaskModels, load_models_with};
-use super::config::{self, ModelAction};
+use super::config::{self, ModelAction, SpendingCaps};
 use super::keys::{CredentialSource, KeyStore, SecretKey, SystemKeychain};
 use super::model_choice::{ModelChoice, OFFLINE, choose_model, find_credential};
 
@@ -26,6 +26,11 @@ pub trait ModelSelector: Send + Sync {
 
     /// Lists the models that the user can choose, beginning with the default.
     fn list_choices(&self) -> Vec<String>;
+
+    /// Returns the configured spending caps.
+    fn spending_caps(&self) -> SpendingCaps {
+        SpendingCaps::default()
+    }
 
     /// Returns which providers can be used, without the keys themselves.
     fn provider_keys(&self) -> ProviderKeys {
@@ -123,6 +128,12 @@ impl ModelSelector for HomeModelSelector {
         }
         last.clone_from(&models);
         Ok(models)
+    }
+
+    fn spending_caps(&self) -> SpendingCaps {
+        let env = |name: &str| self.find_variable(name);
+        let config = config::load_config(&self.home, None, &env);
+        config.map_or_else(|_| SpendingCaps::default(), |(_, config)| config.caps)
     }
 
     fn list_choices(&self) -> Vec<String> {

@@ -3,8 +3,9 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{
-    ContextUsage, ConversationHeader, ConversationView, OfferedMention, OfferedMentions, SessionId,
-    SessionView, Sessions, Settings, ThinkingPhase, Usage, WorkflowState, WorkflowView, Workflows,
+    CappedSpending, ContextUsage, ConversationHeader, ConversationView, OfferedMention,
+    OfferedMentions, SessionId, SessionView, Sessions, Settings, SpendingScope, ThinkingPhase,
+    Usage, WorkflowState, WorkflowView, Workflows,
 };
 use vector_core::prompt::REST;
 
@@ -158,6 +159,7 @@ pub(super) fn conversation_head(talk: &ConversationHeader) -> Markup {
         (rule_list(task))
         @if !task.plan.is_empty() { (plan_view(task)) }
         (usage_line(talk))
+        (spending_line(&task.spending))
     }
 }
 
@@ -248,6 +250,33 @@ fn usage_line(head: &ConversationHeader) -> Markup {
                             (format::count_text(turns as usize, "message")) ", " (format::short_count(bytes)) "B "
                             // A token is about four bytes of text.
                             meter min="0" max=(window.max(1)) value=(bytes / 4) aria-label="Context window usage" {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The share of a cap from which its meter warns.
+const NEAR: f64 = 0.8;
+
+/// Renders what was spent of the caps that are set.
+fn spending_line(spending: &[CappedSpending]) -> Markup {
+    let name = |of| match of {
+        SpendingScope::Task => "This task",
+        SpendingScope::Project => "This project",
+        SpendingScope::Day => "Today",
+    };
+    html! {
+        @if !spending.is_empty() {
+            dl.took {
+                @for it in spending {
+                    div {
+                        dt { (name(it.of)) }
+                        dd {
+                            (format!("${:.2} of ${:.2} ", it.spent, it.cap))
+                            meter min="0" max=(it.cap) high=(it.cap * NEAR) value=(it.spent.min(it.cap)) aria-label="Spent of the cap" {}
                         }
                     }
                 }

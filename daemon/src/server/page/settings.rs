@@ -88,7 +88,28 @@ fn chosen_settings(settings: &Settings) -> Markup {
                 input name="model" list="models" value=(settings.model) autocomplete="off" spellcheck="false" required;
                 datalist #models { @for model in &settings.models { option value=(model) {} } }
             }
+            fieldset {
+                legend { "Spending limits, in US dollars" }
+                p.dim { "Of a cap here and one in vector.toml, the lower one applies. Days are in UTC." }
+                div.limits {
+                    (limit_field("limit_day", "Per day", settings.limits.day))
+                    (limit_field("limit_project", "Per project", settings.limits.project))
+                    (limit_field("limit_task", "Per task", settings.limits.task))
+                    (limit_field("limit_request", "Ask before a request that may cost more than", settings.limits.request))
+                }
+            }
             div.buttons { button.main type="submit" { "Save" } }
+        }
+    }
+}
+
+fn limit_field(name: &str, label: &str, limit: Option<f64>) -> Markup {
+    let value = limit.map(|limit| limit.to_string()).unwrap_or_default();
+    let none = if name == "limit_request" { "1" } else { "none" };
+    html! {
+        label.field {
+            span { (label) }
+            input name=(name) type="number" min="0" step="0.01" inputmode="decimal" value=(value) placeholder=(none);
         }
     }
 }

@@ -55,7 +55,7 @@ macro_rules! effort {
 }
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 25] = [
+pub const SETTINGS: [SettingSpec; 26] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -135,6 +135,13 @@ pub const SETTINGS: [SettingSpec; 25] = [
         "none",
         "how much may be spent per task, in US dollars",
         SettingWriter::Money(|caps| &mut caps.workflow),
+    ),
+    setting_spec(
+        "caps.request_usd",
+        "VECTOR_CAP_REQUEST_USD",
+        "1",
+        "a request that is estimated to cost more, in US dollars, waits until you continue",
+        SettingWriter::Money(|caps| &mut caps.request),
     ),
     setting_spec(
         "guards.scope",

@@ -88,7 +88,12 @@ fn project_cannot_redirect_keys_or_raise_caps() {
     let home = "[caps]\nday_usd = 2\nworkflow_usd = 5";
     let (_, config) =
         loaded(home, "[caps]\nday_usd = 9\nworkflow_usd = 1\nproject_usd = 3", &[]).unwrap();
-    let caps = SpendingCaps { day: Some(2.0), project: Some(3.0), workflow: Some(1.0) };
+    let caps = SpendingCaps {
+        day: Some(2.0),
+        project: Some(3.0),
+        workflow: Some(1.0),
+        request: Some(ASK_ABOVE),
+    };
     assert_eq!(config.caps, caps);
 }
 

@@ -48,6 +48,12 @@ act("choose", async (form) => {
   if (dry.checked !== dry.defaultChecked) body.dry_run = dry.checked;
   if (play.checked !== play.defaultChecked) body.play_check = play.checked;
   if (model.value !== model.defaultValue) body.model = model.value.trim();
+  for (const limit of ["day", "project", "task", "request"]) {
+    const field = form.elements[`limit_${limit}`];
+    if (field.value === field.defaultValue) continue;
+    if (field.value === "") delete body.limits[limit];
+    else body.limits[limit] = Number(field.value);
+  }
   await call("PUT", "/api/settings", body);
   toast("Saved. The settings apply to new tasks.", "good");
   await show(root);

@@ -1,0 +1,175 @@
+//! What forbids or delays a request: the limit of messages, spending caps, and a high cost.
+
+use scene_schemas::api::{FailureKind, Setting, SpendingLimits};
+use scene_schemas::entry::{ModelRequestRecord, Place, Seq};
+use vector_core::workflow::ModelTrouble;
+use vector_ledger::LedgerError;
+use vector_providers::ProviderKind;
+use vector_providers::answer::TokenUsage;
+use vector_providers::client::{ModelClient, TaskModels};
+use vector_providers::config::{FILE, SpendingCaps};
+
+use super::{first_message_tokens, unix_millis};
+use crate::budget::find_exceeded_cap;
+use crate::{Engine, EngineError, ToolDriver, UserRequest};
+
+/// The length of an answer in an estimate, in tokens.
+const USUAL_ANSWER: u64 = 1_000;
+
+/// A costly request is reported again when the estimate has grown by this factor.
+const REPORT_AGAIN: f64 = 2.0;
+
+impl Engine {
+    /// Sets the limits that the user has chosen beside the configuration.
+    pub fn set_spending_limits(&mut self, limits: SpendingLimits) {
+        self.requests.limits = limits;
+    }
+
+    /// Sets whether a user is there who can let a costly request continue. Without one, it is sent.
+    pub fn set_attended(&mut self, is_attended: bool) {
+        self.requests.is_attended = is_attended;
+    }
+
+    fn caps(&self, models: &TaskModels) -> SpendingCaps {
+        models.spending_caps().with_limits(&self.requests.limits)
+    }
+
+    fn task_caps(&self, workflow: Seq) -> SpendingCaps {
+        match self.executor.driver(workflow) {
+            Some(ToolDriver::Provider(ProviderKind::Model(models))) => self.caps(models),
+            _ => SpendingCaps::default(),
+        }
+    }
+
+    /// Returns the limit or cap that forbids another request of a workflow, as trouble to report.
+    pub(super) fn check_limits(
+        &mut self,
+        workflow: Seq,
+        client: &ModelClient,
+    ) -> Result<Option<ModelTrouble>, EngineError> {
+        let Some(state) = self.executor.workflow(workflow) else {
+            return Ok(None);
+        };
+        let limit = state.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
+        if state.conversation().request_count() >= limit {
+            return Ok(Some(ModelTrouble {
+                code: FailureKind::TooMany,
+                message: format!("The model has written {limit} messages in this task."),
+                is_retryable: true,
+                hint: format!(
+                    "Check what it is doing, then let it continue for another {limit} messages or \
+                     tell it what to do instead. `turn_limit` in {FILE} sets the limit."
+                ),
+                setting: None,
+            }));
+        }
+        let place = state.place.clone();
+        let caps = self.task_caps(workflow);
+        Ok(self.check_caps(&caps, Some(workflow), &place, client, 0.0)?)
+    }
+
+    /// Returns why the cost of a request has to be reported before it is sent: it passes a cap, or
+    /// is high.
+    pub(super) fn check_cost(
+        &mut self,
+        workflow: Seq,
+        request: &ModelRequestRecord,
+        client: &ModelClient,
+    ) -> Result<Option<ModelTrouble>, EngineError> {
+        let Some(state) = self.executor.workflow(workflow) else {
+            return Ok(None);
+        };
+        // A provider reads what the request repeats from its cache.
+        let last = state.conversation().last_request();
+        let repeated = last.filter(|(_, last)| last.model == request.model);
+        let usage = TokenUsage {
+            prompt: request.estimate,
+            cache_read: repeated.map_or(0, |(_, last)| last.estimate.min(request.estimate)),
+            generated: USUAL_ANSWER,
+            ..TokenUsage::default()
+        };
+        let dollars = client.cost_in_dollars(&usage).unwrap_or(0.0);
+        let place = state.place.clone();
+        let caps = self.task_caps(workflow);
+        let passed = self.check_caps(&caps, Some(workflow), &place, client, dollars)?;
+        Ok(passed.or_else(|| self.report_cost(workflow, &caps, request.estimate, dollars)))
+    }
+
+    /// Returns the cap that a new task would pass with its first request.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn check_first_cost(
+        &mut self,
+        models: &TaskModels,
+        request: &UserRequest,
+    ) -> Result<Option<ModelTrouble>, LedgerError> {
+        let (prompt, _) = first_message_tokens(models, request);
+        let usage = TokenUsage { prompt, generated: USUAL_ANSWER, ..TokenUsage::default() };
+        let dollars = models.edit.cost_in_dollars(&usage).unwrap_or(0.0);
+        let (caps, place) = (self.caps(models), self.place());
+        self.check_caps(&caps, None, &place, &models.edit, dollars)
+    }
+
+    fn check_caps(
+        &mut self,
+        caps: &SpendingCaps,
+        workflow: Option<Seq>,
+        place: &Place,
+        client: &ModelClient,
+        estimate: f64,
+    ) -> Result<Option<ModelTrouble>, LedgerError> {
+        let is_capped = caps.day.or(caps.project).or(caps.workflow).is_some();
+        if !is_capped {
+            return Ok(None);
+        }
+        if !client.is_priced() {
+            return Ok(Some(ModelTrouble {
+                code: FailureKind::PaymentRequired,
+                message: format!(
+                    "A spending cap is set, but the price of {} is not known.",
+                    client.name()
+                ),
+                is_retryable: true,
+                hint: "Set its price in models.toml, remove the cap, or choose another model."
+                    .to_owned(),
+                setting: Some(Setting::Model),
+            }));
+        }
+        self.requests.spending.read_new_replies(self.executor.ledger())?;
+        let spent = &self.requests.spending;
+        let spending = spent.capped_spending(caps, workflow, place, unix_millis());
+        Ok(find_exceeded_cap(&spending, estimate))
+    }
+
+    /// Reports an estimate above the limit of a request, once until it has doubled. The user lets it
+    /// continue as after any trouble.
+    fn report_cost(
+        &mut self,
+        workflow: Seq,
+        caps: &SpendingCaps,
+        tokens: u64,
+        dollars: f64,
+    ) -> Option<ModelTrouble> {
+        let limit = caps.request.filter(|limit| self.requests.is_attended && dollars > *limit)?;
+        let reported = self.requests.reported_costs.get(&workflow);
+        if reported.is_some_and(|reported| dollars < reported * REPORT_AGAIN) {
+            return None;
+        }
+        self.requests.reported_costs.insert(workflow, dollars);
+        Some(ModelTrouble {
+            code: FailureKind::PaymentRequired,
+            message: format!(
+                "The next request has about {tokens} tokens and may cost ${dollars:.2}. You are asked \
+                 above ${limit:.2}."
+            ),
+            is_retryable: true,
+            hint: format!(
+                "Continue to send it, or choose another model first. In this task you are asked again \
+                 when a request costs twice as much. The settings and caps.request_usd in {FILE} set \
+                 the limit."
+            ),
+            setting: Some(Setting::Model),
+        })
+    }
+}
