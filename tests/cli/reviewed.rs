@@ -198,6 +198,22 @@ mod on_a_terminal {
     }
 
     #[test]
+    fn card_links_to_the_page_in_a_terminal_that_shows_links() {
+        let mut bench = Bench::new();
+        let seq = bench.card("rename game.Workspace.Lamp to Lantern");
+        let mut command = bench.home.command(&["review", "--once"]);
+        command.env("FORCE_HYPERLINK", "1");
+        let mut reviewer = Person::runs(command);
+        let card = reviewer.answers(APPLY, "q");
+        let page =
+            format!("\u{1b}]8;;http://127.0.0.1:{}/#/proposals/{seq}\u{1b}\\", bench.daemon.port);
+        assert!(card.contains(&page), "{card:?}");
+        let mut reviewer = person(&bench, &["--once"]);
+        let card = reviewer.answers(APPLY, "q");
+        assert!(!card.contains("\u{1b}]8"), "{card:?}");
+    }
+
+    #[test]
     fn instances_of_a_large_change_are_chosen_one_by_one() {
         let home = Home::new();
         let file = home.path().join("place.rbxl");

@@ -203,6 +203,11 @@ fn one_proposal_is_applied_in_files_and_in_studio() {
     assert_eq!(actions.len(), 1, "{work}");
     assert_eq!(actions[0]["props"]["Name"], "Tower");
     assert_eq!(text(), MAIN.replace("speed = 1", "speed = 2"));
+    let path =
+        format!("/api/sessions/{}/file?path=game.ServerScriptService.Game.Main", plugin.session);
+    let found = plugin.call("GET", &path, &Json::Null).ok();
+    let own = file.canonicalize().unwrap().display().to_string();
+    assert_eq!(found["file"], own, "the file of the project that the place is synced with");
     plugin.say(json!([{ "part": "renamed", "id": "studio:2", "name": "Tower" }])).ok();
     plugin.acknowledge(&work, applied("studio:2")).ok();
     status(&mut plugin, seq, "applied");

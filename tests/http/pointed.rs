@@ -205,6 +205,32 @@ fn request_of_a_person_asks_studio_for_what_is_mentioned_there() {
 }
 
 #[test]
+fn instance_is_shown_in_studio() {
+    let (home, daemon) = daemon();
+    let mut plugin = Plugin::pair(&daemon, "window-1");
+    plugin.tell_place();
+    let human = Human::of(&daemon, home.path());
+    let path = format!("/api/sessions/{}/reveal", plugin.session);
+    let show = |path_in_place: &str| {
+        let request = json!({ "path": path_in_place, "line": 3, "target": "studio" });
+        human.call("POST", &path, &request)
+    };
+    for (told, status) in [
+        (json!({ "answer": "revealed" }), 200),
+        (json!({ "answer": "failed", "reason": "Studio did not open Main." }), 409),
+    ] {
+        thread::scope(|scope| {
+            let request = scope.spawn(|| show("game.Workspace.Main"));
+            let question = asked(&mut plugin, "reveal");
+            assert_eq!(question["query"]["line"], 3);
+            answer(&mut plugin, &question, told);
+            assert_eq!(request.join().unwrap().status, status);
+        });
+    }
+    assert_eq!(show("game.Workspace.Nobody").status, 404);
+}
+
+#[test]
 fn mentions_are_offered_by_what_was_typed() {
     let (bench, opened) = Bench::open(Format::Rbxlx);
     fs::write(bench.file.with_file_name("my lamps.md"), "blue\n").unwrap();

@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
@@ -155,6 +157,60 @@ fn write(file: &Path, text: &str) {
     let new = file.with_extension("swp");
     fs::write(&new, text).unwrap();
     fs::rename(&new, file).unwrap();
+}
+
+#[test]
+fn script_is_opened_in_the_editor_by_an_address_or_a_command() {
+    let person = Person::new();
+    let reveal = |person: &Person, target: &str| {
+        let request =
+            json!({ "path": "game.ServerScriptService.Game.Main", "line": 2, "target": target });
+        person.call("POST", &format!("/api/sessions/{}/reveal", person.session), &request)
+    };
+    let file = person.file("Main.server.luau").canonicalize().unwrap().display().to_string();
+    let address = |scheme: &str| {
+        let path = file.replace('\\', "/");
+        format!("{scheme}://file{}{path}:2", if path.starts_with('/') { "" } else { "/" })
+    };
+    let shown = reveal(&person, "editor").ok();
+    assert_eq!(shown, json!({ "file": file, "url": address("vscode") }));
+    let studio = reveal(&person, "studio");
+    assert_eq!(studio.body["message"], "This place is not open in Studio.");
+    let of = |path: &str| {
+        let path = format!("/api/sessions/{}/file?path={path}&line=2", person.session);
+        person.call("GET", &path, &Json::Null)
+    };
+    let found = of("game.ServerScriptService.Game.Main").ok();
+    assert_eq!(found, json!({ "file": file, "url": address("vscode") }));
+    let none = of("game.ServerScriptService.Game");
+    assert_eq!(none.status, 404, "{}", none.body);
+    assert!(none.body["message"].as_str().unwrap().contains("has no file of its own"));
+    assert_eq!(of("nowhere").status, 400);
+    // The settings are read again each time.
+    let settings = person.home.path().join("vector.toml");
+    fs::write(&settings, "editor = \"cursor\"\n").unwrap();
+    assert_eq!(reveal(&person, "editor").ok()["url"], address("cursor"));
+    fs::write(&settings, "editor = \"no-such-editor {file}\"\n").unwrap();
+    let missing = reveal(&person, "editor");
+    assert_eq!(missing.status, 409);
+    assert!(missing.body["message"].as_str().unwrap().contains("no-such-editor"));
+    #[cfg(unix)]
+    {
+        let told = person.home.path().join("told");
+        let editor = person.home.path().join("editor");
+        fs::write(&editor, "#!/bin/sh\nprintf '%s' \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"\n")
+            .unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(&editor, mode).unwrap();
+        let command = format!("{} {} {{file}}:{{line}}", editor.display(), told.display());
+        fs::write(&settings, format!("editor = \"{command}\"\n")).unwrap();
+        assert_eq!(reveal(&person, "editor").ok(), json!({ "file": file }));
+        let given_up = Instant::now() + Duration::from_secs(30);
+        while !told.exists() && Instant::now() < given_up {
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(fs::read_to_string(&told).unwrap(), format!("{file}:2"));
+    }
 }
 
 #[test]

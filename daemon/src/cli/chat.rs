@@ -167,7 +167,7 @@ fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Resul
             ChatInput::Ask(goal, interaction) => {
                 let limits = load_settings(home).limits;
                 let task = ChatTask { args, at, goal, interaction, limits };
-                if let Err(error) = task.run(&ledger, driver, &terminal) {
+                if let Err(error) = task.run(&ledger, driver, &terminal, home) {
                     print_status(&format!("error: {error:#}"));
                 }
                 driver =
@@ -191,6 +191,7 @@ impl ChatTask<'_> {
         ledger: &Arc<Ledger>,
         driver: ToolDriver,
         terminal: &Terminal,
+        home: &Path,
     ) -> anyhow::Result<()> {
         let Self { args, at, goal, interaction, limits } = self;
         for notice in recover_place(ledger, &at.ledger_file()?)? {
@@ -215,7 +216,7 @@ impl ChatTask<'_> {
             WorkflowRun::start(ledger, (target, scene), user_request, driver, mode, listener)?;
         run.set_play_check(!args.no_play);
         run.set_spending_limits(limits, terminal.can_ask());
-        decide_all(&mut run, &args.decide, terminal, &calls, false)?;
+        decide_all(&mut run, &args.decide, terminal, &calls, false, home)?;
         Ok(())
     }
 }

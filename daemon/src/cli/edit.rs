@@ -24,6 +24,7 @@ use vector_providers::ProviderKind;
 use vector_providers::model_choice::OFFLINE;
 
 use super::call_log::CallLog;
+use super::card_links::CardLinks;
 use super::decision_prompt::{self, PromptFlow};
 use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
@@ -139,11 +140,11 @@ impl EditTask<'_> {
             for notice in recovered.notices {
                 print_status(&format!("note: {notice}"));
             }
-            return self.run_on(&ledger, &recovered.workflows, out);
+            return self.run_on(&ledger, &recovered.workflows, out, home);
         }
         let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
         let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
-        let exit = self.run_on(&ledger, &[], Some(&scratch.path().join("place")))?;
+        let exit = self.run_on(&ledger, &[], Some(&scratch.path().join("place")), home)?;
         print_status("This was a dry run: nothing was written or recorded.");
         Ok(exit)
     }
@@ -153,6 +154,7 @@ impl EditTask<'_> {
         ledger: &Arc<Ledger>,
         cut_off: &[Seq],
         out: Option<&Path>,
+        home: &Path,
     ) -> anyhow::Result<ExitStatus> {
         let Self { at, out: own_out, dry_run, is_played, decide, goal, request } = self;
         interrupt::install_handler();
@@ -192,7 +194,7 @@ impl EditTask<'_> {
             let called = run.add_calls(calls);
             called.inspect_err(|error| interrupted_runs::report_written_state(&run, error))?;
         }
-        let exit = decide_all(&mut run, decide, &terminal, &calls_log, dry_run)?;
+        let exit = decide_all(&mut run, decide, &terminal, &calls_log, dry_run, home)?;
         let is_applied =
             |(_, it): (Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
         let has_written = run.workflow().is_some_and(|it| it.proposals().any(is_applied));
@@ -300,8 +302,10 @@ pub(super) fn decide_all(
     terminal: &Terminal,
     calls: &CallLog,
     dry_run: bool,
+    home: &Path,
 ) -> anyhow::Result<ExitStatus> {
-    let done = decide_each(run, decide, terminal, calls, dry_run);
+    let links = CardLinks::for_run(run, terminal, home);
+    let done = decide_each(run, decide, terminal, calls, dry_run, links);
     if interrupt::take_press() {
         print_status("Stopped: nothing more will be done in this run.");
     }
@@ -327,6 +331,7 @@ fn decide_each(
     terminal: &Terminal,
     calls: &CallLog,
     dry_run: bool,
+    links: CardLinks,
 ) -> anyhow::Result<()> {
     let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
     let mut session = ReviewState {
@@ -335,6 +340,7 @@ fn decide_each(
         approve_all_as: (decide.yes || is_look).then_some(Approver::Yes),
         force: decide.force || is_look,
         shown: BTreeSet::new(),
+        links,
         shown_messages: 0,
         is_plan_shown: false,
         calls: calls.clone(),
@@ -398,6 +404,7 @@ pub(super) struct ReviewState {
     mode: ModeName,
     /// Whether this is a dry run, whose proposal numbers are not valid afterwards.
     dry_run: bool,
+    pub(super) links: CardLinks,
 }
 
 /// Shows new messages, and the cards that were not shown yet: the one to be decided, and those that
@@ -434,7 +441,7 @@ fn show_new(
             {
                 print_status(&format!("note: {notice}"));
             }
-            terminal.show_run_card(seq, &pending.proposal, session.dry_run);
+            terminal.show_run_card(seq, &pending.proposal, session.dry_run, &session.links);
         }
     }
 }

@@ -5,6 +5,7 @@
 mod background_daemon;
 mod call_log;
 mod card;
+mod card_links;
 mod chat;
 mod check;
 mod checkpoint;

@@ -14,6 +14,7 @@ use scene_schemas::proposal::Proposal;
 use vector_core::proposal::ProposalUnit;
 
 use super::card;
+use super::card_links::CardLinks;
 use super::comment_prompt::write_comments;
 use super::daemon_client::{DaemonClient, RouteRequest};
 use super::decision_prompt::{ChosenPieces, PieceChoice, ask_reject_reason, confirm_twice};
@@ -75,7 +76,9 @@ impl RemoteReview<'_> {
         let (seq, proposal) = (view.seq, &view.proposal);
         let style = self.terminal.style();
         let cut = card::render_card(seq, proposal, style);
-        self.terminal.show(&cut);
+        let links =
+            CardLinks::of_daemon(self.daemon, self.terminal, view.session.as_ref(), proposal);
+        self.terminal.show(&links.add_to(cut.clone(), seq, proposal, style));
         if view.status != ProposalStatus::Waiting {
             // The mode that the user chose has already approved it.
             return Ok(CardOutcome::Elsewhere);
@@ -101,7 +104,7 @@ impl RemoteReview<'_> {
                 "s" | "split" => self.split_card(view)?,
                 "e" | "edit" => self.edit_card(view, keys)?,
                 "v" | "view" => {
-                    self.terminal.show(&whole);
+                    self.terminal.show(&links.add_to(whole.clone(), seq, proposal, style));
                     None
                 }
                 "" | "k" | "skip" => Some(CardOutcome::Left),

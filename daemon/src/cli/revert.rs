@@ -52,7 +52,7 @@ pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         let copy = scratch.path().join("home");
         ledger.copy_to(&copy)?;
         let ledger = Arc::new(Ledger::open(&copy)?);
-        let exit = run_revert(args, &ledger, Some(&scratch.path().join("place")))?;
+        let exit = run_revert(args, &ledger, Some(&scratch.path().join("place")), home)?;
         print_status("This was a dry run: nothing was written or recorded.");
         return Ok(exit);
     }
@@ -62,13 +62,14 @@ pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> 
             print_status(&format!("note: {notice}"));
         }
     }
-    run_revert(args, &ledger, args.out.as_deref())
+    run_revert(args, &ledger, args.out.as_deref(), home)
 }
 
 fn run_revert(
     args: &RevertArgs,
     ledger: &Arc<Ledger>,
     out: Option<&Path>,
+    home: &Path,
 ) -> anyhow::Result<ExitStatus> {
     interrupt::install_handler();
     let terminal = Terminal::for_command(args.decide.json);
@@ -98,7 +99,7 @@ fn run_revert(
         WorkflowRun::start(ledger, opened, goal.as_str(), ToolDriver::Calls, mode, listener)?;
     let call = |seq: Seq| ToolCall::new(REVERT, json!({ "proposal": seq }));
     run.add_calls(proposals.into_iter().map(call).collect())?;
-    let exit = decide_all(&mut run, &args.decide, &terminal, &calls, args.dry_run)?;
+    let exit = decide_all(&mut run, &args.decide, &terminal, &calls, args.dry_run, home)?;
     run.release();
     Ok(exit)
 }

@@ -19,6 +19,7 @@ use serde_json::Value as Json;
 use vector_core::run::RunOutcome;
 use vector_core::workflow::Workflow;
 
+use super::card_links::CardLinks;
 use super::style::{PaintKind, TextStyle, fold_columns, safe_lines, terminal_line, wrap_words};
 use super::{card, interrupt, summary};
 
@@ -118,7 +119,13 @@ impl Terminal {
     }
 
     /// Shows a card of a run. A dry run hides its number, as the real run will use another one.
-    pub(super) fn show_run_card(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
+    pub(super) fn show_run_card(
+        &self,
+        seq: Seq,
+        proposal: &Proposal,
+        dry_run: bool,
+        links: &CardLinks,
+    ) {
         let card = card::render_card(seq, proposal, self.style());
         let numbered = format!("Proposal {seq}");
         let shown = if dry_run {
@@ -127,7 +134,7 @@ impl Terminal {
         } else {
             card
         };
-        self.show(&shown);
+        self.show(&links.add_to(shown, seq, proposal, self.style()));
     }
 
     /// Shows the steps of a model's plan.

@@ -23,6 +23,7 @@ mod pending_summary;
 mod pictures;
 mod places;
 mod projects;
+mod reveal;
 mod session_registry;
 mod sessions;
 mod settings;

@@ -183,6 +183,7 @@ impl DaemonActor {
             Some(SessionView {
                 epoch: slot.epoch(),
                 place: known.to_open_place(),
+                in_studio: known.place.studio_place().is_some(),
                 connected: slot.silence_duration() < AWAY && !self.files.is_gone(&session),
                 instances: size.instances,
                 version: size.version,

@@ -73,6 +73,8 @@ fn method_router(id: RouteId) -> MethodRouter<AppState> {
         RouteId::CompleteScript => handle(id, luau::complete),
         RouteId::ProposalPicture => handle(id, proposals::picture),
         RouteId::PlacePicture => handle(id, place::picture),
+        RouteId::ScriptFile => handle(id, place::script_file),
+        RouteId::Reveal => handle(id, place::reveal),
         RouteId::OfferedMentions => handle(id, place::offer_mentions),
         RouteId::Workflows => handle(id, place::workflows),
         RouteId::Workflow => handle(id, place::workflow),

@@ -7,16 +7,17 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     AgentCall, ApplyAck, ApplyReceipt, CallView, Chat, CommentReplies, DecisionRequest,
-    DecisionResponse, Failure, FailureKind, PermissionDecision, RevokeRule, SceneReceipt,
-    SceneUpdate, WorkflowStarted,
+    DecisionResponse, Failure, FailureKind, PermissionDecision, PluginAnswer, RevokeRule,
+    SceneReceipt, SceneUpdate, WorkflowStarted,
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot;
@@ -167,6 +168,20 @@ impl SessionHandle {
     /// Returns what the place has to mention for a text typed after `@`.
     pub(crate) fn find_mentionable(&self, typed: String) -> Answer<Mentionable> {
         self.request(move |reply| SessionMessage::Mentionable(typed, reply))
+    }
+
+    /// Returns the file of a script in a Rojo project.
+    pub(crate) fn script_file(&self, path: InstancePath) -> Answer<Option<PathBuf>> {
+        self.request(move |reply| SessionMessage::ScriptFile(path, reply))
+    }
+
+    /// Shows a script or an instance in Studio. Returns the receiver of Studio's answer.
+    pub(crate) fn reveal(
+        &self,
+        path: InstancePath,
+        line: Option<u32>,
+    ) -> Answer<Receiver<PluginAnswer>> {
+        self.request(move |reply| SessionMessage::Reveal(path, line, reply))
     }
 
     /// Decides a proposal.

@@ -26,8 +26,8 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use scene_schemas::api::{
     ApplyAck, ApplyReceipt, CallView, DecisionRequest, DecisionResponse, EventRecord, Failure,
-    FailureKind, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId, SessionNeed,
-    ThinkingPhase, WorkflowStarted,
+    FailureKind, PluginAnswer, ProposedScript, SceneReceipt, SceneUpdate, ScriptPage, SessionId,
+    SessionNeed, ThinkingPhase, WorkflowStarted,
 };
 use scene_schemas::entry::{Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
@@ -83,6 +83,10 @@ pub(crate) enum SessionMessage {
     MentionsRead(Box<SessionRequest>, Result<ReadMentions, String>, Reply<WorkflowStarted>),
     /// Query for what can be mentioned, by the text typed after `@`.
     Mentionable(String, Reply<Mentionable>),
+    /// Query for the file of a script in a Rojo project, as an absolute path.
+    ScriptFile(InstancePath, Reply<Option<PathBuf>>),
+    /// Shows a script or an instance in Studio, at a line. The reply receives Studio's answer.
+    Reveal(InstancePath, Option<u32>, Reply<Receiver<PluginAnswer>>),
     /// An agent's call of a tool.
     Call(Box<CallRequest>),
     /// Query for the outcome of a call.
@@ -358,6 +362,12 @@ impl SessionActor {
             SessionMessage::Mentionable(typed, reply) => {
                 let _ = reply.send(Ok(self.find_mentionable(&typed)));
                 return;
+            }
+            SessionMessage::ScriptFile(path, reply) => {
+                let _ = reply.send(Ok(self.engine.script_file(&path)));
+            }
+            SessionMessage::Reveal(path, line, reply) => {
+                let _ = reply.send(self.reveal(&path, line));
             }
             SessionMessage::StartRevert(goal, call, reply) => {
                 // If the call cannot be recorded, the error shows up again when the engine runs.

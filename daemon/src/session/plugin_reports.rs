@@ -1,8 +1,12 @@
 //! Reports of the plugin about its place: restarts, instances, undo and redo, and the outcomes of
 //! proposals.
 
+use std::sync::mpsc::Receiver;
+
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    ApplyAck, ApplyReceipt, Failure, FailureKind, ScenePart, SceneReceipt, SceneUpdate,
+    ApplyAck, ApplyReceipt, Failure, FailureKind, PluginAnswer, PluginQuery, ScenePart,
+    SceneReceipt, SceneUpdate,
 };
 use scene_schemas::entry::{Seq, StudioPlace};
 use vector_core::workflow::WorkflowInput;
@@ -82,6 +86,22 @@ impl SessionActor {
             orphaned::append_inputs(&self.ledger, &self.event_hub, record.workflow, [input])?;
         self.engine.apply_past_records(&records);
         Ok(())
+    }
+
+    /// Asks Studio to show a script or an instance. Returns the receiver of its answer.
+    pub(super) fn reveal(
+        &mut self,
+        path: &InstancePath,
+        line: Option<u32>,
+    ) -> Result<Receiver<PluginAnswer>, Failure> {
+        let scene = self.engine.mirror_scene();
+        let id = scene.resolve(path).map(|node| scene.id(node)).map_err(|refusal| {
+            failure(FailureKind::NotFound, refusal.0, "It may not exist yet, or have been renamed.")
+        })?;
+        self.engine.ask_studio_for_person(PluginQuery::Reveal { id, line }).ok_or_else(|| {
+            let message = "This place is not open in Studio.";
+            failure(FailureKind::Settled, message, "Open its file in your editor instead.")
+        })
     }
 
     pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyReceipt, Failure> {

@@ -13,6 +13,7 @@ mod event;
 mod history;
 mod keys;
 mod merge;
+mod reveal;
 mod route;
 mod scene;
 mod session;
@@ -53,6 +54,7 @@ pub use merge::{
     ConflictChoice, ConflictView, DecideConflicts, FinishMerge, FinishedMerge, HunkChoice,
     MergeEnd, MergeSide, MergeView, Merges, RecordedConflict,
 };
+pub use reveal::{RevealRequest, RevealTarget, Revealed, ScriptFile};
 pub use route::{Method, ROUTES, Route, RouteId, Token, openapi_document};
 pub use scene::{
     Document, KnownProperties, NodeColumns, PluginAnswer, PluginQuery, PropertyQuery, ScenePart,

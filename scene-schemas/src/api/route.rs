@@ -13,9 +13,9 @@ use super::{
     MakeCheckpoint, MakeToken, MemberRows, MergeView, Merges, OfferedMentions, OpenPlaceRequest,
     OpenedSession, PROTOCOL, PageLink, PairRequest, PairResponse, PairingCode, PermissionDecision,
     PluginLog, PollRequest, PollResponse, ProposalCard, ProposalView, Proposals, ProposedScript,
-    ProviderKeys, RevokeRequest, RevokeResult, RevokeRule, SceneReceipt, SceneUpdate, ScriptAtTime,
-    ScriptFindings, ScriptPage, Sessions, Settings, StreamPage, Usage, Welcome, WorkflowStarted,
-    WorkflowView, Workflows,
+    ProviderKeys, RevealRequest, Revealed, RevokeRequest, RevokeResult, RevokeRule, SceneReceipt,
+    SceneUpdate, ScriptAtTime, ScriptFile, ScriptFindings, ScriptPage, Sessions, Settings,
+    StreamPage, Usage, Welcome, WorkflowStarted, WorkflowView, Workflows,
 };
 
 /// The kinds of callers that may use a route.
@@ -103,6 +103,8 @@ impl Route {
             "/api/page",
             "/api/pairing",
             "/api/scripts/at",
+            "/api/sessions/{id}/file",
+            "/api/sessions/{id}/reveal",
         ];
         let rooms = [
             "/api/access/",
@@ -349,6 +351,22 @@ routes! {
             "What can be mentioned in a request, by the text `typed` after @: words, instances, files and proposals.",
         ),
         &["typed"],
+    ),
+    ScriptFile = with_query(
+        with_texts(
+            get_route::<ScriptFile>(
+                "/api/sessions/{id}/file",
+                Token::Human,
+                "The file of the script at `path` in a Rojo project, and the address that opens it at `line`.",
+            ),
+            &["path"],
+        ),
+        &["line"],
+    ),
+    Reveal = post_route::<RevealRequest, Revealed>(
+        "/api/sessions/{id}/reveal",
+        Token::Human,
+        "Show a script or an instance in Studio, or a script's file in the person's editor.",
     ),
     Workflows = get_route::<Workflows>("/api/workflows", Token::Human, "The newest workflows."),
     Workflow = get_route::<WorkflowView>("/api/workflows/{id}", Token::Human, "A workflow."),

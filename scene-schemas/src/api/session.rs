@@ -189,6 +189,8 @@ pub struct SessionView {
     pub epoch: u64,
     /// The place.
     pub place: OpenPlace,
+    /// Whether the place is open in Studio.
+    pub in_studio: bool,
     /// For a place in Studio, whether the plugin has polled within the last 30 seconds. For a file
     /// or project, whether it still exists.
     pub connected: bool,

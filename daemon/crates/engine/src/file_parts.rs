@@ -5,8 +5,8 @@
 //! when the process was stopped.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use scene_schemas::InstancePath;
 use scene_schemas::entry::{Entry, Place, Seq};
@@ -43,6 +43,29 @@ impl Engine {
         let live = self.target.driver().live();
         let in_files = live.and_then(|live| live.project_text(path));
         in_files.into_iter().chain(own).collect()
+    }
+
+    /// Returns the files of the scripts that have their own in the Rojo project, as absolute paths.
+    pub fn script_files(&self) -> HashMap<InstancePath, PathBuf> {
+        let driver = self.target.driver();
+        let Some(folder) = driver.settings_folder() else {
+            return HashMap::new();
+        };
+        let scene = &self.planner.scene;
+        let files = driver.script_files().into_iter();
+        files.map(|(node, file)| (scene.path(node), folder.join(file))).collect()
+    }
+
+    /// Returns the file of a script, as an absolute path. None if it has no file of its own in a Rojo
+    /// project.
+    pub fn script_file(&mut self, path: &InstancePath) -> Option<PathBuf> {
+        let node = self.mirror_scene().resolve(path).ok();
+        let driver = self.target.driver();
+        let own = || {
+            let file = driver.script_files().remove(&node?)?;
+            Some(driver.settings_folder()?.join(file))
+        };
+        own().or_else(|| driver.live()?.project_file(path))
     }
 
     /// Detects the project that the open place is synced with. Proposals planned before it was

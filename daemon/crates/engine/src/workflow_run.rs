@@ -1,13 +1,15 @@
 //! A place with a single workflow, for programs that begin one, run it and end.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use scene_schemas::Refusal;
 use scene_schemas::api::{ProposedScript, SpendingLimits};
 use scene_schemas::entry::{Approver, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal, Row};
 use scene_schemas::rule::TaskRule;
+use scene_schemas::{InstancePath, Refusal};
 use vector_core::planning_scene::PlanningScene;
 use vector_core::prompt::ToolCall;
 use vector_core::proposal::ProposalDraft;
@@ -49,6 +51,11 @@ impl WorkflowRun {
     }
 
     /// Sets whether proposals are checked by playing the game.
+    /// Returns the files of the scripts that have their own, by the scripts' paths.
+    pub fn script_files(&self) -> HashMap<InstancePath, PathBuf> {
+        self.engine.script_files()
+    }
+
     /// Sets the limits that the user has chosen, and whether they are there to let a costly request
     /// continue.
     pub fn set_spending_limits(&mut self, limits: SpendingLimits, is_attended: bool) {

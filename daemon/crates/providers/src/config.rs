@@ -5,6 +5,7 @@
 //! file comes with the project, so it may choose a model and lower a cap, but must not decide where
 //! keys are sent.
 
+pub mod editor_link;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
+use self::editor_link::EditorTemplate;
 use scene_schemas::api::SpendingLimits;
 use scene_schemas::refusal::did_you_mean;
 use toml::{Table, Value};
@@ -131,6 +133,8 @@ pub struct ModelConfig {
     pub large_change: u32,
     /// After how many days of silence a task is erased; None if it never is.
     pub forget_days: Option<u32>,
+    /// How files are opened in the user's editor.
+    pub editor: EditorTemplate,
     pub routes: BTreeMap<ModelAction, String>,
     pub efforts: BTreeMap<ModelAction, ThinkingEffort>,
     /// The settings of single providers.
@@ -155,6 +159,7 @@ impl Default for ModelConfig {
             pending_limit: Some(from_days(7)),
             large_change: LARGE_CHANGE,
             forget_days: None,
+            editor: EditorTemplate::default(),
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
             providers: BTreeMap::new(),
@@ -258,6 +263,12 @@ impl ModelConfig {
             return Err(format!(
                 "`{key}` cannot be set by a project, because it could have your records erased. Set \
                  it in {FILE} in Vector's folder; `vector models` prints its path."
+            ));
+        }
+        if key == "editor" && origin == ValueOrigin::Project {
+            return Err(format!(
+                "`{key}` cannot be set by a project, because it could have a program started. Set it in \
+                 {FILE} in Vector's folder; `vector models` prints its path."
             ));
         }
         if key.starts_with("debug.") && origin == ValueOrigin::Project {

@@ -12,6 +12,7 @@ use scene_schemas::api::{KeyHandover, ProviderKey, ProviderKeys};
 
 use super::catalogue::Catalogue;
 use super::client::{TaskModels, load_models_with};
+use super::config::editor_link::EditorTemplate;
 use super::config::{self, ModelAction, SpendingCaps};
 use super::keys::{CredentialSource, KeyStore, SecretKey, SystemKeychain};
 use super::model_choice::{ModelChoice, OFFLINE, choose_model, find_credential};
@@ -30,6 +31,11 @@ pub trait ModelSelector: Send + Sync {
     /// Returns the configured spending caps.
     fn spending_caps(&self) -> SpendingCaps {
         SpendingCaps::default()
+    }
+
+    /// Returns how files are opened in the user's editor.
+    fn editor(&self) -> EditorTemplate {
+        EditorTemplate::default()
     }
 
     /// Returns which providers can be used, without the keys themselves.
@@ -134,6 +140,12 @@ impl ModelSelector for HomeModelSelector {
         let env = |name: &str| self.find_variable(name);
         let config = config::load_config(&self.home, None, &env);
         config.map_or_else(|_| SpendingCaps::default(), |(_, config)| config.caps)
+    }
+
+    fn editor(&self) -> EditorTemplate {
+        let env = |name: &str| self.find_variable(name);
+        let config = config::load_config(&self.home, None, &env);
+        config.map_or_else(|_| EditorTemplate::default(), |(_, config)| config.editor)
     }
 
     fn list_choices(&self) -> Vec<String> {

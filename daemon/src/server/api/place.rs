@@ -6,10 +6,11 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Response;
+use scene_schemas::InstancePath;
 use scene_schemas::api::{
-    Chat, Checkpoint, Checkpoints, ConversationView, Failure, MakeCheckpoint, OfferedMentions,
-    OpenPlaceRequest, OpenedSession, PermissionDecision, RevokeRule, Sessions, WorkflowStarted,
-    WorkflowView, Workflows,
+    Chat, Checkpoint, Checkpoints, ConversationView, Failure, FailureKind, MakeCheckpoint,
+    OfferedMentions, OpenPlaceRequest, OpenedSession, PermissionDecision, RevealRequest, Revealed,
+    RevokeRule, ScriptFile, Sessions, WorkflowStarted, WorkflowView, Workflows,
 };
 
 use super::super::auth::Caller;
@@ -21,6 +22,7 @@ use super::super::response::{ApiError, ApiResult};
 use super::plugin::current_session;
 use crate::daemon::{DaemonHandle, PictureTarget};
 use crate::event_hub::EventHub;
+use crate::failure::failure;
 use crate::session::WorkflowAction;
 
 pub(in super::super) async fn open(
@@ -72,6 +74,39 @@ pub(in super::super) async fn offer_mentions(
     Query(query): Query<MentionQuery>,
 ) -> ApiResult<OfferedMentions> {
     Ok(Json(daemon.offer_mentions(&session, query.typed).await?))
+}
+
+/// Which script, and which line of it.
+pub(in super::super) struct ScriptFileQuery {
+    path: InstancePath,
+    line: Option<u32>,
+}
+
+impl FromParameters for ScriptFileQuery {
+    fn from_parameters(parameters: &Parameters) -> Result<Self, Failure> {
+        let path = parameters.text("path")?.unwrap_or_default().parse().map_err(|error| {
+            let message = format!("`path` is not a path: {error}.");
+            failure(FailureKind::BadRequest, message, "Write it as game.ServerScriptService.Main.")
+        })?;
+        let line = parameters.number("line")?.map(|line| u32::try_from(line).unwrap_or(u32::MAX));
+        Ok(Self { path, line })
+    }
+}
+
+pub(in super::super) async fn script_file(
+    State(daemon): State<DaemonHandle>,
+    PathSession(session): PathSession,
+    Query(query): Query<ScriptFileQuery>,
+) -> ApiResult<ScriptFile> {
+    Ok(Json(daemon.script_file(&session, query.path, query.line).await?))
+}
+
+pub(in super::super) async fn reveal(
+    State(daemon): State<DaemonHandle>,
+    PathSession(session): PathSession,
+    JsonBody(request): JsonBody<RevealRequest>,
+) -> ApiResult<Revealed> {
+    Ok(Json(daemon.reveal(&session, request).await?))
 }
 
 pub(in super::super) async fn workflows(

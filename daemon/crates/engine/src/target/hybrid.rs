@@ -8,6 +8,7 @@
 mod unsynced;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, ProjectFileChanges, Proposal, Warning, WarningKind};
@@ -270,6 +271,12 @@ impl LiveDriver for HybridTarget {
         for linked in &mut self.projects {
             (linked.is_linked, linked.synced_scripts) = (false, None);
         }
+    }
+
+    fn project_file(&self, path: &InstancePath) -> Option<PathBuf> {
+        let LinkedProject { project, scene, .. } = &self.projects[self.active_index()?];
+        let file = project.script_files().remove(&scene.resolve(path).ok()?)?;
+        Some(project.project_folder().join(file))
     }
 
     fn project_text(&self, path: &InstancePath) -> Option<String> {

@@ -314,6 +314,11 @@ pub(crate) trait LiveDriver: TargetDriver {
     /// Forgets which project the place is synced with, and what Studio does not show yet.
     fn reset_links(&mut self) {}
 
+    /// Returns the file of a script in the linked project, as an absolute path.
+    fn project_file(&self, _path: &InstancePath) -> Option<PathBuf> {
+        None
+    }
+
     /// Returns the text of a script in the files of the linked project.
     fn project_text(&self, _path: &InstancePath) -> Option<String> {
         None

@@ -55,7 +55,7 @@ macro_rules! effort {
 }
 
 /// All settings except those of single providers.
-pub const SETTINGS: [SettingSpec; 26] = [
+pub const SETTINGS: [SettingSpec; 27] = [
     setting_spec(
         "model",
         "VECTOR_MODEL",
@@ -188,6 +188,16 @@ pub const SETTINGS: [SettingSpec; 26] = [
         "a proposal that changes or deletes at least this share of a place, in percent, and no fewer \
          than 20 instances, is always shown to you on a card of its own",
         SettingWriter::Number(1, 100, |config, number| config.large_change = number),
+    ),
+    setting_spec(
+        "editor",
+        "VECTOR_OPEN_IN_EDITOR",
+        "vscode",
+        "how files are opened: vscode, vscode-insiders, vscodium, cursor, windsurf, zed, or an address or a command with {file} and {line}",
+        SettingWriter::Text(|config, text, _| {
+            config.editor = text.parse()?;
+            Ok(())
+        }),
     ),
     setting_spec(
         "forget.after_days",

@@ -85,6 +85,8 @@ fn project_cannot_redirect_keys_or_raise_caps() {
     let elsewhere = "[providers.openai]\nbase_url = \"https://thief.example\"";
     let error = loaded("", elsewhere, &[]).unwrap_err();
     assert!(error.contains("cannot be set by a project"), "{error}");
+    let error = loaded("", "editor = \"touch {file}\"", &[]).unwrap_err();
+    assert!(error.contains("cannot be set by a project"), "{error}");
     let home = "[caps]\nday_usd = 2\nworkflow_usd = 5";
     let (_, config) =
         loaded(home, "[caps]\nday_usd = 9\nworkflow_usd = 1\nproject_usd = 3", &[]).unwrap();

@@ -1,7 +1,7 @@
 // The parts of a proposal that the user has viewed, and the whole script around its changes.
 
-import { part } from "./daemon.js";
-import { act, fill, onShown } from "./ui.js";
+import { call, part } from "./daemon.js";
+import { act, fill, onShown, toast } from "./ui.js";
 
 const KEY = "vector-viewed";
 /** The maximum number of parts that are remembered. */
@@ -25,6 +25,15 @@ addEventListener("change", ({ target: box }) => {
   const others = viewed().filter((it) => it !== named(box));
   sessionStorage.setItem(KEY, JSON.stringify(box.checked ? [...others, named(box)].slice(-MOST) : others));
   mark(box);
+});
+
+act("reveal", async (button) => {
+  const { path, line, target } = button.dataset;
+  const session = button.closest("[data-session]")?.dataset.session;
+  const body = { path, line: Number(line), target };
+  const { file, url } = await call("POST", `/api/sessions/${encodeURIComponent(session)}/reveal`, body);
+  if (url) location.assign(url);
+  toast(target === "studio" ? `${path} is shown in Studio.` : `Opening ${file}.`);
 });
 
 act("whole-script", async (button) => {

@@ -28,16 +28,25 @@ pub(super) enum DiffLayout {
     Split,
 }
 
+/// Where the scripts of a proposal can be shown besides the page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScriptTargets {
+    /// Whether scripts have files.
+    pub(super) has_files: bool,
+    pub(super) is_in_studio: bool,
+}
+
 /// Renders the changes of all texts.
 pub(super) fn text_changes(
     proposal: &Proposal,
     pieces: &[ProposalUnit],
     layout: DiffLayout,
+    targets: ScriptTargets,
 ) -> Markup {
     let mut compared = WordDiff::default();
     html! {
         @for (at, script) in proposal.preview.scripts.iter().enumerate() {
-            (text_change(proposal, at, script, pieces, layout, &mut compared))
+            (text_change(proposal, at, script, pieces, layout, targets, &mut compared))
         }
     }
 }
@@ -48,6 +57,7 @@ fn text_change(
     script: &ScriptDiff,
     pieces: &[ProposalUnit],
     layout: DiffLayout,
+    targets: ScriptTargets,
     compared: &mut WordDiff,
 ) -> Markup {
     let whole = ProposalUnit::Command(script.command as usize);
@@ -59,6 +69,7 @@ fn text_change(
                 (text_head(script))
                 @if !is_memory {
                     button.plain type="button" data-act="whole-script" data-path=(script.path) { "Show whole script" }
+                    (reveal_buttons(script, targets))
                 }
                 @if is_editable {
                     button.plain type="button" data-act="edit-script" data-script=(at) { "Edit" }
@@ -73,6 +84,19 @@ fn text_change(
                 @let unit = Some(unit).filter(|unit| pieces.len() > 1 && pieces.contains(unit));
                 (hunk_section(at, number, script, unit, layout, compared))
             }
+        }
+    }
+}
+
+/// Renders the buttons that show a script in other programs, at its first change.
+fn reveal_buttons(script: &ScriptDiff, targets: ScriptTargets) -> Markup {
+    let line = script.hunks.first().map_or(1, |hunk| hunk.new_start.max(1));
+    html! {
+        @if targets.has_files {
+            button.plain type="button" data-act="reveal" data-target="editor" data-path=(script.path) data-line=(line) { "Open in editor" }
+        }
+        @if targets.is_in_studio {
+            button.plain type="button" data-act="reveal" data-target="studio" data-path=(script.path) data-line=(line) { "Show in Studio" }
         }
     }
 }

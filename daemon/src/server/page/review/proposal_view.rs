@@ -11,7 +11,7 @@ use vector_core::proposal::{ProposalUnit, class_reason, list_units, piece_keys};
 use vector_core::safe_line::safe_line;
 
 use super::comparison::comparison_view;
-use super::diff::{self, DiffLayout};
+use super::diff::{self, DiffLayout, ScriptTargets};
 use super::{
     EarlierVersions, author_name, goal_line, is_decidable, place_name, proposal_url,
     second_question, table, unit_key,
@@ -69,11 +69,21 @@ pub(super) fn proposal_view(
                         h2 { "Scripts" }
                         (layout_switch(layout))
                     }
-                    (diff::text_changes(proposal, &pieces, layout))
+                    (diff::text_changes(proposal, &pieces, layout, script_targets(view, sessions)))
                 }
             }
             (decision_form(view))
         }
+    }
+}
+
+fn script_targets(view: &ProposalView, sessions: &Sessions) -> ScriptTargets {
+    let proposal = &view.proposal;
+    let open = sessions.sessions.iter().find(|it| Some(&it.session) == view.session.as_ref());
+    ScriptTargets {
+        has_files: open.is_some()
+            && (proposal.files.is_some() || !proposal.changed_files.is_empty()),
+        is_in_studio: open.is_some_and(|it| it.in_studio),
     }
 }
 

@@ -1,0 +1,124 @@
+//! Links of a card in a terminal (OSC 8): the page of a proposal, and the files of its scripts.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use scene_schemas::api::{RouteId, ScriptFile, SessionId};
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Proposal, ScriptDiff};
+use supports_hyperlinks::Stream;
+use vector_engine::WorkflowRun;
+use vector_providers::config::editor_link::{EditorLink, EditorTemplate, file_address};
+use vector_providers::config::load_config;
+
+use super::card::script_head;
+use super::daemon_client::{DaemonClient, RouteRequest};
+use super::style::TextStyle;
+use super::terminal::Terminal;
+
+/// Scripts of a proposal whose files are looked up.
+const MAX_SCRIPTS: usize = 20;
+
+/// The links of cards. Empty if the terminal shows none.
+#[derive(Debug, Default)]
+pub(super) struct CardLinks {
+    /// The address of the page, without the proposal's number.
+    page: Option<String>,
+    /// The files of scripts, by the scripts' paths.
+    files: HashMap<String, FileLink>,
+}
+
+#[derive(Debug)]
+enum FileLink {
+    /// A file, which is opened at the first change.
+    File(String, EditorTemplate),
+    Url(String),
+}
+
+/// Whether the terminal shows links.
+fn are_shown(terminal: &Terminal) -> bool {
+    terminal.can_ask() && supports_hyperlinks::on(Stream::Stdout)
+}
+
+impl CardLinks {
+    /// The links of a run on this machine.
+    pub(super) fn for_run(run: &mut WorkflowRun, terminal: &Terminal, home: &Path) -> Self {
+        if !are_shown(terminal) {
+            return Self::default();
+        }
+        let env = |name: &str| std::env::var(name).ok();
+        let config = load_config(home, None, &env);
+        let editor = config.map_or_else(|_| EditorTemplate::default(), |(_, config)| config.editor);
+        let files = run.script_files().into_iter().map(|(path, file)| {
+            (path.to_string(), FileLink::File(file.display().to_string(), editor.clone()))
+        });
+        Self { page: None, files: files.collect() }
+    }
+
+    /// The links of a proposal that a daemon has.
+    pub(super) fn of_daemon(
+        daemon: &DaemonClient,
+        terminal: &Terminal,
+        session: Option<&SessionId>,
+        proposal: &Proposal,
+    ) -> Self {
+        if !are_shown(terminal) {
+            return Self::default();
+        }
+        let page = Some(format!("http://127.0.0.1:{}/#/proposals/", daemon.port()));
+        let has_files = proposal.files.is_some() || !proposal.changed_files.is_empty();
+        let Some(session) = session.filter(|_| has_files) else {
+            return Self { page, files: HashMap::new() };
+        };
+        let link = |script: &ScriptDiff| {
+            let path = script.path.to_string();
+            let request = RouteRequest::new(RouteId::ScriptFile)
+                .with_id(&session.0)
+                .with_query("path", &path)
+                .with_query("line", first_line(script));
+            // A new script has no file yet.
+            let found: ScriptFile = daemon.call(&request).ok()?;
+            Some((path, FileLink::Url(found.url)))
+        };
+        let scripts = proposal.preview.scripts.iter().take(MAX_SCRIPTS);
+        Self { page, files: scripts.filter_map(link).collect() }
+    }
+
+    /// Adds the links to a card.
+    pub(super) fn add_to(
+        &self,
+        mut card: String,
+        seq: Seq,
+        proposal: &Proposal,
+        style: TextStyle,
+    ) -> String {
+        if let Some(page) = &self.page {
+            let name = format!("Proposal {seq}");
+            card = card.replacen(&name, &hyperlink(&name, &format!("{page}{seq}")), 1);
+        }
+        for script in &proposal.preview.scripts {
+            let url = match self.files.get(&script.path.to_string()) {
+                None => continue,
+                Some(FileLink::Url(url)) => url.clone(),
+                Some(FileLink::File(file, editor)) => match editor.link(file, first_line(script)) {
+                    EditorLink::Url(url) => url,
+                    EditorLink::Command(..) => file_address(file),
+                },
+            };
+            let head = script_head(script, style);
+            card = card.replacen(&head, &hyperlink(&head, &url), 1);
+        }
+        card
+    }
+}
+
+/// The first changed line of a script.
+fn first_line(script: &ScriptDiff) -> u32 {
+    script.hunks.first().map_or(1, |hunk| hunk.new_start.max(1))
+}
+
+/// Returns a text with a link. An address has no control characters.
+fn hyperlink(text: &str, url: &str) -> String {
+    let url: String = url.chars().filter(|it| !it.is_control()).collect();
+    format!("\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\")
+}
