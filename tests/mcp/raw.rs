@@ -3,6 +3,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use vector_tests::binary::{self, Home};
@@ -11,11 +13,22 @@ use vector_tests::daemon::Daemon;
 use super::{Person, place};
 
 /// Sends a self-contained message to `/mcp`, as the newest revision has it.
-fn post(daemon: &Daemon, token: &str, method: &str, name: Option<&str>, mut params: Json) -> Json {
+fn post(daemon: &Daemon, token: &str, method: &str, name: Option<&str>, params: Json) -> Json {
+    post_with(&json!({}), (daemon, token), method, name, params)
+}
+
+/// Like [`post`], for a client with these capabilities.
+fn post_with(
+    capabilities: &Json,
+    (daemon, token): (&Daemon, &str),
+    method: &str,
+    name: Option<&str>,
+    mut params: Json,
+) -> Json {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "bare", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
     });
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -97,4 +110,102 @@ fn stdio_server_survives_malformed_messages() {
         Person::of(&home)
     };
     assert!(vector.wait().unwrap().success());
+}
+
+#[test]
+fn call_of_a_client_with_tasks_becomes_a_task() {
+    let home = Home::new();
+    let place = place(&home);
+    let serve = || {
+        let mut serve = Command::new(binary::vector());
+        serve.args(["serve", "--port", "0", "--place"]).arg(&place);
+        Daemon::run(serve, home.path())
+    };
+    let daemon = serve();
+    let person = Person::beside(&home);
+    let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let rename = |daemon: &Daemon, to: &str| {
+        let arguments = json!({ "path": "game.Workspace.Baseplate", "newName": to });
+        let params = json!({ "name": "rename_instance", "arguments": arguments });
+        let token = Daemon::agent_token(home.path());
+        let name = Some("rename_instance");
+        post_with(&tasks, (daemon, &token), "tools/call", name, params)["result"].clone()
+    };
+    let about = |daemon: &Daemon, method: &str, id: &Json| {
+        let token = Daemon::agent_token(home.path());
+        post_with(&tasks, (daemon, &token), method, id.as_str(), json!({ "taskId": id }))
+    };
+    let get = |daemon: &Daemon, id: &Json| about(daemon, "tasks/get", id)["result"].clone();
+
+    let made = rename(&daemon, "Ground");
+    assert_eq!(
+        (&made["resultType"], &made["status"]),
+        (&json!("task"), &json!("working")),
+        "{made}"
+    );
+    let id = &made["taskId"];
+    let waiting = person.waiting();
+    let told = get(&daemon, id);
+    assert_eq!((&told["status"], &told["createdAt"]), (&json!("working"), &made["createdAt"]));
+    let seq = &waiting["seq"];
+    let message = told["statusMessage"].as_str().unwrap();
+    assert!(message.starts_with(&format!("pending: proposal {seq} ")), "{message}");
+    // What the person looks at is part of the message.
+    person.call("GET", &format!("/api/proposals/{seq}"), &Json::Null).ok();
+    let message = get(&daemon, id)["statusMessage"].as_str().unwrap().to_owned();
+    assert!(message.ends_with("They have opened it."), "{message}");
+    // The task outlives the daemon.
+    drop(daemon);
+    let daemon = serve();
+    assert_eq!(get(&daemon, id)["status"], "working");
+    let waiting = person.waiting();
+    person.decide(&waiting, &json!({ "say": "approve" })).ok();
+    let done = get(&daemon, id);
+    assert_eq!(done["status"], "completed", "{done}");
+    let text = done["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("Applied as proposal") && text.contains("Ground"), "{text}");
+
+    // A rejection is a result, too.
+    let rename = |to: &str| {
+        let arguments = json!({ "path": "game.Workspace.Ground", "newName": to });
+        let params = json!({ "name": "rename_instance", "arguments": arguments });
+        let token = Daemon::agent_token(home.path());
+        let name = Some("rename_instance");
+        post_with(&tasks, (&daemon, &token), "tools/call", name, params)["result"].clone()
+    };
+    let made = rename("Floor");
+    person.decide(&person.waiting(), &json!({ "say": "reject", "reason": "Keep it." })).ok();
+    let refused = get(&daemon, &made["taskId"]);
+    assert_eq!(
+        (&refused["status"], &refused["result"]["isError"]),
+        (&json!("completed"), &json!(true))
+    );
+    assert!(refused.to_string().contains("Keep it."), "{refused}");
+
+    // A cancelled task withdraws its proposal.
+    let made = rename("Soil");
+    person.waiting();
+    let cancelled = about(&daemon, "tasks/cancel", &made["taskId"]);
+    assert_eq!(cancelled["result"]["resultType"], "complete", "{cancelled}");
+    let given_up = Instant::now() + Duration::from_secs(30);
+    while get(&daemon, &made["taskId"])["status"] == "working" && Instant::now() < given_up {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(get(&daemon, &made["taskId"])["status"], "cancelled");
+    let pending = person.call("GET", "/api/proposals", &Json::Null).ok();
+    assert_eq!(pending["proposals"], json!([]));
+
+    // Reads and unknown tasks.
+    let params = json!({ "name": "list_children", "arguments": { "parentPath": "game" } });
+    let token = Daemon::agent_token(home.path());
+    let read = post_with(&tasks, (&daemon, &token), "tools/call", Some("list_children"), params);
+    assert_eq!(read["result"]["resultType"], "complete", "{read}");
+    for wrong in ["nothing", "999999.1.0f.x"] {
+        let error = about(&daemon, "tasks/get", &json!(wrong));
+        assert_eq!(error["error"]["code"], -32602, "{error}");
+    }
+    // A client without the extension is refused.
+    let params = json!({ "taskId": id });
+    let refused = post(&daemon, &token, "tasks/get", id.as_str(), params);
+    assert_eq!(refused["error"]["code"], -32021, "{refused}");
 }

@@ -254,8 +254,22 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.click("#one .comparison summary");
         tour.browser.until_shown("#one .compared ins", "HalfDamage");
     }),
+    ("proposal-steps", |tour| {
+        let folder = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "Benches" } });
+        let anchor =
+            json!({ "paths": ["game.Workspace.Baseplate"], "props": { "Reflectance": 0.1 } });
+        tour.steps = vec![
+            tour.bench.propose("create_instance", &folder),
+            tour.bench.propose("set_properties", &anchor),
+        ];
+        tour.turn_to(tour.steps[1]);
+        tour.browser.click(&format!("#list [data-step='{}']", tour.steps[1]));
+        tour.browser.until_shown("#list [data-act=approve-steps]", "Approve 2 steps");
+    }),
     ("now-rules", |tour| {
-        tour.bench.human.decide(tour.edited, &json!({ "say": "reject" })).ok();
+        for proposal in tour.steps.drain(..).chain([tour.edited]) {
+            tour.bench.human.decide(proposal, &json!({ "say": "reject" })).ok();
+        }
         let part = json!({ "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "Park" } });
         let part = tour.bench.propose("create_instance", &part);
         let shown = tour.bench.human.shown(part);
@@ -296,7 +310,23 @@ const STATES: &[(&str, Reach)] = &[
         tour.browser.click(".tabs [data-page=settings]");
         tour.browser.until_shown("main", "this page");
     }),
+    ("now-attached", |tour| {
+        tour.go("now");
+        tour.browser.until("document.querySelector('#ask-text')");
+        let attach = "const data = new DataTransfer();
+            data.items.add(new File(['The lamps are too dark.'], 'notes.md', { type: 'text/markdown' }));
+            document.querySelector('#ask-text').dispatchEvent(
+                new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));";
+        tour.browser.run(attach, &[]);
+        tour.browser.until_shown("#attached", "notes.md");
+        tour.browser.click("#ask-text");
+        tour.browser.enter("Read the notes, then look at @kill");
+        tour.browser.until_shown("#mentions", "KillBricks");
+    }),
     ("conflict", |tour| {
+        tour.browser.run("document.querySelector('#ask-text').value = ''", &[]);
+        tour.browser.press(&[], &[key::ESCAPE]);
+        tour.browser.click("#attached [data-act=detach]");
         choose(&tour.bench, "offline");
         tour.project.write("return 1\n");
         let opened = tour.bench.human.call("POST", "/api/open", &tour.project.named()).ok();
@@ -430,6 +460,7 @@ struct Tour<'s> {
     port: u16,
     project: Project,
     /// The proposal that edits a script, and the one that moves parts.
+    steps: Vec<u64>,
     edited: u64,
     moved: u64,
     browser: Browser<'s>,
@@ -464,6 +495,7 @@ impl<'s> Tour<'s> {
             port: 0,
             project,
             edited: 0,
+            steps: Vec::new(),
             moved: 0,
             browser,
             axe: axe(),

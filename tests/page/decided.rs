@@ -184,6 +184,43 @@ fn additive_proposals_are_approved_together_risky_ones_confirmed() {
     assert!(bench.text().contains("loadstring"));
 }
 
+#[test]
+fn small_steps_of_a_task_are_one_card_and_can_be_unticked() {
+    let Some(stage) = Stage::set() else { return };
+    let mut bench = Bench::obby();
+    let step = |bench: &mut Bench, name: &str| bench.propose("create_instance", &create(name));
+    let first = step(&mut bench, "One");
+    let loads = bench.propose("write_script", &json!({ "path": SCRIPT, "source": LOADS }));
+    let second = step(&mut bench, "Two");
+    let gone = bench.propose("delete_instance", &json!({ "path": "game.Workspace.Course" }));
+    let third = step(&mut bench, "Three");
+    let browser = stage.browser();
+    bench.enter(&browser);
+    browser.click(".tabs [data-page=proposals]");
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 3 steps");
+    let grouped =
+        "[...document.querySelectorAll('#list [data-step]')].map(it => Number(it.dataset.step))";
+    // What is dangerous or deletes is never inside the group.
+    assert_eq!(browser.is(grouped), json!([first, second, third]));
+    browser.click(&format!("#list [data-step='{second}']"));
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 2 steps");
+    // The choice outlives a new list.
+    let fourth = step(&mut bench, "Four");
+    browser.until_shown("#list [data-act=approve-steps]", "Approve 3 steps");
+    assert_eq!(
+        browser.is(&format!("document.querySelector('#list [data-step=\"{second}\"]').checked")),
+        false
+    );
+    browser.click("#list [data-act=approve-steps]");
+    for proposal in [first, third, fourth] {
+        bench.human.until_status(proposal, "applied");
+    }
+    until_listed(&browser, 3);
+    assert_eq!([second, loads, gone].map(|it| bench.status(it)), ["waiting", "waiting", "waiting"]);
+    // There is no group of one.
+    browser.until("!document.querySelector('#list [data-step]')");
+}
+
 /// The focused button of the open warning.
 const FOCUSED: &str = "document.querySelector('#dialog[open]')?.contains(document.activeElement)
     ? document.activeElement.textContent : ''";

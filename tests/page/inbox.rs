@@ -50,6 +50,15 @@ fn hidden_page_notifies_if_the_user_wants_it() {
     bench.propose("create_instance", &create("Hidden"));
     browser.until("window.notices.length === 1");
     assert_eq!(browser.is("window.notices"), json!(["3 proposals wait for your decision"]));
+    // A new one is noticed if another was decided between two looks.
+    let paused = "window.realFetch = fetch; window.fetch = () => new Promise(() => {})";
+    browser.run(paused, &[]);
+    let hidden = bench.human.call("GET", "/api/proposals", &Json::Null).ok();
+    let last = hidden["proposals"][2]["seq"].as_u64().unwrap();
+    bench.human.decide(last, &json!({ "say": "reject" })).ok();
+    bench.propose("create_instance", &create("Another"));
+    browser.run("window.fetch = window.realFetch", &[]);
+    browser.until("window.notices.length === 2");
     // The choice is kept in this browser.
     assert_eq!(browser.is("localStorage.getItem('vector-notify')"), "on");
     browser.click("#notify");

@@ -82,6 +82,7 @@ const STACK: usize = 512 << 20;
 pub use self::handle::DaemonHandle;
 pub(crate) use self::handle::daemon_closed;
 pub use self::pairing::ClockFn;
+pub use self::pending::PendingCount;
 pub use self::pending_summary::{ChangeExtent, PendingSummary};
 pub use self::pictures::PictureTarget;
 pub(crate) use self::views::{active_rules, offered_rules};

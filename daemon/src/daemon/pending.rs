@@ -21,6 +21,14 @@ use crate::session::{Answer, SessionMessage, engine_failure};
 /// The maximum number of replaced proposals that are returned.
 const REPLACED: usize = 16;
 
+/// How many proposals wait.
+#[derive(Debug, Clone, Copy)]
+pub struct PendingCount {
+    pub count: usize,
+    /// The newest of them that replaces none; 0 if there is none.
+    pub newest: Seq,
+}
+
 impl DaemonActor {
     fn list_proposals(&mut self) -> Result<Proposals, Failure> {
         let view =
@@ -47,8 +55,14 @@ impl DaemonActor {
         Ok(waiting)
     }
 
-    fn count_pending(&mut self) -> Result<usize, Failure> {
-        Ok(self.collect_pending(|_, _, _, _| Some(()))?.len())
+    fn count_pending(&mut self) -> Result<PendingCount, Failure> {
+        let of = |_: &Ledger, _: &Workflow, _, (seq, it): (Seq, &PendingProposal)| {
+            Some((seq, it.proposal.replaces.is_none()))
+        };
+        let waiting = self.collect_pending(of)?;
+        let new = waiting.iter().filter(|(_, is_new)| *is_new);
+        let newest = new.map(|(seq, _)| *seq).max().unwrap_or(Seq(0));
+        Ok(PendingCount { count: waiting.len(), newest })
     }
 
     fn collect_pending<T>(
@@ -146,12 +160,17 @@ impl DaemonActor {
 }
 
 impl DaemonHandle {
+    /// Records that a person has opened a proposal. Agents that wait for it are told.
+    pub fn note_viewed(&self, proposal: Seq) {
+        self.state.event_hub.note_viewed(proposal);
+    }
+
     pub fn list_proposals(&self) -> Answer<Proposals> {
         self.run(DaemonActor::list_proposals)
     }
 
     /// Returns the number of pending proposals.
-    pub fn count_pending(&self) -> Answer<usize> {
+    pub fn count_pending(&self) -> Answer<PendingCount> {
         self.run(DaemonActor::count_pending)
     }
 

@@ -5,6 +5,10 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Class, Proposal};
 use scene_schemas::{Fingerprint, InstancePath};
 
+/// The most operations, and the most changed lines, of a small step.
+const STEP_OPERATIONS: usize = 20;
+const STEP_LINES: u32 = 40;
+
 /// How much a proposal changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeExtent {
@@ -66,6 +70,19 @@ impl PendingSummary {
 
     /// Whether it is only additive and has no warnings and no new errors.
     pub fn is_plain(&self) -> bool {
-        self.class == Class::Additive && self.warnings == 0 && !self.has_new_errors
+        self.class == Class::Additive && self.is_unremarkable()
+    }
+
+    /// Whether it is a small step, which may be decided together with others of its task: it deletes
+    /// nothing, changes little, and has no warnings and no new errors. Large changes have a warning.
+    pub fn is_small_step(&self) -> bool {
+        let ChangeExtent { operations, lines } = self.extent;
+        let lines = lines.map_or(0, |(added, removed)| added.saturating_add(removed));
+        let is_small = operations <= STEP_OPERATIONS && lines <= STEP_LINES;
+        is_small && self.class != Class::Destructive && self.is_unremarkable()
+    }
+
+    fn is_unremarkable(&self) -> bool {
+        self.warnings == 0 && !self.has_new_errors
     }
 }

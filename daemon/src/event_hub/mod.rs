@@ -29,6 +29,8 @@ const MAX_PAGE: usize = 500;
 /// Cursor values per ledger position. Those in between number the transient events, which have no
 /// entry.
 const MOMENTS: u64 = 4_096;
+/// How long a person is taken to look at a proposal that they opened.
+const VIEWING: Duration = Duration::from_mins(3);
 
 /// A plugin that has sent nothing for this long is away. It polls at least every 15 seconds.
 pub const AWAY: Duration = Duration::from_secs(30);
@@ -62,6 +64,8 @@ pub struct EventHub {
     wake: watch::Sender<u64>,
     changes: watch::Sender<ChangeCounters>,
     clients: ConnectedClients,
+    /// The proposal that a person opened last, and when.
+    viewed: Mutex<Option<(Seq, Instant)>>,
 }
 
 #[derive(Debug, Default)]
@@ -161,6 +165,7 @@ impl EventHub {
             wake: watch::Sender::new(0),
             changes: watch::Sender::new(ChangeCounters::default()),
             clients: ConnectedClients::default(),
+            viewed: Mutex::default(),
         }
     }
 
@@ -355,6 +360,17 @@ impl EventHub {
     pub fn publish(&self, session: Option<&SessionId>, record: EventRecord, of_the_moment: bool) {
         self.record_event(session, record, of_the_moment);
         self.wake_waiters(session);
+    }
+    /// Records that a person has opened a proposal.
+    pub fn note_viewed(&self, proposal: Seq) {
+        *self.viewed.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((proposal, Instant::now()));
+    }
+
+    /// Returns the proposal that a person opened last, unless that is long ago.
+    pub fn viewed_proposal(&self) -> Option<Seq> {
+        let viewed = self.viewed.lock().unwrap_or_else(PoisonError::into_inner);
+        viewed.filter(|(_, at)| at.elapsed() < VIEWING).map(|(seq, _)| seq)
     }
 
     /// Wakes those that wait for news of a session, or of any session if `session` is None.

@@ -183,7 +183,8 @@ impl SessionActor {
     /// Returns a call by its number or its proposal's; None if its workflow is not active here.
     fn view_call(&self, seq: Seq) -> Option<CallView> {
         let mut at_work = self.engine.active_workflows();
-        at_work.find_map(|(name, workflow)| workflow_call_view(workflow, name, seq))
+        let view = at_work.find_map(|(name, workflow)| workflow_call_view(workflow, name, seq))?;
+        Some(CallView { looking_at: self.event_hub.viewed_proposal(), ..view })
     }
 
     /// Returns the outcome of a call, also if its workflow has ended.
@@ -378,6 +379,7 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
         tool: workflow.call(call)?.0.to_owned(),
         outcome: workflow.outcome_of_call(call)?,
         on_top_of: Vec::new(),
+        looking_at: None,
     })
 }
 

@@ -72,6 +72,9 @@ pub struct CallView {
     /// Pending proposals of the same workflow that the answer treats as applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_top_of: Vec<Seq>,
+    /// The proposal that a person opened last, within the last minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looking_at: Option<Seq>,
 }
 
 /// The outcome of a call.

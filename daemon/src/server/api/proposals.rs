@@ -24,6 +24,7 @@ pub(in super::super) async fn proposal(
     State(daemon): State<DaemonHandle>,
     EntryId(proposal): EntryId,
 ) -> ApiResult<ProposalView> {
+    daemon.note_viewed(proposal);
     Ok(Json(daemon.proposal(proposal).await?))
 }
 

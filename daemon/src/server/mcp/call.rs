@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ElicitRequest, ElicitRequestParams, ElicitationSchema,
-    JsonObject, ProgressNotificationParam, ProgressToken, ServerRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ElicitRequest, ElicitRequestParams,
+    ElicitationSchema, JsonObject, ProgressNotificationParam, ProgressToken, ServerRequest,
 };
 use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use vector_core::tools;
 
 use super::tool_list::{PROPOSAL_STATUS, SESSIONS};
-use super::{DaemonGate, McpAgent, random_id, results};
+use super::{DaemonGate, McpAgent, random_id, results, tasks};
 use crate::failure::failure;
 
 /// The interval of progress notifications.
@@ -43,27 +43,46 @@ impl<G: DaemonGate> McpAgent<G> {
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let args = request.arguments.unwrap_or_default();
         let answered = match request.name.as_ref() {
             SESSIONS => self.gate.list_sessions().await.map(|open| results::sessions_result(&open)),
             PROPOSAL_STATUS => self.call_status(&args, &context).await,
+            name if tasks::are_supported(&context) && waits_for_person(name, &args) => {
+                match self.make_call(name, args, AT_ONCE, &context).await {
+                    Ok(MadeCall { view, name }) if !view.outcome.is_settled() => {
+                        return Ok(CallToolResponse::Task(tasks::create_task(&view, &name)));
+                    }
+                    made => made.map(|made| results::call_result(&made.view)),
+                }
+            }
             name => self
                 .call_tool(name, args, self.wait, &context)
                 .await
                 .map(|view| results::call_result(&view)),
         };
-        Ok(answered.unwrap_or_else(|failure| results::failure_result(&failure)))
+        let result = answered.unwrap_or_else(|failure| results::failure_result(&failure));
+        Ok(CallToolResponse::Complete(result))
     }
 
     /// Calls a tool, and waits for the result for at most `wait`.
     pub(super) async fn call_tool(
         &self,
         tool: &str,
-        mut args: JsonObject,
+        args: JsonObject,
         wait: Duration,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallView, Failure> {
+        self.make_call(tool, args, wait, context).await.map(|made| made.view)
+    }
+
+    async fn make_call(
+        &self,
+        tool: &str,
+        mut args: JsonObject,
+        wait: Duration,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<MadeCall, Failure> {
         let session = match args.remove("session") {
             None | Some(Json::Null) => self.session.clone(),
             Some(Json::String(session)) => Some(session),
@@ -74,8 +93,8 @@ impl<G: DaemonGate> McpAgent<G> {
         };
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
         let until = Instant::now() + wait;
+        let goes_on = waits_for_person(tool, &args);
         let args = Json::Object(args);
-        let goes_on = is_change(tool) || tools::plays_in_studio(tool, &args);
         let (connection, id) = (self.connection_id(&client, context), random_id()?);
         let gone = self.gate.disconnect_token(&connection);
         let own = CancelCall { connection: connection.clone(), id: id.clone() };
@@ -94,7 +113,7 @@ impl<G: DaemonGate> McpAgent<G> {
             () = context.ct.cancelled() => return Err(self.cancel_call(own, &gone).await),
         };
         if view.outcome.is_settled() {
-            return Ok(view);
+            return Ok(MadeCall { view, name: own });
         }
         let settled = tokio::select! {
             settled = self.wait_until_settled(view.clone(), until, wait, context) => settled,
@@ -107,9 +126,9 @@ impl<G: DaemonGate> McpAgent<G> {
         if !settled.outcome.is_settled() && !goes_on {
             // A read that was not finished in time is of no use any more. A change and a game in
             // Studio wait for a person, and their outcome is asked for later.
-            let _ = self.gate.cancel_call(own).await;
+            let _ = self.gate.cancel_call(own.clone()).await;
         }
-        Ok(settled)
+        Ok(MadeCall { view: settled, name: own })
     }
 
     /// Withdraws a call, unless its client has disconnected. Returns the failure that the client
@@ -203,9 +222,17 @@ impl<G: DaemonGate> McpAgent<G> {
     }
 }
 
-/// Whether a tool changes something. False for an unknown tool.
-fn is_change(tool: &str) -> bool {
+/// A call, and the name by which it can be withdrawn.
+struct MadeCall {
+    view: CallView,
+    name: CancelCall,
+}
+
+/// Whether a call may wait for a person: it changes something, or plays the game in Studio. False
+/// for an unknown tool.
+fn waits_for_person(tool: &str, args: &JsonObject) -> bool {
     tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change)
+        || tools::plays_in_studio(tool, &Json::Object(args.clone()))
 }
 
 /// Notifies a client that its call is still pending.

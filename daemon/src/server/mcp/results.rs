@@ -118,9 +118,14 @@ fn outcome_word(became: &AgentCallOutcome) -> &'static str {
 pub(super) fn describe_pending(view: &CallView) -> String {
     match &view.outcome {
         AgentCallOutcome::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
+            let seen = match view.looking_at {
+                None => String::new(),
+                Some(seen) if seen == *proposal => " They have opened it.".to_owned(),
+                Some(other) => format!(" They are looking at proposal {other}."),
+            };
             format!(
                 "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget, \
-                 on the page that `vector open` shows, or in `vector review`."
+                 on the page that `vector open` shows, or in `vector review`.{seen}"
             )
         }
         AgentCallOutcome::Pending { proposal, title, .. } => {
@@ -304,6 +309,7 @@ mod tests {
             tool: tool.to_owned(),
             outcome: became,
             on_top_of: Vec::new(),
+            looking_at: None,
         }
     }
 

@@ -39,7 +39,7 @@ use super::deploy as deploys;
 use super::extract::{FromParameters, Parameters, PathText};
 use super::history_query::DEFAULT_DAYS;
 use super::response::ApiError;
-use crate::daemon::DaemonHandle;
+use crate::daemon::{DaemonHandle, PendingCount};
 use crate::failure::failure;
 use crate::history::{HistoryQuery, ScriptQuery};
 
@@ -131,7 +131,10 @@ async fn render_part(
             let typed = parameters.text("typed")?.unwrap_or_default();
             conversation::mention_list(&daemon.offer_mentions(&session, typed).await?)
         }
-        "waiting" => maud::html! { (daemon.count_pending().await?) },
+        "waiting" => {
+            let PendingCount { count, newest } = daemon.count_pending().await?;
+            maud::html! { (count) " " (newest) }
+        }
         "proposals" => review::proposals_page(daemon).await?,
         "proposal" => review::proposal_page(daemon, parameters).await?,
         "rows" => review::member_rows_page(daemon, parameters).await?,

@@ -9,8 +9,10 @@ const LOOK = 5000;
 
 /** The title of the page without the number. */
 let title = "Vector";
-/** The number of pending proposals; null if it is not known yet. */
-let waiting = null;
+/** The number of pending proposals. */
+let waiting = 0;
+/** The newest of them that replaces none; null if it is not known yet. */
+let newest = null;
 
 const isOn = () => localStorage.getItem(KEY) === "on" && globalThis.Notification?.permission === "granted";
 
@@ -21,15 +23,16 @@ export function setTitle(text) {
   show();
 }
 
-/** Counts what waits, and tells the user if it has become more. */
+/** Counts what waits, and tells the user if there is something new. */
 export const count = soon(async () => {
-  const number = Number(await daemon.part("waiting"));
+  const [number, last] = (await daemon.part("waiting")).split(" ").map(Number);
   const badge = document.getElementById("waiting");
   badge.textContent = number;
   badge.hidden = number === 0;
   badge.title = `${number} to review`;
-  const isMore = waiting !== null && number > waiting;
+  const isMore = newest !== null && last > newest;
   waiting = number;
+  newest = Math.max(newest ?? 0, last);
   show();
   if (isMore && document.hidden && isOn()) notify(number);
 });

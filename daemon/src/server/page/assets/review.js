@@ -108,6 +108,7 @@ async function list() {
   const html = await part("proposals");
   if (!root) return;
   swap(root.querySelector("#list"), html);
+  tickSteps();
   root.toggleAttribute("data-none", links().length === 0 && current === null);
   mark();
 }
@@ -411,14 +412,47 @@ act("approve-additive", ({ dataset: { behind } }) =>
       yes: "Approve",
     });
     if (sure === null) return;
-    const all = plain.map((link) => link.dataset).sort((a, b) => a.seq - b.seq);
-    const approved = await approveEach(all);
-    const isGone = all.slice(0, approved).some((of) => of.seq === current);
-    await list();
-    if (isGone) await go(links()[0]?.dataset.seq ?? null);
-    else currentSoon();
+    await approveTogether(plain);
   }, true),
 );
+act("approve-steps", ({ dataset: { task } }) =>
+  deciding(async () => {
+    const isTicked = ({ dataset }) => dataset.task === task && ticked(dataset.seq) && !hasEdits(dataset.seq);
+    await approveTogether(links().filter(isTicked));
+  }, true),
+);
+
+/** Approves the proposals of these links, and shows another one if the shown one is gone. */
+async function approveTogether(chosen) {
+  const all = chosen.map((link) => link.dataset).sort((a, b) => a.seq - b.seq);
+  const approved = await approveEach(all);
+  const isGone = all.slice(0, approved).some((of) => of.seq === current);
+  await list();
+  if (isGone) await go(links()[0]?.dataset.seq ?? null);
+  else currentSoon();
+}
+
+/** The small steps that the user took out of their groups. */
+const unticked = new Set();
+const ticked = (proposal) => root.querySelector(`[data-step="${proposal}"]`)?.checked === true;
+
+/** Shows which small steps are ticked, also after the list was replaced. */
+function tickSteps() {
+  for (const box of root.querySelectorAll("[data-step]")) box.checked = !unticked.has(box.dataset.step);
+  for (const button of root.querySelectorAll("[data-act=approve-steps]")) {
+    const count = button.closest(".asks").querySelectorAll("[data-step]:checked").length;
+    button.textContent = count === 1 ? "Approve 1 step" : `Approve ${count} steps`;
+    button.disabled = count === 0;
+  }
+}
+
+addEventListener("change", ({ target }) => {
+  const step = target.dataset?.step;
+  if (!step || !root) return;
+  if (target.checked) unticked.delete(step);
+  else unticked.add(step);
+  tickSteps();
+});
 
 /** Approves proposals one after the other until one is refused. Reports how many were approved, and why not all. */
 async function approveEach(all) {

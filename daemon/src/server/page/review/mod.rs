@@ -58,6 +58,7 @@ pub(super) async fn proposal_page(
         Some("split") => DiffLayout::Split,
         _ => DiffLayout::Unified,
     };
+    daemon.note_viewed(of);
     let view = daemon.proposal(of).await?;
     let task = daemon.workflow(view.workflow).await?;
     let sessions = daemon.list_sessions().await?;

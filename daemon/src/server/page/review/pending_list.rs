@@ -20,7 +20,8 @@ pub(super) fn pending_list(
     if waiting.is_empty() {
         return no_pending_view();
     }
-    let plain = batch_approvable(waiting);
+    let all: Vec<&PendingSummary> = waiting.iter().collect();
+    let plain = batch_approvable(waiting, &all, PendingSummary::is_plain);
     let behind = waiting.iter().filter(|it| it.is_plain()).count() - plain.len();
     html! {
         header.waiting {
@@ -32,24 +33,75 @@ pub(super) fn pending_list(
                 }
             }
         }
-        @for views in waiting.chunk_by(|a, b| a.workflow == b.workflow) {
-            @let first = &views[0];
-            section.asks data-key={ "asks-" (first.seq) } {
-                @if let Some(task) = tasks.get(&first.workflow) { (task_header(task, sessions)) }
-                ol { @for view in views { (pending_entry(view, plain.contains(&view.seq))) } }
+        @for (workflow, views) in group_by_task(waiting) {
+            @let steps = batch_approvable(waiting, &views, PendingSummary::is_small_step);
+            // A single step is decided like any other proposal.
+            @let steps = if steps.len() > 1 { steps } else { BTreeSet::new() };
+            section.asks data-key={ "asks-" (workflow) } {
+                @if let Some(task) = tasks.get(&workflow) { (task_header(task, sessions)) }
+                @if !steps.is_empty() { (step_group(workflow, &views, &steps, &plain)) }
+                ol {
+                    @for view in views.iter().filter(|it| !steps.contains(&it.seq)) {
+                        li { (pending_link(view, plain.contains(&view.seq))) }
+                    }
+                }
             }
         }
     }
 }
 
-/// Returns the additive proposals without warnings and new errors that depend on no pending proposal outside this
-/// set. They can be approved together.
-fn batch_approvable(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
-    let mut taken = BTreeSet::new();
+/// Groups proposals by task, in the order of the tasks' oldest proposals.
+fn group_by_task(waiting: &[PendingSummary]) -> Vec<(Seq, Vec<&PendingSummary>)> {
+    let mut tasks: Vec<(Seq, Vec<&PendingSummary>)> = Vec::new();
     for view in waiting {
+        match tasks.iter_mut().find(|(workflow, _)| *workflow == view.workflow) {
+            Some((_, views)) => views.push(view),
+            None => tasks.push((view.workflow, vec![view])),
+        }
+    }
+    tasks
+}
+
+/// Renders the small steps of a task as one list, whose ticked entries are approved together.
+fn step_group(
+    workflow: Seq,
+    views: &[&PendingSummary],
+    steps: &BTreeSet<Seq>,
+    plain: &BTreeSet<Seq>,
+) -> Markup {
+    html! {
+        details.steps data-key={ "steps-" (workflow) } open {
+            summary { (steps.len()) " small steps" }
+            ol {
+                @for view in views.iter().filter(|it| steps.contains(&it.seq)) {
+                    li {
+                        label.tick {
+                            input type="checkbox" data-step=(view.seq) checked;
+                            span.hush { "Approve " (safe_line(&view.title)) " with the others" }
+                        }
+                        (pending_link(view, plain.contains(&view.seq)))
+                    }
+                }
+            }
+        }
+        div.buttons.steps-decision {
+            button.main type="button" data-act="approve-steps" data-task=(workflow) { "Approve " (steps.len()) " steps" }
+        }
+    }
+}
+
+/// Returns the proposals of `views` that `fits` selects and that depend on no pending proposal outside this set. They
+/// can be approved together.
+fn batch_approvable(
+    waiting: &[PendingSummary],
+    views: &[&PendingSummary],
+    fits: fn(&PendingSummary) -> bool,
+) -> BTreeSet<Seq> {
+    let mut taken = BTreeSet::new();
+    for view in views {
         let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
         let is_ready = view.after.iter().all(|it| taken.contains(it) || !waits(it));
-        if view.is_plain() && is_ready {
+        if fits(view) && is_ready {
             taken.insert(view.seq);
         }
     }
@@ -72,22 +124,20 @@ fn task_header(task: &WorkflowView, sessions: &Sessions) -> Markup {
     }
 }
 
-fn pending_entry(view: &PendingSummary, is_plain: bool) -> Markup {
+fn pending_link(view: &PendingSummary, is_plain: bool) -> Markup {
     let class = format::class_name(view.class);
     html! {
-        li {
-            a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
-                data-class=(class) data-plain[is_plain] {
-                span.title { (safe_line(&view.title)) }
-                @if let Some(path) = &view.subject { span.path { (safe_line(&path.to_string())) } }
-                span.row {
-                    span.class { (class) }
-                    @if view.has_new_errors { span.tag.bad { "new errors" } }
-                    @if view.warnings > 0 {
-                        span.tag.warn { (format::count_text(view.warnings, "warning")) }
-                    }
-                    span.dim { (diff::size_badge(view.extent)) }
+        a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
+            data-class=(class) data-plain[is_plain] {
+            span.title { (safe_line(&view.title)) }
+            @if let Some(path) = &view.subject { span.path { (safe_line(&path.to_string())) } }
+            span.row {
+                span.class { (class) }
+                @if view.has_new_errors { span.tag.bad { "new errors" } }
+                @if view.warnings > 0 {
+                    span.tag.warn { (format::count_text(view.warnings, "warning")) }
                 }
+                span.dim { (diff::size_badge(view.extent)) }
             }
         }
     }
