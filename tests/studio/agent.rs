@@ -206,6 +206,11 @@ fn lines_and_values_are_commented_on_in_the_widget() {
             [(line, json!("why 2?")), (row, json!("0.25, please"))]
         );
         until_shown(studio, "You asked for changes, with 2 comments.");
+        // The new version shows what was asked for.
+        let args = json!({ "path": "game.Workspace.Wall", "props": { "Transparency": 0.25 } });
+        answered(studio, &agent.calls("2", "set_properties", args));
+        until_shown(studio, "why 2?");
+        assert!(super::shows(studio, "0.25, please") && super::shows(studio, "No reply yet"));
     }
 }
 
@@ -234,5 +239,40 @@ fn comment_in_the_widget_reaches_the_agent() {
         until_shown(studio, "You asked for changes, with 1 comment.");
         let again = answered(studio, &create("2", "Ranch"));
         assert_eq!(again["outcome"]["state"], "pending", "{again}");
+        // It is rejected with a reason.
+        until_there(studio, "Comment");
+        click(studio, "Comment");
+        until_there(studio, "CommentText");
+        studio.type_into(&object(studio, "CommentText"), " No farms at all. ", false).unwrap();
+        click(studio, "RejectFor");
+        let refused = answered(studio, &agent.became(&again));
+        let reason = refused["outcome"]["reason"].as_str().unwrap();
+        assert!(reason.contains("No farms at all."), "{refused}");
+        until_shown(studio, "No farms at all.");
     }
+}
+
+#[test]
+fn sound_is_played_when_a_proposal_waits_and_the_user_wants_it() {
+    let desk = Desk::ready(Signals::Deferred);
+    let (studio, agent) = (&desk.studio, Agent::of(&desk));
+    let create = |id: &str| {
+        let args = json!({ "className": "Folder", "parentPath": "game.Workspace" });
+        answered(studio, &agent.calls(id, "create_instance", args))
+    };
+    studio.run_for(4.0);
+    create("1");
+    until_there(studio, "Approve");
+    assert_eq!(studio.sounds(), [""; 0]);
+    click(studio, "Settings");
+    until_there(studio, "Sound");
+    click(studio, "Sound");
+    click(studio, "Back");
+    create("2");
+    let played = |studio: &studio_sim::Studio| studio.sounds().len() == 1;
+    until(studio, "a sound is played", played);
+    // Shortly after a sound, no other is played.
+    create("3");
+    studio.run_for(2.0);
+    assert_eq!(studio.sounds(), ["rbxasset://sounds/electronicpingshort.wav"]);
 }

@@ -77,6 +77,7 @@ fn proposal_card(rows: u32, lines: u32) -> ProposalCard {
         more: rows - shown,
         parts: rows,
         edited: Vec::new(),
+        comments: Vec::new(),
     }
 }
 

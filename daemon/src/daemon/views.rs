@@ -175,6 +175,8 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
     let mut edited: Vec<u32> = units.iter().filter_map(edited_script).collect();
     edited.dedup();
     let cut = cut_preview(&proposal.preview, lines);
+    let commented = workflow.commented_version_of(seq).unwrap_or(seq);
+    let comments = workflow.comments_on(commented);
     let target = proposal.implicit_target.as_ref().map(ImplicitTarget::describe);
     Some(ProposalCard {
         seq,
@@ -193,6 +195,7 @@ pub(super) fn proposal_card(workflow: &Workflow, seq: Seq, lines: usize) -> Opti
         more: cut.more,
         parts: u32::try_from(units.len()).unwrap_or(u32::MAX),
         edited,
+        comments: comments.map(|(it, reply)| comment_view(it, reply)).collect(),
     })
 }
 

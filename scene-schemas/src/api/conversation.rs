@@ -354,6 +354,9 @@ pub struct ProposalCard {
     pub parts: u32,
     /// Indices of the preview's scripts whose hunks can be left out one by one, from 0, ascending.
     pub edited: Vec<u32>,
+    /// A person's comments on it, with the replies; for a new version, those on the version before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<CommentView>,
 }
 
 /// Rows of a command that changes many instances.

@@ -436,6 +436,11 @@ impl Studio {
         self.engine.get("unrecorded").unwrap_or_default()
     }
 
+    /// The addresses of the sounds that were played.
+    pub fn sounds(&self) -> Vec<String> {
+        self.engine.get("sounds").unwrap_or_default()
+    }
+
     /// The lines that were printed or warned, and the errors.
     pub fn output(&self) -> Vec<OutputLine> {
         let lines = self.rows("output").into_iter();
